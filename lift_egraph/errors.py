@@ -1,0 +1,51 @@
+"""Everything that can go wrong for a user, as a small tree of exceptions.
+
+Each message says what was wrong, where, and what would be right. The command line prints
+the message alone; a traceback there is a defect.
+"""
+
+from __future__ import annotations
+
+
+class LiftError(Exception):
+    """Base of all errors that a user of lift-egraph can cause or meet."""
+
+
+class SyntaxProblem(LiftError):
+    """Text that is not a LIFT program; the message carries line, column and a caret."""
+
+
+class TypeProblem(LiftError):
+    """A term whose parts do not fit: types, sizes, tuple shapes."""
+
+
+class SizeProblem(LiftError):
+    """A size that is missing, negative, zero where it may not be, indivisible or too large."""
+
+
+class NestingProblem(LiftError):
+    """A low-level term that breaks OpenCL's thread hierarchy or its memory rules."""
+
+
+class InputProblem(LiftError):
+    """An input array that is missing, or has the wrong shape or element type."""
+
+
+class OutputProblem(LiftError):
+    """A place that cannot be written to."""
+
+
+class DeviceProblem(LiftError):
+    """No OpenCL platform, an unknown device, or a device limit that is exceeded."""
+
+
+class BuildProblem(LiftError):
+    """A kernel that the device's compiler refused; the message carries its log."""
+
+
+class RunProblem(LiftError):
+    """A kernel, or another child process, that crashed or ran past its limits."""
+
+
+class SearchProblem(LiftError):
+    """A program for which no legal low-level term was found."""

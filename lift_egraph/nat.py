@@ -1,0 +1,489 @@
+"""Sizes and index expressions: integer polynomials in normal form, with ranges.
+
+One class, `Nat`, serves both the sizes in types (``M``, ``N/4``) and the indices in kernels
+(``4*i + j``). A value is a sum of terms, each an integer coefficient times a product of atoms;
+atoms are variables (which know their range) and the non-polynomial operations floor division,
+modulo, minimum and maximum. Equal polynomials are equal objects, so ``==`` decides size
+equality. Simplification uses ranges: ``(4*i + j) / 4`` is ``i`` where ``0 <= j < 4``.
+
+Source: 000 §4.3.3 (simplifying array accesses).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import gcd
+from typing import Union
+
+from lift_egraph.errors import SizeProblem
+
+Bound = int | None  # None: unbounded on that side
+
+
+@dataclass(frozen=True)
+class NatVar:
+    """A size or index variable with its inclusive range ``low <= name <= high``."""
+
+    name: str
+    low: Bound = 0
+    high: Bound = None
+
+    def range(self) -> tuple[Bound, Bound]:
+        return self.low, self.high
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``left op right`` for the operations that polynomials lack: ``/``, ``%``, ``min``, ``max``."""
+
+    symbol: str
+    left: Nat
+    right: Nat
+
+    def range(self) -> tuple[Bound, Bound]:
+        low, high = self.left.range
+        if self.symbol == "/":
+            # only by positive divisors; the quotient shrinks toward zero with the divisor
+            d_low, d_high = self.right.range
+            smallest = max(d_low or 1, 1)
+            q_low = None if low is None else (low // smallest if low < 0 else (low // d_high if d_high else 0))
+            q_high = None if high is None else (high // smallest if high >= 0 else -1)
+            return q_low, q_high
+        if self.symbol == "%":
+            d_high = self.right.range[1]
+            top = None if d_high is None else d_high - 1
+            if low is not None and low >= 0 and high is not None:
+                top = high if top is None else min(high, top)
+            return 0, top
+        r_low, r_high = self.right.range
+        lows, highs = (low, r_low), (high, r_high)
+        if self.symbol == "min":
+            known = [h for h in highs if h is not None]
+            return (None if None in lows else min(lows)), (min(known) if known else None)  # pyright: ignore
+        known = [x for x in lows if x is not None]
+        return (max(known) if known else None), (None if None in highs else max(highs))  # pyright: ignore
+
+    def __str__(self) -> str:
+        if self.symbol in ("min", "max"):
+            return f"{self.symbol}({self.left}, {self.right})"
+        return f"{_parenthesised(self.left)} {self.symbol} {_parenthesised(self.right)}"
+
+
+Atom = Union[NatVar, Operation]
+Monomial = tuple[Atom, ...]  # sorted; a repeated atom is a power
+
+
+def _atom_key(atom: Atom) -> tuple[int, str]:
+    return (0 if isinstance(atom, NatVar) else 1, str(atom))
+
+
+def _parenthesised(value: Nat) -> str:
+    text = str(value)
+    return text if value.is_atomic else f"({text})"
+
+
+@dataclass(frozen=True)
+class Nat:
+    """An integer expression in normal form.
+
+    Build one with `nat` and the operators ``+ - * // %``, and with `minimum` and `maximum`;
+    never from `terms` directly.
+
+    Examples
+    --------
+    >>> i, j = nat(NatVar("i", 0, 9)), nat(NatVar("j", 0, 3))
+    >>> print((4 * i + j) // 4, (4 * i + j) % 4)
+    i j
+    >>> N = nat("N")
+    >>> 4 * (N // 4) + N % 4 == N
+    True
+    """
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.terms)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def is_atomic(self) -> bool:
+        if not self.terms:
+            return True
+        if len(self.terms) > 1:
+            return False
+        monomial, coefficient = self.terms[0]
+        if not monomial:
+            return coefficient >= 0
+        if coefficient != 1 or len(monomial) != 1:
+            return False
+        return isinstance(monomial[0], NatVar) or monomial[0].symbol in ("min", "max")
+
+    @property
+    def constant(self) -> int | None:
+        """The value, if this is a number."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and not self.terms[0][0]:
+            return self.terms[0][1]
+        return None
+
+    @cached_property
+    def range(self) -> tuple[Bound, Bound]:
+        """Inclusive bounds that hold for all values of the variables in their ranges."""
+        low: Bound = 0
+        high: Bound = 0
+        for monomial, coefficient in self.terms:
+            t_low, t_high = _product_range(monomial, coefficient)
+            low = None if low is None or t_low is None else low + t_low
+            high = None if high is None or t_high is None else high + t_high
+        return low, high
+
+    @cached_property
+    def variables(self) -> frozenset[NatVar]:
+        found: set[NatVar] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                if isinstance(atom, NatVar):
+                    found.add(atom)
+                else:
+                    found |= atom.left.variables | atom.right.variables
+        return frozenset(found)
+
+    def __add__(self, other: NatLike) -> Nat:
+        return _sum(self, nat(other), 1)
+
+    def __radd__(self, other: NatLike) -> Nat:
+        return nat(other) + self
+
+    def __sub__(self, other: NatLike) -> Nat:
+        return _sum(self, nat(other), -1)
+
+    def __rsub__(self, other: NatLike) -> Nat:
+        return nat(other) - self
+
+    def __neg__(self) -> Nat:
+        return nat(0) - self
+
+    def __mul__(self, other: NatLike) -> Nat:
+        right = nat(other)
+        total: dict[Monomial, int] = {}
+        for m1, c1 in self.terms:
+            for m2, c2 in right.terms:
+                key = tuple(sorted(m1 + m2, key=_atom_key))
+                total[key] = total.get(key, 0) + c1 * c2
+        return _normal(total)
+
+    def __rmul__(self, other: NatLike) -> Nat:
+        return self * other
+
+    def __floordiv__(self, other: NatLike) -> Nat:
+        return _floor_div(self, nat(other))
+
+    def __rfloordiv__(self, other: NatLike) -> Nat:
+        return nat(other) // self
+
+    def __mod__(self, other: NatLike) -> Nat:
+        return _modulo(self, nat(other))
+
+    def __rmod__(self, other: NatLike) -> Nat:
+        return nat(other) % self
+
+    def substitute(self, values: Mapping[str, NatLike]) -> Nat:
+        """This expression with variables replaced by name, in normal form again."""
+        if not any(v.name in values for v in self.variables):
+            return self
+        total = nat(0)
+        for monomial, coefficient in self.terms:
+            product = nat(coefficient)
+            for atom in monomial:
+                product = product * _substitute_atom(atom, values)
+            total = total + product
+        return total
+
+    def rebuild(self, replace: Callable[[Atom], Nat | None]) -> Nat:
+        """This expression with some atoms replaced (``None`` keeps an atom), innermost last."""
+        total = nat(0)
+        for monomial, coefficient in self.terms:
+            product = nat(coefficient)
+            for atom in monomial:
+                new = replace(atom)
+                if new is None:
+                    new = (
+                        nat(atom)
+                        if isinstance(atom, NatVar)
+                        else operate(atom.symbol, atom.left.rebuild(replace), atom.right.rebuild(replace))
+                    )
+                product = product * new
+            total = total + product
+        return total
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        """The number this is for given values of all its variables.
+
+        Raises
+        ------
+        SizeProblem
+            If a variable has no value.
+        """
+        result = self.substitute(values).constant
+        if result is None:
+            missing = sorted(v.name for v in self.variables if v.name not in values)
+            raise SizeProblem(f"no value is given for {', '.join(missing)} in the size {self}")
+        return result
+
+    def coefficient_of(self, variable: NatVar) -> Nat | None:
+        """The ``c`` of ``c * variable + rest`` if the expression is affine in the variable, else None."""
+        slope = nat(0)
+        for monomial, coefficient in self.terms:
+            count = monomial.count(variable)
+            others = tuple(a for a in monomial if a != variable)
+            if count > 1 or any(variable in nat(a).variables for a in others):
+                return None
+            if count == 1:
+                slope = slope + _normal({others: coefficient})
+        return slope
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        text = ""
+        for monomial, coefficient in self.terms:
+            factors = [str(a) if isinstance(a, NatVar) or a.symbol in ("min", "max") else f"({a})" for a in monomial]
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, str(abs(coefficient)))
+            product = " * ".join(factors)
+            if len(self.terms) == 1 and coefficient == 1 and len(monomial) == 1:
+                product = str(monomial[0])
+            if not text:
+                text = ("-" if coefficient < 0 else "") + product
+            else:
+                text += (" - " if coefficient < 0 else " + ") + product
+        return text
+
+    def __repr__(self) -> str:
+        return f"nat({str(self)!r})"
+
+
+NatLike = Union[Nat, NatVar, Operation, int, str]
+
+
+@lru_cache(maxsize=65536)
+def nat(value: NatLike) -> Nat:
+    """A `Nat` from a number, a variable or a variable's name."""
+    if isinstance(value, Nat):
+        return value
+    if isinstance(value, int):
+        return Nat((((), int(value)),) if value else ())
+    if isinstance(value, str):
+        return nat(NatVar(value))
+    return Nat((((value,), 1),))
+
+
+def minimum(left: NatLike, right: NatLike) -> Nat:
+    """The smaller of two expressions, decided by ranges where they tell."""
+    return _extreme("min", nat(left), nat(right))
+
+
+def maximum(left: NatLike, right: NatLike) -> Nat:
+    """The larger of two expressions, decided by ranges where they tell."""
+    return _extreme("max", nat(left), nat(right))
+
+
+def operate(symbol: str, left: Nat, right: Nat) -> Nat:
+    """``left symbol right`` in normal form, for ``/ % min max``."""
+    if symbol == "/":
+        return left // right
+    if symbol == "%":
+        return left % right
+    return _extreme(symbol, left, right)
+
+
+def is_less(left: NatLike, right: NatLike) -> bool:
+    """Whether ``left < right`` follows from the ranges of the variables (False: not known)."""
+    low = (nat(right) - nat(left)).range[0]
+    return low is not None and low > 0
+
+
+def is_at_least(left: NatLike, right: NatLike) -> bool:
+    """Whether ``left >= right`` follows from the ranges of the variables (False: not known)."""
+    low = (nat(left) - nat(right)).range[0]
+    return low is not None and low >= 0
+
+
+def divides(divisor: NatLike, value: NatLike) -> bool | None:
+    """Whether the divisor divides the value: True, False, or None where that is open."""
+    rest = nat(value) % nat(divisor)
+    if rest.constant is not None:
+        return rest.constant == 0
+    return None
+
+
+def _substitute_atom(atom: Atom, values: Mapping[str, NatLike]) -> Nat:
+    if isinstance(atom, NatVar):
+        return nat(values[atom.name]) if atom.name in values else nat(atom)
+    return operate(atom.symbol, atom.left.substitute(values), atom.right.substitute(values))
+
+
+def _product_range(monomial: Monomial, coefficient: int) -> tuple[Bound, Bound]:
+    low: Bound = coefficient
+    high: Bound = coefficient
+    for atom in monomial:
+        a_low, a_high = atom.range()
+        if low is not None and high is not None and a_low is not None and a_high is not None:
+            corners = [low * a_low, low * a_high, high * a_low, high * a_high]
+            low, high = min(corners), max(corners)
+        elif a_low is not None and a_low >= 0 and low is not None and low >= 0:
+            low, high = low * a_low, None
+        elif a_low is not None and a_low >= 0 and high is not None and high <= 0:
+            low, high = None, high * a_low
+        else:
+            low, high = None, None
+    return low, high
+
+
+def _normal(total: dict[Monomial, int]) -> Nat:
+    kept = {m: c for m, c in total.items() if c}
+    merged = True
+    while merged:
+        merged = _merge_quotient_and_rest(kept)
+    ordered = sorted(kept.items(), key=lambda mc: (-len(mc[0]) if mc[0] else 1, [_atom_key(a) for a in mc[0]]))
+    return Nat(tuple(ordered))
+
+
+def _merge_quotient_and_rest(total: dict[Monomial, int]) -> bool:
+    """Replace one ``c*b*(x/b) + c*(x%b)`` by ``c*x``."""
+    for monomial, coefficient in total.items():
+        for atom in monomial:
+            if not (isinstance(atom, Operation) and atom.symbol == "%"):
+                continue
+            rest = list(monomial)
+            rest.remove(atom)
+            scaled = _scale(nat(Operation("/", atom.left, atom.right)) * atom.right, tuple(rest), coefficient)
+            if scaled and all(total.get(m) == c for m, c in scaled.items()):
+                del total[monomial]
+                for m in scaled:
+                    del total[m]
+                for m, c in _scale(atom.left, tuple(rest), coefficient).items():
+                    total[m] = total.get(m, 0) + c
+                    if not total[m]:
+                        del total[m]
+                return True
+    return False
+
+
+def _scale(value: Nat, by: Monomial, coefficient: int) -> dict[Monomial, int]:
+    return {tuple(sorted(m + by, key=_atom_key)): c * coefficient for m, c in value.terms}
+
+
+def _sum(left: Nat, right: Nat, sign: int) -> Nat:
+    total = dict(left.terms)
+    for monomial, coefficient in right.terms:
+        total[monomial] = total.get(monomial, 0) + sign * coefficient
+    return _normal(total)
+
+
+def _extreme(symbol: str, left: Nat, right: Nat) -> Nat:
+    if left == right or is_at_least(right, left):
+        return left if symbol == "min" else right
+    if is_at_least(left, right):
+        return right if symbol == "min" else left
+    return nat(Operation(symbol, left, right))
+
+
+def _exact_monomial(monomial: Monomial, coefficient: int, divisor: Nat) -> Nat | None:
+    """``coefficient * monomial / divisor`` where the divisor is one term that divides it."""
+    if len(divisor.terms) != 1:
+        return None
+    d_monomial, d_coefficient = divisor.terms[0]
+    if coefficient % d_coefficient:
+        return None
+    rest = list(monomial)
+    for atom in d_monomial:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return _normal({tuple(rest): coefficient // d_coefficient})
+
+
+def _split_by(value: Nat, divisor: Nat) -> tuple[Nat, Nat]:
+    """``value = divisor * quotient + rest`` with as much as possible in the quotient."""
+    if value == divisor:
+        return nat(1), nat(0)
+    quotient, rest = nat(0), nat(0)
+    number = divisor.constant
+    for monomial, coefficient in value.terms:
+        exact = _exact_monomial(monomial, coefficient, divisor)
+        if exact is not None:
+            quotient = quotient + exact
+        elif number and not monomial:
+            quotient, rest = quotient + coefficient // number, rest + coefficient % number
+        else:
+            rest = rest + _normal({monomial: coefficient})
+    return quotient, rest
+
+
+def _is_rest(rest: Nat, divisor: Nat) -> bool:
+    return is_at_least(rest, 0) and is_less(rest, divisor)
+
+
+def _floor_div(value: Nat, divisor: Nat) -> Nat:
+    number = divisor.constant
+    if number == 0:
+        raise SizeProblem(f"division of the size {value} by zero")
+    if number == 1:
+        return value
+    if number is not None and value.constant is not None:
+        return nat(value.constant // number)
+    quotient, rest = _split_by(value, divisor)
+    if rest.constant == 0 or _is_rest(rest, divisor):
+        return quotient
+    if quotient.terms:
+        return quotient + _floor_div(rest, divisor)
+    if number is not None and number > 0:
+        common = _content(rest, number)
+        if common > 1:
+            return _floor_div(_normal({m: c // common for m, c in rest.terms}), nat(number // common))
+        inner = _single_atom(rest)
+        if isinstance(inner, Operation) and inner.symbol == "/" and (inner.right.range[0] or 0) > 0:
+            return _floor_div(inner.left, inner.right * number)
+    return nat(Operation("/", rest, divisor))
+
+
+def _modulo(value: Nat, divisor: Nat) -> Nat:
+    number = divisor.constant
+    if number == 0:
+        raise SizeProblem(f"remainder of the size {value} by zero")
+    if number is not None and value.constant is not None:
+        return nat(value.constant % number)
+    _, rest = _split_by(value, divisor)
+    if rest.constant == 0 or _is_rest(rest, divisor):
+        return rest
+    if number is not None and number > 0:
+        common = _content(rest, number)
+        if common > 1:
+            return common * _modulo(_normal({m: c // common for m, c in rest.terms}), nat(number // common))
+        inner = _single_atom(rest)
+        if isinstance(inner, Operation) and inner.symbol == "%" and divides(divisor, inner.right):
+            return _modulo(inner.left, divisor)
+    return nat(Operation("%", rest, divisor))
+
+
+def _content(value: Nat, number: int) -> int:
+    common = number
+    for _, coefficient in value.terms:
+        common = gcd(common, coefficient)
+    return common
+
+
+def _single_atom(value: Nat) -> Atom | None:
+    if len(value.terms) == 1 and value.terms[0][1] == 1 and len(value.terms[0][0]) == 1:
+        return value.terms[0][0][0]
+    return None
