@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 from lift_egraph import ir
+from lift_egraph.check import substitute_nats
+from lift_egraph.nat import nat
 
 
 def fresh_name(base: str, taken: set[str]) -> str:
@@ -58,7 +60,7 @@ def _rename_pattern(pattern: ir.Pattern, names: dict[ir.Var, ir.Var], taken: set
 
 
 def canonical(term: Any) -> Any:
-    """The term with binders numbered by position: equal for terms that differ in names only."""
+    """The term with binders (also of sizes and indices) numbered: equal for terms that differ in names only."""
     return _number(term, {}, [0])
 
 
@@ -78,6 +80,15 @@ def _number(term: Any, names: dict[ir.Var, ir.Var], count: list[int]) -> Any:
 
         pattern = bind(term.pattern)
         return ir.Lambda(pattern, _number(term.body, inner, count))
+    if isinstance(term, ir.IndexFunction):
+        return ir.IndexFunction("$i", term.body.substitute({term.variable: nat("$i")}))
+    if isinstance(term, ir.Iterate):
+        size = f"$n{count[0]}"
+        count[0] += 1
+        function = substitute_nats(term.function, {term.size: nat(size)})
+        term = ir.Iterate(term.times, size, function, term.array)
+    elif isinstance(term, ir.Gather | ir.Scatter):
+        return type(term)(_number(term.indices, names, count), _number(term.array, names, count))
     return ir.map_parts(term, lambda part: _number(part, names, count))
 
 

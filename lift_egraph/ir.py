@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, TypeVar, Union, dataclass_transform
 
 from lift_egraph.nat import Nat
+from lift_egraph.operators import Operators
 from lift_egraph.types import DataType, Scalar
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ def node(cls: type[T]) -> type[T]:
     return made
 
 
-class Expr:
+class Expr(Operators):
     """A term that denotes a value."""
 
 

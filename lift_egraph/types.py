@@ -162,3 +162,10 @@ def substitute_sizes(t: DataType, values: dict[str, NatLike]) -> DataType:
     if isinstance(t, Pair):
         return Pair(substitute_sizes(t.first, values), substitute_sizes(t.second, values))
     return t
+
+
+def size_names(t: DataType) -> frozenset[str]:
+    """The names of the size variables in a type."""
+    if isinstance(t, Array):
+        return frozenset(v.name for v in t.size.variables) | size_names(t.element)
+    return size_names(t.first) | size_names(t.second) if isinstance(t, Pair) else frozenset()

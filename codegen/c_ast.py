@@ -1,0 +1,393 @@
+"""The C-like tree between lowering and printing; the analytical cost model reads it too.
+
+Indices stay `Nat` expressions, so loops can be unrolled and conditions decided by substitution.
+A scalar variable is a private buffer of one element; a private array becomes named variables
+once all its indices are numbers. A `Load` doubles as the place that a `Store` writes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any, Union
+
+from lift_egraph.ir import SEQ, Level
+from lift_egraph.nat import Nat, NatVar, nat
+from lift_egraph.types import I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
+
+LeafType = Union[Scalar, Vector]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory for one scalar leaf of a value.
+
+    `element` is a scalar, except in private memory, where it may be a vector. `shape` gives the
+    length of each dimension (empty: one element). `targets` names the buffers that a pointer may
+    point to. `mutable` is False for the inputs of the program.
+    """
+
+    name: str
+    space: str
+    element: LeafType
+    shape: tuple[int, ...] = ()
+    mutable: bool = True
+    targets: tuple[str, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """The size in bytes, for one work-group (local) or one work-item (private)."""
+        return self.length * SCALAR_BYTES[scalar_of(self.element).name] * width_of(self.element)
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+class CExpr:
+    """A value; `type` is a scalar or vector type (bool vectors are int masks of 0 and -1)."""
+
+    type: LeafType
+
+
+@dataclass(frozen=True)
+class Name(CExpr):
+    """A constant variable or a by-value argument."""
+
+    name: str
+    type: LeafType
+
+
+@dataclass(frozen=True)
+class Const(CExpr):
+    value: float | int | bool
+    type: LeafType
+
+
+@dataclass(frozen=True)
+class IndexValue(CExpr):
+    """An index expression used as an i32 value."""
+
+    value: Nat
+    type: LeafType = I32
+
+
+@dataclass(frozen=True)
+class Load(CExpr):
+    """`width` adjacent elements of a buffer from `index` on, as a scalar or a vector."""
+
+    buffer: Buffer
+    index: Nat
+    width: int = 1
+
+    @property
+    def type(self) -> LeafType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if self.width > 1:
+            return Vector(scalar_of(self.buffer.element), self.width)
+        return self.buffer.element
+
+
+@dataclass(frozen=True)
+class Lane(CExpr):
+    """One component of a vector value (use `lane_of` to build one)."""
+
+    vector: CExpr
+    lane: Nat
+
+    @property
+    def type(self) -> LeafType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return scalar_of(self.vector.type)
+
+
+@dataclass(frozen=True)
+class Pack(CExpr):
+    """A vector of given components; a single component is broadcast to all lanes."""
+
+    items: tuple[CExpr, ...]
+    type: LeafType
+
+
+@dataclass(frozen=True)
+class Operate(CExpr):
+    """A scalar operation of `lift_egraph.scalar` by its LIFT name; scalar arguments beside vectors are broadcast."""
+
+    op: str
+    arguments: tuple[CExpr, ...]
+    type: LeafType
+
+
+@dataclass(frozen=True)
+class Choose(CExpr):
+    """`inside` where all conditions (each an index expression, true when >= 0) hold, else `outside`; only
+    the chosen one is evaluated."""
+
+    conditions: tuple[Nat, ...]
+    inside: CExpr
+    outside: CExpr
+
+    @property
+    def type(self) -> LeafType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inside.type if width_of(self.inside.type) > 1 else self.outside.type
+
+
+@dataclass(frozen=True)
+class Computed(NatVar):
+    """An index that the kernel reads from data; its name is the text of its value, so equals are equal."""
+
+    value: CExpr = field(default=IndexValue(nat(0)))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def computed_index(value: CExpr, size: Nat) -> Nat:
+    """The index ``clamp(value, 0, size - 1)`` as an atom of index expressions."""
+    return nat(Computed(f"<{value!r}>", 0, (size - 1).range[1], value))
+
+
+def lane_of(vector: CExpr, lane: Nat) -> CExpr:
+    """One lane of a value: itself for a scalar, a narrower load for a load from addressable memory."""
+    if isinstance(vector.type, Scalar):
+        return vector
+    if isinstance(vector, Load) and vector.width > 1:
+        return Load(vector.buffer, vector.index + lane)
+    number = lane.constant
+    if isinstance(vector, Pack) and (number is not None or len(vector.items) == 1):
+        return vector.items[0] if len(vector.items) == 1 else vector.items[number or 0]
+    return Lane(vector, lane)
+
+
+# --- statements -----------------------------------------------------------------------------------
+
+
+class Statement:
+    """One step of a kernel."""
+
+
+Body = tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Let(Statement):
+    """``const type name = value``."""
+
+    name: str
+    value: CExpr
+
+
+@dataclass(frozen=True)
+class Allocate(Statement):
+    """Declares a private buffer, alive to the end of the block."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True)
+class Store(Statement):
+    """Writes a value to `place`: a scalar or vector `Load`, or a `Lane` of a private vector."""
+
+    place: CExpr
+    value: CExpr
+
+
+@dataclass(frozen=True)
+class For(Statement):
+    """Runs `body` for each index below `count`.
+
+    For a parallel `level` the indices are shared out among `threads` work-items or work-groups;
+    a sequential loop has ``threads == 1``. `variable` knows its range. `pragma` asks the device's
+    compiler to unroll.
+    """
+
+    variable: NatVar
+    count: Nat
+    level: Level
+    threads: int
+    body: Body
+    pragma: bool = False
+
+    @property
+    def is_parallel(self) -> bool:
+        return self.level != SEQ
+
+    @cached_property
+    def most(self) -> int:
+        """An upper bound of the number of indices."""
+        high = self.count.range[1]
+        return high if high is not None else (1 << 31) - 1
+
+    @property
+    def trips(self) -> int:
+        """How often one work-item (or group) runs the body, at most."""
+        return -(-self.most // self.threads)
+
+
+@dataclass(frozen=True)
+class If(Statement):
+    """Runs `body` where all conditions are >= 0."""
+
+    conditions: tuple[Nat, ...]
+    body: Body
+
+
+@dataclass(frozen=True)
+class Block(Statement):
+    """Statements with a scope of their own: one step of an unrolled loop."""
+
+    body: Body
+
+
+@dataclass(frozen=True)
+class Barrier(Statement):
+    """All work-items of a group wait; `spaces` of ``local``, ``global`` become visible."""
+
+    spaces: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SetIndex(Statement):
+    """An integer variable that changes: declared or assigned."""
+
+    variable: NatVar
+    value: Nat
+    declare: bool
+
+
+@dataclass(frozen=True)
+class Point(Statement):
+    """Declares the pointers of a double-buffered iteration: one to read from, one to write to."""
+
+    read: Buffer
+    write: Buffer
+    first: Buffer
+    second: Buffer
+
+
+@dataclass(frozen=True)
+class Swap(Statement):
+    """Exchanges the roles of the two buffers of a double-buffered iteration."""
+
+    read: Buffer
+    write: Buffer
+    first: Buffer
+    second: Buffer
+
+
+# --- traversals -----------------------------------------------------------------------------------
+
+
+def children(item: Any) -> Iterator[Any]:
+    """The direct sub-expressions, sub-statements and index expressions of a node."""
+    for f in fields(item):
+        value = getattr(item, f.name)
+        if isinstance(value, CExpr | Statement | Nat):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (v for v in value if isinstance(v, CExpr | Statement | Nat))
+
+
+def walk(item: Any) -> Iterator[Any]:
+    """A node, or a body, with everything below it; index expressions are entered where they read data."""
+    if isinstance(item, tuple):
+        for part in item:
+            yield from walk(part)
+        return
+    yield item
+    if isinstance(item, Nat):
+        for variable in item.variables:
+            if isinstance(variable, Computed):
+                yield from walk(variable.value)
+        return
+    for child in children(item):
+        yield from walk(child)
+
+
+def loads(item: Any) -> Iterator[Load]:
+    """The loads that evaluating a node performs: places of stores do not count."""
+    if isinstance(item, tuple):
+        for part in item:
+            yield from loads(part)
+    elif isinstance(item, Store):
+        yield from loads(item.value)
+        for index in children(item.place):
+            yield from loads(index) if isinstance(index, Nat) else loads(tuple(children(index)))
+    elif isinstance(item, Nat):
+        for variable in item.variables:
+            if isinstance(variable, Computed):
+                yield from loads(variable.value)
+    else:
+        if isinstance(item, Load):
+            yield item
+        for child in children(item):
+            yield from loads(child)
+
+
+def stores(item: Any) -> Iterator[Load]:
+    """The places that running a node writes, as loads."""
+    for part in walk(item):
+        if isinstance(part, Store):
+            place = part.place.vector if isinstance(part.place, Lane) else part.place
+            assert isinstance(place, Load)
+            yield place
+
+
+def depends(item: Any, variable: NatVar) -> bool:
+    """Whether a node mentions an index variable."""
+    return any(isinstance(part, Nat) and variable in part.variables for part in walk(item))
+
+
+def substitute_index(value: Nat, values: Mapping[str, Nat]) -> Nat:
+    """An index expression with variables replaced, also inside the data it reads."""
+    if not any(isinstance(v, Computed) for v in value.variables):
+        return value.substitute(values)
+
+    def new(atom: Any) -> Nat | None:
+        if isinstance(atom, Computed):
+            inner = substitute(atom.value, values)
+            return nat(Computed(f"<{inner!r}>", atom.low, atom.high, inner))
+        return values.get(atom.name) if isinstance(atom, NatVar) else None
+
+    return value.rebuild(new)
+
+
+def substitute(item: Any, values: Mapping[str, Nat]) -> Any:
+    """A node, or a body, with index variables replaced by name."""
+    return rewrite(item, lambda part: substitute_index(part, values) if isinstance(part, Nat) else None)
+
+
+def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
+    """A node or body rebuilt top-down: `change` gives a replacement for a node, or None to go into it."""
+    if isinstance(item, tuple):
+        return tuple(rewrite(part, change) for part in item)
+    new = change(item)
+    if new is not None:
+        return new
+    if isinstance(item, Nat) and any(isinstance(v, Computed) for v in item.variables):
+        return item.rebuild(lambda atom: _rewrite_data(atom, change))
+    if not isinstance(item, CExpr | Statement) or not is_dataclass(item):
+        return item
+    updates = {}
+    for f in fields(item):
+        old = getattr(item, f.name)
+        if isinstance(old, CExpr | Statement | Nat) or (
+            isinstance(old, tuple) and old and isinstance(old[0], CExpr | Statement | Nat)
+        ):
+            fresh = rewrite(old, change)
+            if fresh is not old:
+                updates[f.name] = fresh
+    if isinstance(item, Lane) and updates:
+        return lane_of(updates.get("vector", item.vector), updates.get("lane", item.lane))
+    return replace(item, **updates) if updates else item
+
+
+def _rewrite_data(atom: Any, change: Callable[[Any], Any]) -> Nat | None:
+    if not isinstance(atom, Computed):
+        return None
+    inner = rewrite(atom.value, change)
+    return nat(Computed(f"<{inner!r}>", atom.low, atom.high, inner))

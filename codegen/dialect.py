@@ -1,0 +1,48 @@
+"""Emission dialects: how one tree is spelled for the compilers of different devices.
+
+Source: design/kernels.md. PoCL's built-in functions are real calls that spill vector registers, so
+its dialect uses operators and pointer casts; other compilers treat both spellings alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A row of the emission table.
+
+    Parameters
+    ----------
+    vector_access
+        ``cast``: through a pointer to an unaligned vector type; ``vload``: by ``vload16`` and ``vstore16``.
+    plain_operators
+        Spell abs and conversions without built-in functions.
+    named_arrays
+        Private arrays become named variables; without, they stay arrays under ``#pragma unroll``.
+    max_work_group
+        The largest number of work-items in a group.
+    group_items
+        Work-items of a group for kernels of mapGlb; None: one item a group where each does much work,
+        else the device's choice.
+    local_bytes
+        Local memory of a group, in bytes.
+    """
+
+    name: str
+    vector_access: str = "vload"
+    plain_operators: bool = False
+    named_arrays: bool = True
+    max_work_group: int = 256
+    group_items: int | None = None
+    local_bytes: int = 32768
+    options: tuple[str, ...] = ("-cl-mad-enable",)
+
+
+GENERIC = Dialect("generic")
+POCL = Dialect("pocl", vector_access="cast", plain_operators=True, max_work_group=4096, local_bytes=2 << 20)
+INTEL = Dialect("intel", vector_access="cast", max_work_group=8192, local_bytes=256 << 10)
+NVIDIA = Dialect("nvidia", vector_access="cast", max_work_group=1024, group_items=256, local_bytes=48 << 10)
+
+DIALECTS = {d.name: d for d in (GENERIC, POCL, INTEL, NVIDIA)}

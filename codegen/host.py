@@ -1,0 +1,147 @@
+"""From a program to several kernels: what must be finished before the next step can read it.
+
+OpenCL does not synchronise work-groups, so the result of a mapGlb or mapWrg is complete only at the
+end of a kernel. A term that goes on computing with such a result becomes two kernels with a buffer
+in global memory between them.
+
+Source: 000 §4.3.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codegen.c_ast import Body, Buffer, Name
+from codegen.dialect import Dialect
+from codegen.kernel import Launch
+from codegen.launch import launch_sizes
+from codegen.layout import bindings, is_pure, write_step
+from codegen.lower import Lowering
+from codegen.memory import memory
+from codegen.names import c_name
+from codegen.views import Component, Memory, Pairs, Value, View
+from lift_egraph import ir
+from lift_egraph.binders import unique_names
+from lift_egraph.check import check_nesting, type_of
+from lift_egraph.types import Array, DataType, Pair
+
+_LAYOUT = (
+    ir.Zip, ir.MakePair, ir.Component, ir.Split, ir.Join, ir.Transpose, ir.Gather, ir.Slide, ir.Pad,
+    ir.At, ir.Fill, ir.Lookup, ir.AsVector, ir.AsScalar, ir.Map,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LoweredKernel:
+    """A kernel before clean-up: its statements, local buffers and launch."""
+
+    body: Body
+    locals: tuple[Buffer, ...]
+    launch: Launch
+    threads: dict[ir.Level, int]
+
+
+@dataclass
+class Host:
+    """The state of lowering a program: what is known of each variable, and the kernels so far."""
+
+    dialect: Dialect
+    launch: Launch | None
+    taken: set[str]
+    environment: dict[ir.Var | ir.Input, View] = field(default_factory=dict)
+    kernels: list[LoweredKernel] = field(default_factory=list)
+    temporaries: list[Buffer] = field(default_factory=list)
+    inputs: list[tuple[str, tuple[int, ...], Buffer]] = field(default_factory=list)
+    scalars: list[tuple[str, tuple[int, ...], Name]] = field(default_factory=list)
+
+    def declare(self, item: ir.Input) -> None:
+        """Makes an input known: arrays as buffers, scalars by value."""
+        self.environment[item] = self._input_view(item.name, item.name, item.type, ())
+
+    def _input_view(self, value: str, name: str, t: DataType, path: tuple[int, ...]) -> View:
+        if isinstance(t, Pair):
+            first = self._input_view(value, f"{name}_0", t.first, (*path, 0))
+            return Pairs(first, self._input_view(value, f"{name}_1", t.second, (*path, 1)))
+        if isinstance(t, Array):
+            made = memory(name, t, "global", self.taken, mutable=False)
+            self.inputs += [(value, (*path, *c.choices), c.buffer) for c in made.cells]
+            return made
+        made_name = Name(c_name(name, self.taken), t)
+        self.scalars.append((value, path, made_name))
+        return Value(made_name)
+
+    def temporary(self, t: DataType) -> Memory:
+        """Global memory between two kernels."""
+        made = memory("tmp", t, "global", self.taken)
+        self.temporaries += [c.buffer for c in made.cells]
+        return made
+
+    def produce(self, term: ir.Expr, acceptor: View) -> None:
+        """Emits the kernels that write a term's value into global memory."""
+        if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
+            self.produce(self.bind(term), acceptor)
+        elif isinstance(term, ir.ToMemory):
+            self.produce(term.value, acceptor)
+        elif isinstance(term, ir.MapLevel) and term.level.kind != "seq":
+            self.emit(ir.MapLevel(term.level, term.function, self.hoist(term.array, True)), acceptor)
+        elif not is_parallel(term):
+            self.emit(term, acceptor)
+        elif isinstance(term, ir.Zip | ir.MakePair):
+            self.produce(term.first, Component(0, acceptor))
+            self.produce(term.second, Component(1, acceptor))
+        elif (step := write_step(term, acceptor)) is not None:
+            self.produce(*step)
+        else:
+            self.emit(ir.map_parts(term, lambda p: self.hoist(p, False) if isinstance(p, ir.Expr) else p), acceptor)
+
+    def bind(self, term: ir.Apply) -> ir.Expr:
+        """Makes the variables of a ``let`` known; returns its body."""
+        function = ir.function_body(term.function)
+        argument = self.hoist(term.argument, True)
+        self.environment.update(bindings(function.pattern, self.pure_view(argument)))
+        return function.body
+
+    def pure_view(self, term: ir.Expr) -> View:
+        """A view of a term without array computations."""
+        lowering = Lowering(self.environment, {}, set(self.taken))
+        return lowering.consume(term)
+
+    def hoist(self, term: ir.Expr, everything: bool) -> ir.Expr:
+        """The term with parallel computations in it (or all, with `everything`) replaced by finished results."""
+        if is_pure(term) or not (everything or is_parallel(term)):
+            return term
+        if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize):
+            return self.hoist(self.bind(term), everything)
+        if isinstance(term, _LAYOUT):
+            return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
+        t = type_of(term)
+        view = self.temporary(t)
+        self.produce(term, view)
+        result = ir.Var(f"{view.cells[0].buffer.name}$", t)
+        self.environment[result] = view
+        return result
+
+    def emit(self, term: ir.Expr, acceptor: View) -> None:
+        """One kernel that writes the term's value."""
+        launch, threads = launch_sizes(term, self.dialect, self.launch)
+        lowering = Lowering(dict(self.environment), threads, set(self.taken))
+        lowering.produce(term, acceptor)
+        self.temporaries += lowering.temporaries
+        self.taken |= {b.name for b in lowering.temporaries}
+        self.kernels.append(LoweredKernel(tuple(lowering.statements), tuple(lowering.locals), launch, threads))
+
+
+def is_parallel(term: ir.Part) -> bool:
+    """Whether a parallel map stands anywhere in a term."""
+    return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
+
+
+def lower_program(program: ir.Program, dialect: Dialect, launch: Launch | None) -> tuple[Host, Memory]:
+    """The kernels of a program, and the memory of its result."""
+    check_nesting(program.body)
+    host = Host(dialect, launch, {f"lcl_{d}" for d in range(3)})
+    for item in program.inputs:
+        host.declare(item)
+    result = memory("result", type_of(program.body), "global", host.taken)
+    host.produce(unique_names(program.body), result)
+    return host, result

@@ -1,0 +1,103 @@
+"""``iterate``: the same function again and again, on an array that may shrink.
+
+Source: 000 §4.3.5, Listing 4.6 (double buffering in local memory).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from codegen.c_ast import Body, Buffer, For, Point, SetIndex, Swap
+from codegen.views import Memory, View
+from lift_egraph import ir
+from codegen.names import c_name
+from lift_egraph.binders import unique_names
+from lift_egraph.check import iterate_step, substitute_nats, type_of
+from lift_egraph.errors import NestingProblem
+from lift_egraph.ir import SEQ
+from lift_egraph.nat import NatVar, nat
+from lift_egraph.types import Array
+
+if TYPE_CHECKING:
+    from codegen.lower import Lowering
+
+
+def runs_in_local_memory(term: ir.Iterate) -> bool:
+    """Whether the work-items of a group take part in each step."""
+    return any(isinstance(t, ir.MapLevel) and t.level.kind == "lcl" for t in ir.subterms(term.function))
+
+
+def step_by_step(lowering: Lowering, term: ir.Iterate) -> View:
+    """Each step computed into new memory, from the previous one."""
+    view = lowering.consume(term.array)
+    size = _length(term.array)
+    for _ in range(term.times):
+        step: ir.Lambda = unique_names(iterate_step(term, size), lowering.taken)
+        lowering.bind(step.pattern, view)
+        view = lowering.consume(step.body)
+        size = _length(step.body)
+    return view
+
+
+def _length(term: ir.Expr):
+    t = type_of(term)
+    assert isinstance(t, Array)
+    return t.size
+
+
+def double_buffered(lowering: Lowering, term: ir.Iterate) -> View:
+    """A loop over the steps that reads from one local buffer and writes to the other."""
+    t, start = type_of(term.array), _length(term.array)
+    assert isinstance(t, Array)
+    first = lowering.materialise(term.array, "local")
+    assert isinstance(first, Memory)
+    if term.times == 0:
+        return first
+    high = start.range[1]
+    size = NatVar(c_name(term.size, lowering.taken), 1, high)
+    # the bound of a mapLcl inside is checked at run time, so one text serves all sizes
+    body: ir.Lambda = unique_names(substitute_nats(term.function, {term.size: nat(size)}), lowering.taken)
+    next_size = _length(body.body)
+    once = next_size.substitute({size.name: start})
+    if not isinstance(body.pattern, ir.Var):
+        raise NestingProblem("iterate: the function of an iterate over local memory takes the array as one variable")
+    largest = _largest_after_one(term)
+    second = lowering.allocate("tmp", Array(largest, t.element), "local")
+    assert isinstance(second, Memory)
+    pairs = [
+        (_pointer(lowering, "in", a.buffer, b.buffer), _pointer(lowering, "out", a.buffer, b.buffer), a, b)
+        for a, b in zip(first.cells, second.cells, strict=True)
+    ]
+    read = Memory(tuple(replace(a, buffer=r, sizes=(nat(size), *a.sizes[1:])) for r, _, a, _ in pairs))
+    write = Memory(tuple(replace(a, buffer=w, sizes=(next_size, *a.sizes[1:])) for _, w, a, _ in pairs))
+    lowering.emit(SetIndex(size, start, declare=True))
+    for r, w, a, b in pairs:
+        lowering.emit(Point(r, w, a.buffer, b.buffer))
+    lowering.environment[body.pattern] = read
+    counter = NatVar(c_name("iter", lowering.taken), 0, term.times - 1)
+    with lowering.block() as statements:
+        lowering.loops.append((SEQ, nat(counter), nat(term.times)))
+        lowering.produce(body.body, write)
+        lowering.loops.pop()
+        if once != start:
+            lowering.emit(SetIndex(size, next_size, declare=False))
+        for r, w, a, b in pairs:
+            lowering.emit(Swap(r, w, a.buffer, b.buffer))
+    steps: Body = tuple(statements)
+    lowering.emit(For(counter, nat(term.times), SEQ, 1, steps))
+    result, length = (second if term.times % 2 else first), _length(term)
+    return Memory(tuple(replace(c, sizes=(length, *c.sizes[1:])) for c in result.cells))
+
+
+def _largest_after_one(term: ir.Iterate):
+    """The longest array that any step writes."""
+    lengths, size = [], _length(term.array)
+    for _ in range(term.times):
+        size = _length(iterate_step(term, size).body)
+        lengths.append(size)
+    return max(lengths, key=lambda n: n.range[1] or 0)
+
+
+def _pointer(lowering: Lowering, name: str, first: Buffer, second: Buffer) -> Buffer:
+    return replace(first, name=c_name(name, lowering.taken), targets=(first.name, second.name))

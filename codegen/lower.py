@@ -1,0 +1,364 @@
+"""One work-item's program: a low-level term becomes loops, variables and stores.
+
+`produce` writes the value of a term into a view, `consume` gives a view of it; only what no view can
+express is computed into memory of its own. Nothing here knows several kernels: see `host`.
+
+Source: 000 §4.3.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from codegen.c_ast import (
+    Allocate,
+    Buffer,
+    CExpr,
+    Const,
+    For,
+    IndexValue,
+    Lane,
+    Let,
+    Load,
+    Name,
+    Pack,
+    Statement,
+    Store,
+    lane_of,
+)
+from codegen.in_place import updates_in_place
+from codegen.layout import (
+    Environment,
+    Mapped,
+    component,
+    describe,
+    is_layout,
+    is_pure,
+    layout_view,
+    operate,
+    size_of,
+    write_step,
+)
+from codegen.memory import declared_space, memory, owners_of
+from codegen.views import Access, Component, Pairs, Repeat, ThreadVar, Value, View
+from lift_egraph import ir
+from codegen.names import c_name
+from lift_egraph.check import level_name, type_of
+from lift_egraph.errors import NestingProblem
+from lift_egraph.nat import Nat, NatVar, nat
+from lift_egraph.types import Array, DataType, Pair, Vector, is_data, leaves, scalar_of, width_of
+
+_LOOP_NAMES = "ijkmn"
+
+
+@dataclass
+class Lowering:
+    """The state of lowering one kernel.
+
+    `threads` gives the number of work-items or groups of each parallel level; `taken` the names in use.
+    """
+
+    environment: dict[ir.Var | ir.Input, View]
+    threads: dict[ir.Level, int]
+    taken: set[str]
+    width: int = 1
+    statements: list[Statement] = field(default_factory=list)
+    locals: list[Buffer] = field(default_factory=list)
+    temporaries: list[Buffer] = field(default_factory=list)
+    loops: list[tuple[ir.Level, Nat, Nat]] = field(default_factory=list)
+
+    # --- loops and scopes -----------------------------------------------------------------------
+
+    @contextmanager
+    def block(self) -> Iterator[list[Statement]]:
+        """Collects statements apart from the current ones."""
+        outer, self.statements = self.statements, []
+        try:
+            yield self.statements
+        finally:
+            self.statements = outer
+
+    @contextmanager
+    def lanes(self, function: ir.Function) -> Iterator[None]:
+        """Everything computed inside a vectorised function has `width` lanes."""
+        outer = self.width
+        if isinstance(function, ir.Vectorize):
+            if outer > 1:
+                raise NestingProblem("vectorize stands inside another vectorize: vectors do not nest")
+            self.width = function.width
+        try:
+            yield
+        finally:
+            self.width = outer
+
+    @contextmanager
+    def loop(self, count: Nat, level: ir.Level = ir.SEQ) -> Iterator[Nat]:
+        """A loop over ``0 … count - 1``; yields the index."""
+        most = count.range[1]
+        top = None if most is None else max(most - 1, 0)
+        if level.kind == "seq":
+            if count.constant == 1:
+                yield nat(0)
+                return
+            depth = sum(1 for loop in self.loops if loop[0] == ir.SEQ)
+            variable = NatVar(c_name(_LOOP_NAMES[depth % len(_LOOP_NAMES)], self.taken), 0, top)
+            threads = 1
+        else:
+            threads = self.threads[level]
+            variable = self.thread_variable(level, top, threads)
+        index = nat(0) if count.constant == 1 else nat(variable)
+        self.loops.append((level, index, count))
+        with self.block() as body:
+            yield index
+        self.loops.pop()
+        self.emit(For(variable, count, level, threads, tuple(body)))
+
+    def thread_variable(self, level: ir.Level, top: int | None, threads: int) -> NatVar:
+        """The index variable of a parallel loop; all mapLcl without a loop share one per dimension."""
+        name = f"{level.kind}_{level.dimension}"
+        if level.kind != "lcl":
+            return NatVar(c_name(name, self.taken), 0, top)
+        if top is None or top >= threads:
+            name = c_name(f"{name}_step", self.taken)
+        return ThreadVar(name, 0, top, level.dimension, threads)
+
+    def emit(self, statement: Statement) -> None:
+        self.statements.append(statement)
+
+    # --- memory ---------------------------------------------------------------------------------
+
+    def allocate(self, name: str, t: DataType, space: str, owners: tuple[int | None, ...] = ()) -> View:
+        """New memory for a value, declared where its space wants it."""
+        kinds = {level.kind for level, _, _ in self.loops}
+        prefix: tuple[tuple[Nat, Nat], ...] = ()
+        if space == "local":
+            if "wrg" not in kinds:
+                raise NestingProblem(f"{name} : {t} is placed in local memory outside of mapWrg: there is no work-group")
+            prefix = tuple((index, count) for level, index, count in self.loops if level.kind == "lcl")
+        if space == "global":
+            prefix = tuple((index, count) for level, index, count in self.loops if level != ir.SEQ)
+        counts = {level.dimension: number for level, number in self.threads.items() if level.kind == "lcl"}
+        width = self.width if not any(isinstance(leaf, Vector) for _, _, leaf in leaves(t)) else 1
+        made = memory(name, t, space, self.taken, width=width, owners=owners, threads=counts, prefix=prefix)
+        for cell in made.cells:
+            if space == "private":
+                self.emit(Allocate(cell.buffer))
+            else:
+                (self.locals if space == "local" else self.temporaries).append(cell.buffer)
+        return made
+
+    def store(self, place: CExpr, value: CExpr) -> None:
+        """Writes a scalar or vector; lanes that are not adjacent are written one by one."""
+        if place == value:
+            return
+        if isinstance(place, Load | Lane):
+            self.emit(Store(place, value))
+        elif isinstance(place, Pack) and len(place.items) > 1:
+            if width_of(value.type) > 1 and not isinstance(value, Name):
+                value = self.name("lanes", value)
+            for number, item in enumerate(place.items):
+                self.store(item, lane_of(value, nat(number)))
+        else:
+            raise NestingProblem(f"a value cannot be written through this layout: {type(place).__name__}")
+
+    def name(self, base: str, value: CExpr) -> Name:
+        """Binds a value to a constant variable."""
+        made = c_name(base, self.taken)
+        self.emit(Let(made, value))
+        return Name(made, value.type)
+
+    def copy(self, source: View, acceptor: View, t: DataType, owners: tuple[int | None, ...] = ()) -> None:
+        """Copies a value, element by element; dimensions owned by a mapLcl are copied by it."""
+        if isinstance(t, Array):
+            level = ir.Level("lcl", owners[0]) if owners and owners[0] is not None else ir.SEQ
+            with self.loop(t.size, level) as index:
+                self.copy(Access(index, source), Access(index, acceptor), t.element, owners[1:])
+        else:
+            self.store_data(source, acceptor, t)
+
+    def store_data(self, source: View, acceptor: View, t: DataType) -> None:
+        """Writes scalars and tuples of them: all are read before the first is written."""
+        paths = [choices for choices, _, _ in leaves(t)]
+        values = [source.resolve((), choices) for choices in paths]
+        if len(values) > 1:
+            values = [v if isinstance(v, Name | Const) else self.name("next", v) for v in values]
+        for choices, value in zip(paths, values, strict=True):
+            self.store(acceptor.resolve((), choices), value)
+
+    def bind(self, pattern: ir.Pattern, view: View) -> None:
+        """Binds the variables of a pattern; scalars are read once, into constant variables."""
+        if isinstance(pattern, ir.PairPattern):
+            self.bind(pattern.first, component(0, view))
+            self.bind(pattern.second, component(1, view))
+        else:
+            self.environment[pattern] = self.named(pattern.name, view, pattern.type)
+
+    def named(self, name: str, view: View, t: DataType) -> View:
+        """The same value with its scalars in constant variables."""
+        if isinstance(t, Pair):
+            return Pairs(
+                self.named(f"{name}_0", component(0, view), t.first),
+                self.named(f"{name}_1", component(1, view), t.second),
+            )
+        if isinstance(t, Array):
+            return view
+        value = view.resolve((), ())
+        known = isinstance(value, Name | Const | IndexValue)
+        if known or isinstance(value, Load) and value.buffer.space == "private":
+            return Value(value)
+        return Value(self.name(name, value))
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def consume(self, term: ir.Expr) -> View:
+        """A view of a term's value; computes into new memory what no view can express."""
+        match term:
+            case ir.Var() | ir.Input():
+                return self.environment[term]
+            case ir.Literal(value=value, type=type):
+                return Value(Const(value, type))
+            case ir.Call(op=op, arguments=arguments):
+                return Value(operate(op, tuple(self.consume(a).resolve((), ()) for a in arguments)))
+            case ir.Apply(function=function, argument=argument):
+                lambda_ = ir.function_body(function)
+                self.bind(lambda_.pattern, self.consume(argument))
+                with self.lanes(function):
+                    return self.consume(lambda_.body)
+            case ir.ToMemory(space=space, value=value):
+                if is_data(type_of(term)) and space == "private":
+                    return self.named("value", self.consume(value), type_of(term))
+                return self.materialise(value, space)
+            case ir.ReduceSeq():
+                return self.reduce(term, None)
+            case ir.Map(function=function, array=array):
+                if not is_layout(function):
+                    raise NestingProblem(
+                        f"a map that computes is left in the low-level term ({describe(term)}): "
+                        "lower it to mapGlb, mapWrg, mapLcl or mapSeq"
+                    )
+                return Mapped(ir.function_body(function), self.snapshot(function), self.consume(array))
+            case ir.Generate(function=function) if is_pure(function):
+                return Mapped(ir.function_body(function), self.snapshot(function), None)
+            case ir.Fill(value=value):
+                return Repeat(self.named("value", self.consume(value), type_of(value)))
+            case ir.Iterate():
+                return self.iterate(term)
+            case ir.MapLevel() | ir.Scatter() | ir.Generate():
+                return self.materialise(term, declared_space(term) or "private")
+        return layout_view(term, [self.consume(p) for p in ir.parts(term) if isinstance(p, ir.Expr)])
+
+    def snapshot(self, function: ir.Function) -> Environment:
+        """The views that a function's free variables and inputs have now."""
+        free = ir.free_variables(function)
+        return {v: view for v, view in self.environment.items() if isinstance(v, ir.Input) or v in free}
+
+    def materialise(self, term: ir.Expr, space: str) -> View:
+        """Computes a term into new memory."""
+        made = self.allocate("tmp", type_of(term), space, owners_of(term))
+        self.produce(term, made, owners_of(term))
+        return made
+
+    # --- writing --------------------------------------------------------------------------------
+
+    def produce(self, term: ir.Expr, acceptor: View, owners: tuple[int | None, ...] = ()) -> None:
+        """Computes a term's value into the place that the acceptor describes."""
+        t = type_of(term)
+        if isinstance(term, ir.Apply):
+            lambda_ = ir.function_body(term.function)
+            self.bind(lambda_.pattern, self.consume(term.argument))
+            with self.lanes(term.function):
+                self.produce(lambda_.body, acceptor, owners)
+            return
+        if is_pure(term):
+            self.copy(self.consume(term), acceptor, t, owners)
+            return
+        if isinstance(term, ir.MapLevel):
+            self.map(term, acceptor)
+        elif isinstance(term, ir.ReduceSeq):
+            self.reduce(term, acceptor)
+        elif isinstance(term, ir.Zip | ir.MakePair):
+            self.produce(term.first, Component(0, acceptor), owners)
+            self.produce(term.second, Component(1, acceptor), owners)
+        elif isinstance(term, ir.Generate):
+            lambda_ = ir.function_body(term.function)
+            with self.loop(term.size) as index:
+                self.bind(lambda_.pattern, Value(IndexValue(index)))
+                self.produce(lambda_.body, Access(index, acceptor))
+        elif isinstance(term, ir.ToMemory):
+            inside_lcl = any(level.kind == "lcl" for level, _, _ in self.loops)
+            if term.space == acceptor.space or is_data(t) or (term.space == "local" and inside_lcl):
+                self.produce(term.value, acceptor, owners)
+            else:
+                self.copy(self.materialise(term.value, term.space), acceptor, t, owners_of(term))
+        elif isinstance(term, ir.Iterate):
+            self.copy(self.iterate(term), acceptor, t, owners)
+        elif (step := write_step(term, acceptor)) is not None:
+            self.produce(*step)
+        else:
+            self.copy(self.consume(term), acceptor, t, owners)
+
+    def map(self, term: ir.MapLevel, acceptor: View) -> None:
+        """``for i: acceptor[i] = f(array[i])``."""
+        level, lambda_ = term.level, ir.function_body(term.function)
+        if level.kind != "seq" and level not in self.threads:
+            raise NestingProblem(f"{level_name(level)} stands where no threads are launched for it: {describe(term)}")
+        array = self.consume(term.array)
+        with self.loop(size_of(term.array), level) as index:
+            self.bind(lambda_.pattern, Access(index, array))
+            with self.lanes(term.function):
+                self.produce(lambda_.body, Access(index, acceptor))
+
+    def reduce(self, term: ir.ReduceSeq, acceptor: View | None) -> View:
+        """Accumulates in private memory, or in the acceptor if it is private already."""
+        t, lambda_ = type_of(term), ir.function_body(term.operator)
+        pattern = lambda_.pattern
+        owners = owners_of(lambda_.body)
+        target = acceptor
+        if target is None or target.space != "private":
+            first = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
+            name = first.name if isinstance(first, ir.Var) else "acc"
+            target = self.allocate(name, t, declared_space(term) or "private", owners)
+        self.produce(term.initial, target, owners)
+        array = self.consume(term.array)
+        with self.loop(size_of(term.array)) as index:
+            element = Access(index, array)
+            if isinstance(pattern, ir.PairPattern):
+                self.bind_accumulator(pattern.first, target)
+                self.bind(pattern.second, element)
+            else:
+                self.environment[pattern] = Pairs(target, element)
+            accumulator = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
+            with self.lanes(term.operator):
+                self.update(lambda_.body, accumulator, target, t, owners)
+        if acceptor is not None and acceptor is not target:
+            self.copy(target, acceptor, t, owners)
+        return target
+
+    def bind_accumulator(self, pattern: ir.Pattern, view: View) -> None:
+        """Binds the old value without reading it: it is the memory that the step updates."""
+        if isinstance(pattern, ir.PairPattern):
+            self.bind_accumulator(pattern.first, component(0, view))
+            self.bind_accumulator(pattern.second, component(1, view))
+        else:
+            self.environment[pattern] = view
+
+    def update(
+        self, body: ir.Expr, pattern: ir.Pattern, target: View, t: DataType, owners: tuple[int | None, ...]
+    ) -> None:
+        """One step of a reduction: the new value takes the place of the old one."""
+        if is_data(t) and not isinstance(body, ir.ReduceSeq):
+            self.store_data(self.consume(body), target, t)
+        elif updates_in_place(body, pattern):
+            self.produce(body, target, owners)
+        else:
+            spare = self.allocate("next", t, target.space or "private", owners)
+            self.produce(body, spare, owners)
+            self.copy(spare, target, t, owners)
+
+    def iterate(self, term: ir.Iterate) -> View:
+        """Repeats a function: in local memory with two buffers, else step by step."""
+        from codegen.iterate import double_buffered, runs_in_local_memory, step_by_step
+
+        return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)

@@ -1,0 +1,126 @@
+"""Where values live: address spaces, buffers, and who owns which element.
+
+Source: 000 §4.3.2 (address space inference, Algorithm 1). Tuples never exist in memory: a value of
+pair type has one buffer per scalar leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codegen.c_ast import Buffer
+from codegen.views import Cell, Memory
+from lift_egraph import ir
+from codegen.names import c_name
+from lift_egraph.errors import NestingProblem, SizeProblem
+from lift_egraph.nat import Nat, nat
+from lift_egraph.types import DataType, Scalar, Vector, leaves, scalar_of, width_of
+
+PRIVATE_LIMIT = 1024  # elements of one private array: more never fit into registers
+
+
+def declared_space(term: ir.Expr) -> str | None:
+    """The address space that a term names for its result, or that follows from its parallel maps.
+
+    ``toLocal`` at the end of a map's function places the whole result of the map.
+    """
+    match term:
+        case ir.ToMemory(space=space):
+            return space
+        case ir.MapLevel(level=level, function=function):
+            inner = declared_space(ir.function_body(function).body)
+            return inner or {"lcl": "local", "glb": "global", "wrg": "global"}.get(level.kind)
+        case ir.Apply(function=function):
+            return declared_space(ir.function_body(function).body)
+        case ir.Join() | ir.Split() | ir.Transpose() | ir.Scatter() | ir.AsScalar() | ir.AsVector() | ir.Map():
+            return declared_space(term.array)
+        case ir.ReduceSeq(operator=operator):
+            return _named_space(ir.function_body(operator).body) or _named_space(term.initial)
+        case ir.Iterate(function=function):
+            return declared_space(function.body)
+    return None
+
+
+def _named_space(term: ir.Expr) -> str | None:
+    """The address space that a chain of maps ends in by name: accumulators stay private otherwise."""
+    if isinstance(term, ir.ToMemory):
+        return term.space
+    if isinstance(term, ir.MapLevel):
+        return _named_space(ir.function_body(term.function).body)
+    return None
+
+
+def owners_of(term: ir.Expr) -> tuple[int | None, ...]:
+    """Which dimension of mapLcl, if any, produces the elements along each array dimension of a term."""
+    match term:
+        case ir.MapLevel(level=level, function=function):
+            own = level.dimension if level.kind == "lcl" else None
+            return (own, *owners_of(ir.function_body(function).body))
+        case ir.ToMemory(value=value):
+            return owners_of(value)
+        case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
+            return owners_of(ir.function_body(function).body)
+        case ir.Transpose(array=array):
+            outer, inner, *rest = (*owners_of(array), None, None)
+            return (inner, outer, *rest)
+    return ()
+
+
+def memory(
+    name: str,
+    t: DataType,
+    space: str,
+    taken: set[str],
+    *,
+    width: int = 1,
+    owners: tuple[int | None, ...] = (),
+    threads: Mapping[int, int] | None = None,
+    prefix: tuple[tuple[Nat, Nat], ...] = (),
+    mutable: bool = True,
+) -> Memory:
+    """New buffers for a value: one per scalar leaf of its type.
+
+    Parameters
+    ----------
+    width
+        The lanes that a scalar leaf gets inside a vectorised function.
+    owners, threads
+        The mapLcl dimensions that share out the array's dimensions, and their work-items: in private
+        memory a work-item keeps its own elements only.
+    prefix
+        Index and length of each parallel loop around memory that all its iterations need for themselves.
+    """
+    cells = []
+    parts = list(leaves(t))
+    for choices, sizes, leaf in parts:
+        lanes = width_of(leaf) if isinstance(leaf, Vector) else width
+        owned = tuple((owners[k] if k < len(owners) else None) for k in range(len(sizes)))
+        if space != "private":
+            owned = (None,) * len(sizes)
+        shape = []
+        for size, owner in zip(sizes, owned, strict=True):
+            number = size.range[1]
+            if number is None:
+                raise SizeProblem(f"the size {size} of {name} : {t} is not a number; give sizes before generating code")
+            shape.append(-(-number // threads[owner]) if owner is not None and threads else number)
+        element: Scalar | Vector = scalar_of(leaf)
+        if space == "private":
+            element = Vector(element, lanes) if lanes > 1 else element
+        elif lanes > 1:
+            shape.append(lanes)
+        offset = nat(0)
+        inner = nat(1)
+        for size in sizes:
+            inner = inner * size
+        for index, size in prefix:
+            offset = offset * size + index
+        shape = [number for _, size in prefix if (number := size.range[1]) is not None] + shape
+        label = "_".join((name, *(str(c) for c in choices))) if len(parts) > 1 else name
+        buffer = Buffer(c_name(label, taken), space, element, tuple(shape), mutable)
+        if space == "private" and buffer.length > PRIVATE_LIMIT:
+            raise NestingProblem(
+                f"{name} : {t} needs {buffer.length} private elements a work-item, more than {PRIVATE_LIMIT}: "
+                "split it into smaller blocks, or place it with toLocal or toGlobal"
+            )
+        cells.append(Cell(choices, buffer, sizes, owned, offset * inner, lanes if space != "private" else 1))
+    return Memory(tuple(cells))

@@ -1,0 +1,303 @@
+"""OpenCL C text of kernels.
+
+Control flow is simplified from the launch: a parallel loop over exactly as many indices as there are
+work-items is no loop, over fewer it is an ``if``.
+
+Source: 000 §4.3.5 (control flow simplification).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codegen.c_ast import (
+    Allocate,
+    Barrier,
+    Block,
+    Body,
+    Buffer,
+    CExpr,
+    Choose,
+    Const,
+    For,
+    If,
+    IndexValue,
+    Lane,
+    Let,
+    Load,
+    Name,
+    Operate,
+    Pack,
+    Point,
+    SetIndex,
+    Statement,
+    Store,
+    Swap,
+    depends,
+    loads,
+    stores,
+    walk,
+)
+from codegen.dialect import Dialect
+from codegen.index_text import IndexText
+from codegen.kernel import Launch
+from codegen.scalar_text import (
+    C_NAMES,
+    MEMORY_NAMES,
+    POSTFIX,
+    TERNARY,
+    UNARY,
+    ScalarText,
+    broadcast,
+    index_helpers,
+    literal,
+    type_name,
+)
+from lift_egraph.errors import NestingProblem
+from lift_egraph.nat import is_at_least, nat
+from lift_egraph.types import BOOL, F64, I32, Vector, scalar_of
+
+_OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
+_ALL = {"glb": "get_global_size", "wrg": "get_num_groups", "lcl": "get_local_size"}
+_LANES = "0123456789abcdef"
+
+
+class Printer:
+    """Prints the kernels of one program; collects the helper functions and types that they need."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.scalars = ScalarText(dialect)
+        self.index = IndexText(lambda value: self.expression(value)[0])
+        self.vectors: set[Vector] = set()
+        self.uses_f64 = False
+
+    # --- expressions ----------------------------------------------------------------------------
+
+    def text(self, value: CExpr) -> str:
+        return self.expression(value)[0]
+
+    def expression(self, value: CExpr) -> tuple[str, int]:
+        """The text of a value, and how strongly it binds."""
+        self.uses_f64 |= scalar_of(value.type) == F64
+        match value:
+            case Name(name=name):
+                return name, POSTFIX
+            case Const(value=number, type=t):
+                text = literal(number, scalar_of(t))
+                return (broadcast(text, scalar_of(t), t), POSTFIX if text[0] != "-" else UNARY)
+            case IndexValue(value=index):
+                return self.index.atomic(index), POSTFIX
+            case Load():
+                return self.load(value)
+            case Lane(vector=vector, lane=lane):
+                return f"{self.closed(vector)}.s{_lane(lane.constant)}", POSTFIX
+            case Pack(items=items, type=t):
+                return f"({type_name(t)})({', '.join(self.lane_value(i) for i in items)})", POSTFIX
+            case Operate():
+                return self.scalars.operation(value, [self.expression(a) for a in value.arguments])
+            case Choose(conditions=conditions, inside=inside, outside=outside):
+                test = " && ".join(self.index.condition(c) for c in conditions)
+                parts = [broadcast(self.text(v), v.type, value.type) for v in (inside, outside)]
+                return f"({test}) ? ({parts[0]}) : ({parts[1]})", TERNARY
+        raise NotImplementedError(type(value).__name__)
+
+    def lane_value(self, item: CExpr) -> str:
+        return f"-({self.text(item)})" if item.type == BOOL else self.text(item)
+
+    def closed(self, value: CExpr) -> str:
+        text, level = self.expression(value)
+        return text if level >= POSTFIX else f"({text})"
+
+    def load(self, value: Load) -> tuple[str, int]:
+        buffer = value.buffer
+        if buffer.space == "private":
+            return self.variable(value), POSTFIX
+        if value.width == 1:
+            text = f"{buffer.name}[{self.index(value.index)}]"
+            return (f"({text} != 0)" if buffer.element == BOOL else text), POSTFIX
+        t = Vector(scalar_of(buffer.element), value.width)
+        if self.dialect.vector_access == "vload":
+            text = f"vload{value.width}(0, {self.address(value)})"
+        else:
+            text = f"*({self.pointer(buffer, t, const=True)})({self.address(value)})"
+        if scalar_of(t) == BOOL:
+            return f"({self.scalars.convert(text, I32, value.width)} != 0)", POSTFIX
+        return text, POSTFIX if self.dialect.vector_access == "vload" else UNARY
+
+    def address(self, value: Load) -> str:
+        index = self.index(value.index)
+        return value.buffer.name if index == "0" else f"{value.buffer.name} + {index}"
+
+    def pointer(self, buffer: Buffer, t: Vector, const: bool) -> str:
+        self.vectors.add(t)
+        return f"{buffer.space} {'const ' * const}{type_name(t, MEMORY_NAMES)}_u *"
+
+    def variable(self, value: Load) -> str:
+        """The variable for an element of a private array."""
+        buffer = value.buffer
+        if not buffer.shape:
+            return buffer.name
+        if not self.dialect.named_arrays:
+            return f"{buffer.name}[{self.index(value.index)}]"
+        number = value.index.constant
+        if number is None:
+            raise NestingProblem(
+                f"the private array {buffer.name} is read at {value.index}, which no unrolling makes a number: "
+                "place it with toLocal or toGlobal"
+            )
+        return _element_name(buffer, number)
+
+    # --- statements -----------------------------------------------------------------------------
+
+    def body(self, body: Iterable[Statement], depth: int) -> list[str]:
+        """The lines of statements; variables set right after their declaration are initialised by it."""
+        lines: list[str] = []
+        pending = list(body)
+        while pending:
+            statement = pending.pop(0)
+            if isinstance(statement, Allocate):
+                initial = _initial_stores(statement.buffer, pending)
+                if initial:
+                    kind = type_name(statement.buffer.element)
+                    lines += [f"{'  ' * depth}{kind} {self.store(s.place, s.value)};" for s in initial]
+                    del pending[: len(initial)]
+                    continue
+            lines += self.statement(statement, depth)
+        return lines
+
+    def statement(self, statement: Statement, depth: int) -> list[str]:
+        pad = "  " * depth
+        match statement:
+            case Let(name=name, value=value):
+                return [f"{pad}const {type_name(value.type)} {name} = {self.text(value)};"]
+            case Allocate(buffer=buffer):
+                return [f"{pad}{self.declaration(buffer)};"]
+            case Store(place=place, value=value):
+                return [f"{pad}{self.store(place, value)};"]
+            case For():
+                return self.loop(statement, depth)
+            case If(conditions=conditions, body=body):
+                test = " && ".join(self.index.condition(c) for c in conditions)
+                return [f"{pad}if ({test}) {{", *self.body(body, depth + 1), f"{pad}}}"]
+            case Block(body=body):
+                return [f"{pad}{{", *self.body(body, depth + 1), f"{pad}}}"]
+            case Barrier(spaces=spaces):
+                return [f"{pad}barrier({' | '.join(f'CLK_{s.upper()}_MEM_FENCE' for s in spaces)});"]
+            case SetIndex(variable=variable, value=value, declare=declare):
+                return [f"{pad}{'int ' * declare}{variable.name} = {self.index(value)};"]
+            case Point(read=read, write=write, first=first, second=second):
+                kind = f"{read.space} {type_name(read.element, MEMORY_NAMES)} *"
+                return [f"{pad}{kind}{read.name} = {first.name};", f"{pad}{kind}{write.name} = {second.name};"]
+            case Swap(read=read, write=write, first=first, second=second):
+                return [
+                    f"{pad}{read.name} = {write.name};",
+                    f"{pad}{write.name} = ({write.name} == {first.name}) ? {second.name} : {first.name};",
+                ]
+        raise NotImplementedError(type(statement).__name__)
+
+    def declaration(self, buffer: Buffer) -> str:
+        kind = type_name(buffer.element, C_NAMES if buffer.space == "private" else MEMORY_NAMES)
+        if not buffer.shape or (buffer.space == "private" and self.dialect.named_arrays):
+            return f"{kind} {', '.join(_element_name(buffer, k) for k in range(buffer.length))}"
+        return f"{kind} {buffer.name}[{buffer.length}]"
+
+    def store(self, place: CExpr, value: CExpr) -> str:
+        text = broadcast(self.text(value), value.type, place.type)
+        if isinstance(place, Lane):
+            return f"{self.text(place)} = {text}"
+        assert isinstance(place, Load)
+        if place.buffer.space == "private":
+            return f"{self.variable(place)} = {text}"
+        if place.width == 1:
+            return f"{place.buffer.name}[{self.index(place.index)}] = {text}"
+        t = Vector(scalar_of(place.buffer.element), place.width)
+        if scalar_of(t) == BOOL:
+            text = f"convert_uchar{t.width}({text} & 1)"
+        if self.dialect.vector_access == "vload":
+            return f"vstore{place.width}({text}, 0, {self.address(place)})"
+        return f"*({self.pointer(place.buffer, t, const=False)})({self.address(place)}) = {text}"
+
+    def loop(self, loop: For, depth: int) -> list[str]:
+        pad, name, count = "  " * depth, loop.variable.name, loop.count
+        inner = self.body(loop.body, depth + 1)
+        uses = loop.variable.high != 0
+        if not loop.is_parallel:
+            head = f"for (int {name} = 0; {name} < {self.index(count)}; {name} += 1) {{"
+            return [f"{pad}#pragma unroll"] * loop.pragma + [pad + head, *inner, f"{pad}}}"]
+        d = loop.level.dimension
+        own, every = f"{_OWN[loop.level.kind]}({d})", f"{_ALL[loop.level.kind]}({d})"
+        index = f"const int {name} = {own};"
+        declared = uses and loop.level.kind != "lcl"  # those of mapLcl are shared, at the top of the kernel
+        if count == nat(loop.threads):
+            shallow = self.body(loop.body, depth)
+            return ([pad + index] if declared else []) + shallow
+        if is_at_least(loop.threads, count):
+            guard = f"{pad}if ({own} < {self.index(count)}) {{"
+            return [guard, *([f"{pad}  {index}"] if declared else []), *inner, f"{pad}}}"]
+        head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
+        return [pad + head, *inner, f"{pad}}}"]
+
+    # --- kernels --------------------------------------------------------------------------------
+
+    def kernel(
+        self, name: str, buffers: list[Buffer], scalars: list[Name], locals_: list[Buffer], body: Body, launch: Launch
+    ) -> str:
+        """The text of one kernel."""
+        parameters = []
+        written = {place.buffer.name for place in stores(body)}
+        for buffer in buffers:
+            self.uses_f64 |= scalar_of(buffer.element) == F64
+            kind = type_name(buffer.element, MEMORY_NAMES)
+            parameters.append(f"global {'' if buffer.name in written else 'const '}{kind} *restrict {buffer.name}")
+        parameters += [f"const {type_name(s.type)} {s.name}" for s in scalars]
+        group = ""
+        if launch.local_size:
+            group = f"__attribute__((reqd_work_group_size({', '.join(str(n) for n in launch.local_size)})))\n"
+        lines = [f"  local {self.declaration(b)};" for b in locals_]
+        for d in sorted({s.level.dimension for s in walk(body) if isinstance(s, For) and _is_shared(s)}):
+            lines.append(f"  const int lcl_{d} = get_local_id({d});")
+        lines += self.body(body, 1)
+        return f"{group}kernel void {name}({', '.join(parameters)}) {{\n" + "\n".join(lines) + "\n}\n"
+
+    def preamble(self) -> str:
+        """The extensions, types and functions that the printed kernels need."""
+        lines = ["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if self.uses_f64 else []
+        for t in sorted(self.vectors, key=str):
+            c_type, element = type_name(t, MEMORY_NAMES), type_name(t.scalar, MEMORY_NAMES)
+            lines.append(f"typedef {c_type} __attribute__((aligned(sizeof({element})))) {c_type}_u;")
+        lines += index_helpers(self.index.helpers)
+        lines += [text for _, text in sorted(self.scalars.helpers.items())]
+        return "".join(f"{line}\n" for line in lines) + ("\n" if lines else "")
+
+
+def _initial_stores(buffer: Buffer, following: list[Statement]) -> list[Store]:
+    """The stores right after a declaration that set each of its variables once, in order."""
+    found: list[Store] = []
+    for number, statement in enumerate(following[: buffer.length]):
+        place = statement.place if isinstance(statement, Store) else None
+        if not isinstance(statement, Store) or not isinstance(place, Load) or place.buffer != buffer:
+            return []
+        if place.index != nat(number) or any(load.buffer == buffer for load in loads(statement.value)):
+            return []
+        found.append(statement)
+    return found if len(found) == buffer.length else []
+
+
+def _is_shared(loop: For) -> bool:
+    return loop.level.kind == "lcl" and loop.variable.name == f"lcl_{loop.level.dimension}" and depends(loop.body, loop.variable)
+
+
+def _element_name(buffer: Buffer, number: int) -> str:
+    """``acc_0_1`` for element (0, 1) of a private array."""
+    digits = []
+    for size in reversed(buffer.shape):
+        digits.append(str(number % size))
+        number //= size
+    return "_".join([buffer.name, *reversed(digits)])
+
+
+def _lane(number: int | None) -> str:
+    if number is None:
+        raise NestingProblem("a component of a vector is chosen by a loop that is not unrolled: use asScalar in a mapSeq")
+    return _LANES[number]

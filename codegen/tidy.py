@@ -1,0 +1,139 @@
+"""Small clean-ups of the tree: unrolling where it must be, constants used once or never.
+
+Source: 000 §4.3.5 (private memory arrays, vector component access).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from codegen.c_ast import (
+    Allocate,
+    Block,
+    Body,
+    CExpr,
+    For,
+    If,
+    Lane,
+    Let,
+    Load,
+    Name,
+    Statement,
+    rewrite,
+    substitute,
+    walk,
+)
+from lift_egraph.errors import NestingProblem
+from lift_egraph.nat import Nat, NatVar, is_at_least, nat
+
+UNROLL_LIMIT = 4096  # statements that one kernel may unroll to
+
+
+def unroll(body: Body, *, named_arrays: bool) -> Body:
+    """Unrolls the loops whose index selects a named variable or a vector's component.
+
+    With `named_arrays` every private array becomes variables; without, such loops keep their form and
+    ask the device's compiler to unroll.
+
+    Raises
+    ------
+    NestingProblem
+        If that makes a kernel of more than `UNROLL_LIMIT` statements.
+    """
+    budget = [UNROLL_LIMIT]
+    return tuple(s for statement in body for s in _unroll(statement, named_arrays, budget))
+
+
+def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statement]:
+    if isinstance(statement, If | Block):
+        return [replace(statement, body=tuple(s for b in statement.body for s in _unroll(b, named, budget)))]
+    if not isinstance(statement, For):
+        budget[0] -= 1
+        if budget[0] < 0:
+            raise NestingProblem(
+                f"unrolling private arrays makes more than {UNROLL_LIMIT} statements: use smaller register blocks"
+            )
+        return [statement]
+    if not _selects(statement.body, statement.variable, named):
+        inner = tuple(s for b in statement.body for s in _unroll(b, named, budget))
+        return [replace(statement, body=inner, pragma=_selects(statement.body, statement.variable, True))]
+    count = statement.count.constant
+    if count is None:
+        raise NestingProblem(f"a loop of {statement.count} steps indexes private memory: its length must be a number")
+    result: list[Statement] = []
+    for step in range(statement.trips):
+        index, guard = nat(step), None
+        if statement.is_parallel:
+            level = statement.level
+            own = NatVar(f"get_local_id({level.dimension})", 0, statement.threads - 1)
+            index = own + nat(statement.threads * step) if statement.threads > 1 else nat(step)
+            guard = count - 1 - index
+        copy: Body = tuple(
+            s
+            for b in substitute(statement.body, {statement.variable.name: index})
+            for s in _unroll(b, named, budget)
+        )
+        if guard is not None and not is_at_least(guard, 0):
+            result.append(If((guard,), copy))
+        elif any(isinstance(s, Let | Allocate) for s in copy):
+            result.append(Block(copy))
+        else:
+            result += copy
+    return result
+
+
+def _selects(body: Body, variable: NatVar, named: bool) -> bool:
+    for part in walk(body):
+        if isinstance(part, Lane) and variable in part.lane.variables:
+            return True
+        private = isinstance(part, Load) and part.buffer.space == "private"
+        if named and private and variable in part.index.variables:
+            return True
+    return False
+
+
+def inline_constants(body: Body) -> Body:
+    """Drops constants that are never used, and puts those used once, right away, where they are used."""
+    statements = [_inside(s) for s in body]
+    changed = True
+    while changed:
+        changed = False
+        for position in reversed(range(len(statements))):
+            let = statements[position]
+            if not isinstance(let, Let):
+                continue
+            uses = sum(_uses(s, let.name) for s in statements[position + 1 :])
+            if uses == 0:
+                del statements[position]
+                changed = True
+            elif uses == 1:
+                user = next(k for k in range(position + 1, len(statements)) if _uses(statements[k], let.name))
+                between = statements[position + 1 : user]
+                if all(isinstance(s, Let) for s in between) and not isinstance(statements[user], For | If | Block):
+                    statements[user] = rewrite(statements[user], _replacing(let.name, let.value))
+                    del statements[position]
+                    changed = True
+    return tuple(statements)
+
+
+def _inside(statement: Statement) -> Statement:
+    if isinstance(statement, For | If | Block):
+        inner = inline_constants(statement.body)
+        if isinstance(statement, Block) and len(inner) == 1 and not isinstance(inner[0], Let):
+            return inner[0]
+        return replace(statement, body=inner)
+    return statement
+
+
+def _uses(statement: Statement, name: str) -> int:
+    return sum(1 for part in walk(statement) if isinstance(part, Name) and part.name == name)
+
+
+def _replacing(name: str, value: CExpr) -> Callable[[object], CExpr | Nat | None]:
+    def change(part: object) -> CExpr | Nat | None:
+        if isinstance(part, Name) and part.name == name:
+            return value
+        return None
+
+    return change

@@ -1,0 +1,315 @@
+"""What an extraction minimises: the protocol, and the structural cost used inside e-graphs.
+
+A cost model rates one node from the ratings of its parts; it must never rate a node below a part,
+so that best-first search is exact. A rating also carries a *shape*, a summary of what is inside that
+decides legality: two members of a class with different shapes are kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from lift_egraph.frozen import ClassId, ENode, FrozenEGraph
+from lift_egraph.types import Array, DataType, Pair, Vector
+
+class Rating(NamedTuple):
+    """The cost of a member of a class, and the summary that decides where it may stand."""
+
+    cost: float
+    shape: Hashable
+
+
+class CostModel(Protocol):
+    """Rates nodes bottom-up."""
+
+    def rate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        """The rating of a node, or None if it may not be extracted with these parts."""
+        ...
+
+    def accepts(self, shape: Hashable) -> bool:
+        """Whether a whole term of this shape is legal."""
+        ...
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a term contains.
+
+    Attributes
+    ----------
+    computes
+        Whether it does more than rearrange data.
+    levels
+        The parallel levels that are open in it: ``glb0``, ``wrg1`` …
+    host
+        Whether it needs more than one kernel, so that it may stand in no loop.
+    mapped
+        Whether it is a computing map itself, which a reduction around it absorbs.
+    block
+        The largest accumulator of its reductions, in scalars: terms that block differently are kept apart.
+    width
+        The widest vector in it.
+    """
+
+    computes: bool = False
+    levels: frozenset[str] = frozenset()
+    host: bool = False
+    mapped: bool = False
+    block: int = 0
+    width: int = 0
+
+
+LAYOUT = Shape()
+SLOW_CALLS = {"sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30}
+
+
+def element_count(t: DataType) -> int:
+    """The number of scalars or vectors in a value of a type."""
+    if isinstance(t, Array):
+        return (t.size.constant or 1) * element_count(t.element)
+    if isinstance(t, Pair):
+        return element_count(t.first) + element_count(t.second)
+    return 1
+
+
+def data_leaves(t: DataType) -> int:
+    """The number of scalar or vector components that are loaded when a variable of this type is bound."""
+    if isinstance(t, Array):
+        return 0
+    if isinstance(t, Pair):
+        return data_leaves(t.first) + data_leaves(t.second)
+    return 1
+
+
+@dataclass
+class StructuralCost:
+    """Operations, loads and stores counted bottom-up, weighted by trip counts.
+
+    A load is charged where a variable of scalar or vector type is bound, so a value that is bound outside
+    a loop and used inside is loaded once: register reuse shows. The cost of a parallel map is divided by
+    the units that share it. Strides and caches are not visible here; the analytical model ranks by those.
+
+    Parameters
+    ----------
+    units
+        How many work-items run at once.
+    registers
+        How many scalars an accumulator may have before its updates are charged as memory traffic.
+    lowered
+        Whether only low-level terms may be extracted.
+    """
+
+    units: int = 1
+    registers: int = 64
+    lowered: bool = False
+    load: float = 1.0
+    store: float = 1.0
+    materialise: float = 8.0
+    overhead: float = 0.3
+    layout: float = 1.0
+    launch: float = 5e4
+    _sizes: dict[ClassId, int] = field(default_factory=dict, repr=False)
+
+    def accepts(self, shape: Hashable) -> bool:
+        """Low-level terms must be parallel; high-level ones may be anything."""
+        assert isinstance(shape, Shape)
+        open_local = any(level.startswith("lcl") for level in shape.levels)
+        return not self.lowered or (bool(shape.levels or shape.host) and not open_local)
+
+    def rate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        """See `CostModel.rate`."""
+        handler = _HANDLERS.get(node.op)
+        if handler is not None:
+            return handler(self, graph, owner, node, parts)
+        shapes = [p.shape for p in parts]
+        return Rating(sum(p.cost for p in parts) + self.layout, _together(shapes, LAYOUT))
+
+    def _intermediate(self, graph: FrozenEGraph, array: ClassId, shape: Hashable) -> float:
+        """The traffic of an array that is computed, written and read again."""
+        assert isinstance(shape, Shape)
+        t = graph.type_of(array)
+        return self.materialise * element_count(t) if shape.computes and isinstance(t, Array) else 0.0
+
+    def _length(self, graph: FrozenEGraph, array: ClassId) -> int:
+        t = graph.type_of(array)
+        return (t.size.constant or 1) if isinstance(t, Array) else 1
+
+    def _bound(self, graph: FrozenEGraph, f: ClassId) -> float:
+        t = graph.domain(f)
+        return 0.0 if t is None else self.load * data_leaves(t)
+
+    def _call(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating:
+        cost = SLOW_CALLS.get(str(node.children[0]), 1)
+        return Rating(sum(p.cost for p in parts) + cost, _together([p.shape for p in parts], Shape(True)))
+
+    def _combine(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        if self.lowered:
+            return None
+        t = graph.type_of(owner)
+        cost = sum(p.cost for p in parts) + (element_count(t) if t is not None else 1)
+        return Rating(cost, _together([p.shape for p in parts], Shape(True)))
+
+    def _map(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        f, xs = parts
+        assert isinstance(f.shape, Shape) and isinstance(xs.shape, Shape)
+        if not f.shape.computes:
+            return Rating(f.cost + xs.cost + self.layout, replace(xs.shape, mapped=False))
+        if self.lowered or f.shape.host:
+            return None
+        n = self._length(graph, node.classes[1])
+        cost = n * self._iteration(graph, owner, node.classes[0], f)
+        cost += self._intermediate(graph, node.classes[1], xs.shape)
+        return Rating(xs.cost + cost, replace(_together([f.shape, xs.shape], LAYOUT), mapped=True))
+
+    def _map_function(
+        self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]
+    ) -> Rating | None:
+        (f,) = parts
+        assert isinstance(f.shape, Shape)
+        if f.shape.computes and self.lowered:
+            return None
+        return Rating(f.cost * max(1, int(node.children[0])) + self.layout, f.shape)
+
+    def _iteration(self, graph: FrozenEGraph, owner: ClassId, function: ClassId, f: Rating) -> float:
+        result = graph.type_of(owner)
+        stores = data_leaves(result.element) if isinstance(result, Array) else 0
+        return f.cost + self._bound(graph, function) + self.store * stores + self.overhead
+
+    def _apply(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        f, x = parts
+        cost = f.cost + x.cost + self.layout + self._intermediate(graph, node.classes[1], x.shape)
+        return Rating(cost, replace(_together([f.shape, x.shape], LAYOUT), mapped=False))
+
+    def _reduce(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        if self.lowered:
+            return None
+        op, z, xs = parts
+        n = self._length(graph, node.classes[2])
+        t = graph.type_of(owner)
+        size = element_count(t) if t is not None else 1
+        each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size)
+        assert isinstance(xs.shape, Shape)
+        extra = 0.0 if xs.shape.mapped else self._intermediate(graph, node.classes[2], xs.shape)
+        return Rating(z.cost + xs.cost + n * each + extra, _together([z.shape, xs.shape], Shape(True, block=min(size, self.registers + 1))))
+
+    def _spill(self, size: int) -> float:
+        return 0.0 if size <= self.registers else size * (self.load + self.store)
+
+    def _reduce_function(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        if self.lowered:
+            return None
+        op, z = parts
+        domain, result = graph.domain(owner), graph.codomain(owner)
+        n = (domain.size.constant or 1) if isinstance(domain, Array) else 1
+        size = element_count(result) if result is not None else 1
+        return Rating(z.cost + n * (size * (1 + self.load) + op.cost + self.overhead + self._spill(size)), Shape(True, block=min(size, self.registers + 1)))
+
+    def _map_level(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        f, xs = parts
+        kind, dimension = str(node.children[0]), int(node.children[1])
+        shape = _nested(kind, dimension, f.shape, xs.shape)
+        if shape is None:
+            return None
+        n = self._length(graph, node.classes[1])
+        body = self._iteration(graph, owner, node.classes[0], f)
+        if kind == "seq":
+            cost = n * body + self._intermediate(graph, node.classes[1], xs.shape)
+        else:
+            shared = 1 if kind == "lcl" else self.units
+            cost = body * max(1.0, n / shared) + (self.launch if kind in ("glb", "wrg") and dimension == 0 else 0)
+        return Rating(xs.cost + max(cost, body), shape)
+
+    def _reduce_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        f, z, xs = parts
+        assert isinstance(f.shape, Shape) and isinstance(xs.shape, Shape) and isinstance(z.shape, Shape)
+        if f.shape.host or z.shape.host or _outer(f.shape.levels) or z.shape.levels:
+            return None
+        n = self._length(graph, node.classes[2])
+        domain = graph.domain(node.classes[0])
+        loads = self.load * data_leaves(domain.second) if isinstance(domain, Pair) else 0
+        t = graph.type_of(owner)
+        size = element_count(t) if t is not None else 1
+        host = bool(_outer(xs.shape.levels)) or xs.shape.host
+        levels = frozenset() if host else f.shape.levels | xs.shape.levels
+        cost = z.cost + xs.cost + n * (f.cost + loads + self.overhead + self._spill(size))
+        cost += self._intermediate(graph, node.classes[2], xs.shape)
+        merged = _together([f.shape, z.shape, xs.shape], Shape(True, block=min(size, self.registers + 1)))
+        return Rating(cost + (self.launch if host else 0), replace(merged, levels=levels, host=host))
+
+    def _vectorised(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        (f,) = parts
+        assert isinstance(f.shape, Shape)
+        if f.shape.levels or f.shape.host or f.shape.width or not f.shape.computes:
+            return None
+        return Rating(f.cost, replace(f.shape, width=int(node.children[0])))
+
+    def _to_memory(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        (x,) = parts
+        assert isinstance(x.shape, Shape)
+        return Rating(x.cost, replace(x.shape, computes=True, mapped=False))
+
+
+def _together(shapes: list[Hashable], base: Shape) -> Shape:
+    inside = [base, *(s for s in shapes if isinstance(s, Shape))]
+    return Shape(
+        computes=any(s.computes for s in inside),
+        levels=frozenset[str]().union(*(s.levels for s in inside)),
+        host=any(s.host for s in inside),
+        block=max(s.block for s in inside),
+        width=max(s.width for s in inside),
+    )
+
+
+def _outer(levels: frozenset[str]) -> frozenset[str]:
+    return frozenset(level for level in levels if not level.startswith("lcl"))
+
+
+def _nested(kind: str, dimension: int, inside: Hashable, array: Hashable) -> Shape | None:
+    """The shape of a map at a level, or None where OpenCL's thread hierarchy forbids it (000 §2.2)."""
+    assert isinstance(inside, Shape) and isinstance(array, Shape)
+    if inside.host:
+        return None
+    levels = inside.levels
+    merged = _together([inside, array], Shape(True))
+    if kind == "seq":
+        if _outer(levels):
+            return None
+        host = array.host or bool(_outer(array.levels))
+        return replace(merged, levels=frozenset() if host else levels | array.levels, host=host)
+    allowed = {f"{kind}{d}" for d in range(dimension)}
+    if kind == "wrg":
+        allowed |= {f"lcl{d}" for d in range(3)}
+        if f"lcl{dimension}" not in levels:
+            return None
+    if not levels <= allowed or dimension and f"{kind}{dimension - 1}" not in levels:
+        return None
+    if kind != "lcl" and (array.levels or array.host):
+        return replace(merged, levels=frozenset(), host=True)
+    closed = levels - {f"lcl{dimension}"} if kind == "wrg" else levels
+    return replace(merged, levels=closed | {f"{kind}{dimension}"} | array.levels, host=array.host)
+
+
+_HANDLERS = {
+    "Ex___init__": lambda s, g, o, n, p: Rating(0.0, LAYOUT),
+    "Ex_input": lambda s, g, o, n, p: Rating(0.0, LAYOUT),
+    "Ex_literal": lambda s, g, o, n, p: Rating(0.0, LAYOUT),
+    "Fn_lam": lambda s, g, o, n, p: p[0],
+    "Op_scalar": lambda s, g, o, n, p: Rating(0.0, LAYOUT),
+    "Op_lift": lambda s, g, o, n, p: p[0],
+    "Op_fn": lambda s, g, o, n, p: p[0],
+    "call1": StructuralCost._call,
+    "call2": StructuralCost._call,
+    "call3": StructuralCost._call,
+    "app": StructuralCost._apply,
+    "combine": StructuralCost._combine,
+    "map_": StructuralCost._map,
+    "Fn_map": StructuralCost._map_function,
+    "reduce_": StructuralCost._reduce,
+    "Fn_reduce": StructuralCost._reduce_function,
+    "map_level": StructuralCost._map_level,
+    "reduce_seq": StructuralCost._reduce_seq,
+    "Fn_vec": StructuralCost._vectorised,
+    "to_memory": StructuralCost._to_memory,
+}

@@ -1,0 +1,98 @@
+"""Rules: a law in mathematics, the rewrites that say the same, and facts about both.
+
+A `Rule` owns its egglog ruleset, so that it can be run alone, timed, tested and shown by name.
+Nothing registers itself: the collections in `rules` are explicit tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import egglog
+from egglog import Ruleset, ruleset
+
+PHASES = ("algorithmic", "lowering", "simplification")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rewrite rule.
+
+    Attributes
+    ----------
+    name
+        The name of the decorated function.
+    law
+        What it says, in mathematics.
+    source
+        The seed and section it comes from, or ``"new"``.
+    family
+        The module that defines it.
+    phase
+        ``algorithmic``, ``lowering``, or ``simplification`` (run to saturation in both).
+    reassociates, commutes
+        Whether floating-point results may change by another association or order of a reduction.
+    ruleset
+        The egglog rules.
+    """
+
+    name: str
+    law: str
+    source: str
+    family: str
+    phase: str
+    reassociates: bool
+    commutes: bool
+    ruleset: Ruleset = field(repr=False, compare=False)
+
+    def describe(self) -> dict[str, Any]:
+        """The facts about this rule as plain data."""
+        flags = [flag for flag in ("reassociates", "commutes") if getattr(self, flag)]
+        return {
+            "name": self.name, "law": self.law, "source": self.source,
+            "family": self.family, "phase": self.phase, "flags": flags,
+        }  # fmt: skip
+
+
+def rule(
+    law: str,
+    *,
+    source: str = "new",
+    phase: str = "algorithmic",
+    reassociates: bool = False,
+    commutes: bool = False,
+) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
+    """Make a `Rule` of a function that yields egglog rewrites.
+
+    The parameters of the function are the pattern variables, their annotations the sorts.
+
+    Examples
+    --------
+    >>> from egglog import rewrite
+    >>> from lift_egraph.sorts import Ex, transpose
+    >>> @rule("transpose (transpose xs) = xs", source="000 Listing 5.20", phase="simplification")
+    ... def transpose_transpose(xs: Ex):
+    ...     yield rewrite(transpose(transpose(xs))).to(xs)
+    >>> transpose_transpose.describe()["law"]
+    'transpose (transpose xs) = xs'
+    """
+    if phase not in PHASES:
+        raise ValueError(f"unknown phase {phase!r}; known are {', '.join(PHASES)}")
+
+    def make(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> Rule:
+        rules = Ruleset(egglog.declarations.Ident(body.__name__, body.__module__))
+        rules.register(body, _increase_frame=True)
+        return Rule(
+            name=body.__name__,
+            law=law,
+            source=source,
+            family=body.__module__.rpartition(".")[2],
+            phase=phase,
+            reassociates=reassociates,
+            commutes=commutes,
+            ruleset=rules,
+        )
+
+    return make

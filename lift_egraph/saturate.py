@@ -1,0 +1,164 @@
+"""Saturation: phases of rules over a term, within limits, ending for a stated reason.
+
+`run_phase` runs in the present process, one iteration a call, with a guard before each; `saturate`
+runs it in a child process, which can be stopped at any time and leaves its last snapshot behind.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import egglog
+from egglog import i64
+
+from lift_egraph import ir, sorts
+from lift_egraph.frozen import FrozenEGraph, freeze
+from lift_egraph.rule import Rule
+
+ROOT = "root"
+
+
+class StopReason(enum.Enum):
+    """Why a saturation ended."""
+
+    SATURATED = "saturated"
+    ITERATIONS = "iteration limit"
+    NODES = "node limit"
+    TIME = "time limit"
+    MEMORY = "memory limit"
+    CRASHED = "crashed"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one phase: iterations, tuples in egglog's tables, seconds, and megabytes of the child process."""
+
+    iterations: int = 6
+    nodes: int = 60_000
+    seconds: float = 30.0
+    memory_mb: int = 1000
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A named set of rules with the facts that steer them.
+
+    Attributes
+    ----------
+    rules
+        The rules to explore with, one iteration at a time.
+    simplification
+        The rules run to saturation after each iteration.
+    tiles
+        Chunk sizes by array length: ``{1024: (32,)}`` lets arrays of length 1024 be split by 32.
+    widths
+        The vector widths that vectorisation may introduce.
+    """
+
+    name: str
+    rules: tuple[Rule, ...]
+    simplification: tuple[Rule, ...]
+    tiles: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    widths: tuple[int, ...] = ()
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What one iteration did: how large the e-graph is, how long it took, and the matches of each rule."""
+
+    number: int
+    tuples: int
+    seconds: float
+    matches: Mapping[str, int]
+
+
+@dataclass
+class Saturation:
+    """The outcome of a phase: the last e-graph that was reached, and why it went no further."""
+
+    phase: str
+    graph: FrozenEGraph
+    iterations: list[Iteration]
+    stop_reason: StopReason
+
+    @property
+    def root(self) -> int:
+        """The class of the phase's term."""
+        return self.graph.roots[ROOT]
+
+
+def start(term: ir.Expr, phase: Phase) -> tuple[egglog.EGraph, egglog.Expr]:
+    """An e-graph that holds a term and the facts of a phase, and the term in it."""
+    sorts.check_depth(term)
+    graph = egglog.EGraph()
+    root = graph.let(ROOT, sorts.to_egg(term))
+    facts = sorts.operator_laws()
+    facts += [sorts.tile(i64(n), i64(c)) for n, chunks in phase.tiles.items() for c in chunks]
+    facts += [sorts.lane_width(i64(w)) for w in phase.widths]
+    graph.register(*facts)
+    return graph, root
+
+
+def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
+    """Run a phase in this process and yield the e-graph after each iteration.
+
+    Each yielded `Saturation` has the stop reason that holds if no further one follows.
+    """
+    graph, root = start(term, phase)
+    cleaning = egglog.unstable_combine_rulesets(
+        *sorts.analyses, *(r.ruleset for r in phase.simplification)
+    ).saturate()
+    exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
+    began = time.perf_counter()
+    graph.run(cleaning)
+    frozen = freeze(graph, {ROOT: root})
+    done: list[Iteration] = []
+    limits = phase.limits
+    growth = 2.0
+    while True:
+        reason = _stop(frozen, done, limits, began, growth)
+        yield Saturation(phase.name, frozen, list(done), reason or StopReason.ITERATIONS)
+        if reason is not None:
+            return
+        tick = time.perf_counter()
+        matches = _matches(graph.run(egglog.run(exploring)), phase)
+        graph.run(cleaning)
+        before, frozen = frozen.tuples, freeze(graph, {ROOT: root})
+        growth = frozen.tuples / max(before, 1)
+        done.append(Iteration(len(done) + 1, frozen.tuples, time.perf_counter() - tick, matches))
+        if frozen.tuples == before and not any(matches.values()):
+            yield Saturation(phase.name, frozen, list(done), StopReason.SATURATED)
+            return
+
+
+def _stop(
+    frozen: FrozenEGraph, done: list[Iteration], limits: Limits, began: float, growth: float
+) -> StopReason | None:
+    if len(done) >= 2 and done[-1].tuples == done[-2].tuples:
+        return StopReason.SATURATED
+    if len(done) >= limits.iterations:
+        return StopReason.ITERATIONS
+    if frozen.tuples * max(growth, 1.0) > limits.nodes:  # the next iteration would likely pass the limit
+        return StopReason.NODES
+    if time.perf_counter() - began > limits.seconds:
+        return StopReason.TIME
+    return None
+
+
+def _matches(report: egglog.bindings.RunReport, phase: Phase) -> dict[str, int]:
+    """Matches by rule name; egglog counts them by declaration."""
+    owners = {}
+    for r in phase.rules:
+        for declaration in r.ruleset.__egg_ruleset__.rules:
+            owners[declaration] = r.name
+    found: dict[str, int] = {}
+    for declaration, count in report.num_matches_per_rule.items():
+        name = owners.get(declaration)
+        if name is not None:
+            found[name] = found.get(name, 0) + count
+    return found

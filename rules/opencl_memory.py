@@ -1,0 +1,45 @@
+"""Staging data in faster memory, at marked binders only: ``f => toLocal f`` everywhere would match everything."""
+
+from __future__ import annotations
+
+from egglog import eq, i64, relation, rewrite
+
+from lift_egraph.rule import rule
+from lift_egraph.sorts import Ex, Fn, P, Ty, V, app, map_level, to_memory, vty
+
+stage_local = relation("stage_local", V)  # the chunk of a work-group that may be copied to local memory
+stage_private = relation("stage_private", V)  # the chunk of a work-item that may be copied to registers
+
+
+@rule(
+    "mapWrg (λv. b) = mapWrg (λv. let v = toLocal (mapLcl id v) in b),  v marked",
+    source="000 Figure 2.10d",
+    phase="lowering",
+)
+def stage_in_local(v: V, b: Ex, xs: Ex, d: i64, n: i64, t: Ty):
+    item = V("$item", t)
+    copy = to_memory("local", map_level("lcl", d, Fn.lam(P.var(item), Ex(item)), Ex(v)))
+    yield rewrite(map_level("wrg", d, Fn.lam(P.var(v), b), xs)).to(
+        map_level("wrg", d, Fn.lam(P.var(v), app(Fn.lam(P.var(v), b), copy)), xs),
+        stage_local(v),
+        eq(Ty.arr(n, t)).to(vty(v)),
+    )
+
+
+@rule(
+    "mapX (λv. b) = mapX (λv. let v = toPrivate (mapSeq id v) in b),  X = Glb or Lcl, v marked",
+    source="000 Figure 2.10d",
+    phase="lowering",
+)
+def stage_in_private(v: V, b: Ex, xs: Ex, d: i64, n: i64, t: Ty):
+    item = V("$item", t)
+    copy = to_memory("private", map_level("seq", 0, Fn.lam(P.var(item), Ex(item)), Ex(v)))
+    for kind in ("glb", "lcl"):
+        yield rewrite(map_level(kind, d, Fn.lam(P.var(v), b), xs)).to(
+            map_level(kind, d, Fn.lam(P.var(v), app(Fn.lam(P.var(v), b), copy)), xs),
+            stage_private(v),
+            eq(Ty.arr(n, t)).to(vty(v)),
+        )
+
+
+memory_rules = (stage_in_local, stage_in_private)

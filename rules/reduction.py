@@ -1,0 +1,170 @@
+"""Reductions: splitting them, turning them into sequential loops, and applying lifted operators."""
+
+from __future__ import annotations
+
+from egglog import String, eq, i64, rewrite
+
+from lift_egraph.rule import rule
+from lift_egraph.sorts import (
+    ACCUMULATOR,
+    LANE,
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    app,
+    associative,
+    bvs,
+    call2,
+    combine,
+    commutative,
+    fresh,
+    fv,
+    map_,
+    neutral,
+    pty,
+    reduce_,
+    reduce_seq,
+    split,
+    tile,
+    transpose,
+    ty,
+    zip_,
+)
+
+
+@rule(
+    "reduce ⊕ z xs = reduce ⊕ z (map (reduce ⊕ z) (split n xs)),  n | length, ⊕ associative, z neutral",
+    source="000 Figure 2.9c",
+    reassociates=True,
+)
+def partial_reduce(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
+    yield rewrite(reduce_(op, z, xs)).to(
+        reduce_(op, z, map_(Fn.reduce(op, z, Ty.arr(n, t)), split(n, xs))),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        tile(m, n),
+        eq(m % n).to(i64(0)),
+        n < m,
+        associative(op),
+        neutral(op, z),
+    )
+
+
+@rule(
+    "reduce ⊕ z xs = reduce ⊕ z (map (reduce ⊕ z) (transpose (split n xs))),  n | length, ⊕ associative and "
+    "commutative, z neutral",
+    source="000 Figure 2.9c with gather; 001 §4.3 (strided partition)",
+    reassociates=True,
+    commutes=True,
+)
+def partial_reduce_strided(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
+    yield rewrite(reduce_(op, z, xs)).to(
+        reduce_(op, z, map_(Fn.reduce(op, z, Ty.arr(m / n, t)), transpose(split(n, xs)))),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        tile(m, n),
+        eq(m % n).to(i64(0)),
+        n < m,
+        associative(op),
+        commutative(op),
+        neutral(op, z),
+    )
+
+
+@rule(
+    "reduce ⊕ z (map (λp. b) xs) = reduceSeq (λ(acc, p). acc ⊕ b) z xs,  acc fresh",
+    source="000 Figure 2.10b with Listing 5.7",
+    phase="lowering",
+)
+def reduce_map_to_seq(op: Op, z: Ex, p: P, b: Ex, xs: Ex, t: Ty):
+    acc = V(ACCUMULATOR, t)
+    yield rewrite(reduce_(op, z, map_(Fn.lam(p, b), xs))).to(
+        reduce_seq(Fn.lam(P.pair(P.var(acc), p), combine(op, Ex(acc), b)), z, xs),
+        eq(t).to(ty(b)),
+        fresh(acc, b),
+        bvs(p).not_contains(acc),
+    )
+
+
+@rule("reduce ⊕ z xs = reduceSeq (λ(acc, x). acc ⊕ x) z xs", source="000 Figure 2.10b", phase="lowering")
+def reduce_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
+    acc, x = V(ACCUMULATOR, t), V("$x", t)
+    yield rewrite(reduce_(op, z, xs)).to(
+        reduce_seq(Fn.lam(P.pair(P.var(acc), P.var(x)), combine(op, Ex(acc), Ex(x))), z, xs),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+    )
+
+
+@rule(
+    "reduceSeq f z xs = reduceSeq (λ(acc, c). reduceSeq f acc c) z (split n xs),  n | length, f closed in acc and c",
+    source="000 Listing 5.14",
+)
+def split_reduce_seq(f: Fn, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
+    acc, chunk = V(ACCUMULATOR, u), V.of("chunk", p, n)
+    loop = Fn.lam(P.pair(a, p), b)
+    yield rewrite(reduce_seq(loop, z, xs)).to(
+        reduce_seq(Fn.lam(P.pair(P.var(acc), P.var(chunk)), reduce_seq(loop, Ex(acc), Ex(chunk))), z, split(n, xs)),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        eq(t).to(pty(p)),
+        eq(u).to(ty(z)),
+        tile(m, n),
+        eq(m % n).to(i64(0)),
+        n < m,
+        eq(fv(b) - bvs(P.pair(a, p))).to((fv(b) - bvs(P.pair(a, p))).remove(acc).remove(chunk)),
+    )
+
+
+@rule(
+    "reduceSeq (λ(acc, p). b) z (map (λq. c) xs) = reduceSeq (λ(acc, q). let p = c in b) z xs,  "
+    "q not free in b, acc not free in c",
+    source="000 Listing 5.7",
+    phase="lowering",
+)
+def reduce_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
+    yield rewrite(reduce_seq(Fn.lam(P.pair(a, p), b), z, map_(Fn.lam(q, c), xs))).to(
+        reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs),
+        eq(fv(b) - bvs(q)).to(fv(b)),
+        eq(fv(c) - bvs(a)).to(fv(c)),
+        eq(bvs(a) - bvs(q)).to(bvs(a)),
+    )
+
+
+@rule("a ⊕ b = op(a, b)", phase="simplification")
+def combine_scalars(a: Ex, b: Ex, s: String):
+    yield rewrite(combine(Op.scalar(s), a, b)).to(call2(s, a, b))
+
+
+@rule("a ⊕ b = f (a, b)", phase="simplification")
+def combine_by_function(a: Ex, b: Ex, f: Fn):
+    from lift_egraph.sorts import make_pair
+
+    yield rewrite(combine(Op.fn(f), a, b)).to(app(f, make_pair(a, b)))
+
+
+@rule(
+    "a (lift ⊕) (map (λp. b) xs) = map (λ(c, p). c ⊕ b) (zip a xs),  c fresh",
+    source="000 Listing 5.18",
+    phase="lowering",
+)
+def combine_lifted_with_map(op: Op, a: Ex, p: P, b: Ex, xs: Ex, t: Ty):
+    acc = V(LANE, t)
+    yield rewrite(combine(op.lift(), a, map_(Fn.lam(p, b), xs))).to(
+        map_(Fn.lam(P.pair(P.var(acc), p), combine(op, Ex(acc), b)), zip_(a, xs)),
+        eq(t).to(ty(b)),
+        fresh(acc, b),
+        bvs(p).not_contains(acc),
+    )
+
+
+@rule("a (lift ⊕) b = map (λ(x, y). x ⊕ y) (zip a b)", source="000 Listing 5.18", phase="lowering")
+def combine_lifted(op: Op, a: Ex, b: Ex, t: Ty, n: i64):
+    x, y = V("$a", t), V("$b", t)
+    yield rewrite(combine(op.lift(), a, b)).to(
+        map_(Fn.lam(P.pair(P.var(x), P.var(y)), combine(op, Ex(x), Ex(y))), zip_(a, b)), eq(Ty.arr(n, t)).to(ty(a))
+    )
+
+
+splitting_rules = (partial_reduce, partial_reduce_strided)
+loop_rules = (reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, combine_lifted_with_map, combine_lifted)
+operator_rules = (combine_scalars, combine_by_function)

@@ -1,0 +1,431 @@
+"""Generated kernels compute what the interpreter computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from codegen.compiler import compile_program
+from codegen.dialect import DIALECTS
+from lift_egraph import ir
+from lift_egraph.build import (
+    I32,
+    abs_,
+    add,
+    and_,
+    as_scalar,
+    as_vector,
+    at,
+    constant,
+    fill,
+    gather,
+    generate,
+    get,
+    id_,
+    iterate,
+    join,
+    let,
+    lookup,
+    map_,
+    map_glb,
+    map_lcl,
+    map_seq,
+    map_wrg,
+    max_,
+    min_,
+    mul,
+    pad,
+    program,
+    reduce_seq,
+    reverse,
+    scatter,
+    select,
+    slide,
+    split,
+    sqrt,
+    to_f32,
+    to_f64,
+    to_global,
+    to_i32,
+    to_local,
+    to_private,
+    transpose,
+    tuple_,
+    zip_,
+)
+from lift_egraph.check import specialise, type_of
+from lift_egraph.interp import run
+from lift_egraph.scalar import NUMPY_TYPES
+from lift_egraph.types import leaves
+from tests.codegen import low_level as low
+from tests.codegen.opencl import pocl_queue, run_plan
+
+CASES: list[tuple[Any, dict[str, int]]] = []
+
+
+def case(**sizes: int):
+    def add_case(made: ir.Program) -> ir.Program:
+        CASES.append((made, sizes))
+        return made
+
+    return add_case
+
+
+for made, sizes in (
+    (low.mm_naive(), dict(M=7, K=5, N=3)),
+    (low.mm_naive(), dict(M=1, K=1, N=1)),
+    (low.mm_blocked(4, 8), dict(M=8, K=13, N=24)),
+    (low.mm_blocked(1, 2), dict(M=3, K=1, N=2)),
+    (low.mm_tiled(4), dict(M=8, K=12, N=16)),
+    (low.dot(64), dict(N=256)),
+    (low.asum(32), dict(N=96)),
+    (low.scal(32, 4), dict(N=96)),
+    (low.gemv(), dict(M=5, K=64)),
+    (low.j2d5pt(4, 4), dict(M=8, N=12)),
+    (low.j2d5pt(2, 8), dict(M=4, N=8)),
+    (low.partial_dot(128, 6), dict(N=256)),
+    (low.partial_dot(32, 3), dict(N=32)),
+    (low.prefetched(4), dict(N=12)),
+):
+    CASES.append((made, sizes))
+
+
+@case(N=37)
+@program
+def argmax(xs: "[f32]N"):
+    return reduce_seq(
+        lambda best, x: select(get(1, x) > get(1, best), x_pair(x), x_pair(best)) if False else better(best, x),
+        tuple_(0, -1e30),
+        zip_(generate(37, lambda i: i), xs) if False else zip_(indices_of(xs), xs),
+    )
+
+
+def indices_of(xs):
+    return generate(type_of(xs).size, lambda i: i)
+
+
+def x_pair(x):
+    return x
+
+
+def better(best, x):
+    wins = get(1, x) > get(1, best)
+    return tuple_(select(wins, get(0, x), get(0, best)), select(wins, get(1, x), get(1, best)))
+
+
+@case(N=24)
+@program
+def integers(xs: "[i32]N", ys: "[i32]N"):
+    return map_glb(0, lambda x, y: tuple_(x / y, x % y, min_(x, y), abs_(x) - max_(x, y)), zip_(xs, ys))
+
+
+@case(N=24)
+@program
+def vector_integers(xs: "[i32]N", ys: "[i32]N"):
+    def body(x, y):
+        return x / y + x % y * abs_(y) - min_(x, y)
+
+    return join(
+        map_glb(
+            0,
+            lambda chunk: as_scalar(low.map_vectors(4, body, as_vector(4, chunk))),
+            split(8, zip_(xs, ys)),
+        )
+    )
+
+
+@case(N=16)
+@program
+def comparisons(xs: "[f32]N", ys: "[f32]N"):
+    return map_glb(0, lambda x, y: tuple_(x < y, and_(x <= 0.0, y > 0.0)), zip_(xs, ys))
+
+
+@case(N=16)
+@program
+def vector_select(xs: "[f32]N", ys: "[f32]N", flags: "[bool]N"):
+    def body(x, y, f):
+        return select(and_(x < y, f), x * 2.0, 1.0)
+
+    return as_scalar(low.map_vectors(8, body, as_vector(8, zip_(xs, ys, flags))))
+
+
+@case(N=16)
+@program
+def vector_flags(xs: "[f32]N"):
+    return as_scalar(low.map_vectors(8, lambda x: x < 0.25, as_vector(8, xs)))
+
+
+@case(N=16)
+@program
+def vector_doubles(xs: "[f64]N", limit: "f64"):
+    return as_scalar(low.map_vectors(4, lambda x: select(x < limit, to_f64(to_f32(x)), sqrt(abs_(x))), as_vector(4, xs)))
+
+
+@case(N=11)
+@program
+def casts(xs: "[f32]N"):
+    return map_glb(0, lambda x: to_f64(to_i32(x * 3.0)) * 0.1, xs)
+
+
+@case(N=13)
+@program
+def no_pad_slide(xs: "[f32]N"):
+    return map_glb(0, lambda w: reduce_seq(add, 0.0, w), slide(3, 1, xs))
+
+
+@case(N=14)
+@program
+def reversed_and_scattered(xs: "[f32]N"):
+    return scatter(lambda i, n: (i + 3) % n, map_glb(0, lambda x: x * 2.0, gather(reverse, xs)))
+
+
+@case(N=12)
+@program
+def scattered_inside(xs: "[f32]N"):
+    return join(
+        map_glb(0, lambda c: map_seq(id_, scatter(reverse, map_seq(lambda x: x + 1.0, c))), split(4, xs))
+    )
+
+
+@case(N=9)
+@program
+def generated(xs: "[f32]N"):
+    return map_glb(0, lambda x, i: x * to_f32(i), zip_(xs, indices_of(xs)))
+
+
+@case(N=16)
+@program
+def generated_vectors(xs: "[f32]N"):
+    return as_scalar(low.map_vectors(4, lambda x, i: x * to_f32(i), as_vector(4, zip_(xs, indices_of(xs)))))
+
+
+@case(N=9, M=5)
+@program
+def looked_up(xs: "[f32]N", where: "[i32]M"):
+    return map_glb(0, lambda x: x + 1.0, lookup(where, xs))
+
+
+@case(N=16, M=8)
+@program
+def looked_up_vectors(xs: "[f32]N", where: "[i32]M"):
+    return as_scalar(low.map_vectors(4, lambda x: x + 1.0, as_vector(4, lookup(where, xs))))
+
+
+@case(N=6)
+@program
+def ends(xs: "[f32]N"):
+    return tuple_(at(0, xs) + at(5, xs), at(2, xs))
+
+
+def stencil(edge, n):
+    @program
+    def padded(xs: "[f32]N"):
+        windows = slide(3, 1, pad(1, 1, edge, xs))
+        return map_glb(0, lambda w: at(0, w) - at(2, w) * 2.0 + at(1, w), windows)
+
+    return padded, dict(N=n)
+
+
+def vector_stencil(edge, n, width, left=2, right=2):
+    @program
+    def padded(xs: "[f32]N"):
+        shifts = [map_(at(k), slide(left + right + 1, 1, pad(left, right, edge, xs))) for k in range(3)]
+        vectors = as_vector(width, zip_(*shifts))
+        return as_scalar(low.map_vectors(width, lambda a, b, c: a - 2.0 * b + c, vectors))
+
+    return padded, dict(N=n)
+
+
+for kind in ("clamp", "mirror", "wrap", constant(0.5)):
+    CASES += [stencil(kind, 1), stencil(kind, 17), vector_stencil(kind, 16, 4), vector_stencil(kind, 4, 4)]
+
+
+@case(N=24)
+@program
+def pairs_in_and_out(ps: "[(f32, i32)]N"):
+    return map_glb(0, lambda a, b: tuple_(b, a + 1.0), ps)
+
+
+@case(N=8)
+@program
+def scalars_by_value(alpha: "f32", pair: "(i32, f32)", xs: "[f32]N"):
+    return map_glb(0, lambda x: alpha * x + to_f32(get(0, pair)) * get(1, pair), xs)
+
+
+@case(N=32)
+@program
+def normalised(xs: "[f32]N"):
+    total = reduce_seq(add, 0.0, map_glb(0, lambda c: reduce_seq(lambda a, x: a + abs_(x), 0.0, c), split(8, xs)))
+    return let(total, lambda s: map_glb(0, lambda x: x / s, xs))
+
+
+@case(N=32)
+@program
+def two_steps(xs: "[f32]N"):
+    first = map_glb(0, lambda c: map_seq(lambda x: x * x, c), split(4, xs))
+    return map_glb(0, lambda w: reduce_seq(add, 0.0, w), slide(5, 1, join(first)))
+
+
+@case(N=16)
+@program
+def sequential_only(xs: "[f32]N"):
+    return map_seq(lambda x: x + 1.0, map_seq(lambda x: x * 3.0, xs))
+
+
+@case(N=12)
+@program
+def prefix_sums(xs: "[f32]N"):
+    return map_glb(0, lambda c: reduce_seq(lambda acc, x: map_seq(lambda a: a + x, gather(reverse, acc)), fill(3, 0.0), c), split(4, xs))
+
+
+@case(N=64)
+@program
+def halved(xs: "[f32]N"):
+    return join(
+        map_glb(0, lambda c: iterate(3, lambda v: map_seq(lambda p: reduce_seq(add, 0.0, p), split(2, v)), c), split(16, xs))
+    )
+
+
+@case(N=64)
+@program
+def reversed_in_local(xs: "[f32]N"):
+    return join(
+        map_wrg(
+            0,
+            lambda c: map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, lambda x: x + 1.0, c)))),
+            split(16, xs),
+        )
+    )
+
+
+@case(N=60)
+@program
+def partly_filled_groups(xs: "[f32]N"):
+    def group(c):
+        return let(
+            to_local(map_lcl(0, lambda p: reduce_seq(add, 0.0, p), split(5, c))),
+            lambda sums: map_lcl(0, lambda x: x + reduce_seq(add, 0.0, sums), c),
+        )
+
+    return join(map_wrg(0, group, split(20, xs)))
+
+
+@case(N=64)
+@program
+def local_vectors(xs: "[f32]N"):
+    def group(c):
+        doubled = to_local(low_lcl_vectors(4, lambda x: x * 2.0, as_vector(4, c)))
+        return map_lcl(0, lambda x: x + 1.0, gather(reverse, as_scalar(doubled)))
+
+    return join(map_wrg(0, group, split(16, xs)))
+
+
+def low_lcl_vectors(width, function, xs):
+    vectorised = low.map_vectors(width, function, xs)
+    return ir.MapLevel(ir.Level("lcl", 0), vectorised.function, vectorised.array)
+
+
+local_vectors_program = CASES[-1][0]
+
+
+@case(M=6, N=10)
+@program
+def transposed(A: "[[f32]N]M"):
+    return transpose(map_glb(0, lambda row: map_seq(lambda x: x * 2.0, row), A))
+
+
+@case(M=6, N=10)
+@program
+def layout_map_written(A: "[[f32]N]M"):
+    return map_(gather(reverse), map_glb(0, lambda row: map_seq(lambda x: x * 2.0, row), A))
+
+
+@case(M=6, N=10)
+@program
+def layout_map_joined(A: "[[f32]N]M"):
+    return map_(join, map_glb(0, lambda row: map_seq(lambda c: map_seq(id_, c), split(5, row)), A))
+
+
+@case(N=20)
+@program
+def words_of_c(float: "[f32]N", kernel: "f32"):
+    return map_glb(0, lambda double: let(double * kernel, lambda half: half * half), float)
+
+
+@case(N=12)
+@program
+def global_inside(xs: "[f32]N"):
+    def work(c):
+        return map_seq(id_, gather(reverse, to_global(map_seq(lambda x: x * 2.0, c))))
+
+    return join(map_glb(0, work, split(4, xs)))
+
+
+@case(M=4, N=12)
+@program
+def running_pairs(A: "[[f32]N]M"):
+    def step(acc, x):
+        return tuple_(get(0, acc) + x, max_(get(1, acc), x))
+
+    return map_glb(0, lambda row: reduce_seq(step, tuple_(0.0, -1000.0), row), A)
+
+
+@case(M=4, N=12)
+@program
+def array_of_pairs_accumulated(A: "[[f32]N]M"):
+    def step(acc, col):
+        return map_seq(lambda a, x: tuple_(get(0, a) + x, get(1, a) * x), zip_(acc, col))
+
+    return map_seq(id_, reduce_seq(step, fill(4, tuple_(0.0, 1.0)), transpose(A)))
+
+
+def random_value(t, rng):
+    arrays = []
+    for _, dims, leaf in leaves(t):
+        shape = tuple(d.constant for d in dims)
+        dtype = NUMPY_TYPES[str(leaf)]
+        if str(leaf) == "bool":
+            arrays.append(rng.integers(0, 2, shape).astype(bool))
+        elif str(leaf) == "i32":
+            arrays.append(rng.integers(-6, 7, shape).astype(np.int32))
+        else:
+            arrays.append(rng.standard_normal(shape).astype(dtype))
+    return arrays
+
+
+def nested(t, arrays):
+    """The interpreter's form of a value: a pair of leaves for each pair type."""
+    from lift_egraph.types import Array, Pair
+
+    while isinstance(t, Array):
+        t = t.element
+    if isinstance(t, Pair):
+        return (nested(t.first, arrays), nested(t.second, arrays))
+    return arrays.pop(0)
+
+
+def flattened(value):
+    return [leaf for part in value for leaf in flattened(part)] if isinstance(value, tuple) else [np.asarray(value)]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("dialect", ["pocl", "generic"])
+@pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
+def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], dialect: str) -> None:
+    queue = pocl_queue()
+    special = specialise(made, sizes)
+    plan = compile_program(special, DIALECTS[dialect])
+    rng = np.random.default_rng(7)
+    flat, values = {}, {}
+    for item in special.inputs:
+        arrays = random_value(item.type, rng)
+        named = [b for b in (*plan.buffers, *plan.scalars) if b.value == item.name]
+        for (choices, _, _), data in zip(leaves(item.type), arrays, strict=True):
+            flat[next(b.name for b in named if b.components == choices)] = data
+        values[item.name] = nested(item.type, list(arrays))
+    expected = flattened(run(special, values))
+    found = run_plan(plan, flat, queue=queue)
+    for want, got in zip(expected, found, strict=True):
+        np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=plan.source)
