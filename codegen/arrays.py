@@ -60,9 +60,8 @@ def _array(place: BufferInfo | ScalarInfo, value: Any) -> np.ndarray:
     if array.dtype != dtype and not (is_number and np.can_cast(array.dtype, dtype, "same_kind")):
         raise InputProblem(f"{where} must have elements of type {dtype} ({place.element}), got {array.dtype}")
     shape = _shape(place) if isinstance(place, BufferInfo) else ()
-    if array.shape != shape and not (shape is None and isinstance(place, BufferInfo) and array.size == place.length):
-        needed = f"the shape {shape}" if shape is not None else f"{getattr(place, 'length', 1)} elements"
-        raise InputProblem(f"{where} must have {needed}, got the shape {array.shape}")
+    if array.shape != shape:
+        raise InputProblem(f"{where} must have the shape {shape}, got the shape {array.shape}")
     return np.ascontiguousarray(array, dtype).reshape(array.shape)
 
 
@@ -71,16 +70,16 @@ def join_outputs(plan: Plan, outputs: Mapping[str, np.ndarray]) -> Value:
 
     def value(buffers: Sequence[BufferInfo], depth: int) -> Value:
         if len(buffers) == 1 and len(buffers[0].components) == depth:
-            shape = _shape(buffers[0])
-            return outputs[buffers[0].name] if shape is None else outputs[buffers[0].name].reshape(shape)
+            return outputs[buffers[0].name].reshape(_shape(buffers[0]))
         first, second = ([b for b in buffers if b.components[depth] == component] for component in (0, 1))
         return value(first, depth + 1), value(second, depth + 1)
 
     return value(plan.outputs, 0)
 
 
-def _shape(buffer: BufferInfo) -> tuple[int, ...] | None:
-    return getattr(buffer, "shape", None)
+def _shape(buffer: BufferInfo) -> tuple[int, ...]:
+    """The shape of a buffer's array; a buffer without one is flat."""
+    return buffer.shape or (() if buffer.length == 1 else (buffer.length,))
 
 
 def save_plan(plan: Plan, directory: Path | str) -> None:

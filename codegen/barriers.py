@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from codegen.c_ast import Barrier, Body, Buffer, For, If, Load, Statement, loads, stores, walk
+from codegen.c_ast import Barrier, Body, Buffer, For, Load, Statement, loads, stores, walk
 from codegen.views import ThreadVar
 from lift_egraph.check import level_name
 from lift_egraph.errors import NestingProblem
@@ -58,7 +58,7 @@ class _Placing:
         for name in self.shared:
             b_reads, b_writes = before.reads.get(name, set()), before.writes.get(name, set())
             a_reads, a_writes = after.reads.get(name, set()), after.writes.get(name, set())
-            if not (b_writes and (a_reads or a_writes) or b_reads and a_writes):
+            if not ((b_writes and (a_reads or a_writes)) or (b_reads and a_writes)):
                 continue
             addresses = b_reads | b_writes | a_reads | a_writes
             if len(addresses) > 1 or not self.own_element(next(iter(addresses))):
@@ -90,7 +90,7 @@ class _Placing:
         for statement in body:
             if isinstance(statement, Barrier):
                 state.reads, state.writes = {}, {}
-            elif isinstance(statement, For) and not isinstance(statement.body, If):
+            elif isinstance(statement, For):
                 statement = self.place_in_loop(statement, state, result, inside_lcl)
             else:
                 self.separate(state, self.accesses(statement, not inside_lcl), result)
@@ -110,13 +110,19 @@ class _Placing:
         if parallel:
             inner = _Accesses()
             body = self.place(loop.body, inner, True)
-            if any(isinstance(s, Barrier) for s in walk(tuple(body))) and (loop.most % loop.threads or not loop.count.constant):
+            if any(isinstance(s, Barrier) for s in walk(tuple(body))) and (
+                loop.most % loop.threads or not loop.count.constant
+            ):
                 raise NestingProblem(
                     f"work-items exchange data inside {level_name(loop.level)} over {loop.count} elements, but with "
                     f"{loop.threads} work-items not all of them run each step: a barrier there would hang"
                 )
             self.separate(state, self.accesses(loop, not inside_lcl), result)
             return replace(loop, body=tuple(body))
+        names = self.races(state, self.accesses(loop, not inside_lcl))
+        if names:  # once before the loop, rather than in each of its rounds
+            result.append(Barrier(self.spaces(names)))
+            state.reads, state.writes = {}, {}
         before = state.copy()
         body = self.place(loop.body, state, inside_lcl)
         if loop.trips > 1:

@@ -125,7 +125,8 @@ class Operate(CExpr):
 @dataclass(frozen=True)
 class Choose(CExpr):
     """`inside` where all conditions (each an index expression, true when >= 0) hold, else `outside`; only
-    the chosen one is evaluated."""
+    the chosen one is evaluated.
+    """
 
     conditions: tuple[Nat, ...]
     inside: CExpr

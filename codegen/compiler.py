@@ -14,8 +14,10 @@ from codegen.printer import Printer
 from codegen.tidy import inline_constants, unroll
 from codegen.views import Memory
 from lift_egraph import ir
+from lift_egraph.check import type_of
 from lift_egraph.errors import DeviceProblem
-from lift_egraph.types import scalar_of
+from lift_egraph.nat import Nat
+from lift_egraph.types import DataType, Vector, leaves, scalar_of, width_of
 
 _MUCH_WORK = 256  # steps of a work-item's loops from which it gets a group of its own on a CPU …
 _FEW_ITEMS = 1 << 14  # … unless there are more work-items than this
@@ -54,7 +56,7 @@ def compile_program(
         dialect.name,
         f"{header}\n{printer.preamble()}{kernels_text}",
         tuple(kernels),
-        _buffers(host, result),
+        _buffers(program, host, result),
         tuple(ScalarInfo(s.name, scalar_of(s.type).name, value, path) for value, path, s in host.scalars),
         dialect.options,
     )
@@ -102,13 +104,23 @@ def _work(body: Body) -> int:
     return total
 
 
-def _buffers(host: Host, result: Memory) -> tuple[BufferInfo, ...]:
-    def info(buffer: Buffer, role: str, value: str = "", path: tuple[int, ...] = ()) -> BufferInfo:
-        return BufferInfo(buffer.name, role, scalar_of(buffer.element).name, buffer.length, value, path)
+def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[BufferInfo, ...]:
+    def info(buffer: Buffer, role: str, value: str, path: tuple[int, ...], t: DataType) -> BufferInfo:
+        shapes = {components: _shape(sizes, leaf) for components, sizes, leaf in leaves(t)}
+        return BufferInfo(
+            buffer.name, role, scalar_of(buffer.element).name, buffer.length, value, path, shapes.get(path, ())
+        )
 
-    inputs = [info(b, "input", value, path) for value, path, b in host.inputs]
-    outputs = [info(c.buffer, "output", "result", c.choices) for c in result.cells]
-    return (*inputs, *(info(b, "temporary") for b in host.temporaries), *outputs)
+    types = {i.name: i.type for i in program.inputs}
+    inputs = [info(b, "input", value, path, types[value]) for value, path, b in host.inputs]
+    outputs = [info(c.buffer, "output", "result", c.choices, type_of(program.body)) for c in result.cells]
+    temporaries = [BufferInfo(b.name, "temporary", scalar_of(b.element).name, b.length) for b in host.temporaries]
+    return (*inputs, *temporaries, *outputs)
+
+
+def _shape(sizes: tuple[Nat, ...], leaf: DataType) -> tuple[int, ...]:
+    lanes = (width_of(leaf),) if isinstance(leaf, Vector) else ()
+    return (*(s.evaluate({}) for s in sizes), *lanes)
 
 
 def _header(program: ir.Program, dialect: Dialect, kernels: list[Kernel], term_text: str | None) -> str:

@@ -21,6 +21,9 @@ class Dialect:
         Spell abs and conversions without built-in functions.
     named_arrays
         Private arrays become named variables; without, they stay arrays under ``#pragma unroll``.
+    aligned_vectors
+        Global memory starts at a multiple of the widest vector, so accesses whose index is a multiple of
+        the width say so: the device then moves them in one piece.
     max_work_group
         The largest number of work-items in a group.
     group_items
@@ -34,6 +37,7 @@ class Dialect:
     vector_access: str = "vload"
     plain_operators: bool = False
     named_arrays: bool = True
+    aligned_vectors: bool = False
     max_work_group: int = 256
     group_items: int | None = None
     local_bytes: int = 32768
@@ -43,6 +47,8 @@ class Dialect:
 GENERIC = Dialect("generic")
 POCL = Dialect("pocl", vector_access="cast", plain_operators=True, max_work_group=4096, local_bytes=2 << 20)
 INTEL = Dialect("intel", vector_access="cast", max_work_group=8192, local_bytes=256 << 10)
-NVIDIA = Dialect("nvidia", vector_access="cast", max_work_group=1024, group_items=256, local_bytes=48 << 10)
+NVIDIA = Dialect(
+    "nvidia", vector_access="cast", aligned_vectors=True, max_work_group=1024, group_items=256, local_bytes=48 << 10
+)
 
 DIALECTS = {d.name: d for d in (GENERIC, POCL, INTEL, NVIDIA)}

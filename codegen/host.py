@@ -15,7 +15,7 @@ from codegen.c_ast import Body, Buffer, Name
 from codegen.dialect import Dialect
 from codegen.kernel import Launch
 from codegen.launch import launch_sizes
-from codegen.layout import bindings, is_pure, write_step
+from codegen.layout import bindings, is_pure, view_of, write_step
 from codegen.lower import Lowering
 from codegen.memory import memory
 from codegen.names import c_name
@@ -98,13 +98,8 @@ class Host:
         """Makes the variables of a ``let`` known; returns its body."""
         function = ir.function_body(term.function)
         argument = self.hoist(term.argument, True)
-        self.environment.update(bindings(function.pattern, self.pure_view(argument)))
+        self.environment.update(bindings(function.pattern, view_of(argument, self.environment)))
         return function.body
-
-    def pure_view(self, term: ir.Expr) -> View:
-        """A view of a term without array computations."""
-        lowering = Lowering(self.environment, {}, set(self.taken))
-        return lowering.consume(term)
 
     def hoist(self, term: ir.Expr, everything: bool) -> ir.Expr:
         """The term with parallel computations in it (or all, with `everything`) replaced by finished results."""

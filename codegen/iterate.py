@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codegen.c_ast import Body, Buffer, For, Point, SetIndex, Swap
+from codegen.names import c_name
 from codegen.views import Memory, View
 from lift_egraph import ir
-from codegen.names import c_name
 from lift_egraph.binders import unique_names
 from lift_egraph.check import iterate_step, substitute_nats, type_of
 from lift_egraph.errors import NestingProblem

@@ -29,7 +29,8 @@ class BufferInfo:
 
     `role` is ``input``, ``output`` or ``temporary``; `value` names the program's input (or ``result``)
     and `components` the tuple components that lead to this leaf; `element` is ``f32``, ``f64``, ``i32``
-    or ``bool`` (one byte, 0 or 1); `length` counts elements.
+    or ``bool`` (one byte, 0 or 1); `length` counts elements, `shape` says how they are arranged, row-major
+    (the lanes of a vector last; empty for temporaries and single values).
     """
 
     name: str
@@ -38,11 +39,12 @@ class BufferInfo:
     length: int
     value: str = ""
     components: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class ScalarInfo:
-    """An input of the program that is passed by value."""
+    """An input of the program that is passed by value; a ``bool`` as an ``int``, 0 or 1."""
 
     name: str
     element: str
@@ -112,7 +114,7 @@ class Plan:
             "program": self.name,
             "dialect": self.dialect,
             "build_options": list(self.options),
-            "buffers": [{**asdict(b), "components": list(b.components)} for b in self.buffers],
+            "buffers": [{**asdict(b), "components": list(b.components), "shape": list(b.shape)} for b in self.buffers],
             "scalars": [{**asdict(s), "components": list(s.components)} for s in self.scalars],
             "kernels": kernels,
         }
@@ -135,7 +137,10 @@ class Plan:
             content["dialect"],
             source,
             kernels,
-            tuple(BufferInfo(**{**b, "components": tuple(b["components"])}) for b in content["buffers"]),
+            tuple(
+                BufferInfo(**{**b, "components": tuple(b["components"]), "shape": tuple(b["shape"])})
+                for b in content["buffers"]
+            ),
             tuple(ScalarInfo(**{**s, "components": tuple(s["components"])}) for s in content["scalars"]),
             tuple(content["build_options"]),
         )

@@ -11,9 +11,9 @@ Source: 000 §4.3.3 (asVector views), §4.3.5 (vector component access).
 from __future__ import annotations
 
 from codegen.c_ast import (
+    CExpr,
     Choose,
     Computed,
-    CExpr,
     IndexValue,
     Lane,
     Load,
@@ -45,7 +45,6 @@ def widen(value: CExpr, lane: NatVar, width: int) -> CExpr:
         arguments = tuple(widen(a, lane, width) for a in value.arguments)
         return Operate(value.op, arguments, Vector(scalar_of(value.type), width))
     return _gather(value, lane, width)
-
 
 
 def _gather(value: CExpr, lane: NatVar, width: int) -> Pack:

@@ -48,12 +48,10 @@ def launch_sizes(term: ir.Part, dialect: Dialect, wanted: Launch | None) -> tupl
         return Launch((1, 1, 1), (1, 1, 1)), {}
     if wanted and wanted.local_size and prod(wanted.local_size) > dialect.max_work_group:
         raise DeviceProblem(
-            f"a group of {prod(wanted.local_size)} work-items is more than {dialect.name} allows ({dialect.max_work_group})"
+            f"a group of {prod(wanted.local_size)} work-items is more than "
+            f"{dialect.name} allows ({dialect.max_work_group})"
         )
-    if "wrg" in kinds:
-        launch = wanted or _groups(lengths, dialect)
-    else:
-        launch = wanted or _items(lengths, dialect)
+    launch = wanted or (_groups(lengths, dialect) if "wrg" in kinds else _items(lengths, dialect))
     local = launch.local_size or (1, 1, 1)
     threads = {}
     for level in lengths:

@@ -55,9 +55,7 @@ def is_pure(term: ir.Part) -> bool:
         if isinstance(term, ir.Map):
             known = is_layout(term.function) and is_pure(term.array)
         else:
-            allowed = isinstance(
-                term, (*_LAYOUT, *_NAMES, ir.Call, ir.Apply, ir.Generate, ir.Lambda, ir.Vectorize)
-            )
+            allowed = isinstance(term, (*_LAYOUT, *_NAMES, ir.Call, ir.Apply, ir.Generate, ir.Lambda, ir.Vectorize))
             known = allowed and all(is_pure(p) for p in ir.parts(term))
         term.__dict__["_pure"] = known
     return known
@@ -88,7 +86,8 @@ def size_of(array: ir.Expr) -> Nat:
 def inner_size(array: ir.Expr) -> Nat:
     """The length of the arrays in an array of arrays."""
     t = type_of(array)
-    assert isinstance(t, Array) and isinstance(t.element, Array)
+    assert isinstance(t, Array)
+    assert isinstance(t.element, Array)
     return t.element.size
 
 

@@ -29,6 +29,7 @@ from codegen.c_ast import (
     lane_of,
 )
 from codegen.in_place import updates_in_place
+from codegen.iterate import double_buffered, runs_in_local_memory, step_by_step
 from codegen.layout import (
     Environment,
     Mapped,
@@ -42,13 +43,13 @@ from codegen.layout import (
     write_step,
 )
 from codegen.memory import declared_space, memory, owners_of
+from codegen.names import c_name
 from codegen.views import Access, Component, Pairs, Repeat, ThreadVar, Value, View
 from lift_egraph import ir
-from codegen.names import c_name
 from lift_egraph.check import level_name, type_of
-from lift_egraph.errors import NestingProblem
+from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.nat import Nat, NatVar, nat
-from lift_egraph.types import Array, DataType, Pair, Vector, is_data, leaves, scalar_of, width_of
+from lift_egraph.types import I32, Array, DataType, Pair, Vector, is_data, leaves, width_of
 
 _LOOP_NAMES = "ijkmn"
 
@@ -98,6 +99,8 @@ class Lowering:
         """A loop over ``0 … count - 1``; yields the index."""
         most = count.range[1]
         top = None if most is None else max(most - 1, 0)
+        if most is not None and most >= 1 << 31:
+            raise SizeProblem(f"a loop of {count} steps is beyond the 32-bit index range")
         if level.kind == "seq":
             if count.constant == 1:
                 yield nat(0)
@@ -135,7 +138,9 @@ class Lowering:
         prefix: tuple[tuple[Nat, Nat], ...] = ()
         if space == "local":
             if "wrg" not in kinds:
-                raise NestingProblem(f"{name} : {t} is placed in local memory outside of mapWrg: there is no work-group")
+                raise NestingProblem(
+                    f"{name} : {t} is placed in local memory outside of mapWrg: there is no work-group"
+                )
             prefix = tuple((index, count) for level, index, count in self.loops if level.kind == "lcl")
         if space == "global":
             prefix = tuple((index, count) for level, index, count in self.loops if level != ir.SEQ)
@@ -206,7 +211,7 @@ class Lowering:
             return view
         value = view.resolve((), ())
         known = isinstance(value, Name | Const | IndexValue)
-        if known or isinstance(value, Load) and value.buffer.space == "private":
+        if known or (isinstance(value, Load) and value.buffer.space == "private"):
             return Value(value)
         return Value(self.name(name, value))
 
@@ -234,6 +239,8 @@ class Lowering:
                 return self.reduce(term, None)
             case ir.Map(function=function, array=array):
                 if not is_layout(function):
+                    if write_step(term, Value(Const(0, I32))) is not None:
+                        return self.materialise(term, declared_space(term) or "private")
                     raise NestingProblem(
                         f"a map that computes is left in the low-level term ({describe(term)}): "
                         "lower it to mapGlb, mapWrg, mapLcl or mapSeq"
@@ -359,6 +366,4 @@ class Lowering:
 
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""
-        from codegen.iterate import double_buffered, runs_in_local_memory, step_by_step
-
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)

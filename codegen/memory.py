@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codegen.c_ast import Buffer
+from codegen.names import c_name
 from codegen.views import Cell, Memory
 from lift_egraph import ir
-from codegen.names import c_name
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.nat import Nat, nat
 from lift_egraph.types import DataType, Scalar, Vector, leaves, scalar_of, width_of

@@ -8,14 +8,17 @@ from lift_egraph.binders import fresh_name
 from lift_egraph.types import WIDTHS
 
 _TYPES = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "half")
-_WORDS = """
-auto bool break case const constant continue default do else enum extern false for global goto if inline
-kernel local private read_only register restrict return signed sizeof size_t static struct switch true
-typedef union unsigned void volatile while write_only read_write image2d_t sampler_t event_t pipe uniform
-min max clamp abs fabs sqrt rsqrt exp log sin cos tan tanh floor ceil pow fmin fmax mad fma dot cross length
-distance normalize select all any sign step mix degrees radians round trunc rint fmod hypot cbrt erf barrier
-isnan isinf half_exp NAN INFINITY HUGE_VAL M_PI NULL main printf index_min index_max
-""".split()
+_WORDS = re.findall(
+    r"\w+",
+    """
+    auto bool break case const constant continue default do else enum extern false for global goto if inline
+    kernel local private read_only register restrict return signed sizeof size_t static struct switch true
+    typedef union unsigned void volatile while write_only read_write image2d_t sampler_t event_t pipe uniform
+    min max clamp abs fabs sqrt rsqrt exp log sin cos tan tanh floor ceil pow fmin fmax mad fma dot cross length
+    distance normalize select all any sign step mix degrees radians round trunc rint fmod hypot cbrt erf barrier
+    isnan isinf half_exp NAN INFINITY HUGE_VAL M_PI NULL main printf index_min index_max
+    """,
+)
 
 RESERVED = frozenset(_WORDS) | frozenset(_TYPES) | frozenset(f"{t}{w}" for t in _TYPES for w in (*WIDTHS, 3))
 

@@ -54,8 +54,8 @@ from codegen.scalar_text import (
     type_name,
 )
 from lift_egraph.errors import NestingProblem
-from lift_egraph.nat import is_at_least, nat
-from lift_egraph.types import BOOL, F64, I32, Vector, scalar_of
+from lift_egraph.nat import divides, is_at_least, nat
+from lift_egraph.types import BOOL, F64, Vector, scalar_of
 
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
 _ALL = {"glb": "get_global_size", "wrg": "get_num_groups", "lcl": "get_local_size"}
@@ -120,18 +120,21 @@ class Printer:
         if self.dialect.vector_access == "vload":
             text = f"vload{value.width}(0, {self.address(value)})"
         else:
-            text = f"*({self.pointer(buffer, t, const=True)})({self.address(value)})"
+            text = f"*({self.pointer(value, t, const=True)})({self.address(value)})"
         if scalar_of(t) == BOOL:
-            return f"({self.scalars.convert(text, I32, value.width)} != 0)", POSTFIX
+            return f"({self.scalars.convert(text, 'int', value.width)} != 0)", POSTFIX
         return text, POSTFIX if self.dialect.vector_access == "vload" else UNARY
 
     def address(self, value: Load) -> str:
         index = self.index(value.index)
         return value.buffer.name if index == "0" else f"{value.buffer.name} + {index}"
 
-    def pointer(self, buffer: Buffer, t: Vector, const: bool) -> str:
+    def pointer(self, place: Load, t: Vector, const: bool) -> str:
+        kind = f"{place.buffer.space} {'const ' * const}{type_name(t, MEMORY_NAMES)}"
+        if self.dialect.aligned_vectors and divides(t.width, place.index):
+            return f"{kind} *"
         self.vectors.add(t)
-        return f"{buffer.space} {'const ' * const}{type_name(t, MEMORY_NAMES)}_u *"
+        return f"{kind}_u *"
 
     def variable(self, value: Load) -> str:
         """The variable for an element of a private array."""
@@ -200,7 +203,8 @@ class Printer:
         kind = type_name(buffer.element, C_NAMES if buffer.space == "private" else MEMORY_NAMES)
         if not buffer.shape or (buffer.space == "private" and self.dialect.named_arrays):
             return f"{kind} {', '.join(_element_name(buffer, k) for k in range(buffer.length))}"
-        return f"{kind} {buffer.name}[{buffer.length}]"
+        aligned = " __attribute__((aligned(64)))" if self.dialect.aligned_vectors and buffer.space == "local" else ""
+        return f"{kind} {buffer.name}[{buffer.length}]{aligned}"
 
     def store(self, place: CExpr, value: CExpr) -> str:
         text = broadcast(self.text(value), value.type, place.type)
@@ -213,10 +217,10 @@ class Printer:
             return f"{place.buffer.name}[{self.index(place.index)}] = {text}"
         t = Vector(scalar_of(place.buffer.element), place.width)
         if scalar_of(t) == BOOL:
-            text = f"convert_uchar{t.width}({text} & 1)"
+            text = self.scalars.convert(f"({text}) & 1", "uchar", t.width)
         if self.dialect.vector_access == "vload":
             return f"vstore{place.width}({text}, 0, {self.address(place)})"
-        return f"*({self.pointer(place.buffer, t, const=False)})({self.address(place)}) = {text}"
+        return f"*({self.pointer(place, t, const=False)})({self.address(place)}) = {text}"
 
     def loop(self, loop: For, depth: int) -> list[str]:
         pad, name, count = "  " * depth, loop.variable.name, loop.count
@@ -263,6 +267,8 @@ class Printer:
     def preamble(self) -> str:
         """The extensions, types and functions that the printed kernels need."""
         lines = ["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if self.uses_f64 else []
+        if self.dialect.plain_operators and self.scalars.helpers:
+            lines.append('#pragma clang diagnostic ignored "-Wpsabi"  // the functions are inlined')
         for t in sorted(self.vectors, key=str):
             c_type, element = type_name(t, MEMORY_NAMES), type_name(t.scalar, MEMORY_NAMES)
             lines.append(f"typedef {c_type} __attribute__((aligned(sizeof({element})))) {c_type}_u;")
@@ -285,7 +291,11 @@ def _initial_stores(buffer: Buffer, following: list[Statement]) -> list[Store]:
 
 
 def _is_shared(loop: For) -> bool:
-    return loop.level.kind == "lcl" and loop.variable.name == f"lcl_{loop.level.dimension}" and depends(loop.body, loop.variable)
+    return (
+        loop.level.kind == "lcl"
+        and loop.variable.name == f"lcl_{loop.level.dimension}"
+        and depends(loop.body, loop.variable)
+    )
 
 
 def _element_name(buffer: Buffer, number: int) -> str:
@@ -299,5 +309,7 @@ def _element_name(buffer: Buffer, number: int) -> str:
 
 def _lane(number: int | None) -> str:
     if number is None:
-        raise NestingProblem("a component of a vector is chosen by a loop that is not unrolled: use asScalar in a mapSeq")
+        raise NestingProblem(
+            "a component of a vector is chosen by a loop that is not unrolled: use asScalar in a mapSeq"
+        )
     return _LANES[number]

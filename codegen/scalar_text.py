@@ -74,7 +74,9 @@ class ScalarText:
         scalar = scalar_of(operand)
         if kind == "comparison":
             text, level = self.infix(OPERATIONS[op].symbol or op, arguments)
-            return (self.convert(text, I32, width_of(item.type)), POSTFIX) if wide and scalar == F64 else (text, level)
+            return (
+                (self.convert(text, "int", width_of(item.type)), POSTFIX) if wide and scalar == F64 else (text, level)
+            )
         if kind == "logic":
             texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)] if wide else texts
             if op == "not":
@@ -108,20 +110,24 @@ class ScalarText:
     def select(self, item: Operate, texts: list[str]) -> str:
         condition, *values = item.arguments
         if width_of(condition.type) > 1 and scalar_of(item.type) == F64:
-            texts[0] = self.convert(texts[0], None, width_of(item.type))
+            texts[0] = self.convert(texts[0], "long", width_of(item.type))
         texts[1:] = [broadcast(x, v.type, item.type) for x, v in zip(texts[1:], values, strict=True)]
         return f"({texts[0]}) ? ({texts[1]}) : ({texts[2]})"
 
-    def convert(self, text: str, to: Scalar | None, lanes: int) -> str:
-        """A vector with its lanes converted; `to` None is the mask type of doubles."""
-        target = f"long{lanes}" if to is None else f"{C_NAMES[to.name]}{lanes}"
-        return f"__builtin_convertvector({text}, {target})" if self.dialect.plain_operators else f"convert_{target}({text})"
+    def convert(self, text: str, element: str, lanes: int) -> str:
+        """A vector with its lanes converted to a C type."""
+        target = f"{element}{lanes}"
+        return (
+            f"__builtin_convertvector({text}, {target})"
+            if self.dialect.plain_operators
+            else f"convert_{target}({text})"
+        )
 
     def cast(self, text: str, source: Scalar | Vector, to: Scalar) -> str:
         if width_of(source) == 1:
             return f"({C_NAMES[to.name]})({text})"
         mask = scalar_of(source) == BOOL
-        return self.convert(f"-({text})" if mask else text, to, width_of(source))
+        return self.convert(f"-({text})" if mask else text, C_NAMES[to.name], width_of(source))
 
     def integer_division(self, item: Operate, texts: list[str]) -> str:
         types = [a.type for a in item.arguments]

@@ -70,9 +70,7 @@ def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statem
             index = own + nat(statement.threads * step) if statement.threads > 1 else nat(step)
             guard = count - 1 - index
         copy: Body = tuple(
-            s
-            for b in substitute(statement.body, {statement.variable.name: index})
-            for s in _unroll(b, named, budget)
+            s for b in substitute(statement.body, {statement.variable.name: index}) for s in _unroll(b, named, budget)
         )
         if guard is not None and not is_at_least(guard, 0):
             result.append(If((guard,), copy))
@@ -87,8 +85,7 @@ def _selects(body: Body, variable: NatVar, named: bool) -> bool:
     for part in walk(body):
         if isinstance(part, Lane) and variable in part.lane.variables:
             return True
-        private = isinstance(part, Load) and part.buffer.space == "private"
-        if named and private and variable in part.index.variables:
+        if named and isinstance(part, Load) and part.buffer.space == "private" and variable in part.index.variables:
             return True
     return False
 

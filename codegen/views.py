@@ -218,7 +218,11 @@ class Pad(View):
             assert self.boundary.value is not None
             conditions = tuple(c for c in (index, last - index) if not is_at_least(c, 0))
             inside = self.base.resolve((index, *rest), choices)
-            return Choose(conditions, inside, Const(self.boundary.value.value, self.boundary.value.type)) if conditions else inside
+            return (
+                Choose(conditions, inside, Const(self.boundary.value.value, self.boundary.value.type))
+                if conditions
+                else inside
+            )
         if self.boundary.kind == "clamp":
             index = minimum(maximum(index, 0), last)
         elif self.boundary.kind == "mirror":
@@ -269,9 +273,6 @@ class Lookup(View):
     def resolve(self, indices: Indices, choices: Choices) -> CExpr:
         index, *rest = indices
         position = self.positions.resolve((index,), ())
-        exact = position.value if isinstance(position, IndexValue) else None
-        if exact is None:
-            exact = computed_index(position, self.size)
-        else:
-            exact = minimum(maximum(exact, 0), self.size - 1)
-        return self.base.resolve((exact, *rest), choices)
+        if isinstance(position, IndexValue):
+            return self.base.resolve((minimum(maximum(position.value, 0), self.size - 1), *rest), choices)
+        return self.base.resolve((computed_index(position, self.size), *rest), choices)

@@ -97,12 +97,15 @@ class StructuralCost:
         How many work-items run at once.
     registers
         How many scalars an accumulator may have before its updates are charged as memory traffic.
+    private
+        How many scalars or vectors an array may have that a work-item keeps to itself.
     lowered
         Whether only low-level terms may be extracted.
     """
 
     units: int = 1
     registers: int = 64
+    private: int = 256
     lowered: bool = False
     load: float = 1.0
     store: float = 1.0
@@ -177,8 +180,17 @@ class StructuralCost:
         stores = data_leaves(result.element) if isinstance(result, Array) else 0
         return f.cost + self._bound(graph, function) + self.store * stores + self.overhead
 
+    def _too_large(self, graph: FrozenEGraph, array: ClassId, shape: Hashable) -> bool:
+        """Whether an array is computed inside a work-item and does not fit its registers."""
+        assert isinstance(shape, Shape)
+        t = graph.type_of(array)
+        inside = shape.computes and not shape.levels and not shape.host
+        return self.lowered and inside and t is not None and element_count(t) > self.private
+
     def _apply(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         f, x = parts
+        if self._too_large(graph, node.classes[1], x.shape):
+            return None
         cost = f.cost + x.cost + self.layout + self._intermediate(graph, node.classes[1], x.shape)
         return Rating(cost, replace(_together([f.shape, x.shape], LAYOUT), mapped=False))
 
@@ -210,7 +222,7 @@ class StructuralCost:
         f, xs = parts
         kind, dimension = str(node.children[0]), int(node.children[1])
         shape = _nested(kind, dimension, f.shape, xs.shape)
-        if shape is None:
+        if shape is None or self._too_large(graph, node.classes[1], xs.shape):
             return None
         n = self._length(graph, node.classes[1])
         body = self._iteration(graph, owner, node.classes[0], f)
@@ -231,6 +243,8 @@ class StructuralCost:
         loads = self.load * data_leaves(domain.second) if isinstance(domain, Pair) else 0
         t = graph.type_of(owner)
         size = element_count(t) if t is not None else 1
+        if self.lowered and (size > self.private or self._too_large(graph, node.classes[2], xs.shape)):
+            return None
         host = bool(_outer(xs.shape.levels)) or xs.shape.host
         levels = frozenset() if host else f.shape.levels | xs.shape.levels
         cost = z.cost + xs.cost + n * (f.cost + loads + self.overhead + self._spill(size))

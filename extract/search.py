@@ -261,7 +261,8 @@ def skeleton(term: ir.Part) -> Hashable:
     inside = tuple(s for s in (skeleton(p) for p in ir.parts(term)) if s != ())
     if isinstance(term, ir.Map | ir.MapLevel) and computes(term.function):
         level = term.level if isinstance(term, ir.MapLevel) else None
-        return ("map", level, _length(term.array), isinstance(term.function, ir.Vectorize), *inside)
+        over = tuple(t.name for t in ir.subterms(term.array) if isinstance(t, ir.Input))
+        return ("map", level, _length(term.array), over, isinstance(term.function, ir.Vectorize), *inside)
     if isinstance(term, ir.Reduce | ir.ReduceSeq):
         return (type(term).__name__, _length(term.array), element_count(type_of(term.initial)), *inside)
     if isinstance(term, ir.Call):

@@ -4,6 +4,9 @@ Each leaf carries a reference value, computed in double precision, and a bound o
 the program's own types may lie from it, where reductions are associated in any order and multiplications
 and additions are contracted. An infinite bound means that nothing is known about the element.
 
+A reduction by an operator that is no built-in operation (see `lift_egraph.folds`) is followed from left to
+right only.
+
 Non-finite values are certain where their bound is 0. Results below the smallest normal number may be
 flushed to zero.
 

@@ -202,7 +202,7 @@ def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
     t = _elements(xs, "iterate")
     declared = getattr(function.names, "type", None) if isinstance(function, Abstraction) else None
     known = scope().sizes | {v.name for v in t.size.variables}
-    named = _new_size(declared, known)
+    named = new_size(declared, known)
     taken = set(known)
     while True:
         size = named or fresh_name("n", taken)
@@ -216,7 +216,7 @@ def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
         taken |= _sizes_around(body)
 
 
-def _new_size(declared: DataType | None, known: frozenset[str]) -> str | None:
+def new_size(declared: DataType | None, known: frozenset[str]) -> str | None:
     """The ``n`` of ``fun (x: [t]n) => …``, unless it is a size already (then the length is fixed)."""
     if not isinstance(declared, Array) or len(declared.size.variables) != 1:
         return None
@@ -404,4 +404,4 @@ def _annotation(parameter: inspect.Parameter, function: Callable[..., Any]) -> D
         text = literal_eval(given) if given[:1] in "'\"" else given
         known = getattr(function, "__globals__", {}).get(text)  # F32, where annotations are kept as text
         return known if isinstance(known, Array | Pair | Scalar) else parse_type(text)
-    raise TypeProblem(f"the input {parameter.name} of {function.__name__} needs a type, such as \"[f32]N\"")
+    raise TypeProblem(f'the input {parameter.name} of {function.__name__} needs a type, such as "[f32]N"')

@@ -64,6 +64,9 @@ def opened(names: Iterable[str] = (), sizes: Iterable[str] = ()) -> Iterator[Non
 # --- values ----------------------------------------------------------------------------------------
 
 
+F32_MAX = float(np.finfo(np.float32).max)
+
+
 def literal(value: float, type: Scalar | None = None) -> ir.Literal:
     """A number or truth value as a term; without a type, a float is ``f32`` and an int ``i32``.
 
@@ -87,7 +90,7 @@ def literal(value: float, type: Scalar | None = None) -> ir.Literal:
         number = math.inf
     if not math.isfinite(number) and not (isinstance(value, float) and not math.isfinite(value)):
         raise TypeProblem(f"the number is beyond the range of {chosen}")
-    if chosen == F32 and math.isfinite(number) and abs(number) > np.finfo(np.float32).max:
+    if chosen == F32 and math.isfinite(number) and abs(number) > F32_MAX:
         raise TypeProblem(f"{number} is beyond the range of f32")
     return ir.Literal(number, chosen)
 
@@ -238,8 +241,8 @@ class Pattern(Composable):
     def __call__(self, *arguments: Any) -> Any:
         total = len(self.given) + len(arguments)
         if not arguments or total > len(self.kinds):
-            takes = ", ".join(self.kinds)
-            raise TypeProblem(f"{self.name} takes {len(self.kinds)} arguments ({takes}), not {total}")
+            takes = f"{len(self.kinds)} argument{'s' * (len(self.kinds) != 1)} ({', '.join(self.kinds)})"
+            raise TypeProblem(f"{self.name} takes {takes}, not {total}")
         kinds = self.kinds[len(self.given) : total]
         given = (*self.given, *(_convert(self, k, a) for k, a in zip(kinds, arguments, strict=True)))
         if total < len(self.kinds):

@@ -144,7 +144,9 @@ class Misplaced(Exception):
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """``; did you mean 'map'?``, where a known name is close."""
-    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    names = list(known)
+    swapped = [k for k in names if sorted(k) == sorted(name)]
+    close = swapped or get_close_matches(name, names, n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -31,6 +31,9 @@ def node(cls: type[T]) -> type[T]:
     cached.__set_name__(made, "_hash")
     made._hash = cached  # type: ignore[attr-defined]
     made.__hash__ = lambda self: self._hash  # type: ignore[method-assign]
+    names = [field.name for field in fields(made)]  # pyright: ignore[reportArgumentType]
+    # what is cached on a node (its hash above all) holds in this process only
+    made.__getstate__ = lambda self: {name: getattr(self, name) for name in names}  # type: ignore[attr-defined]
     return made
 
 

@@ -113,6 +113,9 @@ class Nat:
     def __hash__(self) -> int:
         return self._hash
 
+    def __getstate__(self) -> dict[str, object]:
+        return {"terms": self.terms}  # cached values, the hash above all, hold in this process only
+
     @property
     def is_atomic(self) -> bool:
         if not self.terms:

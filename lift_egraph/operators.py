@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lift_egraph.errors import TypeProblem
+
 if TYPE_CHECKING:
     from lift_egraph import ir
+
+
+_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 def _call(op: str, *arguments: Any) -> ir.Call:
@@ -69,3 +74,9 @@ class Operators:
 
     def __ge__(self, other: Any) -> ir.Call:
         return _call("ge", self, other)
+
+    def __bool__(self) -> bool:
+        """Terms are true, but for comparisons: those have no value while the term is built."""
+        if getattr(self, "op", None) in _COMPARISONS:
+            raise TypeProblem("a comparison has no value while a term is built; choose with select, min_ or max_")
+        return True

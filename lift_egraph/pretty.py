@@ -228,10 +228,12 @@ def _section(function: ir.Lambda) -> str | None:
     body = function.body
     if not isinstance(body, ir.Call) or body.op not in OPERATIONS or len(body.arguments) != OPERATIONS[body.op].arity:
         return None
-    parameters: list[ir.Pattern] = [function.pattern]
-    while isinstance(parameters[-1], ir.PairPattern):
-        last = parameters.pop()
-        parameters += [last.first, last.second]
+    parameters: list[ir.Pattern] = []
+    last = function.pattern
+    while isinstance(last, ir.PairPattern):
+        parameters.append(last.first)
+        last = last.second
+    parameters.append(last)
     return body.op if tuple(parameters) == body.arguments and len(set(parameters)) == len(parameters) else None
 
 

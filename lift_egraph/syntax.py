@@ -15,7 +15,7 @@ applied to. Reading a text calls the functions of `lift_egraph.build`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from lift_egraph.functions import (
     as_expr,
     literal,
     opened,
+    to_function,
 )
 from lift_egraph.grammar import (
     Misplaced,
@@ -107,7 +108,7 @@ def parse_file(path: str | Path) -> ir.Program:
 
 
 def parse_term(
-    text: str, inputs: Mapping[str, DataType | str] | Iterable[ir.Input | ir.Var] = (), source: str = "<text>"
+    text: str, inputs: Mapping[str, DataType | str] | Sequence[ir.Input | ir.Var] = (), source: str = "<text>"
 ) -> ir.Expr:
     """The term that a text denotes, given the types of the names in it; any name may be a size.
 
@@ -159,8 +160,9 @@ def parse_iterate_body(text: str) -> tuple[str, ir.Lambda]:
         scope = _outer(node[c.kind](c.items[0], read_type(c.items[1], sizes)) for c in context)
         argument = read_type(function.items[0].items[1], sizes)
         with opened(scope.values, scope.sizes):
-            whole = build.iterate(0, _fun(function, scope), ir.Input("", argument))
-        return whole.size, whole.function
+            made = to_function(_fun(function, scope), argument, "iterate")
+        assert isinstance(made, ir.Lambda)
+        return build.new_size(argument, scope.sizes) or "n", made
 
     return _located(Source(text, "<iterate>"), "judgement", read)
 

@@ -1,5 +1,6 @@
 """Low-level terms in the shapes that devices like, for the tests of code generation."""
 
+# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +11,9 @@ from lift_egraph.build import (
     add,
     as_scalar,
     as_vector,
+    at,
     fill,
+    get,
     id_,
     iterate,
     join,
@@ -56,8 +59,6 @@ def mm_naive() -> ir.Program:
 
 
 def ab_product(ab):
-    from lift_egraph.build import get
-
     return get(0, ab) * get(1, ab)
 
 
@@ -82,14 +83,10 @@ def mm_blocked(rows: int = 8, width: int = 16) -> ir.Program:
 
 
 def fst(pair):
-    from lift_egraph.build import get
-
     return get(0, pair)
 
 
 def snd(pair):
-    from lift_egraph.build import get
-
     return get(1, pair)
 
 
@@ -149,22 +146,22 @@ def sum_chunk(f, width: int = 16):
     return whole
 
 
-def dot(chunk: int = 65536) -> ir.Program:
+def dot(chunk: int = 65536, width: int = 16) -> ir.Program:
     """Contiguous chunks, then one work-item for the partial sums."""
 
     @program
     def dot(xs: "[f32]N", ys: "[f32]N"):
-        return reduce_seq(add, 0.0, map_glb(0, sum_chunk(ab_product), split(chunk, zip_(xs, ys))))
+        return reduce_seq(add, 0.0, map_glb(0, sum_chunk(ab_product, width), split(chunk, zip_(xs, ys))))
 
     return dot
 
 
-def asum(chunk: int = 65536) -> ir.Program:
+def asum(chunk: int = 65536, width: int = 16) -> ir.Program:
     """The same with absolute values."""
 
     @program
     def asum(xs: "[f32]N"):
-        return reduce_seq(add, 0.0, map_glb(0, sum_chunk(abs_), split(chunk, xs)))
+        return reduce_seq(add, 0.0, map_glb(0, sum_chunk(abs_, width), split(chunk, xs)))
 
     return asum
 
@@ -182,12 +179,12 @@ def scal(chunk: int = 65536, width: int = 16) -> ir.Program:
     return scal
 
 
-def gemv() -> ir.Program:
+def gemv(width: int = 16) -> ir.Program:
     """A dot product per row, in vector lanes."""
 
     @program
     def gemv(A: "[[f32]K]M", x: "[f32]K"):
-        return map_glb(0, lambda row: sum_chunk(ab_product)(zip_(row, x)), A)
+        return map_glb(0, lambda row: sum_chunk(ab_product, width)(zip_(row, x)), A)
 
     return gemv
 
@@ -201,8 +198,6 @@ def j2d5pt(rows: int = 16, width: int = 16) -> ir.Program:
             return (up + left + mid + right + down) * 0.2
 
         def line(window):
-            from lift_egraph.build import at
-
             up, mid, down = at(0, window), at(1, window), at(2, window)
             vectors = as_vector(
                 width,

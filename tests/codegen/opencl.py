@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -31,16 +32,16 @@ def run_plan(plan: Plan, inputs: dict[str, np.ndarray], repeat: int = 0, queue=N
 
     queue = queue or pocl_queue()
     context = queue.context
-    program = cl.Program(context, plan.source).build(options=list(plan.options))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)
+        program = cl.Program(context, plan.source).build(options=list(plan.options))
     buffers = {}
     for info in plan.buffers:
         dtype = np.dtype(_TYPES[info.element])
         if info.role == "input":
             data = np.ascontiguousarray(inputs[info.name], dtype)
             assert data.size == info.length, (info.name, data.size, info.length)
-            buffers[info.name] = cl.Buffer(
-                context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=data
-            )
+            buffers[info.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=data)
         else:
             buffers[info.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE, max(info.length, 1) * dtype.itemsize)
     scalars = {s.name: _TYPES[s.element](inputs[s.name]) for s in plan.scalars}

@@ -1,5 +1,6 @@
 """Generated kernels compute what the interpreter computes."""
 
+# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +12,6 @@ from codegen.compiler import compile_program
 from codegen.dialect import DIALECTS
 from lift_egraph import ir
 from lift_egraph.build import (
-    I32,
     abs_,
     add,
     and_,
@@ -35,14 +35,16 @@ from lift_egraph.build import (
     map_wrg,
     max_,
     min_,
-    mul,
+    or_,
     pad,
+    pad2d,
     program,
     reduce_seq,
     reverse,
     scatter,
     select,
     slide,
+    slide2d,
     split,
     sqrt,
     to_f32,
@@ -74,45 +76,37 @@ def case(**sizes: int):
 
 
 for made, sizes in (
-    (low.mm_naive(), dict(M=7, K=5, N=3)),
-    (low.mm_naive(), dict(M=1, K=1, N=1)),
-    (low.mm_blocked(4, 8), dict(M=8, K=13, N=24)),
-    (low.mm_blocked(1, 2), dict(M=3, K=1, N=2)),
-    (low.mm_tiled(4), dict(M=8, K=12, N=16)),
-    (low.dot(64), dict(N=256)),
-    (low.asum(32), dict(N=96)),
-    (low.scal(32, 4), dict(N=96)),
-    (low.gemv(), dict(M=5, K=64)),
-    (low.j2d5pt(4, 4), dict(M=8, N=12)),
-    (low.j2d5pt(2, 8), dict(M=4, N=8)),
-    (low.partial_dot(128, 6), dict(N=256)),
-    (low.partial_dot(32, 3), dict(N=32)),
-    (low.prefetched(4), dict(N=12)),
+    (low.mm_naive(), {"M": 7, "K": 5, "N": 3}),
+    (low.mm_naive(), {"M": 1, "K": 1, "N": 1}),
+    (low.mm_blocked(4, 8), {"M": 8, "K": 13, "N": 24}),
+    (low.mm_blocked(1, 2), {"M": 3, "K": 1, "N": 2}),
+    (low.mm_tiled(4), {"M": 8, "K": 12, "N": 16}),
+    (low.dot(64, 8), {"N": 256}),
+    (low.asum(32, 8), {"N": 96}),
+    (low.scal(32, 4), {"N": 96}),
+    (low.gemv(4), {"M": 5, "K": 64}),
+    (low.j2d5pt(4, 4), {"M": 8, "N": 12}),
+    (low.j2d5pt(2, 8), {"M": 4, "N": 8}),
+    (low.partial_dot(128, 6), {"N": 256}),
+    (low.partial_dot(32, 3), {"N": 32}),
+    (low.prefetched(4), {"N": 12}),
 ):
     CASES.append((made, sizes))
-
-
-@case(N=37)
-@program
-def argmax(xs: "[f32]N"):
-    return reduce_seq(
-        lambda best, x: select(get(1, x) > get(1, best), x_pair(x), x_pair(best)) if False else better(best, x),
-        tuple_(0, -1e30),
-        zip_(generate(37, lambda i: i), xs) if False else zip_(indices_of(xs), xs),
-    )
 
 
 def indices_of(xs):
     return generate(type_of(xs).size, lambda i: i)
 
 
-def x_pair(x):
-    return x
-
-
 def better(best, x):
     wins = get(1, x) > get(1, best)
     return tuple_(select(wins, get(0, x), get(0, best)), select(wins, get(1, x), get(1, best)))
+
+
+@case(N=37)
+@program
+def argmax(xs: "[f32]N"):
+    return reduce_seq(better, tuple_(0, -1e30), zip_(indices_of(xs), xs))
 
 
 @case(N=24)
@@ -160,7 +154,9 @@ def vector_flags(xs: "[f32]N"):
 @case(N=16)
 @program
 def vector_doubles(xs: "[f64]N", limit: "f64"):
-    return as_scalar(low.map_vectors(4, lambda x: select(x < limit, to_f64(to_f32(x)), sqrt(abs_(x))), as_vector(4, xs)))
+    return as_scalar(
+        low.map_vectors(4, lambda x: select(x < limit, to_f64(to_f32(x)), sqrt(abs_(x))), as_vector(4, xs))
+    )
 
 
 @case(N=11)
@@ -184,9 +180,7 @@ def reversed_and_scattered(xs: "[f32]N"):
 @case(N=12)
 @program
 def scattered_inside(xs: "[f32]N"):
-    return join(
-        map_glb(0, lambda c: map_seq(id_, scatter(reverse, map_seq(lambda x: x + 1.0, c))), split(4, xs))
-    )
+    return join(map_glb(0, lambda c: map_seq(id_, scatter(reverse, map_seq(lambda x: x + 1.0, c))), split(4, xs)))
 
 
 @case(N=9)
@@ -203,14 +197,14 @@ def generated_vectors(xs: "[f32]N"):
 
 @case(N=9, M=5)
 @program
-def looked_up(xs: "[f32]N", where: "[i32]M"):
-    return map_glb(0, lambda x: x + 1.0, lookup(where, xs))
+def looked_up(xs: "[f32]N", places: "[i32]M"):
+    return map_glb(0, lambda x: x + 1.0, lookup(places, xs))
 
 
 @case(N=16, M=8)
 @program
-def looked_up_vectors(xs: "[f32]N", where: "[i32]M"):
-    return as_scalar(low.map_vectors(4, lambda x: x + 1.0, as_vector(4, lookup(where, xs))))
+def looked_up_vectors(xs: "[f32]N", places: "[i32]M"):
+    return as_scalar(low.map_vectors(4, lambda x: x + 1.0, as_vector(4, lookup(places, xs))))
 
 
 @case(N=6)
@@ -225,7 +219,7 @@ def stencil(edge, n):
         windows = slide(3, 1, pad(1, 1, edge, xs))
         return map_glb(0, lambda w: at(0, w) - at(2, w) * 2.0 + at(1, w), windows)
 
-    return padded, dict(N=n)
+    return padded, {"N": n}
 
 
 def vector_stencil(edge, n, width, left=2, right=2):
@@ -235,7 +229,7 @@ def vector_stencil(edge, n, width, left=2, right=2):
         vectors = as_vector(width, zip_(*shifts))
         return as_scalar(low.map_vectors(width, lambda a, b, c: a - 2.0 * b + c, vectors))
 
-    return padded, dict(N=n)
+    return padded, {"N": n}
 
 
 for kind in ("clamp", "mirror", "wrap", constant(0.5)):
@@ -277,14 +271,20 @@ def sequential_only(xs: "[f32]N"):
 @case(N=12)
 @program
 def prefix_sums(xs: "[f32]N"):
-    return map_glb(0, lambda c: reduce_seq(lambda acc, x: map_seq(lambda a: a + x, gather(reverse, acc)), fill(3, 0.0), c), split(4, xs))
+    return map_glb(
+        0,
+        lambda c: reduce_seq(lambda acc, x: map_seq(lambda a: a + x, gather(reverse, acc)), fill(3, 0.0), c),
+        split(4, xs),
+    )
 
 
 @case(N=64)
 @program
 def halved(xs: "[f32]N"):
     return join(
-        map_glb(0, lambda c: iterate(3, lambda v: map_seq(lambda p: reduce_seq(add, 0.0, p), split(2, v)), c), split(16, xs))
+        map_glb(
+            0, lambda c: iterate(3, lambda v: map_seq(lambda p: reduce_seq(add, 0.0, p), split(2, v)), c), split(16, xs)
+        )
     )
 
 
@@ -312,22 +312,19 @@ def partly_filled_groups(xs: "[f32]N"):
     return join(map_wrg(0, group, split(20, xs)))
 
 
-@case(N=64)
-@program
-def local_vectors(xs: "[f32]N"):
-    def group(c):
-        doubled = to_local(low_lcl_vectors(4, lambda x: x * 2.0, as_vector(4, c)))
-        return map_lcl(0, lambda x: x + 1.0, gather(reverse, as_scalar(doubled)))
-
-    return join(map_wrg(0, group, split(16, xs)))
-
-
-def low_lcl_vectors(width, function, xs):
+def lcl_vectors(width, function, xs):
     vectorised = low.map_vectors(width, function, xs)
     return ir.MapLevel(ir.Level("lcl", 0), vectorised.function, vectorised.array)
 
 
-local_vectors_program = CASES[-1][0]
+@case(N=64)
+@program
+def local_vectors(xs: "[f32]N"):
+    def group(c):
+        doubled = to_local(lcl_vectors(4, lambda x: x * 2.0, as_vector(4, c)))
+        return map_lcl(0, lambda x: x + 1.0, gather(reverse, as_scalar(doubled)))
+
+    return join(map_wrg(0, group, split(16, xs)))
 
 
 @case(M=6, N=10)
@@ -378,7 +375,137 @@ def array_of_pairs_accumulated(A: "[[f32]N]M"):
     def step(acc, col):
         return map_seq(lambda a, x: tuple_(get(0, a) + x, get(1, a) * x), zip_(acc, col))
 
-    return map_seq(id_, reduce_seq(step, fill(4, tuple_(0.0, 1.0)), transpose(A)))
+    return map_seq(id_, reduce_seq(step, fill(type_of(A).size, tuple_(0.0, 1.0)), transpose(A)))
+
+
+@case(N=32)
+@program
+def vector_pairs_reduced(xs: "[f32]N", ys: "[f32]N"):
+    def step(acc, xy):
+        wins = get(0, xy) > get(0, acc)
+        return tuple_(select(wins, get(0, xy), get(0, acc)), get(1, acc) + get(1, xy))
+
+    def lanes(col):
+        return reduce_seq(step, tuple_(-1000.0, 0.0), col)
+
+    found = low.map_vectors(4, lanes, as_vector(4, transpose(split(4, zip_(xs, ys)))))
+    return reduce_seq(step, tuple_(-1000.0, 0.0), as_scalar(found))
+
+
+@case(L=3, M=4, N=5)
+@program
+def three_dimensions(A: "[[[f32]N]M]L"):
+    return map_glb(2, lambda p: map_glb(1, lambda r: map_glb(0, lambda x: x * x, r), p), A)
+
+
+@case(N=1)
+@program
+def one_element(xs: "[f32]N"):
+    return map_glb(0, lambda x: x + 1.0, xs)
+
+
+@case(N=60)
+@program
+def iterated_three_to_one(xs: "[f32]N"):
+    def group(c):
+        def step(v):
+            return map_lcl(0, lambda p: to_local(reduce_seq(add, 0.0, p)), split(2, v))
+
+        return map_lcl(0, id_, iterate(2, step, map_lcl(0, lambda x: to_local(x * 2.0), c)))
+
+    return join(map_wrg(0, group, split(20, xs)))
+
+
+@case(N=16)
+@program
+def global_inside_group(xs: "[f32]N"):
+    def group(c):
+        return map_lcl(0, id_, gather(reverse, to_global(map_lcl(0, lambda x: x + 1.0, c))))
+
+    return join(map_wrg(0, group, split(8, xs)))
+
+
+@case(N=16)
+@program
+def used_twice(xs: "[f32]N"):
+    squares = map_glb(0, lambda x: x * x, xs)
+    return let(squares, lambda s: tuple_(map_glb(0, lambda a: a + 1.0, gather(reverse, s)), at(3, s)))
+
+
+@case(N=16)
+@program
+def two_reductions(xs: "[f32]N"):
+    def total(f):
+        return reduce_seq(add, 0.0, map_glb(0, lambda c: reduce_seq(lambda a, x: a + f(x), 0.0, c), split(4, xs)))
+
+    return total(abs_) / total(lambda x: x * x)
+
+
+@case(N=8, M=4)
+@program
+def computed_lookup(xs: "[f32]N", places: "[i32]M"):
+    found = pad(1, 1, constant(7.0), lookup(map_seq(lambda i: i * 2 + 1, places), xs))
+    return map_glb(0, lambda w: at(0, w) - at(2, w), slide(3, 1, found))
+
+
+@case(M=6, N=7)
+@program
+def boxes(A: "[[f32]N]M"):
+    windows = slide2d(3, 1, pad2d(1, 1, constant(2.0), A))
+    return map_glb(1, lambda row: map_glb(0, lambda w: reduce_seq(max_, -1e9, join(w)), row), windows)
+
+
+@case(M=6, N=8)
+@program
+def vector_boxes(A: "[[f32]N]M"):
+    windows = slide2d(3, 1, pad2d(1, 1, "mirror", A))
+
+    def line(row):
+        return as_scalar(low.map_vectors(4, lambda w: reduce_seq(add, 0.0, join(w)), as_vector(4, row)))
+
+    return map_glb(0, line, windows)
+
+
+@case(N=12)
+@program
+def all_small(xs: "[f64]N", flags: "[bool]N"):
+    return reduce_seq(lambda acc, x, f: and_(acc, or_(x < 1.5, f)), True, zip_(xs, flags))
+
+
+@case(N=24)
+@program
+def shared_by_work_items(xs: "[f32]N"):
+    def group(c):
+        held = to_private(map_lcl(0, lambda x: x * 2.0, c))
+        return let(held, lambda h: map_lcl(0, lambda a, b: a + b, zip_(h, c)))
+
+    return join(map_wrg(0, group, split(8, xs)))
+
+
+@case(N=16)
+@program
+def lets_in_lanes(xs: "[f32]N"):
+    def body(x):
+        return let(x * x, lambda y: let(y + x, lambda z: z * z - y))
+
+    return as_scalar(low.map_vectors(8, body, as_vector(8, xs)))
+
+
+@case(M=5, N=6)
+@program
+def columns_in_lanes(A: "[[f32]M]N"):
+    """Gathered lanes, read and written."""
+    sums = low.map_vectors(2, lambda col: map_seq(lambda x: x + 1.0, col), as_vector(2, A))
+    return as_scalar(sums)
+
+
+@case(M=4, N=6)
+@program
+def accumulated_twice(A: "[[f32]N]M"):
+    def step(acc, row):
+        return map_seq(lambda a, x: reduce_seq(lambda s, y: s + y * x, a, row), zip_(acc, row))
+
+    return reduce_seq(step, fill(type_of(at(0, A)).size, 0.5), A)
 
 
 def random_value(t, rng):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +16,7 @@ from lift_egraph.domains import Plain
 from lift_egraph.interp import evaluate, interpret
 from lift_egraph.types import BOOL, F32, F64, I32, Scalar, array
 from lift_egraph.values import map_leaves
-
-_spec = importlib.util.spec_from_file_location("oracle", Path(__file__).with_name("oracle.py"))
-oracle = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
+from tests.lift_egraph import oracle
 
 X, Y = ir.Var("x", F32), ir.Var("y", F32)
 ADD, MUL, MAX = (ir.Lambda(ir.PairPattern(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul", "max"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,10 +18,7 @@ from lift_egraph.interp import evaluate, interpret, run
 from lift_egraph.nat import nat
 from lift_egraph.scalar import OPERATIONS
 from lift_egraph.types import BOOL, F32, F64, I32, Pair, Vector, array, tuple_of
-
-_spec = importlib.util.spec_from_file_location("oracle", Path(__file__).with_name("oracle.py"))
-oracle = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracle)
+from tests.lift_egraph import oracle
 
 X, Y = ir.Var("x", F32), ir.Var("y", F32)
 ADD, MUL, MIN, MAX = (ir.Lambda(ir.PairPattern(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul", "min", "max"))

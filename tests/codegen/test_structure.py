@@ -1,0 +1,276 @@
+"""The text of generated kernels: what the thesis's listings show, and what must be refused."""
+
+# ruff: noqa: F722 - annotations are types of LIFT
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from codegen.compiler import compile_program
+from codegen.dialect import GENERIC, NVIDIA, POCL
+from codegen.kernel import Launch, Plan
+from lift_egraph import ir
+from lift_egraph.build import (
+    add,
+    gather,
+    id_,
+    join,
+    map_,
+    map_glb,
+    map_lcl,
+    map_seq,
+    map_wrg,
+    program,
+    reduce_,
+    reverse,
+    split,
+    to_local,
+    zip_,
+)
+from lift_egraph.check import specialise
+from lift_egraph.errors import DeviceProblem, NestingProblem
+from tests.codegen import low_level as low
+
+
+def plan_of(made: ir.Program, dialect=POCL, launch: Launch | None = None, **sizes: int) -> Plan:
+    return compile_program(specialise(made, sizes), dialect, launch=launch)
+
+
+def body_of(plan: Plan) -> list[str]:
+    """The statements of the (last) kernel, without indentation."""
+    lines = [line.strip() for line in plan.kernels[-1].source.splitlines()]
+    return lines[lines.index(next(line for line in lines if line.startswith("kernel void"))) + 1 : -1]
+
+
+def test_the_partial_dot_product_is_listing_4_6() -> None:
+    plan = plan_of(low.partial_dot(), N=1024)
+    assert plan.kernels[0].launch == Launch((512, 1, 1), (64, 1, 1))
+    assert body_of(plan) == [
+        "local float tmp[64];",
+        "local float tmp1[32];",
+        "const int lcl_0 = get_local_id(0);",
+        "const int wrg_0 = get_group_id(0);",
+        "float acc = 0.0f;",
+        "for (int i = 0; i < 2; i += 1) {",
+        "acc = acc + xs[i + 2 * lcl_0 + 128 * wrg_0] * ys[i + 2 * lcl_0 + 128 * wrg_0];",
+        "}",
+        "tmp[lcl_0] = acc;",
+        "int n = 64;",
+        "local float *in = tmp;",
+        "local float *out = tmp1;",
+        "barrier(CLK_LOCAL_MEM_FENCE);",
+        "for (int iter = 0; iter < 6; iter += 1) {",
+        "if (get_local_id(0) < n / 2) {",
+        "float a = 0.0f;",
+        "for (int j = 0; j < 2; j += 1) {",
+        "a = a + in[j + 2 * lcl_0];",
+        "}",
+        "out[lcl_0] = a;",
+        "}",
+        "n = n / 2;",
+        "in = out;",
+        "out = (out == tmp) ? tmp1 : tmp;",
+        "barrier(CLK_LOCAL_MEM_FENCE);",
+        "}",
+        "if (get_local_id(0) < 1) {",
+        "result[wrg_0] = tmp[0];",
+        "}",
+    ]
+
+
+def test_register_blocks_are_named_vectors() -> None:
+    lines = body_of(plan_of(low.mm_blocked(2, 16), M=4, K=8, N=32))
+    assert lines == [
+        "const int glb_0 = get_global_id(0);",
+        "for (int i = 0; i < 2; i += 1) {",
+        "float16 acc_0 = (float16)(0.0f);",
+        "float16 acc_1 = (float16)(0.0f);",
+        "for (int j1 = 0; j1 < 8; j1 += 1) {",
+        "const float16 ab_1 = *(global const float16_u *)(B + 16 * i + 32 * j1);",
+        "acc_0 = acc_0 + A[16 * glb_0 + j1] * ab_1;",
+        "acc_1 = acc_1 + A[16 * glb_0 + j1 + 8] * ab_1;",
+        "}",
+        "*(global float16_u *)(result + 64 * glb_0 + 16 * i) = acc_0;",
+        "*(global float16_u *)(result + 64 * glb_0 + 16 * i + 32) = acc_1;",
+        "}",
+    ]
+
+
+def test_dialects_differ_in_vector_accesses() -> None:
+    sizes = {"M": 4, "K": 8, "N": 32}
+    assert "vload16(0, B + 16 * i + 32 * j1)" in plan_of(low.mm_blocked(2, 16), GENERIC, **sizes).source
+    assert "vload" not in plan_of(low.mm_blocked(2, 16), POCL, **sizes).source
+
+
+def test_padded_vectors_have_a_fast_path() -> None:
+    source = plan_of(low.j2d5pt(4, 16), M=64, N=64).source
+    assert source.count("?") - source.count("static inline") == 2, "only the left and the right neighbour need a check"
+    assert "(16 * j >= 1) ? (*(global const float16_u *)" in source
+
+
+def test_tiles_in_local_memory_need_two_barriers_a_step() -> None:
+    plan = plan_of(low.mm_tiled(16), M=64, K=64, N=64)
+    assert plan.kernels[0].source.count("barrier(CLK_LOCAL_MEM_FENCE)") == 2
+    assert plan.kernels[0].local_bytes == 2 * 16 * 16 * 4
+
+
+def test_no_barrier_while_work_items_keep_to_their_own_elements() -> None:
+    @program
+    def twice(xs: "[f32]N"):
+        return join(map_wrg(0, lambda c: map_lcl(0, id_, to_local(map_lcl(0, lambda x: x + 1.0, c))), split(16, xs)))
+
+    @program
+    def exchanged(xs: "[f32]N"):
+        return join(
+            map_wrg(
+                0,
+                lambda c: map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, lambda x: x + 1.0, c)))),
+                split(16, xs),
+            )
+        )
+
+    assert "barrier" not in plan_of(twice, N=64).source
+    assert plan_of(exchanged, N=64).source.count("barrier") == 1
+
+
+def test_groups_that_do_several_rounds_wait_before_the_next() -> None:
+    @program
+    def exchanged(xs: "[f32]N"):
+        return join(
+            map_wrg(
+                0,
+                lambda c: map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, lambda x: x + 1.0, c)))),
+                split(16, xs),
+            )
+        )
+
+    source = plan_of(exchanged, launch=Launch((32, 1, 1), (16, 1, 1)), N=64).source
+    assert "wrg_0 += get_num_groups(0)" in source
+    assert source.count("barrier") == 2
+
+
+def test_zipped_maps_need_one_barrier() -> None:
+    @program
+    def both(xs: "[f32]N", ys: "[f32]N"):
+        def group(xy):
+            first = to_local(map_lcl(0, id_, map_(low.fst, xy)))
+            second = to_local(map_lcl(0, id_, map_(low.snd, xy)))
+            return map_lcl(0, lambda x, y: x + y, gather(reverse, zip_(first, second)))
+
+        return join(map_wrg(0, group, split(16, zip_(xs, ys))))
+
+    assert plan_of(both, N=64).source.count("barrier") == 1
+
+
+def test_control_flow_follows_the_launch() -> None:
+    @program
+    def doubled(xs: "[f32]N"):
+        return map_glb(0, lambda x: x + x, xs)
+
+    assert "for" not in body_of(plan_of(doubled, N=64))[0]
+    assert body_of(plan_of(doubled, launch=Launch((64, 1, 1), (64, 1, 1)), N=50))[0] == "if (get_global_id(0) < 50) {"
+    assert body_of(plan_of(doubled, launch=Launch((16, 1, 1)), N=64))[0] == (
+        "for (int glb_0 = get_global_id(0); glb_0 < 64; glb_0 += get_global_size(0)) {"
+    )
+
+
+def test_a_reduction_of_parallel_results_is_two_kernels() -> None:
+    plan = plan_of(low.dot(64, 4), N=256)
+    assert [k.launch.global_size for k in plan.kernels] == [(4, 1, 1), (1, 1, 1)]
+    assert [(b.role, b.length) for b in plan.buffers] == [
+        ("input", 256),
+        ("input", 256),
+        ("temporary", 4),
+        ("output", 1),
+    ]
+
+
+def test_a_plan_survives_json() -> None:
+    plan = plan_of(low.scal(32, 4), N=96)
+    again = Plan.from_json(json.loads(json.dumps(plan.to_json())), plan.source)
+    assert again.to_json() == plan.to_json()
+    assert (again.buffers, again.scalars, again.options) == (plan.buffers, plan.scalars, plan.options)
+    assert [k.arguments for k in again.kernels] == [k.arguments for k in plan.kernels]
+
+
+def test_indices_beyond_32_bits_are_computed_in_64() -> None:
+    source = plan_of(low.mm_naive(), M=1 << 16, K=1 << 16, N=2).source
+    assert "A[65536L * (long)glb_0" in source or "A[65536 * (long)glb_0" in source
+
+
+def test_private_arrays_stay_arrays_where_the_dialect_says_so() -> None:
+    from dataclasses import replace
+
+    source = plan_of(low.mm_blocked(4, 4), replace(NVIDIA, named_arrays=False), M=8, K=8, N=8).source
+    assert "float4 acc[4];" in source
+    assert "#pragma unroll" in source
+
+
+# --- what is refused --------------------------------------------------------------------------------
+
+
+@program
+def map_left(xs: "[f32]N"):
+    return map_(lambda x: x + 1.0, xs)
+
+
+@program
+def reduce_left(xs: "[f32]N"):
+    return map_glb(0, lambda c: reduce_(add, 0.0, c), split(4, xs))
+
+
+@program
+def local_without_group(xs: "[f32]N"):
+    return map_glb(0, lambda c: map_seq(id_, to_local(map_seq(id_, c))), split(4, xs))
+
+
+@program
+def private_too_large(xs: "[f32]N"):
+    return map_glb(0, lambda c: map_seq(id_, gather(reverse, map_seq(lambda x: x + 1.0, c))), split(2048, xs))
+
+
+@program
+def glb_in_glb(xs: "[f32]N"):
+    return map_glb(0, lambda c: map_glb(0, id_, c), split(4, xs))
+
+
+@program
+def barrier_in_divergent_flow(xs: "[f32]N"):
+    def group(c):
+        def row(r):
+            return map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, lambda x: x + 1.0, r))))
+
+        return map_lcl(1, row, split(8, c))
+
+    return map_(join, map_wrg(1, lambda b: map_wrg(0, group, split(24, b)), split(48, xs)))
+
+
+@pytest.mark.parametrize(
+    ("made", "sizes", "says"),
+    [
+        (map_left, {"N": 4}, "map"),
+        (reduce_left, {"N": 8}, "reduce"),
+        (local_without_group, {"N": 8}, "mapWrg"),
+        (private_too_large, {"N": 4096}, "1024"),
+        (glb_in_glb, {"N": 8}, "mapGlb"),
+    ],
+)
+def test_terms_that_are_no_kernels_are_refused(made: ir.Program, sizes: dict[str, int], says: str) -> None:
+    with pytest.raises(NestingProblem, match=re.escape(says)):
+        plan_of(made, **sizes)
+
+
+def test_barriers_in_divergent_control_flow_are_refused() -> None:
+    fine = plan_of(barrier_in_divergent_flow, N=96)
+    assert "barrier" in fine.source
+    with pytest.raises(NestingProblem, match="barrier"):
+        plan_of(barrier_in_divergent_flow, launch=Launch((16, 4, 1), (8, 2, 1)), N=96)
+
+
+def test_local_memory_and_groups_are_limited() -> None:
+    with pytest.raises(DeviceProblem, match="local memory"):
+        plan_of(low.mm_tiled(96), GENERIC, M=96, K=96, N=96)
+    with pytest.raises(DeviceProblem, match="work-items"):
+        plan_of(low.partial_dot(), GENERIC, launch=Launch((512, 1, 1), (512, 1, 1)), N=1024)
