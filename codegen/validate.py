@@ -23,6 +23,9 @@ from lift_egraph.types import DataType, leaves, scalar_of
 from lift_egraph.values import Value
 
 
+_SLICE = 1 << 20  # elements compared at a time
+
+
 @dataclass(frozen=True)
 class Reference:
     """One set of inputs with the value of the program, and the error bound of each element (0: exact)."""
@@ -106,7 +109,22 @@ def references(program: ir.Program, seed: int = 0) -> References:
     SizeProblem
         If a size is open.
     """
-    return references_for(program, random_inputs(program, seed, "integer"), random_inputs(program, seed, "float"))
+    float_inputs = random_inputs(program, seed, "float")
+    made = references_for(program, random_inputs(program, seed, "integer"), float_inputs)
+    if all(not bound.any() for bound in _arrays(made.integers.bound)):
+        return made
+    # sums of many terms leave the range in which floats are exact: smaller integers reach further
+    signs = {name: _signs(value) for name, value in made.integers.inputs.items()}
+    integers = Reference(signs, *evaluate_bounded(program.body, signs))
+    fewer = sum(map(np.count_nonzero, _arrays(integers.bound))) < sum(map(np.count_nonzero, _arrays(made.integers.bound)))
+    return References(made.type, integers, made.floats) if fewer else made
+
+
+def _signs(value: Value) -> Value:
+    """Floats replaced by -1, 0 or 1; other elements stay (they may be indices)."""
+    if isinstance(value, tuple):
+        return tuple(_signs(part) for part in value)
+    return np.sign(value) if np.issubdtype(np.asarray(value).dtype, np.floating) else value
 
 
 def references_for(
@@ -145,6 +163,11 @@ def compare(t: DataType, reference: Reference, outputs: Value) -> Comparison:
             leaves(t), _arrays(reference.value), _arrays(reference.bound), strict=True
         )
     ]
+    return _total(found)
+
+
+def _total(found: list[Comparison]) -> Comparison:
+    """One comparison of several."""
     worst = max(found, key=lambda c: c.worst_ratio)
     return Comparison(
         elements=sum(c.elements for c in found),
@@ -167,24 +190,36 @@ def _compare_leaf(name: str, leaf: DataType, value: np.ndarray, bound: np.ndarra
         return Comparison(value.size, value.size, 0, 0, np.inf, np.inf, 0.0, first_wrong)
     if not value.size:
         return Comparison(0, 0, 0, 0, 0.0, 0.0, 0.0, "")
-    error, failed = _errors(given, value, bound)
+    parts = [
+        _compare_slice(name, value.shape, start, given, value, bound) for start in range(0, value.size, _SLICE)
+    ]
+    return _total(parts)
+
+
+def _compare_slice(
+    name: str, shape: tuple[int, ...], start: int, given: np.ndarray, value: np.ndarray, bound: np.ndarray
+) -> Comparison:
+    """The comparison of one run of elements, so that large results need little memory."""
+    output, wanted, allowed = (a.reshape(-1)[start : start + _SLICE] for a in (given, value, bound))
+    error, failed = _errors(output, wanted, allowed)
     first_wrong = ""
     if failed.any():
-        where = np.unravel_index(failed.argmax(), failed.shape)
+        at = int(failed.argmax())
+        where = np.unravel_index(start + at, shape)
         place = f"{name}[{', '.join(str(i) for i in where)}]" if where else name
-        allowed = f" within {bound[where]:.3g}" if bound[where] else ""
-        first_wrong = f"{place} is {given[where]}, not {value[where]}{allowed}"
-    ratio = np.divide(error, bound, out=np.full(error.shape, np.inf), where=bound > 0)
+        within = f" within {allowed[at]:.3g}" if allowed[at] else ""
+        first_wrong = f"{place} is {output[at]}, not {wanted[at]}{within}"
+    ratio = np.divide(error, allowed, out=np.full(error.shape, np.inf), where=allowed > 0)
     ratio[error == 0] = 0
-    worst = np.unravel_index(ratio.argmax() if ratio.any() else bound.argmin(), ratio.shape)
+    worst = int(ratio.argmax() if ratio.any() else allowed.argmin())
     return Comparison(
-        elements=value.size,
+        elements=wanted.size,
         wrong=int(np.count_nonzero(failed)),
-        exact=int(np.count_nonzero(bound == 0)),
-        unbounded=int(np.count_nonzero(np.isinf(bound))),
+        exact=int(np.count_nonzero(allowed == 0)),
+        unbounded=int(np.count_nonzero(np.isinf(allowed))),
         max_error=float(error.max()),
         worst_ratio=float(ratio[worst]),
-        worst_bound=float(bound[worst]),
+        worst_bound=float(allowed[worst]),
         first_wrong=first_wrong,
     )
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from lift_egraph import ir
-from lift_egraph.binders import unique_names
+from lift_egraph.binders import substitute, unique_names
 from lift_egraph.check import type_of
 from lift_egraph.errors import SearchProblem
-from lift_egraph.types import Array
 
 MOST_DIMENSIONS = 3
 
@@ -69,8 +68,14 @@ def _loop(term: ir.Reduce) -> ir.Expr:
     assert isinstance(operator, ir.Lambda)
     if isinstance(term.array, ir.Map) and isinstance(term.array.function, ir.Lambda) and computes(term.array.function):
         inner = unique_names(term.array.function)
-        value = ir.Apply(operator, ir.MakePair(acc, _lower(inner.body, 0)))
+        value = _applied(operator, acc, _lower(inner.body, 0))
         return ir.ReduceSeq(ir.Lambda(ir.PairPattern(acc, inner.pattern), value), initial, _lower(term.array.array, 0))
-    array = type_of(term.array)
-    assert isinstance(array, Array)
     return ir.ReduceSeq(operator, initial, _lower(term.array, 0))
+
+
+def _applied(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:
+    """The operator's body with its parameters replaced, or a `let` where the value would be computed twice."""
+    match operator.pattern:
+        case ir.PairPattern(ir.Var() as a, ir.Var() as b) if sum(t == b for t in ir.subterms(operator.body)) <= 1:
+            return substitute(operator.body, {a: acc, b: value})
+    return ir.Apply(operator, ir.MakePair(acc, value))

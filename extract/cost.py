@@ -8,11 +8,13 @@ decides legality: two members of a class with different shapes are kept apart.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from lift_egraph.frozen import ClassId, ENode, FrozenEGraph
-from lift_egraph.types import Array, DataType, Pair, Vector
+from lift_egraph.types import Array, DataType, Pair
+
 
 class Rating(NamedTuple):
     """The cost of a member of a class, and the summary that decides where it may stand."""
@@ -33,8 +35,7 @@ class CostModel(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """What a term contains.
 
     Attributes
@@ -62,7 +63,10 @@ class Shape:
 
 
 LAYOUT = Shape()
-SLOW_CALLS = {"sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30}
+COMPUTATION = Shape(computes=True)
+SLOW_CALLS = {
+    "sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30,
+}  # fmt: skip
 
 
 def element_count(t: DataType) -> int:
@@ -113,7 +117,6 @@ class StructuralCost:
     overhead: float = 0.3
     layout: float = 1.0
     launch: float = 5e4
-    _sizes: dict[ClassId, int] = field(default_factory=dict, repr=False)
 
     def accepts(self, shape: Hashable) -> bool:
         """Low-level terms must be parallel; high-level ones may be anything."""
@@ -126,8 +129,7 @@ class StructuralCost:
         handler = _HANDLERS.get(node.op)
         if handler is not None:
             return handler(self, graph, owner, node, parts)
-        shapes = [p.shape for p in parts]
-        return Rating(sum(p.cost for p in parts) + self.layout, _together(shapes, LAYOUT))
+        return Rating(sum([p.cost for p in parts]) + self.layout, _together(tuple([p.shape for p in parts]), LAYOUT))
 
     def _intermediate(self, graph: FrozenEGraph, array: ClassId, shape: Hashable) -> float:
         """The traffic of an array that is computed, written and read again."""
@@ -145,26 +147,27 @@ class StructuralCost:
 
     def _call(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating:
         cost = SLOW_CALLS.get(str(node.children[0]), 1)
-        return Rating(sum(p.cost for p in parts) + cost, _together([p.shape for p in parts], Shape(True)))
+        return Rating(sum(p.cost for p in parts) + cost, _together(tuple([p.shape for p in parts]), COMPUTATION))
 
     def _combine(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         if self.lowered:
             return None
         t = graph.type_of(owner)
         cost = sum(p.cost for p in parts) + (element_count(t) if t is not None else 1)
-        return Rating(cost, _together([p.shape for p in parts], Shape(True)))
+        return Rating(cost, _together(tuple([p.shape for p in parts]), COMPUTATION))
 
     def _map(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         f, xs = parts
-        assert isinstance(f.shape, Shape) and isinstance(xs.shape, Shape)
+        assert isinstance(f.shape, Shape)
+        assert isinstance(xs.shape, Shape)
         if not f.shape.computes:
-            return Rating(f.cost + xs.cost + self.layout, replace(xs.shape, mapped=False))
+            return Rating(f.cost + xs.cost + self.layout, xs.shape._replace(mapped=False))
         if self.lowered or f.shape.host:
             return None
         n = self._length(graph, node.classes[1])
         cost = n * self._iteration(graph, owner, node.classes[0], f)
         cost += self._intermediate(graph, node.classes[1], xs.shape)
-        return Rating(xs.cost + cost, replace(_together([f.shape, xs.shape], LAYOUT), mapped=True))
+        return Rating(xs.cost + cost, _together((f.shape, xs.shape), LAYOUT)._replace(mapped=True))
 
     def _map_function(
         self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]
@@ -192,7 +195,7 @@ class StructuralCost:
         if self._too_large(graph, node.classes[1], x.shape):
             return None
         cost = f.cost + x.cost + self.layout + self._intermediate(graph, node.classes[1], x.shape)
-        return Rating(cost, replace(_together([f.shape, x.shape], LAYOUT), mapped=False))
+        return Rating(cost, _together((f.shape, x.shape), LAYOUT))
 
     def _reduce(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         if self.lowered:
@@ -204,19 +207,26 @@ class StructuralCost:
         each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size)
         assert isinstance(xs.shape, Shape)
         extra = 0.0 if xs.shape.mapped else self._intermediate(graph, node.classes[2], xs.shape)
-        return Rating(z.cost + xs.cost + n * each + extra, _together([z.shape, xs.shape], Shape(True, block=min(size, self.registers + 1))))
+        return Rating(z.cost + xs.cost + n * each + extra, _together((z.shape, xs.shape), self._blocked(size)))
+
+    def _blocked(self, size: int) -> Shape:
+        """The shape of a reduction with an accumulator of this many scalars."""
+        return Shape(computes=True, block=min(size, self.registers + 1))
 
     def _spill(self, size: int) -> float:
         return 0.0 if size <= self.registers else size * (self.load + self.store)
 
-    def _reduce_function(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _reduce_function(
+        self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]
+    ) -> Rating | None:
         if self.lowered:
             return None
         op, z = parts
         domain, result = graph.domain(owner), graph.codomain(owner)
         n = (domain.size.constant or 1) if isinstance(domain, Array) else 1
         size = element_count(result) if result is not None else 1
-        return Rating(z.cost + n * (size * (1 + self.load) + op.cost + self.overhead + self._spill(size)), Shape(True, block=min(size, self.registers + 1)))
+        each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size)
+        return Rating(z.cost + n * each, self._blocked(size))
 
     def _map_level(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         f, xs = parts
@@ -235,7 +245,9 @@ class StructuralCost:
 
     def _reduce_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         f, z, xs = parts
-        assert isinstance(f.shape, Shape) and isinstance(xs.shape, Shape) and isinstance(z.shape, Shape)
+        assert isinstance(f.shape, Shape)
+        assert isinstance(z.shape, Shape)
+        assert isinstance(xs.shape, Shape)
         if f.shape.host or z.shape.host or _outer(f.shape.levels) or z.shape.levels:
             return None
         n = self._length(graph, node.classes[2])
@@ -249,23 +261,24 @@ class StructuralCost:
         levels = frozenset() if host else f.shape.levels | xs.shape.levels
         cost = z.cost + xs.cost + n * (f.cost + loads + self.overhead + self._spill(size))
         cost += self._intermediate(graph, node.classes[2], xs.shape)
-        merged = _together([f.shape, z.shape, xs.shape], Shape(True, block=min(size, self.registers + 1)))
-        return Rating(cost + (self.launch if host else 0), replace(merged, levels=levels, host=host))
+        merged = _together((f.shape, z.shape, xs.shape), self._blocked(size))
+        return Rating(cost + (self.launch if host else 0), merged._replace(levels=levels, host=host))
 
     def _vectorised(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         (f,) = parts
         assert isinstance(f.shape, Shape)
         if f.shape.levels or f.shape.host or f.shape.width or not f.shape.computes:
             return None
-        return Rating(f.cost, replace(f.shape, width=int(node.children[0])))
+        return Rating(f.cost, f.shape._replace(width=int(node.children[0])))
 
     def _to_memory(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         (x,) = parts
         assert isinstance(x.shape, Shape)
-        return Rating(x.cost, replace(x.shape, computes=True, mapped=False))
+        return Rating(x.cost, x.shape._replace(computes=True, mapped=False))
 
 
-def _together(shapes: list[Hashable], base: Shape) -> Shape:
+@lru_cache(1 << 14)
+def _together(shapes: tuple[Hashable, ...], base: Shape) -> Shape:
     inside = [base, *(s for s in shapes if isinstance(s, Shape))]
     return Shape(
         computes=any(s.computes for s in inside),
@@ -282,27 +295,28 @@ def _outer(levels: frozenset[str]) -> frozenset[str]:
 
 def _nested(kind: str, dimension: int, inside: Hashable, array: Hashable) -> Shape | None:
     """The shape of a map at a level, or None where OpenCL's thread hierarchy forbids it (000 §2.2)."""
-    assert isinstance(inside, Shape) and isinstance(array, Shape)
+    assert isinstance(inside, Shape)
+    assert isinstance(array, Shape)
     if inside.host:
         return None
     levels = inside.levels
-    merged = _together([inside, array], Shape(True))
+    merged = _together((inside, array), COMPUTATION)
     if kind == "seq":
         if _outer(levels):
             return None
         host = array.host or bool(_outer(array.levels))
-        return replace(merged, levels=frozenset() if host else levels | array.levels, host=host)
+        return merged._replace(levels=frozenset() if host else levels | array.levels, host=host)
     allowed = {f"{kind}{d}" for d in range(dimension)}
     if kind == "wrg":
         allowed |= {f"lcl{d}" for d in range(3)}
         if f"lcl{dimension}" not in levels:
             return None
-    if not levels <= allowed or dimension and f"{kind}{dimension - 1}" not in levels:
+    if not levels <= allowed or (dimension and f"{kind}{dimension - 1}" not in levels):
         return None
     if kind != "lcl" and (array.levels or array.host):
-        return replace(merged, levels=frozenset(), host=True)
+        return merged._replace(levels=frozenset(), host=True)
     closed = levels - {f"lcl{dimension}"} if kind == "wrg" else levels
-    return replace(merged, levels=closed | {f"{kind}{dimension}"} | array.levels, host=array.host)
+    return merged._replace(levels=closed | {f"{kind}{dimension}"} | array.levels, host=array.host)
 
 
 _HANDLERS = {

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Hashable, Iterator
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,12 +25,25 @@ from lift_egraph.types import Array
 
 PATIENCE = 200  # members of a class that contain the class itself: how many to discard before giving up
 
-Vertex = tuple[ClassId, Hashable]
+
+@dataclass(eq=False, slots=True)
+class Vertex:
+    """The members of a class that have one shape."""
+
+    class_id: ClassId
+    shape: Hashable
+    least: float = math.inf  # the cost of the best member met so far
+    rating: Rating | None = None  # of the best member, once it is known
+    edges: list[Edge] = field(default_factory=list)
+    best: Derivation | None = None
+    state: _State | None = None
 
 
-class Edge(NamedTuple):
-    """A node with the vertices chosen for its parts."""
+@dataclass(eq=False, slots=True)
+class Edge:
+    """A node with the vertices chosen for its parts, rated with the best member of each."""
 
+    rating: Rating
     node: ENode
     parts: tuple[Vertex, ...]
 
@@ -40,17 +54,16 @@ class Derivation(NamedTuple):
     rating: Rating
     edge: Edge
     ranks: tuple[int, ...]
-    inside: frozenset[int]  # all vertices in it, its own included: a member that contains itself is of no use
+    inside: frozenset[Vertex]  # all vertices in it, its own included: a member that contains itself is of no use
 
 
-@dataclass
+@dataclass(eq=False, slots=True)
 class _State:
     members: list[Derivation] = field(default_factory=list)
     queue: list[tuple[float, int, Derivation, bool]] = field(default_factory=list)
     seen: set[tuple[Edge, tuple[int, ...]]] = field(default_factory=set)
     blocked: list[tuple[Derivation, int]] = field(default_factory=list)
     expanded: int = 0
-    started: bool = False
     busy: bool = False
     wasted: int = 0
 
@@ -74,67 +87,65 @@ class KBest:
         self.graph = graph
         self.model = model
         self._tick = itertools.count()
-        self._edges: dict[Vertex, list[tuple[Rating, Edge]]] = {}
-        self._states: dict[Vertex, _State] = {}
-        self._best: dict[Vertex, Derivation] = {}
-        self._shapes: dict[ClassId, list[Hashable]] = {}
-        self._ids: dict[Vertex, int] = {}
+        self._settled: dict[ClassId, list[Vertex]] = {}
         self._first_pass()
 
-    def _id(self, vertex: Vertex) -> int:
-        return self._ids.setdefault(vertex, len(self._ids))
-
     def _first_pass(self) -> None:
-        graph, model = self.graph, self.model
-        parts_of: dict[int, tuple[ClassId, ...]] = {}
+        """Settle the vertices in the order of their best members' cost, collecting the edges of each."""
+        graph, rate, settled = self.graph, self.model.rate, self._settled
+        vertices: dict[tuple[ClassId, Hashable], Vertex] = {}
         users: dict[ClassId, list[tuple[ClassId, ENode, tuple[ClassId, ...]]]] = {}
-        queue: list[tuple[float, int, Vertex, Derivation]] = []
+        queue: list[tuple[float, int, Vertex]] = []
 
-        def offer(owner: ClassId, node: ENode, chosen: tuple[Vertex, ...]) -> None:
-            rating = model.rate(graph, owner, node, tuple(self._best[v].rating for v in chosen))
+        def offer(owner: ClassId, node: ENode, chosen: tuple[Vertex, ...], ratings: tuple[Rating, ...]) -> None:
+            rating = rate(graph, owner, node, ratings)
             if rating is None:
                 return
-            vertex, edge = (owner, rating.shape), Edge(node, chosen)
-            self._edges.setdefault(vertex, []).append((rating, edge))
-            if vertex not in self._best:
-                inside = frozenset((self._id(vertex),)).union(*(self._best[v].inside for v in chosen))
-                d = Derivation(rating, edge, (0,) * len(chosen), inside)
-                heapq.heappush(queue, (rating.cost, next(self._tick), vertex, d))
+            key = (owner, rating.shape)
+            vertex = vertices.get(key)
+            if vertex is None:
+                vertex = vertices[key] = Vertex(owner, rating.shape)
+            vertex.edges.append(Edge(rating, node, chosen))
+            if vertex.rating is None and rating.cost < vertex.least:
+                vertex.least = rating.cost
+                heapq.heappush(queue, (rating.cost, next(self._tick), vertex))
 
         for owner, members in graph.nodes.items():
             if graph.sorts[owner] not in ("Ex", "Fn", "Op"):
                 continue
             for node in members:
                 parts = tuple(term_classes(graph, node))
-                parts_of[id(node)] = parts
                 if not parts:
-                    offer(owner, node, ())
+                    offer(owner, node, (), ())
                 for part in set(parts):
                     users.setdefault(part, []).append((owner, node, parts))
         while queue:
-            _, _, vertex, derivation = heapq.heappop(queue)
-            if vertex in self._best:
+            cost, _, vertex = heapq.heappop(queue)
+            if vertex.rating is not None:
                 continue
-            self._best[vertex] = derivation
-            self._shapes.setdefault(vertex[0], []).append(vertex[1])
-            for owner, node, parts in users.get(vertex[0], ()):
-                options = [
-                    [(p, s) for s in self._shapes.get(p, ())] for p in parts
-                ]  # fmt: skip
-                for chosen in itertools.product(*options):
-                    if vertex in chosen:
-                        offer(owner, node, chosen)
+            vertex.rating = Rating(cost, vertex.shape)
+            settled.setdefault(vertex.class_id, []).append(vertex)
+            for owner, node, parts in users.get(vertex.class_id, ()):
+                for chosen in _with(vertex, parts, settled):
+                    offer(owner, node, chosen, tuple([v.rating for v in chosen]))  # pyright: ignore[reportArgumentType]
 
     def vertices(self, root: ClassId) -> list[Vertex]:
         """The legal shapes of a class."""
-        return [(root, s) for s in self._shapes.get(root, ()) if self.model.accepts(s)]
+        return [v for v in self._settled.get(root, ()) if self.model.accepts(v.shape)]
+
+    def _best(self, vertex: Vertex) -> Derivation:
+        if vertex.best is None:
+            edge = next(e for e in vertex.edges if e.rating.cost == vertex.least)
+            inside = frozenset((vertex,)).union(*(self._best(v).inside for v in edge.parts))
+            vertex.best = Derivation(edge.rating, edge, (0,) * len(edge.parts), inside)
+        return vertex.best
 
     def _member(self, vertex: Vertex, rank: int) -> Derivation | None:
-        state = self._states.setdefault(vertex, _State())
-        if not state.started:
-            state.started = True
-            for rating, edge in self._edges.get(vertex, ()):
-                self._push(vertex, state, rating, edge, [self._best[v] for v in edge.parts], (0,) * len(edge.parts))
+        state = vertex.state
+        if state is None:
+            state = vertex.state = _State()
+            for edge in vertex.edges:
+                self._push(vertex, edge.rating, edge, [self._best(v) for v in edge.parts], (0,) * len(edge.parts))
         if state.busy:
             return state.members[rank] if rank < len(state.members) else None
         state.busy = True
@@ -147,25 +158,27 @@ class KBest:
                 state.members.append(d)
             else:
                 state.wasted += 1
-                part = next(i for i, v in enumerate(d.edge.parts) if self._id(vertex) in self._chosen(v, d.ranks[i]).inside)
-                state.blocked.append((d, part))
+                chosen = (self._chosen(v, r) for v, r in zip(d.edge.parts, d.ranks, strict=True))
+                state.blocked.append((d, next(i for i, c in enumerate(chosen) if vertex in c.inside)))
         state.busy = False
         return state.members[rank] if rank < len(state.members) else None
 
     def _chosen(self, vertex: Vertex, rank: int) -> Derivation:
-        state = self._states.get(vertex)
-        return state.members[rank] if state is not None and rank < len(state.members) else self._best[vertex]
+        state = vertex.state
+        return state.members[rank] if state is not None and rank < len(state.members) else self._best(vertex)
 
     def _push(
-        self, vertex: Vertex, state: _State, rating: Rating, edge: Edge, parts: list[Derivation], ranks: tuple[int, ...]
+        self, vertex: Vertex, rating: Rating, edge: Edge, parts: list[Derivation], ranks: tuple[int, ...]
     ) -> None:
+        state = vertex.state
+        assert state is not None
         key = (edge, ranks)
         if key in state.seen:
             return
         state.seen.add(key)
-        inside = frozenset[int]().union(*(p.inside for p in parts))
-        useful = self._id(vertex) not in inside
-        d = Derivation(rating, edge, ranks, inside | {self._id(vertex)})
+        inside = frozenset[Vertex]().union(*[p.inside for p in parts])
+        useful = vertex not in inside
+        d = Derivation(rating, edge, ranks, inside | {vertex})
         heapq.heappush(state.queue, (rating.cost, next(self._tick), d, useful))
 
     def _expand(self, vertex: Vertex, state: _State) -> None:
@@ -178,15 +191,16 @@ class KBest:
         for d, i in waiting:
             ranks = (*d.ranks[:i], d.ranks[i] + 1, *d.ranks[i + 1 :])
             if self._member(d.edge.parts[i], ranks[i]) is None:
-                if self._states[d.edge.parts[i]].busy:
+                exchanged = d.edge.parts[i].state
+                if exchanged is not None and exchanged.busy:
                     state.blocked.append((d, i))
                 continue
             parts = [m for p, r in zip(d.edge.parts, ranks, strict=True) if (m := self._member(p, r)) is not None]
             if len(parts) < len(ranks):
                 continue
-            rating = self.model.rate(self.graph, vertex[0], d.edge.node, tuple(p.rating for p in parts))
+            rating = self.model.rate(self.graph, vertex.class_id, d.edge.node, tuple([p.rating for p in parts]))
             if rating is not None:
-                self._push(vertex, state, rating, d.edge, parts, ranks)
+                self._push(vertex, rating, d.edge, parts, ranks)
 
     def choices(self, vertex: Vertex) -> Iterator[tuple[float, Choice]]:
         """The members of a class with one shape, cheapest first."""
@@ -200,7 +214,19 @@ class KBest:
         d = self._member(vertex, rank)
         assert d is not None
         parts = tuple(self._choice(v, r) for v, r in zip(d.edge.parts, d.ranks, strict=True))
-        return Choice(vertex[0], d.edge.node, parts)
+        return Choice(vertex.class_id, d.edge.node, parts)
+
+
+def _with(
+    vertex: Vertex, parts: tuple[ClassId, ...], settled: dict[ClassId, list[Vertex]]
+) -> Iterable[tuple[Vertex, ...]]:
+    """Every choice of settled vertices for the parts of a node in which one vertex occurs."""
+    owner = vertex.class_id
+    if len(parts) == 1:
+        return ((vertex,),)
+    if parts.count(owner) == 1:
+        return itertools.product(*[(vertex,) if p == owner else settled.get(p, ()) for p in parts])
+    return (c for c in itertools.product(*[settled.get(p, ()) for p in parts]) if vertex in c)
 
 
 @dataclass(frozen=True)

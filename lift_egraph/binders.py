@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from lift_egraph import ir
@@ -32,31 +33,34 @@ def names_in(term: ir.Part) -> set[str]:
     return found
 
 
-def unique_names(term: Any, taken: set[str] | None = None) -> Any:
+def unique_names(term: Any, taken: set[str] | None = None, base: Callable[[str], str] = str) -> Any:
     """The same term with every binder named differently from all others and from `taken`.
 
-    Inputs keep their names. Code generation and substitution rely on it.
+    Inputs keep their names. Code generation and substitution rely on it. `base` says which name to start
+    from for each binder.
     """
     used = set(taken or ()) | {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
-    return _rename(term, {}, used)
+    return _rename(term, {}, used, base)
 
 
-def _rename(term: Any, names: dict[ir.Var, ir.Var], taken: set[str]) -> Any:
+def _rename(term: Any, names: dict[ir.Var, ir.Var], taken: set[str], base: Callable[[str], str] = str) -> Any:
     if isinstance(term, ir.Var):
         return names.get(term, term)
     if isinstance(term, ir.Lambda):
         inner = dict(names)
-        pattern = _rename_pattern(term.pattern, inner, taken)
-        return ir.Lambda(pattern, _rename(term.body, inner, taken))
-    return ir.map_parts(term, lambda part: _rename(part, names, taken))
+        pattern = _rename_pattern(term.pattern, inner, taken, base)
+        return ir.Lambda(pattern, _rename(term.body, inner, taken, base))
+    return ir.map_parts(term, lambda part: _rename(part, names, taken, base))
 
 
-def _rename_pattern(pattern: ir.Pattern, names: dict[ir.Var, ir.Var], taken: set[str]) -> ir.Pattern:
+def _rename_pattern(
+    pattern: ir.Pattern, names: dict[ir.Var, ir.Var], taken: set[str], base: Callable[[str], str]
+) -> ir.Pattern:
     if isinstance(pattern, ir.Var):
-        names[pattern] = ir.Var(fresh_name(pattern.name, taken), pattern.type)
+        names[pattern] = ir.Var(fresh_name(base(pattern.name), taken), pattern.type)
         return names[pattern]
-    first = _rename_pattern(pattern.first, names, taken)
-    return ir.PairPattern(first, _rename_pattern(pattern.second, names, taken))
+    first = _rename_pattern(pattern.first, names, taken, base)
+    return ir.PairPattern(first, _rename_pattern(pattern.second, names, taken, base))
 
 
 def canonical(term: Any) -> Any:

@@ -5,6 +5,7 @@ egglog's `freeze` is not a stable interface, so every use of it is here, behind 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -236,7 +237,7 @@ def from_egg(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
     loose = ir.free_variables(term)
     if loose:
         raise TypeProblem(f"the extracted term uses unbound variables: {', '.join(sorted(v.name for v in loose))}")
-    return unique_names(term)
+    return unique_names(term, base=lambda name: re.sub(r"(_\d+)+$", "", name))
 
 
 class _Reader:

@@ -29,7 +29,7 @@ from lift_egraph.check import type_of
 from lift_egraph.errors import TypeProblem
 from lift_egraph.nat import Nat, nat
 from lift_egraph.scalar import OPERATIONS
-from lift_egraph.types import BOOL, F32, F64, I32, DataType, Pair, Scalar, Vector, is_data, without_lanes
+from lift_egraph.types import BOOL, F32, F64, I32, DataType, Pair, Scalar, Vector, without_lanes
 
 # --- names in scope --------------------------------------------------------------------------------
 
@@ -316,8 +316,6 @@ def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
         inner = to_function(function.function, lane, f"vectorize({width})")
         if isinstance(inner, ir.Vectorize):
             raise TypeProblem("vectorize does not nest")
-        if not is_data(lane):
-            raise TypeProblem(f"vectorize works on scalars and tuples of them, not on {lane}")
         return ir.Vectorize(width, inner)
     if isinstance(function, Composition):
         return _then(to_function(function.inner, argument, where), argument, lambda e: apply(function.outer, e))

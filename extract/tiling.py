@@ -1,0 +1,78 @@
+"""Which chunk sizes to offer a search: a few tilings, each with one size a level.
+
+Every chunk size offered multiplies the e-graph, so a tiling offers one per length, and several
+tilings are tried one after the other.
+"""
+
+from __future__ import annotations
+
+from extract.devices import Device
+from lift_egraph import ir
+from lift_egraph.check import type_of
+from lift_egraph.types import Array
+
+Tiling = dict[int, tuple[int, ...]]
+
+LONG = 1 << 16  # arrays from this length on are first cut into one chunk a work-item
+CHUNKS_PER_UNIT = 32
+BLOCKS = {"cpu": (8, 16, 4), "gpu": (8, 16, 4)}
+
+
+def lengths(program: ir.Program) -> tuple[int, ...]:
+    """The lengths of all arrays that a program at concrete sizes maps, reduces or takes as input."""
+    found: set[int] = set()
+
+    def add(t: object) -> None:
+        while isinstance(t, Array):
+            if t.size.constant is not None:
+                found.add(t.size.constant)
+            t = t.element
+
+    for item in program.inputs:
+        add(item.type)
+    for term in ir.subterms(program.body):
+        if isinstance(term, ir.Map | ir.Reduce):
+            array = type_of(term.array)
+            if isinstance(array, Array):
+                found.add(array.size.constant or 0)
+    return tuple(sorted(found - {0}))
+
+
+def tilings(program: ir.Program, device: Device) -> list[Tiling]:
+    """The tilings to try for a program on a device, the most promising first."""
+    made: list[Tiling] = []
+    for block in BLOCKS[device.kind]:
+        tiling: Tiling = {}
+        for n in lengths(program):
+            if n >= LONG:
+                chunk = chunk_size(n, device.compute_units * CHUNKS_PER_UNIT)
+                if chunk is not None:
+                    tiling[n] = (chunk,)
+                    inner = lane_block(chunk, block)
+                    if inner is not None:
+                        tiling[chunk] = (inner,)
+            elif n > block and n % block == 0:
+                tiling[n] = (block,)
+        if tiling not in made:
+            made.append(tiling)
+    return made
+
+
+def chunk_size(n: int, parts: int) -> int | None:
+    """The chunk that divides `n` into about `parts` pieces, a multiple of 16 if there is one."""
+    wanted = max(2, n // parts)
+    divisors = [d for d in range(wanted, max(1, wanted // 4), -1) if n % d == 0 and d < n]
+    return next((d for d in divisors if d % 16 == 0), divisors[0] if divisors else None)
+
+
+def lane_block(chunk: int, block: int) -> int | None:
+    """How many interleaved partial results to keep while reducing a chunk: at least a vector's lanes."""
+    lanes = max(16, 2 * block)
+    return lanes if chunk > lanes and chunk % lanes == 0 else None
+
+
+def vector_widths(program: ir.Program, device: Device) -> tuple[int, ...]:
+    """The widths of vectors worth introducing: the device's own, where some array's length allows it."""
+    most = max(device.vector_width, 4)
+    fitting = [w for w in (16, 8, 4, 2) if w <= most and any(n % w == 0 for n in lengths(program))]
+    return tuple(fitting[:1])

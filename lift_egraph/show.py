@@ -1,0 +1,115 @@
+"""What the command line prints: tables, progress and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from lift_egraph.workbench import Event, Report
+
+REASONS = 3  # why candidates were rejected: how many reasons are shown
+PIPE_WIDTH = 160  # columns of a table that goes to a file or a pipe
+
+
+def stdout() -> Console:
+    """Where reports go; a file or a pipe gets a fixed width."""
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
+def table_of(*headings: str) -> Table:
+    """An empty table."""
+    return Table(*headings, box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def assignments(sizes: dict[str, int]) -> str:
+    """``M = 4, N = 8``."""
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
+
+
+def print_json(value: Any) -> None:
+    """Print plain data as one JSON value; numbers that JSON does not have become null."""
+    print(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[Event], None]]:
+    """A function that shows events on stderr: on a terminal a live bar for each stage, else a line for each."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    if not console.is_terminal:
+        seen: set[str] = set()
+
+        def tell(event: Event) -> None:
+            if event.stage not in seen:
+                seen.add(event.stage)
+                print(f"{event.stage}: {event.text}", file=sys.stderr, flush=True)
+
+        yield tell
+        return
+    stage, text = (TextColumn(column, markup=False) for column in ("{task.description:9}", "{task.fields[text]}"))
+    with Progress(stage, BarColumn(20), TimeElapsedColumn(), text, console=console) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def finish() -> None:
+            for task in tasks.values():
+                bars.update(task, total=1.0, completed=1.0)
+
+        def show(event: Event) -> None:
+            if event.stage not in tasks:
+                finish()
+                tasks[event.stage] = bars.add_task(event.stage, total=None, text="")
+            known = event.done > 0
+            bars.update(tasks[event.stage], total=1.0 if known else None, completed=event.done, text=event.text)
+
+        yield show
+        finish()
+
+
+def show_report(report: Report) -> None:
+    """Print a report: a table of the ranked kernels, and below it the best, the end of the search and rejections."""
+    console = stdout()
+    console.print(f"{report.program}, {assignments(report.sizes)}, on {report.device}", soft_wrap=True)
+    table = table_of("rank", "predicted ms", "measured ms", "speed-up", "valid", "largest error", "bound", "rules")
+    for rank, c in enumerate(report.ranked, 1):
+        speedup = f"{report.baseline_ms / c.measured_ms:.2f}" if report.baseline_ms and c.measured_ms else "–"
+        times, errors = (_number(c.predicted_ms), _number(c.measured_ms)), (_number(c.max_error), _number(c.error_bound))
+        valid, rules = "yes" if c.valid else "no", ", ".join(c.rules) or "none"
+        table.add_row(str(rank), *times, speedup, valid, *errors, rules)
+    console.print(table)
+    best = report.best
+    if best is not None and report.speedup is not None:
+        console.print(
+            f"The best kernel takes {_number(best.measured_ms)} ms, the naive one {_number(report.baseline_ms)} ms: "
+            f"{report.speedup:.2f} times as fast."
+        )
+    if best is not None:
+        console.print(f"Validation of the best: {best.message}.", soft_wrap=True)
+    console.print(f"Search ended: {report.stop_reason}; {report.seconds:.1f} s in all.", soft_wrap=True)
+    reasons = Counter(c.message.partition("\n")[0] for c in report.rejected)
+    console.print(f"Rejected: {len(report.rejected)}.")
+    for reason, count in reasons.most_common(REASONS):
+        console.print(f"  {count} × {reason}", soft_wrap=True)
+    if len(reasons) > REASONS:
+        console.print(f"  and {len(reasons) - REASONS} other reasons")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"

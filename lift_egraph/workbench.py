@@ -1,0 +1,465 @@
+"""From a program to validated, timed kernels: the pipeline that joins all packages.
+
+Each arrow of the way is one function, so that a notebook can stop at each and look:
+`specialise` → `explore` (phases of rules, extraction) → `compile_program` → `predict` →
+`Runner.run` and `judge` → `Report`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import rules as book
+from codegen.arrays import save_plan
+from codegen.compiler import compile_program
+from codegen.device_info import DeviceInfo
+from codegen.dialect import DIALECTS
+from codegen.kernel import Plan
+from codegen.run import Runner, check_limits, find_device
+from codegen.validate import References, judge, references
+from extract.analytical import predict
+from extract.baseline import naive_term
+from extract.cost import StructuralCost
+from extract.devices import Device, describe
+from extract.search import best_terms, skeleton
+from extract.tiling import Tiling, tilings, vector_widths
+from lift_egraph import ir
+from lift_egraph.check import specialise
+from lift_egraph.child import Stream
+from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, OutputProblem, RunProblem, SearchProblem
+from lift_egraph.provenance import applied_rules
+from lift_egraph.saturate import Limits, Phase, Saturation, run_phase
+from lift_egraph.syntax import print_program, print_term
+
+SEEDS = 16  # high-level terms that are lowered, for each tiling
+LOWERED = 12  # low-level terms taken from each of them
+WORSE = 4.0  # how much worse than the best high-level term a seed may be rated
+SEARCH_SHARE = 0.3  # of the budget, at most, for searching
+KERNEL_LIMIT = 20.0  # seconds for a candidate's build and run before it counts as hanging
+MEMORY = 1 << 30  # bytes for the process that searches
+
+
+# --- searching: runs in a child process ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PhaseSummary:
+    """The size of an e-graph when its phase ended, how long it took and why it ended."""
+
+    name: str
+    tuples: int
+    classes: int
+    nodes: int
+    iterations: int
+    seconds: float
+    stop_reason: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """A low-level term with its structural cost."""
+
+    cost: float
+    term: ir.Expr
+
+
+def summarise(saturation: Saturation, seconds: float) -> PhaseSummary:
+    """The figures of a phase that a report shows."""
+    graph = saturation.graph
+    return PhaseSummary(
+        saturation.phase,
+        graph.tuples,
+        graph.class_count,
+        graph.node_count,
+        len(saturation.iterations),
+        seconds,
+        saturation.stop_reason.value,
+    )
+
+
+def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
+    """The phase that restructures the high-level program."""
+    return Phase("algorithmic", book.algorithmic, book.simplification, tiling, (), limits)
+
+
+def lowering_phase(device: Device, widths: tuple[int, ...], limits: Limits) -> Phase:
+    """The phase that maps a high-level term to the device."""
+    levels = book.global_rules + (book.group_rules if device.kind == "gpu" else ())
+    return Phase("lowering", book.loop_rules + book.vector_rules + levels, book.simplification, {}, widths, limits)
+
+
+def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[PhaseSummary | Found]:
+    """Low-level terms for a program at concrete sizes, tiling by tiling, in this process.
+
+    Yields
+    ------
+    PhaseSummary or Found
+        The end of each phase, and each term as it is found.
+    """
+    widths = vector_widths(program, device)
+    parallel = device.compute_units if device.kind == "cpu" else device.compute_units * 64
+    plain: list[Tiling] = [{}]
+    for tiling in plain + tilings(program, device):
+        began = time.perf_counter()
+        saturation = _last(run_phase(program.body, algorithmic_phase(tiling, limits)))
+        yield summarise(saturation, time.perf_counter() - began)
+        seeds = best_terms(
+            saturation.graph, saturation.root, StructuralCost(), SEEDS, tries=100, per_shape=6, key=skeleton
+        )
+        for seed in seeds:
+            if seed.cost > WORSE * seeds[0].cost:
+                break
+            began = time.perf_counter()
+            lowered = _last(run_phase(seed.term, lowering_phase(device, widths, limits)))
+            model = StructuralCost(units=parallel, lowered=True)
+            terms = best_terms(lowered.graph, lowered.root, model, LOWERED, tries=60, per_shape=3, key=skeleton)
+            yield summarise(lowered, time.perf_counter() - began)
+            for found in terms:
+                yield Found(found.cost, found.term)
+
+
+def _last(saturations: Iterator[Saturation]) -> Saturation:
+    last = None
+    for last in saturations:
+        pass
+    assert last is not None
+    return last
+
+
+# --- the report ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Candidate:
+    """A low-level program with its kernels, and what became of it."""
+
+    program: ir.Program
+    plan: Plan
+    cost: float
+    predicted_ms: float
+    rules: tuple[str, ...]
+    measured_ms: float | None = None
+    valid: bool = False
+    max_error: float | None = None
+    error_bound: float | None = None
+    message: str = "not run"
+
+    @property
+    def lowered(self) -> str:
+        """The low-level term as text."""
+        return print_term(self.program.body)
+
+
+@dataclass
+class Report:
+    """The outcome of `optimize`; only validated candidates have a rank."""
+
+    program: str
+    sizes: dict[str, int]
+    device: str
+    stop_reason: str
+    phases: list[PhaseSummary]
+    baseline_ms: float | None
+    ranked: list[Candidate]
+    rejected: list[Candidate] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def best(self) -> Candidate | None:
+        """The fastest valid candidate."""
+        return self.ranked[0] if self.ranked else None
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times as fast as the naive kernel the best candidate is."""
+        if self.best is None or self.baseline_ms is None or not self.best.measured_ms:
+            return None
+        return self.baseline_ms / self.best.measured_ms
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        rows = [_row(rank, c) for rank, c in enumerate(self.ranked, 1)] + [_row(None, c) for c in self.rejected]
+        largest = max(self.phases, key=lambda p: p.tuples, default=None)
+        return {
+            "program": self.program,
+            "sizes": self.sizes,
+            "device": self.device,
+            "stop_reason": self.stop_reason,
+            "egraph": {
+                "phases": len(self.phases),
+                "largest": vars(largest) if largest else None,
+                "seconds": round(sum(p.seconds for p in self.phases), 3),
+            },
+            "baseline": {"measured_ms": self.baseline_ms},
+            "candidates": rows,
+            "best": rows[0] if self.ranked else None,
+            "speedup": self.speedup,
+            "seconds": round(self.seconds, 2),
+        }
+
+
+def _row(rank: int | None, c: Candidate) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "predicted_ms": c.predicted_ms,
+        "measured_ms": c.measured_ms,
+        "valid": c.valid,
+        "max_error": c.max_error,
+        "error_bound": c.error_bound,
+        "rules": list(c.rules),
+        "lowered": c.lowered,
+        "message": c.message,
+    }
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened on the way: its stage, a text, and how far the stage is (0 to 1)."""
+
+    stage: str
+    text: str
+    done: float = 0.0
+
+
+Listener = Callable[[Event], None]
+
+
+# --- the pipeline ---------------------------------------------------------------------------------------
+
+
+def optimize(
+    program: ir.Program,
+    sizes: dict[str, int] | None = None,
+    *,
+    device: str | DeviceInfo | None = None,
+    top: int = 10,
+    budget: float = 90.0,
+    seed: int = 0,
+    limits: Limits | None = None,
+    listen: Listener = lambda event: None,
+) -> Report:
+    """Search, compile, validate and time low-level versions of a program.
+
+    Parameters
+    ----------
+    program
+        A high-level program.
+    sizes
+        Values of its size variables; the program's defaults for the rest.
+    device
+        An index or a part of a device's name; see `codegen.run.find_device`.
+    top
+        How many valid candidates to report.
+    budget
+        Seconds for search and measurements together; validation's reference comes on top.
+    seed
+        Of the random inputs.
+    limits
+        Bounds of each saturation phase.
+    listen
+        Called with an `Event` at each step.
+
+    Returns
+    -------
+    Report
+        The candidates that were validated in this run, fastest first. After Ctrl-C, and where the search
+        is stopped, it holds what was found so far.
+
+    Raises
+    ------
+    SizeProblem, TypeProblem, DeviceProblem, SearchProblem
+        If the program, its sizes and the device do not go together, or nothing legal was found.
+    """
+    began = time.perf_counter()
+    special = specialise(program, sizes)
+    require_parallelism(special)
+    info = device if isinstance(device, DeviceInfo) else find_device(device)
+    model = describe(info)
+    baseline = make_candidate(naive_term(special), 0.0, info, model, special)
+    check_limits(baseline.plan, info)
+    report = Report(special.name, dict(special.sizes), str(info), "", [], None, [])
+    pool: list[Candidate] = []
+    try:
+        listen(Event("reference", "interpreting the program on two sets of inputs"))
+        reference = references(special, seed)
+        with Runner(info, time_limit=KERNEL_LIMIT) as runner:
+            load_references(runner, reference)
+            listen(Event("baseline", "timing the naive kernel"))
+            evaluate(baseline, runner, reference)
+            if baseline.valid:
+                report.baseline_ms = baseline.measured_ms
+            clock = time.perf_counter()
+            pool = _gather(special, info, model, budget * SEARCH_SHARE, limits or Limits(), report, listen)
+            _measure(pool, baseline, runner, reference, clock + budget, top, report, listen)
+    except KeyboardInterrupt:
+        report.stop_reason = "interrupted"
+        if not any(c.valid for c in (baseline, *pool)):
+            raise
+    candidates = [baseline, *pool]
+    report.ranked = sorted((c for c in candidates if c.valid), key=lambda c: c.measured_ms or 0.0)[:top]
+    report.rejected = [c for c in candidates if not c.valid and c.message != "not run"]
+    report.seconds = time.perf_counter() - began
+    if not report.ranked:
+        reasons = "; ".join(dict.fromkeys(c.message for c in report.rejected)) or "the search found no legal term"
+        raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
+    return report
+
+
+def require_parallelism(program: ir.Program) -> None:
+    """Raise a `SearchProblem` for a program in which nothing can run in parallel."""
+    from lift_egraph.sorts import known_operator
+
+    for term in ir.subterms(program.body):
+        if isinstance(term, ir.Map | ir.MapLevel | ir.Generate):
+            return
+        if isinstance(term, ir.Reduce) and known_operator(term.operator) is not None:
+            return
+    raise SearchProblem(
+        f"{program.name} has no parallelism: it contains no map, and no reduction by an operator that is known to "
+        "be associative (add, mul, min, max, and, or)"
+    )
+
+
+def make_candidate(
+    lowered: ir.Program, cost: float, info: DeviceInfo, model: Device, program: ir.Program
+) -> Candidate:
+    """Compile a low-level program and predict its time.
+
+    Raises
+    ------
+    NestingProblem, DeviceProblem
+        If it is not legal on the device.
+    """
+    plan = compile_program(lowered, DIALECTS[model.dialect], term_text=print_program(lowered))
+    predicted = predict(plan, model).predicted_ms
+    return Candidate(lowered, plan, cost, predicted, applied_rules(program.body, lowered.body))
+
+
+def load_references(runner: Runner, reference: References) -> None:
+    """Ship the two sets of inputs to the runner once."""
+    runner.load_inputs("integers", reference.integers.inputs)
+    runner.load_inputs("floats", reference.floats.inputs)
+
+
+def evaluate(candidate: Candidate, runner: Runner, reference: References) -> None:
+    """Validate a candidate, and time it if it is valid. Failures are noted on it."""
+    try:
+        integers, floats = runner.run(candidate.plan, "integers"), runner.run(candidate.plan, "floats")
+        verdict = judge(reference, integers, floats)
+        candidate.valid, candidate.message = verdict.valid, verdict.message
+        candidate.max_error, candidate.error_bound = verdict.max_error, verdict.error_bound
+        if verdict.valid:
+            candidate.measured_ms = runner.measure(candidate.plan, "floats").median_ms
+    except (BuildProblem, RunProblem, DeviceProblem) as problem:
+        candidate.valid, candidate.message = False, str(problem)
+
+
+def _gather(
+    program: ir.Program,
+    info: DeviceInfo,
+    model: Device,
+    seconds: float,
+    limits: Limits,
+    report: Report,
+    listen: Listener,
+) -> list[Candidate]:
+    """Search in a child process, compiling what it finds; distinct kernels only, best prediction first."""
+    found: dict[str, Candidate] = {}
+    began = time.perf_counter()
+    stream = Stream(search, program, model, limits, time_limit=seconds, memory_limit=MEMORY)
+    for message in stream:
+        done = min(1.0, (time.perf_counter() - began) / seconds)
+        if isinstance(message, PhaseSummary):
+            report.phases.append(message)
+            text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(found)} kernels"
+            listen(Event("search", text, done))
+            continue
+        lowered = ir.Program(program.name, program.inputs, message.term, program.sizes)
+        try:
+            candidate = make_candidate(lowered, message.cost, info, model, program)
+            check_limits(candidate.plan, info)
+        except LiftError:  # legal in the e-graph's eyes, but not for the code generator or this device
+            continue
+        kernels = "\n".join(k.source for k in candidate.plan.kernels)
+        if kernels not in found or found[kernels].cost > candidate.cost:
+            found[kernels] = candidate
+    end = stream.end
+    assert end is not None
+    if end.kind == "error":
+        raise RunProblem(f"the search failed: {end.text}")
+    if end.kind == "finished":
+        reasons = {p.stop_reason for p in report.phases if p.name == "algorithmic"}
+        report.stop_reason = ", ".join(sorted(reasons))
+    else:
+        report.stop_reason = {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
+    return sorted(found.values(), key=lambda c: c.predicted_ms)
+
+
+def _measure(
+    pool: list[Candidate],
+    baseline: Candidate,
+    runner: Runner,
+    reference: References,
+    deadline: float,
+    top: int,
+    report: Report,
+    listen: Listener,
+) -> None:
+    """Validate and time candidates in the order of their prediction until the budget is spent."""
+    total = min(len(pool), max(3 * top, 24))
+    for number, candidate in enumerate(pool[:total], 1):
+        if time.perf_counter() > deadline:
+            break
+        evaluate(candidate, runner, reference)
+        times = [c.measured_ms for c in (baseline, *pool) if c.measured_ms is not None]
+        best = f"best {min(times):.3g} ms" if times else "none valid yet"
+        listen(Event("measure", f"{number} of {total} kernels validated and timed, {best}", number / total))
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+def write(report: Report, directory: Path) -> None:
+    """Write the best kernel: ``kernel.cl``, ``launch.json``, ``lowered.lift`` and ``report.json``.
+
+    Raises
+    ------
+    OutputProblem
+        If the directory cannot be written to.
+    """
+    best = report.best
+    if best is None:
+        raise OutputProblem("there is no valid kernel to write")
+    save_plan(best.plan, directory)
+    try:
+        for name, text in (
+            ("lowered.lift", print_program(best.program)),
+            ("report.json", json.dumps(report.to_json(), indent=2) + "\n"),
+        ):
+            beside = directory / f".{name}.part"
+            beside.write_text(text)
+            beside.replace(directory / name)
+    except OSError as problem:
+        raise OutputProblem(f"cannot write to {directory}: {problem.strerror}") from None
+
+
+def require_writable(directory: Path) -> None:
+    """Make a directory, and check that files can be written there, before any long work.
+
+    Raises
+    ------
+    OutputProblem
+        If not.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = directory / ".probe"
+        probe.write_text("")
+        probe.unlink()
+    except OSError as problem:
+        raise OutputProblem(f"cannot write to {directory}: {problem.strerror}") from None
