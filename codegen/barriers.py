@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 
 from codegen.c_ast import Barrier, Body, Buffer, For, Load, Statement, loads, stores, walk
 from codegen.views import ThreadVar
-from lift_egraph.check import level_name
 from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat, NatVar, nat
 
@@ -114,7 +113,7 @@ class _Placing:
                 loop.most % loop.threads or not loop.count.constant
             ):
                 raise NestingProblem(
-                    f"work-items exchange data inside {level_name(loop.level)} over {loop.count} elements, but with "
+                    f"work-items exchange data inside {loop.level.name} over {loop.count} elements, but with "
                     f"{loop.threads} work-items not all of them run each step: a barrier there would hang"
                 )
             self.separate(state, self.accesses(loop, not inside_lcl), result)

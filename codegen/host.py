@@ -22,7 +22,8 @@ from codegen.names import c_name
 from codegen.views import Component, Memory, Pairs, Value, View
 from lift_egraph import ir
 from lift_egraph.binders import unique_names
-from lift_egraph.check import check_nesting, type_of
+from lift_egraph.check import type_of
+from lift_egraph.nesting import check_nesting
 from lift_egraph.types import Array, DataType, Pair
 
 _LAYOUT = (

@@ -46,7 +46,7 @@ from codegen.memory import declared_space, memory, owners_of
 from codegen.names import c_name
 from codegen.views import Access, Component, Pairs, Repeat, ThreadVar, Value, View
 from lift_egraph import ir
-from lift_egraph.check import level_name, type_of
+from lift_egraph.check import type_of
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.nat import Nat, NatVar, nat
 from lift_egraph.types import I32, Array, DataType, Pair, Vector, is_data, leaves, width_of
@@ -310,7 +310,7 @@ class Lowering:
         """``for i: acceptor[i] = f(array[i])``."""
         level, lambda_ = term.level, ir.function_body(term.function)
         if level.kind != "seq" and level not in self.threads:
-            raise NestingProblem(f"{level_name(level)} stands where no threads are launched for it: {describe(term)}")
+            raise NestingProblem(f"{level.name} stands where no threads are launched for it: {describe(term)}")
         array = self.consume(term.array)
         with self.loop(size_of(term.array), level) as index:
             self.bind(lambda_.pattern, Access(index, array))

@@ -22,7 +22,6 @@ from lift_egraph.scalar import NUMPY_TYPES
 from lift_egraph.types import DataType, leaves, scalar_of
 from lift_egraph.values import Value
 
-
 _SLICE = 1 << 20  # elements compared at a time
 
 
@@ -116,14 +115,16 @@ def references(program: ir.Program, seed: int = 0) -> References:
     # sums of many terms leave the range in which floats are exact: smaller integers reach further
     signs = {name: _signs(value) for name, value in made.integers.inputs.items()}
     integers = Reference(signs, *evaluate_bounded(program.body, signs))
-    fewer = sum(map(np.count_nonzero, _arrays(integers.bound))) < sum(map(np.count_nonzero, _arrays(made.integers.bound)))
+    fewer = sum(map(np.count_nonzero, _arrays(integers.bound))) < sum(
+        map(np.count_nonzero, _arrays(made.integers.bound))
+    )
     return References(made.type, integers, made.floats) if fewer else made
 
 
 def _signs(value: Value) -> Value:
     """Floats replaced by -1, 0 or 1; other elements stay (they may be indices)."""
     if isinstance(value, tuple):
-        return tuple(_signs(part) for part in value)
+        return _signs(value[0]), _signs(value[1])
     return np.sign(value) if np.issubdtype(np.asarray(value).dtype, np.floating) else value
 
 
@@ -190,9 +191,7 @@ def _compare_leaf(name: str, leaf: DataType, value: np.ndarray, bound: np.ndarra
         return Comparison(value.size, value.size, 0, 0, np.inf, np.inf, 0.0, first_wrong)
     if not value.size:
         return Comparison(0, 0, 0, 0, 0.0, 0.0, 0.0, "")
-    parts = [
-        _compare_slice(name, value.shape, start, given, value, bound) for start in range(0, value.size, _SLICE)
-    ]
+    parts = [_compare_slice(name, value.shape, start, given, value, bound) for start in range(0, value.size, _SLICE)]
     return _total(parts)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from codegen.c_ast import Buffer, CExpr, Choose, Const, IndexValue, Load, computed_index, lane_of
 from codegen.lanes import widen
 from lift_egraph import ir
-from lift_egraph.check import apply_index, level_name
+from lift_egraph.check import apply_index
 from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat, NatVar, is_at_least, maximum, minimum, nat
 from lift_egraph.types import Vector
@@ -95,7 +95,7 @@ def _own_index(index: Nat, size: Nat, owner: int, buffer: Buffer) -> tuple[Nat, 
         return nat(0), nat(1)
     if len(threads) != 1 or index != nat(threads[0]):
         raise NestingProblem(
-            f"{buffer.name} lies in private memory, shared out over {level_name(ir.Level('lcl', owner))}, "
+            f"{buffer.name} lies in private memory, shared out over {ir.Level('lcl', owner).name}, "
             f"but is read at the index {index} of another work-item; keep it in local memory"
         )
     count = threads[0].threads

@@ -29,13 +29,16 @@ from codegen.c_ast import (
     Statement,
     Store,
     stores,
+    walk,
 )
 from codegen.kernel import Kernel
-from lift_egraph.nat import Nat, NatVar, Operation, nat
-from lift_egraph.types import SCALAR_BYTES, LeafType, scalar_of, width_of
+from lift_egraph.nat import Nat, NatVar, Operation
+from lift_egraph.types import SCALAR_BYTES, scalar_of, width_of
 
 _ALIGNED = ~15  # a loop's sample index is a multiple of 16 where it can be, so that i % 16 looks like i
-_LOCAL_ID = "get_local_id("
+_LOCAL_ID = "get_local_id("  # what the index variable of an unrolled mapLcl is called
+
+Regions = tuple["Region", ...]  # the regions around a statement, from the kernel's own on
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,11 @@ class Loop:
     trips: int
     kind: str = "seq"
     dimension: int = 0
+
+    @property
+    def is_neighbour(self) -> bool:
+        """Whether neighbouring work-items of a warp run its steps."""
+        return self.kind in ("glb", "lcl") and self.dimension == 0
 
     @property
     def sample(self) -> int:
@@ -144,8 +152,8 @@ def analyse(kernel: Kernel) -> Region:
     """
     local = kernel.launch.local_size or (1, 1, 1)
     written = frozenset(place.buffer.name for place in stores(kernel.body))
-    analysis = _Analysis(written, local)
-    analysis.body(kernel.body, root := Region(), {})
+    root = Region()
+    _Analysis(written, local).body(kernel.body, (root,), {})
     return root
 
 
@@ -172,33 +180,35 @@ def _atom(atom: NatVar | Operation, values: dict[NatVar, int]) -> float:
 
 
 class _Analysis:
+    """Fills the regions; private variables with constant indices are registers, everything else is memory."""
+
     def __init__(self, written: frozenset[str], local: tuple[int, int, int]) -> None:
         self.written = written
         self.local = local
-        self.affine: dict[tuple[Nat, tuple[Loop, ...]], tuple[tuple[float, ...], float]] = {}
+        self.known_strides: dict[tuple[Nat, tuple[Loop, ...]], tuple[tuple[float, ...], float]] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
-    def body(self, body: Body, region: Region, names: dict[str, CExpr]) -> None:
+    def body(self, body: Body, around: Regions, names: dict[str, CExpr]) -> None:
         for statement in body:
-            self.statement(statement, region, names)
+            self.statement(statement, around, names)
 
-    def statement(self, statement: Statement, region: Region, names: dict[str, CExpr]) -> None:
+    def statement(self, statement: Statement, around: Regions, names: dict[str, CExpr]) -> None:
         match statement:
             case For():
-                self.loops(statement, region, names)
+                self.loops(statement, around, names)
             case If(_, body) | Block(body):
-                self.body(body, region, names)
+                self.body(body, self.thread_loops(statement, around), names)
             case Let(name, value):
                 names[name] = value
-                self.value(value, region)
+                self.value(value, around)
             case Store(place, value):
-                self.value(value, region)
-                self.store(place, value, region, names)
+                self.value(value, around)
+                self.store(place, value, around, names)
             case Barrier():
-                region.barriers += 1
+                around[-1].barriers += 1
 
-    def loops(self, loop: For, region: Region, names: dict[str, CExpr]) -> None:
+    def loops(self, loop: For, around: Regions, names: dict[str, CExpr]) -> None:
         nest = [loop]
         while loop.is_parallel and len(loop.body) == 1 and isinstance(inner := loop.body[0], For):
             if inner.level.kind != loop.level.kind:
@@ -206,80 +216,154 @@ class _Analysis:
             nest.append(inner)
             loop = inner
         for each in sorted(nest, key=lambda f: -f.level.dimension):
-            inside = Region((*region.path, Loop(each.variable, each.most, each.level.kind, each.level.dimension)))
-            region.children.append(inside)
-            region = inside
-        self.body(loop.body, region, names)
+            around = _enter(around, Loop(each.variable, each.most, each.level.kind, each.level.dimension))
+        self.body(loop.body, around, names)
 
-    def store(self, place: CExpr, value: CExpr, region: Region, names: dict[str, CExpr]) -> None:
+    def thread_loops(self, statement: Statement, around: Regions) -> Regions:
+        """An unrolled step of a mapLcl runs once for each work-item of the group."""
+        if max(self.local) == 1 or any(loop.kind == "lcl" for loop in around[-1].path):
+            return around
+        found = {v for part in walk(statement) if isinstance(part, Nat) for v in part.variables}
+        for variable in sorted((v for v in found if v.name.startswith(_LOCAL_ID)), key=lambda v: v.name, reverse=True):
+            dimension = int(variable.name[len(_LOCAL_ID)])
+            around = _enter(around, Loop(variable, self.local[dimension], "lcl", dimension))
+        return around
+
+    def store(self, place: CExpr, value: CExpr, around: Regions, names: dict[str, CExpr]) -> None:
         whole = place.vector if isinstance(place, Lane) else place
         assert isinstance(whole, Load)
-        if _is_register(whole):
-            self.hold(whole, region)
-            chain = _chain(value, whole, names, {})
-            if chain is not None:
-                region.chains.setdefault(_key(whole), []).extend(chain)
-        else:
-            self.access("store", whole, region)
+        if not _is_register(whole):
+            self.access("store", whole, around)
+            return
+        _hold(whole, around[-1])
+        chain = _chain(value, whole, names, {})
+        if chain is not None:
+            around[-1].chains.setdefault(_register(whole), []).extend(chain)
 
     # --- expressions ------------------------------------------------------------------------------
 
-    def value(self, value: CExpr, region: Region, fused: bool = False) -> None:
+    def value(self, value: CExpr, around: Regions, fused: bool = False) -> None:
+        region = around[-1]
         match value:
             case Load():
                 if _is_register(value):
-                    self.hold(value, region)
+                    _hold(value, region)
                 else:
-                    self.access("load", value, region)
+                    self.access("load", value, around)
             case Operate(op, arguments, t):
-                element = SCALAR_BYTES[scalar_of(arguments[0].type).name]
-                region.operations.append(Operated(op, max(width_of(t), width_of(arguments[0].type)), element, fused))
-                free = op in ("add", "sub")
+                first = arguments[0].type
+                width, element = max(width_of(t), width_of(first)), SCALAR_BYTES[scalar_of(first).name]
+                region.operations.append(Operated(op, width, element, fused))
+                product = _product(value)
                 for argument in arguments:
-                    is_product = free and isinstance(argument, Operate) and argument.op == "mul"
-                    self.value(argument, region, is_product)
-                    free = free and not is_product
+                    self.value(argument, around, argument is product)
             case Pack(items, _):
                 region.shuffles += len(items) if len(items) > 1 else 0
                 for item in items:
-                    self.value(item, region)
+                    self.value(item, around)
             case Choose(conditions, inside, outside):
                 region.index_work += 1
                 values = {loop.variable: loop.sample for loop in region.path}
-                self.value(inside if all(evaluate(c, values) >= 0 for c in conditions) else outside, region)
+                self.value(inside if all(evaluate(c, values) >= 0 for c in conditions) else outside, around)
             case Lane(vector, _):
                 region.shuffles += 1
-                self.value(vector, region)
+                self.value(vector, around)
             case IndexValue():
                 region.index_work += 1
 
-    def access(self, kind: Literal["load", "store"], load: Load, region: Region) -> None:
-        path, index, buffer = region.path, load.index, load.buffer
+    def access(self, kind: Literal["load", "store"], load: Load, around: Regions) -> None:
+        """Record an access; a load that a sequential loop does not change is done before that loop."""
+        index, buffer, path = load.index, load.buffer, around[-1].path
         data = [v for v in index.variables if isinstance(v, Computed)]
         for v in data:
-            self.value(v.value, region)
+            self.value(v.value, around)
         if kind == "load" and buffer.space == "global" and buffer.name not in self.written and not data:
-            home = region
             while path and path[-1].kind == "seq" and path[-1].variable not in index.variables:
                 path = path[:-1]
-            if path != region.path:
-                home = self.outer(region, path)
-        else:
-            home = region
-        strides, start = self.strides(index, path)
-        access = Access(kind, buffer.name, buffer.space, _element_bytes(buffer), _width(load), strides, start, bool(data))
-        home.accesses.append(access)
+        if (index, path) not in self.known_strides:
+            self.known_strides[index, path] = _strides(index, path)
+        strides, start = self.known_strides[index, path]
+        width = load.width * width_of(buffer.element)
+        home = around[len(path)]
+        home.accesses.append(
+            Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start, bool(data))
+        )
         home.index_work += _index_work(index)
 
-    def outer(self, region: Region, path: tuple[Loop, ...]) -> Region:
-        """A region for what is done once for all steps of `region`'s loop: its parent's own work."""
-        return self.parents.get(path, region) if False else _once(region, path)
 
-    def hold(self, place: Load, region: Region) -> None:
-        region.held[_key(place)] = width_of(place.buffer.element) * _element_bytes(place.buffer)
+def _enter(around: Regions, loop: Loop) -> Regions:
+    inside = Region((*around[-1].path, loop))
+    around[-1].children.append(inside)
+    return (*around, inside)
 
-    def strides(self, index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], float]:
-        known = self.affine.get((index, path))
-        if known is None:
-            known = self.affine[index, path] = _strides(index, path)
-        return known
+
+def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], float]:
+    values = {loop.variable: loop.sample for loop in path}
+    start = evaluate(index, values)
+    strides = []
+    for loop in path:
+        stride = 0.0
+        if loop.trips > 1 and loop.variable in index.variables:
+            stride = evaluate(index, {**values, loop.variable: loop.sample + 1}) - start
+            if stride == 0:  # a division: what it moves on the average
+                ends = [evaluate(index, {**values, loop.variable: i}) for i in (0, loop.trips - 1)]
+                stride = (ends[1] - ends[0]) / (loop.trips - 1)
+        strides.append(stride)
+    return tuple(strides), start
+
+
+def _index_work(index: Nat) -> int:
+    return sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
+
+
+def _element_bytes(buffer: Buffer) -> int:
+    return SCALAR_BYTES[scalar_of(buffer.element).name]
+
+
+def _is_register(load: Load) -> bool:
+    return load.buffer.space == "private" and load.index.constant is not None
+
+
+def _register(load: Load) -> str:
+    return f"{load.buffer.name}[{load.index}]"
+
+
+def _hold(load: Load, region: Region) -> None:
+    region.held[_register(load)] = width_of(load.buffer.element) * _element_bytes(load.buffer)
+
+
+def _product(value: Operate) -> CExpr | None:
+    """The factor pair that a sum fuses with, for a multiply-add."""
+    if value.op not in ("add", "sub"):
+        return None
+    return next((a for a in value.arguments if isinstance(a, Operate) and a.op == "mul"), None)
+
+
+def _chain(
+    value: CExpr, place: Load, names: dict[str, CExpr], seen: dict[str, list[str] | None]
+) -> list[str] | None:
+    """The operations from the old value of a place to its new value; None if it does not depend on it."""
+    if isinstance(value, Load):
+        return [] if value.buffer == place.buffer and value.index == place.index else None
+    if isinstance(value, Name):
+        if value.name not in seen:
+            seen[value.name] = None
+            if value.name in names:
+                seen[value.name] = _chain(names[value.name], place, names, seen)
+        return seen[value.name]
+    if isinstance(value, Operate):
+        found = [c for a in value.arguments if (c := _chain(a, place, names, seen)) is not None]
+        if not found:
+            return None
+        product, longest = _product(value), max(found, key=len)
+        fuses = product is not None and _chain(product, place, names, seen) == longest
+        return longest if fuses else [*longest, value.op]
+    inner: tuple[CExpr, ...] = ()
+    if isinstance(value, Pack):
+        inner = value.items
+    elif isinstance(value, Lane):
+        inner = (value.vector,)
+    elif isinstance(value, Choose):
+        inner = (value.inside, value.outside)
+    found = [c for a in inner if (c := _chain(a, place, names, seen)) is not None]
+    return max(found, key=len) if found else None

@@ -25,7 +25,9 @@ def naive_term(program: ir.Program) -> ir.Program:
         If the program has nothing to compute.
     """
     if not computes(program.body):
-        raise SearchProblem(f"{program.name} computes nothing: it only rearranges its inputs, so there is no kernel to find")
+        raise SearchProblem(
+            f"{program.name} computes nothing: it only rearranges its inputs, so there is no kernel to find"
+        )
     lowered = _lower(program.body, _depth(program.body))
     return ir.Program(program.name, program.inputs, unique_names(lowered), program.sizes)
 

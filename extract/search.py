@@ -8,10 +8,12 @@ illegal member is built.
 
 from __future__ import annotations
 
+import gc
 import heapq
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,6 +25,7 @@ from lift_egraph.errors import LiftError
 from lift_egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, term_classes
 from lift_egraph.types import Array
 
+_COMPUTING = (ir.Call, ir.Reduce, ir.ReduceSeq, ir.ToMemory)
 PATIENCE = 200  # members of a class that contain the class itself: how many to discard before giving up
 
 
@@ -261,22 +264,35 @@ def best_terms(
         Terms with the same key count once. The default tells terms apart that differ in more than the
         names of binders; `skeleton` tells only computations apart.
     """
-    search = KBest(graph, model)
     found: dict[Hashable, Extracted] = {}
-    for vertex in search.vertices(root):
-        kept = 0
-        for cost, choice in itertools.islice(search.choices(vertex), tries or 10 * count):
-            try:
-                term = from_egg(graph, choice)
-            except LiftError:  # an open member, or one without a type: another member of the class will do
-                continue
-            name = key(term)
-            if name not in found or found[name].cost > cost:
-                kept += name not in found
-                found[name] = Extracted(cost, term)
-            if kept >= (per_shape or count):
-                break
+    with _without_collection():
+        search = KBest(graph, model)
+        for vertex in search.vertices(root):
+            kept = 0
+            for cost, choice in itertools.islice(search.choices(vertex), tries or 10 * count):
+                try:
+                    term = from_egg(graph, choice)
+                except LiftError:  # an open member, or one without a type: another member of the class will do
+                    continue
+                name = key(term)
+                if name not in found or found[name].cost > cost:
+                    kept += name not in found
+                    found[name] = Extracted(cost, term)
+                if kept >= (per_shape or count):
+                    break
     return sorted(found.values(), key=lambda e: e.cost)[:count]
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No passes of the cyclic garbage collector: what a search makes lives until its end, and they triple its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def skeleton(term: ir.Part) -> Hashable:
@@ -284,23 +300,32 @@ def skeleton(term: ir.Part) -> Hashable:
 
     Two terms with one skeleton differ at most in how indices are written.
     """
-    inside = tuple(s for s in (skeleton(p) for p in ir.parts(term)) if s != ())
-    if isinstance(term, ir.Map | ir.MapLevel) and computes(term.function):
+    return _summary(term).skeleton
+
+
+class _Summary(NamedTuple):
+    skeleton: Hashable
+    computes: bool  # or does it only rearrange data?
+    inputs: tuple[str, ...]
+
+
+def _summary(term: ir.Part) -> _Summary:
+    below = [_summary(p) for p in ir.parts(term)]
+    inside = tuple([s.skeleton for s in below if s.skeleton != ()])
+    computing = isinstance(term, _COMPUTING) or any(s.computes for s in below)
+    inputs = (term.name,) if isinstance(term, ir.Input) else tuple(name for s in below for name in s.inputs)
+    made: Hashable = inside[0] if len(inside) == 1 else inside
+    if isinstance(term, ir.Map | ir.MapLevel) and below[0].computes:
         level = term.level if isinstance(term, ir.MapLevel) else None
-        over = tuple(t.name for t in ir.subterms(term.array) if isinstance(t, ir.Input))
-        return ("map", level, _length(term.array), over, isinstance(term.function, ir.Vectorize), *inside)
-    if isinstance(term, ir.Reduce | ir.ReduceSeq):
-        return (type(term).__name__, _length(term.array), element_count(type_of(term.initial)), *inside)
-    if isinstance(term, ir.Call):
-        return (term.op, *inside)
-    if isinstance(term, ir.ToMemory | ir.Iterate | ir.Generate | ir.Lookup):
-        return (type(term).__name__, *inside)
-    return inside[0] if len(inside) == 1 else inside
-
-
-def computes(term: ir.Part) -> bool:
-    """Whether a term does more than rearrange data."""
-    return any(isinstance(t, ir.Call | ir.Reduce | ir.ReduceSeq | ir.ToMemory) for t in ir.subterms(term))
+        over = below[1].inputs
+        made = ("map", level, _length(term.array), over, isinstance(term.function, ir.Vectorize), *inside)
+    elif isinstance(term, ir.Reduce | ir.ReduceSeq):
+        made = (type(term).__name__, _length(term.array), element_count(type_of(term.initial)), *inside)
+    elif isinstance(term, ir.Call):
+        made = (term.op, *inside)
+    elif isinstance(term, ir.ToMemory | ir.Iterate | ir.Generate | ir.Lookup):
+        made = (type(term).__name__, *inside)
+    return _Summary(made, computing, inputs)
 
 
 def _length(array: ir.Expr) -> int | None:

@@ -1,6 +1,6 @@
-"""Types, sizes and well-formedness of terms, and the legality of low-level terms.
+"""Types, sizes and well-formedness of terms.
 
-Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis), §2.2 (thread hierarchy).
+Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from lift_egraph import ir
-from lift_egraph.errors import NestingProblem, SizeProblem, TypeProblem
+from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.nat import Nat, NatLike, divides, nat
 from lift_egraph.scalar import result_type
 from lift_egraph.types import (
@@ -48,7 +48,9 @@ def result_of(function: ir.Function, argument: DataType, where: str) -> DataType
     if isinstance(function, ir.Vectorize):
         width, scalar_argument = without_lanes(argument)
         if width != function.width:
-            raise TypeProblem(f"{where}: vectorize({function.width}) is applied to vectors of {width} lanes, {argument}")
+            raise TypeProblem(
+                f"{where}: vectorize({function.width}) is applied to vectors of {width} lanes, {argument}"
+            )
         return lanes(width, result_of(function.function, scalar_argument, where))
     expected = pattern_type(function.pattern)
     if expected != argument:
@@ -96,7 +98,7 @@ def _component(term: ir.Component) -> DataType:
 
 
 def _map(term: ir.Map | ir.MapLevel) -> DataType:
-    where = "map" if isinstance(term, ir.Map) else level_name(term.level)
+    where = "map" if isinstance(term, ir.Map) else term.level.name
     t = _array(term.array, where)
     return Array(t.size, result_of(term.function, t.element, where))
 
@@ -147,7 +149,9 @@ def _scatter(term: ir.Scatter) -> DataType:
     if n is not None and n <= 1 << 16:
         targets = {apply_index(term.indices, i, n) for i in range(n)}
         if targets != set(range(n)):
-            raise SizeProblem(f"scatter({term.indices.variable} -> {term.indices.body}) is no permutation of {n} elements")
+            raise SizeProblem(
+                f"scatter({term.indices.variable} -> {term.indices.body}) is no permutation of {n} elements"
+            )
     return t
 
 
@@ -174,17 +178,18 @@ def _slide(term: ir.Slide) -> DataType:
 
 def _pad(term: ir.Pad) -> DataType:
     t = _array(term.array, "pad")
+    kind, value = term.boundary.kind, term.boundary.value
+    if kind not in ir.BOUNDARIES:
+        raise TypeProblem(f"pad: unknown boundary {kind!r}; known are {', '.join(ir.BOUNDARIES)}")
+    if kind == "constant" and (value is None or type_of(value) != t.element):
+        raise TypeProblem(f"pad(constant) needs a value of the element type {t.element}")
+    least = {"constant": 0, "clamp": 1}  # elements that must be there to pad from
     for side, amount in (("left", term.left), ("right", term.right)):
         if (amount.constant or 0) < 0:
             raise SizeProblem(f"pad: {side} must not be negative, got {amount}")
-        if term.boundary.kind != "constant" and (t.size - amount).constant is not None:
-            if term.boundary.kind != "clamp" and (t.size - amount).constant < 0 or t.size.constant == 0:  # pyright: ignore
-                raise SizeProblem(f"pad({term.boundary.kind}) by {amount} needs an array at least that long, got {t.size}")
-    if term.boundary.kind not in ir.BOUNDARIES:
-        raise TypeProblem(f"pad: unknown boundary {term.boundary.kind!r}; known are {', '.join(ir.BOUNDARIES)}")
-    if term.boundary.kind == "constant":
-        if term.boundary.value is None or type_of(term.boundary.value) != t.element:
-            raise TypeProblem(f"pad(constant) needs a value of the element type {t.element}")
+        needed = least.get(kind, max(1, amount.constant or 0))
+        if t.size.constant is not None and t.size.constant < needed:
+            raise SizeProblem(f"pad({kind}) by {amount} needs an array of length {needed} or more, got {t.size}")
     return Array(term.left + t.size + term.right, t.element)
 
 
@@ -350,7 +355,9 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None) -> ir.P
         raise SizeProblem(f"{program.name} needs a value for the size {', '.join(missing)} (--size {missing[0]}=…)")
     values: dict[str, NatLike] = {n: chosen[n] for n in names}
     inputs = tuple(substitute_nats(i, values) for i in program.inputs)
-    special = ir.Program(program.name, inputs, substitute_nats(program.body, values), tuple((n, chosen[n]) for n in names))
+    special = ir.Program(
+        program.name, inputs, substitute_nats(program.body, values), tuple((n, chosen[n]) for n in names)
+    )
     check_program(special)
     return special
 
@@ -365,66 +372,3 @@ def check_program(program: ir.Program) -> DataType:
         if isinstance(term, ir.Input) and term not in known:
             raise TypeProblem(f"{program.name} uses the input {term.name}: {term.type}, which it does not declare")
     return type_of(program.body)
-
-
-# --- legality of low-level terms --------------------------------------------------------------------
-
-
-def level_name(level: ir.Level) -> str:
-    """``mapGlb(0)``, …, ``mapSeq``."""
-    return "mapSeq" if level.kind == "seq" else f"map{level.kind.capitalize()}({level.dimension})"
-
-
-def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
-    """Check the thread hierarchy of a low-level term.
-
-    mapLcl stands inside a mapWrg of the same dimension, mapWrg and mapGlb stand inside no other map of
-    their dimension, never in a sequential loop, and nothing parallel stands inside a vectorised function.
-
-    Raises
-    ------
-    NestingProblem
-        Naming the offending pattern and what is around it.
-    """
-    if isinstance(term, ir.MapLevel):
-        _check_level(term.level, above)
-        check_nesting(term.array, above)
-        if isinstance(term.function, ir.Vectorize) and _is_parallel(term.function):
-            raise NestingProblem("a vectorised function runs in one work-item: no parallel map may stand inside it")
-        check_nesting(term.function, (*above, term.level))
-        return
-    if isinstance(term, ir.ReduceSeq | ir.Iterate):
-        body = term.operator if isinstance(term, ir.ReduceSeq) else term.function
-        check_nesting(body, (*above, ir.SEQ))
-        for part in ir.parts(term):
-            if part is not body:
-                check_nesting(part, above)
-        return
-    for part in ir.parts(term):
-        check_nesting(part, above)
-
-
-def _is_parallel(term: ir.Part) -> bool:
-    return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
-
-
-def _check_level(level: ir.Level, above: tuple[ir.Level, ...]) -> None:
-    around = " inside ".join(level_name(a) for a in reversed(above)) or "nothing"
-    if level.kind not in ir.LEVEL_KINDS or level.dimension not in (0, 1, 2):
-        raise NestingProblem(f"unknown level {level}; the levels are mapGlb, mapWrg, mapLcl (dimensions 0 to 2) and mapSeq")
-    if level.kind == "seq":
-        return
-    if level in above:
-        raise NestingProblem(f"{level_name(level)} stands inside another {level_name(level)}")
-    kinds = {a.kind for a in above}
-    if level.kind == "lcl":
-        if ir.Level("wrg", level.dimension) not in above:
-            raise NestingProblem(
-                f"{level_name(level)} must stand inside mapWrg({level.dimension}), but stands inside {around}"
-            )
-    elif "seq" in kinds or "lcl" in kinds:
-        raise NestingProblem(f"{level_name(level)} must not stand inside {around}")
-    elif level.kind == "glb" and "wrg" in kinds or level.kind == "wrg" and "glb" in kinds:
-        raise NestingProblem(f"mapGlb and mapWrg must not be mixed: {level_name(level)} stands inside {around}")
-
-

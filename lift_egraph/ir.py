@@ -27,7 +27,7 @@ def node(cls: type[T]) -> type[T]:
     """A frozen dataclass whose hash is computed once."""
     made = dataclass(frozen=True)(cls)
     plain_hash = made.__hash__
-    cached = cached_property(lambda self: plain_hash(self))
+    cached = cached_property(plain_hash)
     cached.__set_name__(made, "_hash")
     made._hash = cached  # type: ignore[attr-defined]
     made.__hash__ = lambda self: self._hash  # type: ignore[method-assign]
@@ -221,6 +221,11 @@ class Level:
     """``Level("glb", 0)`` … ``Level("wrg", 1)``, ``Level("lcl", 2)``; ``Level("seq")`` is a loop."""
     kind: str
     dimension: int = 0
+
+    @property
+    def name(self) -> str:
+        """The pattern's name: ``mapGlb(0)``, …, ``mapSeq``."""
+        return "mapSeq" if self.kind == "seq" else f"map{self.kind.capitalize()}({self.dimension})"
 
 @node                     # name(inputs) = body
 class Program:

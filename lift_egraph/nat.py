@@ -125,9 +125,8 @@ class Nat:
         monomial, coefficient = self.terms[0]
         if not monomial:
             return coefficient >= 0
-        if coefficient != 1 or len(monomial) != 1:
-            return False
-        return isinstance(monomial[0], NatVar) or monomial[0].symbol in ("min", "max")
+        (atom, *others) = monomial
+        return coefficient == 1 and not others and (isinstance(atom, NatVar) or atom.symbol in ("min", "max"))
 
     @property
     def constant(self) -> int | None:

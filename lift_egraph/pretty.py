@@ -13,7 +13,7 @@ from typing import Any
 
 from lift_egraph import ir
 from lift_egraph.binders import fresh_name
-from lift_egraph.check import level_name, size_variables, substitute_nats, type_of
+from lift_egraph.check import size_variables, substitute_nats, type_of
 from lift_egraph.functions import KEYWORDS, RESERVED
 from lift_egraph.layout import NOTHING, SPACE, Document, Group, Line, Nest, lay_out, separated
 from lift_egraph.nat import Nat, nat
@@ -334,7 +334,7 @@ def _zip(term: ir.Zip, names: _Names) -> _Printed:
 
 def _map_level(term: ir.MapLevel, names: _Names) -> _Printed:
     level = [] if term.level.kind == "seq" else [str(term.level.dimension)]
-    name = level_name(term.level).partition("(")[0]
+    name = term.level.name.partition("(")[0]
     return name, [*level, _function(term.function, names), _term(term.array, names, 0)]
 
 

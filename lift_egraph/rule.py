@@ -6,12 +6,17 @@ Nothing registers itself: the collections in `rules` are explicit tuples.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import egglog
-from egglog import Ruleset, ruleset
+from egglog import Ruleset
+from egglog.declarations import Ident
+
+from lift_egraph import sorts
 
 PHASES = ("algorithmic", "lowering", "simplification")
 
@@ -46,6 +51,20 @@ class Rule:
     reassociates: bool
     commutes: bool
     ruleset: Ruleset = field(repr=False, compare=False)
+    body: Callable[..., Iterable[egglog.RewriteOrRule]] = field(repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rules travel to child processes by name, or by their function where that cannot be imported."""
+        module = sys.modules.get(self.body.__module__)
+        if self.body.__module__ != "__main__" and getattr(module, self.name, None) is self:
+            return _named, (self.body.__module__, self.name)
+        facts = {
+            "source": self.source,
+            "phase": self.phase,
+            "reassociates": self.reassociates,
+            "commutes": self.commutes,
+        }
+        return _remade, (self.body, self.law, facts)
 
     def describe(self) -> dict[str, Any]:
         """The facts about this rule as plain data."""
@@ -82,7 +101,7 @@ def rule(
         raise ValueError(f"unknown phase {phase!r}; known are {', '.join(PHASES)}")
 
     def make(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> Rule:
-        rules = Ruleset(egglog.declarations.Ident(body.__name__, body.__module__))
+        rules = Ruleset(Ident(body.__name__, body.__module__))
         rules.register(body, _increase_frame=True)
         return Rule(
             name=body.__name__,
@@ -93,6 +112,21 @@ def rule(
             reassociates=reassociates,
             commutes=commutes,
             ruleset=rules,
+            body=body,
         )
 
     return make
+
+
+def _named(module: str, name: str) -> Rule:
+    found = getattr(importlib.import_module(module), name)
+    assert isinstance(found, Rule)
+    return found
+
+
+def _remade(body: Callable[..., Iterable[egglog.RewriteOrRule]], law: str, facts: dict[str, Any]) -> Rule:
+    for name in ("Ex", "Fn", "Op", "P", "Ty", "V"):  # annotations are not among the globals that travel
+        body.__globals__.setdefault(name, getattr(sorts, name))
+    for name in ("i64", "String"):
+        body.__globals__.setdefault(name, getattr(egglog, name))
+    return rule(law, **facts)(body)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import egglog
 from egglog import i64
 
 from lift_egraph import ir, sorts
+from lift_egraph.child import Stream
+from lift_egraph.errors import RunProblem
 from lift_egraph.frozen import FrozenEGraph, freeze
 from lift_egraph.rule import Rule
 
@@ -110,9 +113,7 @@ def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
     Each yielded `Saturation` has the stop reason that holds if no further one follows.
     """
     graph, root = start(term, phase)
-    cleaning = egglog.unstable_combine_rulesets(
-        *sorts.analyses, *(r.ruleset for r in phase.simplification)
-    ).saturate()
+    cleaning = egglog.unstable_combine_rulesets(*sorts.analyses, *(r.ruleset for r in phase.simplification)).saturate()
     exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
     began = time.perf_counter()
     graph.run(cleaning)
@@ -126,7 +127,7 @@ def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
         if reason is not None:
             return
         tick = time.perf_counter()
-        matches = _matches(graph.run(egglog.run(exploring)), phase)
+        matches = _matches(graph.run(exploring), phase)
         graph.run(cleaning)
         before, frozen = frozen.tuples, freeze(graph, {ROOT: root})
         growth = frozen.tuples / max(before, 1)
@@ -150,7 +151,7 @@ def _stop(
     return None
 
 
-def _matches(report: egglog.bindings.RunReport, phase: Phase) -> dict[str, int]:
+def _matches(report: Any, phase: Phase) -> dict[str, int]:
     """Matches by rule name; egglog counts them by declaration."""
     owners = {}
     for r in phase.rules:
@@ -162,3 +163,55 @@ def _matches(report: egglog.bindings.RunReport, phase: Phase) -> dict[str, int]:
         if name is not None:
             found[name] = found.get(name, 0) + count
     return found
+
+
+def saturate(
+    term: ir.Expr, phase: Phase, *, on_iteration: Callable[[Saturation], None] = lambda saturation: None
+) -> Saturation:
+    """Run a phase in a child process and return the e-graph it reached, and why it stopped.
+
+    Parameters
+    ----------
+    on_iteration
+        Called with the state after each iteration.
+
+    Returns
+    -------
+    Saturation
+        The last e-graph that arrived. Its stop reason is that of the limit that was reached: iterations,
+        nodes, time, memory; `CRASHED` if the child died; `INTERRUPTED` after Ctrl-C, once there is anything.
+
+    Raises
+    ------
+    RunProblem
+        If the child failed before the first iteration.
+    KeyboardInterrupt
+        If Ctrl-C came before the first iteration.
+    """
+    limits = phase.limits
+    child = Stream(
+        run_phase, term, phase, time_limit=limits.seconds + STARTUP_SECONDS, memory_limit=limits.memory_mb << 20
+    )
+    last: Saturation | None = None
+    try:
+        for state in child:
+            last = state
+            on_iteration(state)
+    except KeyboardInterrupt:
+        if last is None:
+            raise
+        return replace(last, stop_reason=StopReason.INTERRUPTED)
+    end = child.end
+    assert end is not None
+    if last is None:
+        raise RunProblem(f"saturation failed before its first iteration: {end.text or end.kind}")
+    return replace(last, stop_reason=_ENDS.get(end.kind, last.stop_reason))
+
+
+STARTUP_SECONDS = 5.0  # a child imports egglog and registers the rules before its clock should run
+_ENDS = {
+    "time": StopReason.TIME,
+    "memory": StopReason.MEMORY,
+    "crashed": StopReason.CRASHED,
+    "error": StopReason.CRASHED,
+}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lift_egraph.errors import TypeProblem
-from lift_egraph.types import BOOL, F32, F64, I32, DataType, Scalar, Vector, scalar_of, width_of
+from lift_egraph.types import BOOL, F32, F64, I32, Array, DataType, Scalar, Vector, scalar_of, width_of
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def result_type(name: str, arguments: tuple[DataType, ...]) -> DataType:
         raise TypeProblem(f"{name} takes {op.arity} argument{'s' * (op.arity != 1)}, not {len(arguments)}")
     for t in arguments:
         if not isinstance(t, Scalar | Vector):
-            raise TypeProblem(f"{name} works on scalars, not on {t}" + ("; use map" if not isinstance(t, Scalar) else ""))
+            raise TypeProblem(f"{name} works on scalars, not on {t}" + ("; use map" if isinstance(t, Array) else ""))
     widths = {width_of(t) for t in arguments} - {1}
     if len(widths) > 1:
         raise TypeProblem(f"{name} mixes vectors of {' and '.join(str(w) for w in sorted(widths))} lanes")
@@ -141,7 +141,8 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
 @dataclass(frozen=True)
 class Laws:
     """What rules may assume of a binary operator: associativity and commutativity as on real numbers
-    (floating-point rounding aside), and its neutral element per scalar type, where it has one."""
+    (floating-point rounding aside), and its neutral element per scalar type, where it has one.
+    """
 
     associative: bool
     commutative: bool

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import egglog
 from egglog import Ruleset, Set, String, StringLike, eq, function, i64, i64Like, relation, rewrite, ruleset, set_
+from egglog.egraph import ActionLike, FactLike
 
 from lift_egraph import ir
 from lift_egraph.check import codomain, domain, type_of
@@ -217,7 +218,7 @@ def _types(
     e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, r: P, v: V, s: String,
     t: Ty, u: Ty, w: Ty, n: i64, m: i64, k: i64, op: Op,
 ):  # fmt: skip
-    def has(term: Ex, result: Ty, *facts: egglog.Fact):
+    def has(term: Ex, result: Ty, *facts: FactLike):
         return egglog.rule(eq(e).to(term), *facts).then(set_(ty(e)).to(result))
 
     def is_array(term: Ex, size: i64, element: Ty):
@@ -259,7 +260,9 @@ def _types(
     yield has(as_vector(n, x), Ty.arr(m / n, Ty.lanes(n, t)), is_array(x, m, t), n > 0)
     yield has(as_scalar(x), Ty.arr(m * n, t), eq(Ty.arr(m, Ty.lanes(n, t))).to(ty(x)))
     # functions
-    yield egglog.rule(eq(f).to(Fn.lam(p, x)), eq(t).to(pty(p)), eq(u).to(ty(x))).then(set_(dom(f)).to(t), set_(cod(f)).to(u))
+    yield egglog.rule(eq(f).to(Fn.lam(p, x)), eq(t).to(pty(p)), eq(u).to(ty(x))).then(
+        set_(dom(f)).to(t), set_(cod(f)).to(u)
+    )
     yield egglog.rule(eq(f).to(Fn.vec(n, g)), eq(t).to(dom(g)), eq(u).to(cod(g))).then(
         set_(dom(f)).to(Ty.lanes(n, t)), set_(cod(f)).to(Ty.lanes(n, u))
     )
@@ -302,19 +305,23 @@ def _calls(e: Ex, x: Ex, y: Ex, z: Ex, s: String, r: String, n: i64, t: Ty):
 
 
 @ruleset
-def _scopes(e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, v: V, s: String, t: Ty, n: i64, m: i64, k: i64, op: Op, r: P):
+def _scopes(
+    e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, v: V, s: String, t: Ty, n: i64, m: i64, k: i64, op: Op, r: P
+):
     def mentions(term: Ex, *inside: Ex | Fn):
         names = [fvf(i) if isinstance(i, Fn) else fv(i) for i in inside]
         bound = [egglog.var(f"names{i}", Names) for i in range(len(inside))]
         total = EMPTY
         for b in bound:
             total = total | b
-        return egglog.rule(eq(e).to(term), *(eq(b).to(a) for a, b in zip(names, bound, strict=True))).then(set_(fv(e)).to(total))
+        return egglog.rule(eq(e).to(term), *(eq(b).to(a) for a, b in zip(names, bound, strict=True))).then(
+            set_(fv(e)).to(total)
+        )
 
     yield egglog.rule(eq(p).to(P.var(v))).then(set_(bvs(p)).to(EMPTY.insert(v)))
-    yield egglog.rule(eq(r).to(P.pair(p, q)), eq(a := egglog.var("a", Names)).to(bvs(p)), eq(b := egglog.var("b", Names)).to(bvs(q))).then(
-        set_(bvs(r)).to(a | b)
-    )
+    yield egglog.rule(
+        eq(r).to(P.pair(p, q)), eq(a := egglog.var("a", Names)).to(bvs(p)), eq(b := egglog.var("b", Names)).to(bvs(q))
+    ).then(set_(bvs(r)).to(a | b))
     yield egglog.rule(eq(e).to(Ex(v))).then(set_(fv(e)).to(EMPTY.insert(v)))
     for closed in (Ex.input(s, t), Ex.literal(s, t)):
         yield mentions(closed)
@@ -346,7 +353,9 @@ def _scopes(e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, v: V, s: Strin
         yield egglog.rule(eq(f).to(constant)).then(set_(fvf(f)).to(EMPTY))
     for closed_operator in (Op.scalar(s), op.lift()):
         yield egglog.rule(eq(f).to(Fn.reduce(closed_operator, z, t)), eq(a).to(fv(z))).then(set_(fvf(f)).to(a))
-    yield egglog.rule(eq(f).to(Fn.reduce(Op.fn(g), z, t)), eq(a).to(fv(z)), eq(b).to(fvf(g))).then(set_(fvf(f)).to(a | b))
+    yield egglog.rule(eq(f).to(Fn.reduce(Op.fn(g), z, t)), eq(a).to(fv(z)), eq(b).to(fvf(g))).then(
+        set_(fvf(f)).to(a | b)
+    )
 
 
 @ruleset
@@ -541,9 +550,9 @@ _NODES = {
 }
 
 
-def operator_laws(names: Iterable[str] = tuple(LAWS)) -> list[egglog.Expr]:
+def operator_laws(names: Iterable[str] = tuple(LAWS)) -> list[ActionLike]:
     """The facts about scalar operators that rules ask for."""
-    facts: list[egglog.Expr] = []
+    facts: list[ActionLike] = []
     for name in names:
         laws = LAWS[name]
         op = Op.scalar(name)

@@ -124,10 +124,7 @@ def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[Phas
 
 
 def _last(saturations: Iterator[Saturation]) -> Saturation:
-    last = None
-    for last in saturations:
-        pass
-    assert last is not None
+    *_, last = saturations
     return last
 
 
@@ -325,9 +322,7 @@ def require_parallelism(program: ir.Program) -> None:
     )
 
 
-def make_candidate(
-    lowered: ir.Program, cost: float, info: DeviceInfo, model: Device, program: ir.Program
-) -> Candidate:
+def make_candidate(lowered: ir.Program, cost: float, info: DeviceInfo, model: Device, program: ir.Program) -> Candidate:
     """Compile a low-level program and predict its time.
 
     Raises

@@ -16,5 +16,12 @@ simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 algorithmic: tuple[Rule, ...] = (
     fusion_rules + fission_rules + split_join_rules + splitting_rules + interchange_rules + matrix_rules
 )
-lowering: tuple[Rule, ...] = loop_rules + (split_reduce_seq,) + vector_rules + global_rules + group_rules + memory_rules
+lowering: tuple[Rule, ...] = (
+    *loop_rules,
+    split_reduce_seq,
+    *vector_rules,
+    *global_rules,
+    *group_rules,
+    *memory_rules,
+)
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification

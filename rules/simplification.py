@@ -45,7 +45,9 @@ def as_scalar_of_as_vector(n: i64, xs: Ex):
     yield rewrite(as_scalar(as_vector(n, xs))).to(xs)
 
 
-@rule("asVector n (asScalar xs) = xs,  the vectors of xs have n lanes", source="000 Listing 5.19", phase="simplification")
+@rule(
+    "asVector n (asScalar xs) = xs,  the vectors of xs have n lanes", source="000 Listing 5.19", phase="simplification"
+)
 def as_vector_of_as_scalar(n: i64, m: i64, xs: Ex, t: Ty):
     yield rewrite(as_vector(n, as_scalar(xs))).to(xs, eq(Ty.arr(m, Ty.lanes(n, t))).to(ty(xs)))
 

@@ -101,7 +101,7 @@ def test_inexact_arithmetic_falls_back_to_the_bound():
 
 
 def test_sums_too_large_to_be_exact():
-    large = ir.Call("mul", (ir.Call("mul", (X, Y)), f32(2.0**17 + 1)))
+    large = ir.Call("mul", (ir.Call("mul", (ir.Call("mul", (X, Y)), f32(2.0**17 + 1))), f32(2.0**17 + 1)))
     reference, whole, floats = made(program(large))
     verdict = judge(reference, whole, floats)
     assert verdict.valid

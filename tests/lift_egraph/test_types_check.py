@@ -7,9 +7,10 @@ from hypothesis import given
 
 from lift_egraph import ir
 from lift_egraph.build import BOOL, F32, F64, I32, array
-from lift_egraph.check import check_nesting, check_program, size_variables, specialise, type_of
+from lift_egraph.check import check_program, size_variables, specialise, type_of
 from lift_egraph.errors import LiftError, NestingProblem, SizeProblem, TypeProblem
 from lift_egraph.nat import nat
+from lift_egraph.nesting import check_nesting
 from lift_egraph.syntax import parse_program, parse_term, parse_type
 from lift_egraph.types import (
     DataType,

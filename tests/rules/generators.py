@@ -19,7 +19,7 @@ from rules.interchange import map_reduce_interchange
 from rules.opencl_memory import stage_local, stage_private
 from rules.reduction import reduce_map_to_seq, reduce_to_seq
 from rules.split_join import split_of_zip
-from tests.rules.terms import ASSOCIATIVE, REVERSE, Context, Match, programs
+from tests.rules.terms import ASSOCIATIVE, Context, Match, programs
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,167 @@
+"""The time of a kernel on a CPU: a group is a loop on one core, its work-items one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from codegen.kernel import Kernel
+from extract.accesses import Operated, Region
+from extract.devices import Device
+from extract.footprint import LINE, PAGE, Footprint, Touched
+
+_L1, _L2 = 32 << 10, 1 << 20  # bytes of a core's own caches
+_FREE = 0.9  # the part of a cache that a loop can count on
+
+# cycles for one instruction, at full throughput; on PoCL mathematical functions are calls
+_COST = {"div": 5.0, "mod": 12.0, "sqrt": 6.0, "rsqrt": 10.0, "floor": 2.0, "ceil": 2.0}
+_CALL = {"sqrt": 7.0, "rsqrt": 11.0, "exp": 40.0, "log": 40.0, "sin": 90.0, "cos": 90.0}
+_CALL |= {"tan": 120.0, "tanh": 100.0, "pow": 120.0, "floor": 7.0, "ceil": 7.0}
+_INLINE_CALL = 0.4  # the part of that which another compiler's inlined functions cost
+_LATENCY = {"div": 11.0, "sqrt": 14.0, "rsqrt": 25.0, "and": 1.0, "or": 1.0, "select": 2.0}
+_ADD_LATENCY = 4.0
+_ISSUE = 4.0  # instructions a cycle
+_WINDOW = 300  # instructions in flight: shorter loops overlap with what follows
+_STEP = 1.0  # cycles of a loop's own
+_TEMPORARIES = 3  # registers beside accumulators
+_SPILL, _SPILL_LATENCY = 2.5, 16.0  # cycles for each value that is kept in memory, and in the way of a chain
+
+# cycles of a core for one line from L2, L3 and memory: foreseen by a prefetcher, or strided
+_STREAMED = (1.5, 4.0, 6.0)
+_STRIDED = (2.5, 10.0, 32.0)
+_PAGES, _PAGE_MISS = 2048, 20.0  # pages that the address translation holds; cycles for one more
+
+_EXPOSED = 0.5  # the part of waiting for strided lines that instructions do not hide
+
+_GROUP_NS, _ITEM_NS = 18.0, 0.3
+_BARRIER_CYCLES = {True: 3.0, False: 8.0}  # of each work-item, by whether local memory is cheap
+_AVX2_LANES = 8
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Milliseconds, and bytes between global memory and the caches."""
+
+    ms: float
+    compute_ms: float
+    memory_ms: float
+    bytes_moved: float
+    parallelism: int
+
+
+def cpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device) -> Estimate:
+    """The larger of instructions and memory traffic, on the cores that have work."""
+    launch = kernel.launch
+    items = prod(launch.global_size)
+    groups = items // prod(launch.local_size) if launch.local_size else items
+    used = min(groups, device.compute_units)
+    share = ceil(groups / used) / groups  # of the core with the most work
+    core = _Core(device)
+    cycles = core.cycles(root) + core.barriers(root)
+    strided, streamed = _misses(footprint, device)
+    ns = 1000 / device.clock_mhz
+    overhead = groups * _GROUP_NS if launch.local_size else items * _ITEM_NS
+    busy = max(cycles, strided) + _EXPOSED * min(cycles, strided)
+    compute = (max(busy, streamed) * ns + overhead) * share
+    beyond = footprint.fetched(device.cache * _FREE).lines if footprint.size() > device.cache * _FREE else 0.0
+    moved = beyond * LINE
+    memory = moved / (device.bandwidth * min(1.0, 1.4 * used / device.compute_units))
+    return Estimate(max(compute, memory) / 1e6, compute / 1e6, memory / 1e6, moved, used)
+
+
+def _misses(footprint: Footprint, device: Device) -> tuple[float, float]:
+    """Cycles for lines that are not in the first cache: the strided ones and the streamed ones."""
+    last = device.cache * _FREE
+    levels = [footprint.fetched(_L1 * _FREE), footprint.fetched(_L2 * 1.2)]
+    levels.append(footprint.fetched(last) if footprint.size() > last else Touched())
+    levels.append(Touched())
+    strided = streamed = 0.0
+    for level, (near, far) in enumerate(zip(levels, levels[1:], strict=False)):
+        strided += max(near.strided - far.strided, 0) * _STRIDED[level]
+        streamed += max(near.streamed - far.streamed, 0) * _STREAMED[level]
+    strided += footprint.fetched(_PAGES * PAGE, PAGE).strided * _PAGE_MISS
+    return strided, streamed
+
+
+class _Core:
+    """Cycles of one core for the instructions of a kernel."""
+
+    def __init__(self, device: Device) -> None:
+        lanes = device.vector_width
+        if device.platform == "Portable Computing Language" and "AMD" in device.name:
+            lanes = min(lanes, _AVX2_LANES)  # its LLVM 14 does not know Zen 4
+        self.lanes = lanes
+        self.registers = 32 if lanes >= 16 else 16
+        self.calls = device.dialect == "pocl"
+        self.barrier = _BARRIER_CYCLES[device.local_memory_is_cheap]
+
+    def cycles(self, region: Region) -> float:
+        """For all steps of a region's loop."""
+        inner = sum(self.cycles(child) for child in region.children)
+        lanes = self.lanes if self.is_vectorised(region) else 1
+        issue, count = self.instructions(region, lanes)
+        if region.loop is None:
+            return inner + issue
+        spilled = 0 if region.children else self.spilled(region)
+        issue += spilled * _SPILL
+        latency = 0.0
+        if region.loop.kind == "seq" and region.chains:
+            latency = max(sum(_LATENCY.get(op, _ADD_LATENCY) for op in chain) for chain in region.chains.values())
+            latency += _SPILL_LATENCY if spilled else 0.0
+            latency *= min(1.0, region.trips * count / _WINDOW)
+        step = _STEP if region.loop.kind == "seq" else 0.0
+        return region.trips * (max(issue + step / _ISSUE, latency, step) / lanes + inner)
+
+    def barriers(self, root: Region) -> float:
+        """Each barrier ends the loop over work-items and starts another one."""
+        total = 0.0
+        for region, times in root.walk():
+            if region.barriers:
+                total += times * region.barriers * self.barrier * _items_inside(region)
+        return total
+
+    def instructions(self, region: Region, lanes: int) -> tuple[float, float]:
+        """Cycles and instructions of one step of a region, without its inner loops."""
+        arithmetic = count = 0.0
+        for operated in region.operations:
+            if not operated.fused:
+                parts = self.parts(operated.width, operated.element_bytes)
+                arithmetic += self.cost(operated, parts, lanes)
+                count += parts
+        loads = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "load")
+        stored = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "store")
+        extra = region.shuffles + region.index_work / 2
+        count += loads + stored + extra
+        return max(arithmetic, loads / 2, stored, extra, count / _ISSUE), count
+
+    def parts(self, width: int, element_bytes: int) -> int:
+        """Hardware vectors for a value."""
+        return ceil(width * element_bytes / (4 * self.lanes))
+
+    def cost(self, operated: Operated, parts: int, lanes: int) -> float:
+        call = _CALL.get(operated.op)
+        if call is None or (not self.calls and operated.op in _COST):
+            return parts * _COST.get(operated.op, 0.5)
+        return parts * call * (1.0 if self.calls else _INLINE_CALL)
+
+    def spilled(self, region: Region) -> int:
+        """Values of an innermost loop that find no register."""
+        needed = sum(ceil(size / (4 * self.lanes)) for size in region.held.values())
+        return max(needed + _TEMPORARIES - self.registers, 0)
+
+    def is_vectorised(self, region: Region) -> bool:
+        """Whether the compiler turns scalar steps of an innermost loop into vectors."""
+        loop = region.loop
+        if loop is None or region.children or region.chains or region.shuffles or loop.trips < self.lanes:
+            return False
+        if any(o.width > 1 or (self.calls and o.op in _CALL) for o in region.operations):
+            return False
+        return all(a.width == 1 and not a.irregular and a.strides[-1] in (0, 1) for a in region.accesses)
+
+
+def _items_inside(region: Region) -> int:
+    """Work-items that meet at the barriers of a region: the widest mapLcl in it."""
+    sizes = [1]
+    for inner, _ in region.walk():
+        sizes.append(prod(loop.trips for loop in inner.path[len(region.path) :] if loop.kind == "lcl"))
+    return max(sizes)
