@@ -179,6 +179,11 @@ def _atom(atom: NatVar | Operation, values: dict[NatVar, int]) -> float:
     return min(left, right) if atom.symbol == "min" else max(left, right)
 
 
+def neighbour_stride(access: Access, path: tuple[Loop, ...]) -> float:
+    """Elements between the accesses of neighbouring work-items."""
+    return sum(s for s, loop in zip(access.strides, path, strict=True) if loop.is_neighbour)
+
+
 class _Analysis:
     """Fills the regions; private variables with constant indices are registers, everything else is memory."""
 
@@ -339,9 +344,7 @@ def _product(value: Operate) -> CExpr | None:
     return next((a for a in value.arguments if isinstance(a, Operate) and a.op == "mul"), None)
 
 
-def _chain(
-    value: CExpr, place: Load, names: dict[str, CExpr], seen: dict[str, list[str] | None]
-) -> list[str] | None:
+def _chain(value: CExpr, place: Load, names: dict[str, CExpr], seen: dict[str, list[str] | None]) -> list[str] | None:
     """The operations from the old value of a place to its new value; None if it does not depend on it."""
     if isinstance(value, Load):
         return [] if value.buffer == place.buffer and value.index == place.index else None

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from codegen.kernel import Kernel, Plan
-from extract.accesses import Access, Region, analyse
+from extract.accesses import Access, Region, analyse, neighbour_stride
 from extract.analytical_cpu import cpu_time
 from extract.analytical_gpu import gpu_time
 from extract.devices import Device
@@ -133,7 +133,7 @@ def _kind(access: Access, region: Region, device: Device) -> str:
     if access.irregular:
         return "irregular"
     if device.kind == "gpu":
-        stride = sum(s for s, loop in zip(access.strides, region.path, strict=True) if loop.is_neighbour)
+        stride = neighbour_stride(access, region.path)
     else:
         stride = next((s for s in reversed(access.strides) if s), 0)
     if stride == 0:

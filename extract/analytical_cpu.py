@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, prod
 
 from codegen.kernel import Kernel
-from extract.accesses import Operated, Region
+from extract.accesses import Operated, Region, neighbour_stride
 from extract.devices import Device
 from extract.footprint import LINE, PAGE, Footprint, Touched
 
@@ -33,7 +34,8 @@ _PAGES, _PAGE_MISS = 2048, 20.0  # pages that the address translation holds; cyc
 
 _EXPOSED = 0.5  # the part of waiting for strided lines that instructions do not hide
 
-_GROUP_NS, _ITEM_NS = 18.0, 0.3
+_GROUP_NS = 18.0  # to start a group
+_GATHER = 0.5  # cycles for each lane of a vector across work-items that are not neighbours in memory
 _BARRIER_CYCLES = {True: 3.0, False: 8.0}  # of each work-item, by whether local memory is cheap
 _AVX2_LANES = 8
 
@@ -53,16 +55,15 @@ def cpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device)
     """The larger of instructions and memory traffic, on the cores that have work."""
     launch = kernel.launch
     items = prod(launch.global_size)
-    groups = items // prod(launch.local_size) if launch.local_size else items
-    used = min(groups, device.compute_units)
-    share = ceil(groups / used) / groups  # of the core with the most work
-    core = _Core(device)
+    groups = items // prod(launch.local_size) if launch.local_size else ceil(items / device.max_work_group)
+    used = min(groups if launch.local_size else items, device.compute_units)
+    share = ceil(groups / used) / groups if launch.local_size else 1 / used  # of the core with the most work
+    core = _Core(device, launch.local_size is None or launch.local_size[0] > 1)
     cycles = core.cycles(root) + core.barriers(root)
     strided, streamed = _misses(footprint, device)
     ns = 1000 / device.clock_mhz
-    overhead = groups * _GROUP_NS if launch.local_size else items * _ITEM_NS
     busy = max(cycles, strided) + _EXPOSED * min(cycles, strided)
-    compute = (max(busy, streamed) * ns + overhead) * share
+    compute = (max(busy, streamed) * ns + groups * _GROUP_NS) * share
     beyond = footprint.fetched(device.cache * _FREE).lines if footprint.size() > device.cache * _FREE else 0.0
     moved = beyond * LINE
     memory = moved / (device.bandwidth * min(1.0, 1.4 * used / device.compute_units))
@@ -76,7 +77,7 @@ def _misses(footprint: Footprint, device: Device) -> tuple[float, float]:
     levels.append(footprint.fetched(last) if footprint.size() > last else Touched())
     levels.append(Touched())
     strided = streamed = 0.0
-    for level, (near, far) in enumerate(zip(levels, levels[1:], strict=False)):
+    for level, (near, far) in enumerate(pairwise(levels)):
         strided += max(near.strided - far.strided, 0) * _STRIDED[level]
         streamed += max(near.streamed - far.streamed, 0) * _STREAMED[level]
     strided += footprint.fetched(_PAGES * PAGE, PAGE).strided * _PAGE_MISS
@@ -86,20 +87,23 @@ def _misses(footprint: Footprint, device: Device) -> tuple[float, float]:
 class _Core:
     """Cycles of one core for the instructions of a kernel."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, has_neighbours: bool) -> None:
         lanes = device.vector_width
         if device.platform == "Portable Computing Language" and "AMD" in device.name:
             lanes = min(lanes, _AVX2_LANES)  # its LLVM 14 does not know Zen 4
         self.lanes = lanes
         self.registers = 32 if lanes >= 16 else 16
         self.calls = device.dialect == "pocl"
+        self.across_items = has_neighbours and device.dialect == "intel"
         self.barrier = _BARRIER_CYCLES[device.local_memory_is_cheap]
 
     def cycles(self, region: Region) -> float:
         """For all steps of a region's loop."""
         inner = sum(self.cycles(child) for child in region.children)
-        lanes = self.lanes if self.is_vectorised(region) else 1
-        issue, count = self.instructions(region, lanes)
+        lanes = self.lanes if self.is_vectorised(region) or self.is_across_items(region) else 1
+        issue, count = self.instructions(region)
+        if lanes > 1:
+            issue += sum(_GATHER * lanes for a in region.accesses if neighbour_stride(a, region.path) > 1)
         if region.loop is None:
             return inner + issue
         spilled = 0 if region.children else self.spilled(region)
@@ -109,8 +113,7 @@ class _Core:
             latency = max(sum(_LATENCY.get(op, _ADD_LATENCY) for op in chain) for chain in region.chains.values())
             latency += _SPILL_LATENCY if spilled else 0.0
             latency *= min(1.0, region.trips * count / _WINDOW)
-        step = _STEP if region.loop.kind == "seq" else 0.0
-        return region.trips * (max(issue + step / _ISSUE, latency, step) / lanes + inner)
+        return region.trips * (max(issue + _STEP / _ISSUE, latency, _STEP) / lanes + inner)
 
     def barriers(self, root: Region) -> float:
         """Each barrier ends the loop over work-items and starts another one."""
@@ -120,13 +123,13 @@ class _Core:
                 total += times * region.barriers * self.barrier * _items_inside(region)
         return total
 
-    def instructions(self, region: Region, lanes: int) -> tuple[float, float]:
+    def instructions(self, region: Region) -> tuple[float, float]:
         """Cycles and instructions of one step of a region, without its inner loops."""
         arithmetic = count = 0.0
         for operated in region.operations:
             if not operated.fused:
                 parts = self.parts(operated.width, operated.element_bytes)
-                arithmetic += self.cost(operated, parts, lanes)
+                arithmetic += self.cost(operated, parts)
                 count += parts
         loads = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "load")
         stored = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "store")
@@ -138,7 +141,7 @@ class _Core:
         """Hardware vectors for a value."""
         return ceil(width * element_bytes / (4 * self.lanes))
 
-    def cost(self, operated: Operated, parts: int, lanes: int) -> float:
+    def cost(self, operated: Operated, parts: int) -> float:
         call = _CALL.get(operated.op)
         if call is None or (not self.calls and operated.op in _COST):
             return parts * _COST.get(operated.op, 0.5)
@@ -157,6 +160,12 @@ class _Core:
         if any(o.width > 1 or (self.calls and o.op in _CALL) for o in region.operations):
             return False
         return all(a.width == 1 and not a.irregular and a.strides[-1] in (0, 1) for a in region.accesses)
+
+    def is_across_items(self, region: Region) -> bool:
+        """Whether the compiler lets neighbouring work-items share vectors, as Intel's does for scalar kernels."""
+        if not self.across_items or not any(loop.is_neighbour and loop.trips >= self.lanes for loop in region.path):
+            return False
+        return all(o.width == 1 for o in region.operations) and all(a.width == 1 for a in region.accesses)
 
 
 def _items_inside(region: Region) -> int:

@@ -1,0 +1,125 @@
+"""The time of a kernel on a GPU: warps in lock-step, whose neighbouring accesses merge, on many units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, gcd, prod
+
+from codegen.kernel import Kernel
+from extract.accesses import Access, Region, neighbour_stride
+from extract.analytical_cpu import Estimate
+from extract.devices import Device
+from extract.footprint import LINE, Footprint
+
+# of one compute unit of an NVIDIA GPU from 2020 on
+_RESIDENT_ITEMS = 2048
+_REGISTERS, _MOST_REGISTERS, _OWN_REGISTERS = 65536, 255, 24
+_LOCAL_BYTES = 228 << 10
+_LOCAL_BYTES_A_CYCLE = 128
+_SECTOR, _SECTORS_A_CYCLE, _L1_LINE = 32, 4, 128
+_WARPS_TO_HIDE_ARITHMETIC = 16.0
+_MEMORY_LATENCY_NS = 600.0
+_BARRIER_CYCLES = 40.0
+_SPILL_INSTRUCTIONS = 4.0
+_STEP_INSTRUCTIONS = 2.0
+_LEAST_MS = 0.002
+
+_L2_BANDWIDTH = 1.8  # of that of global memory
+_COST = {"div": 10.0, "mod": 20.0, "sqrt": 10.0, "rsqrt": 8.0, "exp": 10.0, "log": 10.0, "sin": 20.0, "cos": 20.0}
+_COST |= {"tan": 40.0, "tanh": 25.0, "pow": 40.0}
+
+
+@dataclass
+class _Work:
+    """Totals over all work-items, in work-item instructions, warp cycles and bytes."""
+
+    instructions: float = 0.0
+    load_cycles: float = 0.0
+    l2_bytes: float = 0.0
+    barriers: float = 0.0
+    registers: float = _OWN_REGISTERS
+    chains: int = 1
+    bytes_in_flight: float = 4.0
+
+
+def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device) -> Estimate:
+    """The larger of instructions and traffic, each slowed down where too few warps hide its latency."""
+    group = prod(kernel.launch.local_size or (min(256, kernel.launch.global_size[0]), 1, 1))
+    groups = max(prod(kernel.launch.global_size) // group, 1)
+    used = min(groups, device.compute_units)
+    work = _count(root, device)
+
+    registers = min(work.registers, _MOST_REGISTERS)
+    together = min(
+        _RESIDENT_ITEMS // group,
+        int(_REGISTERS / registers) // group,
+        _LOCAL_BYTES // kernel.local_bytes if kernel.local_bytes else _RESIDENT_ITEMS,
+        ceil(groups / device.compute_units),
+    )
+    together = max(together, 1)
+    warps = max(together * group / device.warp, 1.0)
+
+    share = ceil(groups / used) / groups  # of the compute unit with the most work
+    lanes = device.flops_per_cycle / 2
+    busy = max(work.instructions / lanes, work.load_cycles)
+    hidden = min(1.0, warps * min(work.chains, 8) / _WARPS_TO_HIDE_ARITHMETIC)
+    idle_lanes = device.warp / min(group, device.warp)
+    cycles = busy * idle_lanes / hidden * share + work.barriers * _BARRIER_CYCLES * share / together
+    compute = cycles / (device.clock_mhz * 1000)
+
+    in_flight = warps * device.warp * work.bytes_in_flight * used
+    reached = min(1.0, in_flight / (device.bandwidth * _MEMORY_LATENCY_NS))
+    last = device.cache * 0.9
+    moved = footprint.fetched(last).lines * LINE if footprint.size() > last else 0.0
+    memory = max(moved, work.l2_bytes / _L2_BANDWIDTH) / (device.bandwidth * reached) / 1e6
+    return Estimate(max(compute, memory) + _LEAST_MS, compute, memory, moved, used)
+
+
+def _count(root: Region, device: Device) -> _Work:
+    work = _Work()
+    held: dict[str, int] = {}
+    most = 0.0
+    for region, times in root.walk():
+        held |= region.held
+        count = sum(o.width * _COST.get(o.op, 1.0) * (o.element_bytes / 4) for o in region.operations if not o.fused)
+        count += region.index_work + region.shuffles / 4 + len(region.accesses)
+        count += _STEP_INSTRUCTIONS if region.loop is not None and region.loop.kind == "seq" else 0.0
+        work.instructions += times * count
+        work.barriers += times * region.barriers
+        for access in region.accesses:
+            _count_access(access, region, times, device, work)
+        loaded = sum(a.bytes for a in region.accesses if a.space == "global")
+        if times * count > most:
+            most, work.chains = times * count, max(len(region.chains), 1)
+        work.bytes_in_flight = max(work.bytes_in_flight, min(loaded, 64))
+    work.registers += sum(held.values()) / 4
+    excess = work.registers - _MOST_REGISTERS
+    if excess > 0:
+        work.instructions *= 1 + _SPILL_INSTRUCTIONS * excess / work.registers
+    return work
+
+
+def _count_access(access: Access, region: Region, times: int, device: Device, work: _Work) -> None:
+    stride = abs(neighbour_stride(access, region.path)) * access.element_bytes
+    of_warp = times / device.warp
+    if access.space == "local":
+        work.load_cycles += of_warp * _local_cycles(access, stride, device.warp)
+        return
+    if access.irregular:
+        stride = float(_L1_LINE)
+    span = stride * (device.warp - 1) + access.bytes
+    sectors = min(device.warp * ceil(access.bytes / _SECTOR), ceil(span / _SECTOR))
+    lines = min(device.warp, ceil(span / _L1_LINE))
+    work.load_cycles += of_warp * max(sectors / _SECTORS_A_CYCLE, lines)
+    steps = [abs(s) for s, loop in zip(access.strides, region.path, strict=True) if loop.kind == "seq" and s]
+    again = min(1.0, steps[-1] * access.element_bytes / _SECTOR) if steps else 1.0  # the rest hits L1
+    work.l2_bytes += of_warp * sectors * _SECTOR * again
+
+
+def _local_cycles(access: Access, stride: float, warp: int) -> float:
+    """Cycles of a warp for one access to local memory, with its bank conflicts."""
+    cycles = max(warp * access.bytes / _LOCAL_BYTES_A_CYCLE, 1.0) if stride else access.bytes / 16
+    words = int(stride) // 4
+    if words > access.width:
+        return cycles * max(gcd(words, warp) // access.width, 1)
+    return max(cycles, 1.0)

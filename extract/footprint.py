@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from extract.accesses import Access, Region
 
 LINE, PAGE = 64, 4096
+_SETS = 64  # neighbouring lines, or pages, are surely in different sets up to this number
 _FOLLOWED = 8  # leaps that hardware prefetchers keep track of
 
 
@@ -68,11 +69,11 @@ class _Stream:
         return self.irregular or (stride >= 2 * LINE and count > _FOLLOWED)
 
     def occupied(self, trips: tuple[int, ...], outside: int, grain: int = LINE) -> float:
-        """Bytes of a cache that are taken; strides by powers of two use only a part of its sets."""
+        """Bytes of a cache that are taken; strides by powers of two use only a part of its sets (or the page table's)."""
         runs, length, distance = self.extents(trips, outside, grain)
         size = runs * max(grain, length)
         step = int(distance)
-        return max(size, runs * min(step & -step, PAGE))
+        return max(size, runs * min(step & -step, _SETS * grain))
 
 
 class Footprint:

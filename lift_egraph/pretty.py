@@ -61,8 +61,9 @@ def print_program(program: ir.Program, width: int = 88) -> str:
     """
     inputs = separated(f"{i.name}: {i.type}" for i in program.inputs)
     head: list[Document] = [Group((f"program {program.name}(", Nest((NOTHING, inputs)), ")"))]
-    given = dict(program.sizes)
-    open_sizes = open_size_names(program.body) - given.keys() - set(size_variables(program))
+    open_in = size_variables(program)
+    given = {name: value for name, value in program.sizes if name in open_in}  # the sizes of a special case are gone
+    open_sizes = open_size_names(program.body) - given.keys() - set(open_in)
     sizes = [f"{n} = {v}" for n, v in given.items()] + [f"{n} = ?" for n in sorted(open_sizes)]
     if sizes:
         head.append(Group(Nest((SPACE, f"where {', '.join(sizes)} ="))))
@@ -72,7 +73,7 @@ def print_program(program: ir.Program, width: int = 88) -> str:
     names = replace(
         names,
         taken=names.taken | {i.name for i in program.inputs},
-        sizes=names.sizes | open_sizes | given.keys() | set(size_variables(program)),
+        sizes=names.sizes | open_sizes | given.keys() | set(open_in),
     )
     return lay_out((*head, Nest((SPACE, _term(program.body, names, 0))), Line("")), width)
 

@@ -101,6 +101,8 @@ class RuleChecker:
     facts
         What to register about a program beside the laws of operators, the divisors of all lengths as tiles
         (with one number that is no divisor) and the vector widths 2 and 4.
+    iterations
+        How often the rule runs: one that makes the names its conditions mention needs two.
     members
         How many members of the program's class to look at.
     """
@@ -112,28 +114,36 @@ class RuleChecker:
         simplification: Iterable[Rule] = (),
         before: Sequence[Rule] = (),
         facts: Facts = no_facts,
+        iterations: int = 1,
         members: int = 6,
     ):
         self.rule = rule
         self.before = before
         self.facts = facts
+        self.iterations = iterations
         self.members = members
         cleaning = (r.ruleset for r in simplification if r.name != rule.name)
         self._cleaning = egglog.unstable_combine_rulesets(*sorts.analyses, *cleaning).saturate()
+        self._empty = egglog.EGraph()  # told all rules once, which takes longer than running them
+        self._empty.register(*sorts.operator_laws(), *(sorts.lane_width(i64(width)) for width in WIDTHS))
+        for ruleset in (*(r.ruleset for r in before), rule.ruleset):
+            self._empty.run(egglog.run(ruleset))
+        self._empty.run(self._cleaning)
 
     def graphs(self, term: ir.Expr) -> tuple[FrozenEGraph, FrozenEGraph]:
         """The e-graph of a term before and after one iteration of the rule."""
-        graph = egglog.EGraph()
-        root = graph.let(ROOT, sorts.to_egg(term))
-        graph.register(*sorts.operator_laws(), *_steering(term), *self.facts(term))
-        graph.run(self._cleaning)
-        for rule in self.before:
-            graph.run(egglog.run(rule.ruleset))
+        with self._empty as graph:
+            root = graph.let(ROOT, sorts.to_egg(term))
+            graph.register(*_tiles(term), *self.facts(term))
             graph.run(self._cleaning)
-        old = freeze(graph, {ROOT: root})
-        graph.run(egglog.run(self.rule.ruleset))
-        graph.run(self._cleaning)
-        return old, freeze(graph, {ROOT: root})
+            for rule in self.before:
+                graph.run(egglog.run(rule.ruleset))
+                graph.run(self._cleaning)
+            old = freeze(graph, {ROOT: root})
+            for _ in range(self.iterations):
+                graph.run(egglog.run(self.rule.ruleset))
+                graph.run(self._cleaning)
+            return old, freeze(graph, {ROOT: root})
 
     def check(self, program: ir.Program, seed: int = 0, kind: Kind = "integer") -> RuleReport:
         """What the rule does to one program of concrete sizes, run on random inputs.
@@ -186,6 +196,7 @@ def check_rule(
     simplification: Iterable[Rule] = (),
     before: Sequence[Rule] = (),
     facts: Facts = no_facts,
+    iterations: int = 1,
     members: int = 6,
     seed: int = 0,
     kind: Kind = "integer",
@@ -215,7 +226,9 @@ def check_rule(
     >>> report.fired, report.counterexample is None
     (1, False)
     """
-    checker = RuleChecker(rule, simplification=simplification, before=before, facts=facts, members=members)
+    checker = RuleChecker(
+        rule, simplification=simplification, before=before, facts=facts, iterations=iterations, members=members
+    )
     examples = fired = 0
     for program in programs:
         report = checker.check(program, seed + examples, kind)
@@ -246,15 +259,13 @@ def _outcome(term: ir.Expr, expected: DataType, inputs: dict[str, Value]) -> Val
         return f"{type(problem).__name__}: {problem}"
 
 
-def _steering(term: ir.Expr) -> Iterator[egglog.Expr]:
+def _tiles(term: ir.Expr) -> Iterator[egglog.Expr]:
     lengths = {n for t in _types(term) for n in _lengths(t)}
     for n in sorted(lengths):
         odd = next((d for d in range(2, n) if n % d), None)
         for chunk in range(1, n + 1):
             if n % chunk == 0 or chunk == odd:
                 yield sorts.tile(i64(n), i64(chunk))
-    for width in WIDTHS:
-        yield sorts.lane_width(i64(width))
 
 
 def _types(term: ir.Expr) -> Iterator[DataType]:

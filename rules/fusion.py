@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egglog import eq, i64, rewrite
+from egglog import String, eq, i64, rewrite
 
 from lift_egraph.rule import rule
 from lift_egraph.sorts import (
@@ -23,6 +23,7 @@ from lift_egraph.sorts import (
     ty,
     zip_,
 )
+from rules.scopes import disjoint, operators_without
 
 
 @rule("map f (map (λp. b) xs) = map (λp. f b) xs,  p not free in f", source="000 Listing 5.4")
@@ -31,26 +32,33 @@ def map_fusion(f: Fn, p: P, b: Ex, xs: Ex):
 
 
 @rule("map (λp. g b) xs = map g (map (λp. b) xs),  g a pattern, p not free in g", source="000 Listing 5.22")
-def map_fission(f: Fn, p: P, b: Ex, xs: Ex, op: Op, z: Ex, n: i64, t: Ty):
+def map_fission(f: Fn, p: P, b: Ex, xs: Ex, op: Op, s: String, z: Ex, n: i64, t: Ty):
     def mapped(body: Ex) -> Ex:
         return map_(Fn.lam(p, body), xs)
 
     yield rewrite(mapped(join(b))).to(map_(Fn.join(t), mapped(b)), eq(t).to(ty(b)))
     yield rewrite(mapped(transpose(b))).to(map_(Fn.transpose(t), mapped(b)), eq(t).to(ty(b)))
     yield rewrite(mapped(split(n, b))).to(map_(Fn.split(n, t), mapped(b)), eq(t).to(ty(b)))
-    yield rewrite(mapped(reduce_(op, z, b))).to(map_(Fn.reduce(op, z, t), mapped(b)), eq(t).to(ty(b)), absent(p, z))
+    for operator, closed in operators_without(p, s, op, f):
+        yield rewrite(mapped(reduce_(operator, z, b))).to(
+            map_(Fn.reduce(operator, z, t), mapped(b)), eq(t).to(ty(b)), absent(p, z), *closed
+        )
     yield rewrite(mapped(map_(f, b))).to(
         map_(Fn.map(n, f), mapped(b)), eq(Ty.arr(n, t)).to(ty(b)), absent_in_function(p, f)
     )
 
 
 @rule(
-    "zip (map (λp. b) xs) (map (λq. c) ys) = map (λ(p, q). (b, c)) (zip xs ys),  p not free in c, q not free in b",
+    "zip (map (λp. b) xs) (map (λq. c) ys) = map (λ(p, q). (b, c)) (zip xs ys),  p not free in c, q not free in b, "
+    "p and q disjoint",
     source="000 Listing 5.8",
 )
 def zip_of_maps(p: P, q: P, b: Ex, c: Ex, xs: Ex, ys: Ex):
     yield rewrite(zip_(map_(Fn.lam(p, b), xs), map_(Fn.lam(q, c), ys))).to(
-        map_(Fn.lam(P.pair(p, q), make_pair(b, c)), zip_(xs, ys)), absent(p, c), absent(q, b)
+        map_(Fn.lam(P.pair(p, q), make_pair(b, c)), zip_(xs, ys)),
+        absent(p, c),
+        absent(q, b),
+        disjoint(p, q),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egglog import eq, i64, rewrite
+from egglog import String, eq, i64, rewrite
 
 from lift_egraph.rule import rule
 from lift_egraph.sorts import (
@@ -11,17 +11,20 @@ from lift_egraph.sorts import (
     Op,
     P,
     Ty,
+    EMPTY,
     V,
     absent,
     bvs,
     fill,
     fresh,
+    fvf,
     map_,
     reduce_,
     transpose,
     ty,
     zip_,
 )
+from rules.scopes import disjoint
 
 
 @rule("map (map f) xss = transpose (map (map f) (transpose xss))", source="000 Listing 5.15")
@@ -41,7 +44,7 @@ def map_map_interchange(p: P, q: P, b: Ex, xs: Ex, ys: Ex):
         transpose(map_(Fn.lam(q, map_(Fn.lam(p, b), xs)), ys)),
         absent(p, ys),
         absent(q, xs),
-        eq(bvs(p) - bvs(q)).to(bvs(p)),
+        disjoint(p, q),
     )
 
 
@@ -63,6 +66,7 @@ def map_map_zip_right(p: P, q: P, v: V, b: Ex, ws: Ex, ys: Ex, xs: Ex, n: i64, t
         absent(p, ws),
         absent(p, b),
         fresh(s, b),
+        bvs(q).not_contains(s),
     )
 
 
@@ -84,17 +88,26 @@ def map_map_zip_left(p: P, q: P, v: V, b: Ex, ws: Ex, ys: Ex, xs: Ex, n: i64, t:
         absent(p, ws),
         absent(p, b),
         fresh(s, b),
+        bvs(q).not_contains(s),
     )
 
 
 @rule(
-    "map (λp. reduce ⊕ z b) xs = reduce (lift ⊕) (fill n z) (transpose (map (λp. b) xs)),  p not free in z and ⊕",
+    "map (λp. reduce ⊕ z b) xs = reduce (lift ⊕) (fill n z) (transpose (map (λp. b) xs)),  p not free in z, ⊕ closed",
     source="000 Listing 5.18",
 )
-def map_reduce_interchange(p: P, op: Op, z: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
-    yield rewrite(map_(Fn.lam(p, reduce_(op, z, b)), xs)).to(
-        reduce_(op.lift(), fill(n, z), transpose(map_(Fn.lam(p, b), xs))), eq(Ty.arr(n, t)).to(ty(xs)), absent(p, z)
-    )
+def map_reduce_interchange(p: P, op: Op, s: String, f: Fn, z: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
+    for operator, closed in (
+        (Op.scalar(s), ()),
+        (op.lift(), ()),  # only closed operators are lifted
+        (Op.fn(f), (eq(fvf(f)).to(EMPTY),)),
+    ):
+        yield rewrite(map_(Fn.lam(p, reduce_(operator, z, b)), xs)).to(
+            reduce_(operator.lift(), fill(n, z), transpose(map_(Fn.lam(p, b), xs))),
+            eq(Ty.arr(n, t)).to(ty(xs)),
+            absent(p, z),
+            *closed,
+        )
 
 
 interchange_rules = (map_map_interchange, map_map_zip_right, map_map_zip_left, map_reduce_interchange)

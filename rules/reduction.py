@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import egglog
 from egglog import String, eq, i64, rewrite
 
 from lift_egraph.rule import rule
@@ -22,6 +23,8 @@ from lift_egraph.sorts import (
     commutative,
     fresh,
     fv,
+    fvf,
+    make_pair,
     map_,
     neutral,
     pty,
@@ -33,6 +36,7 @@ from lift_egraph.sorts import (
     ty,
     zip_,
 )
+from rules.scopes import disjoint
 
 
 @rule(
@@ -100,18 +104,22 @@ def reduce_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
     "reduceSeq f z xs = reduceSeq (λ(acc, c). reduceSeq f acc c) z (split n xs),  n | length, f closed in acc and c",
     source="000 Listing 5.14",
 )
-def split_reduce_seq(f: Fn, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
+def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     acc, chunk = V(ACCUMULATOR, u), V.of("chunk", p, n)
     loop = Fn.lam(P.pair(a, p), b)
-    yield rewrite(reduce_seq(loop, z, xs)).to(
-        reduce_seq(Fn.lam(P.pair(P.var(acc), P.var(chunk)), reduce_seq(loop, Ex(acc), Ex(chunk))), z, split(n, xs)),
+    where = (
         eq(Ty.arr(m, t)).to(ty(xs)),
         eq(t).to(pty(p)),
         eq(u).to(ty(z)),
         tile(m, n),
         eq(m % n).to(i64(0)),
         n < m,
-        eq(fv(b) - bvs(P.pair(a, p))).to((fv(b) - bvs(P.pair(a, p))).remove(acc).remove(chunk)),
+    )
+    yield egglog.rule(eq(e).to(reduce_seq(loop, z, xs)), *where).then(acc, chunk)  # the condition needs them to exist
+    yield rewrite(reduce_seq(loop, z, xs)).to(
+        reduce_seq(Fn.lam(P.pair(P.var(acc), P.var(chunk)), reduce_seq(loop, Ex(acc), Ex(chunk))), z, split(n, xs)),
+        *where,
+        eq(fvf(loop)).to(fvf(loop).remove(acc).remove(chunk)),
     )
 
 
@@ -126,7 +134,7 @@ def reduce_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
         reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs),
         eq(fv(b) - bvs(q)).to(fv(b)),
         eq(fv(c) - bvs(a)).to(fv(c)),
-        eq(bvs(a) - bvs(q)).to(bvs(a)),
+        disjoint(a, q),
     )
 
 
@@ -137,8 +145,6 @@ def combine_scalars(a: Ex, b: Ex, s: String):
 
 @rule("a ⊕ b = f (a, b)", phase="simplification")
 def combine_by_function(a: Ex, b: Ex, f: Fn):
-    from lift_egraph.sorts import make_pair
-
     yield rewrite(combine(Op.fn(f), a, b)).to(app(f, make_pair(a, b)))
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
 
 from codegen.kernel import Plan
+from codegen.run import find_device
+from lift_egraph.errors import LiftError
 from lift_egraph.scalar import NUMPY_TYPES
 
 os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
@@ -62,3 +65,21 @@ def run_plan(plan: Plan, inputs: dict[str, np.ndarray], repeat: int = 0, queue=N
         cl.enqueue_copy(queue, host, buffers[info.name])
         results.append(host.astype(bool) if info.element == "bool" else host)
     return (results, best) if repeat else results
+
+
+def _no_device() -> str:
+    """Why no OpenCL device can be used; empty where one can."""
+    try:
+        list_devices_here()
+    except LiftError as problem:
+        return str(problem)
+    return ""
+
+
+@cache
+def list_devices_here():
+    """The device that the tools would choose."""
+    return find_device()
+
+
+needs_opencl = pytest.mark.skipif(bool(_no_device()), reason=f"needs an OpenCL device: {_no_device()}")

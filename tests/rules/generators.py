@@ -32,10 +32,13 @@ class Generator:
         An instance of the rule's left-hand side over the variables of a context.
     before
         Rules that turn the instance into what the rule matches.
+    iterations
+        How many iterations the rule needs.
     """
 
     match: Match
     before: tuple[Rule, ...] = ()
+    iterations: int = 1
 
     def examples(self) -> st.SearchStrategy[ir.Program]:
         """Programs in which the rule must fire."""
@@ -48,7 +51,9 @@ class Generator:
     def checker(self, rule: Rule, name: str) -> RuleChecker:
         """What checks a rule, or a wrong twin of it, with the other definitions unfolded."""
         others = [r for r in simplification if r.name != name]
-        return RuleChecker(rule, simplification=others, before=self.before, facts=marks)
+        return RuleChecker(
+            rule, simplification=others, before=self.before, facts=marks, iterations=self.iterations
+        )
 
 
 def marks(term: ir.Expr) -> Iterator[egglog.Expr]:
@@ -338,7 +343,7 @@ GENERATORS: dict[str, Generator] = {
     "partial_reduce_strided": Generator(reduction_by_law),
     "reduce_map_to_seq": Generator(reduction_of_map),
     "reduce_to_seq": Generator(a_reduction),
-    "split_reduce_seq": Generator(loop_to_split),
+    "split_reduce_seq": Generator(loop_to_split, iterations=2),
     "reduce_seq_fusion": Generator(loop_over_map),
     "combine_scalars": Generator(known_reduction, (reduce_to_seq,)),
     "combine_by_function": Generator(odd_reduction, (reduce_to_seq,)),

@@ -1,0 +1,228 @@
+"""The analytical estimate orders kernels as devices do; no device is needed."""
+
+# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+
+from codegen.compiler import compile_program
+from codegen.dialect import DIALECTS
+from codegen.kernel import Launch, Plan
+from extract.accesses import analyse
+from extract.analytical import Prediction, predict
+from extract.devices import INTEL_CPU, NVIDIA, POCL, Device
+from extract.footprint import Footprint
+from lift_egraph import ir
+from lift_egraph.build import add, exp, id_, join, map_glb, map_seq, program, reduce_seq, split, transpose
+from lift_egraph.check import specialise
+from tests.codegen import low_level as low
+
+DEVICES = [POCL, INTEL_CPU, NVIDIA]
+MILLION = 1 << 20
+
+
+def plan_of(term: ir.Program, device: Device = POCL, launch: Launch | None = None, **sizes: int) -> Plan:
+    return compile_program(specialise(term, sizes), DIALECTS[device.dialect], launch=launch)
+
+
+def prediction(term: ir.Program, device: Device = POCL, launch: Launch | None = None, **sizes: int) -> Prediction:
+    return predict(plan_of(term, device, launch, **sizes), device)
+
+
+def ms(term: ir.Program, device: Device = POCL, launch: Launch | None = None, **sizes: int) -> float:
+    return prediction(term, device, launch, **sizes).device_ms
+
+
+def scal_items() -> ir.Program:
+    @program
+    def scal(alpha: "f32", xs: "[f32]N"):
+        return map_glb(0, lambda x: alpha * x, xs)
+
+    return scal
+
+
+def scal_sequential() -> ir.Program:
+    @program
+    def scal(alpha: "f32", xs: "[f32]N"):
+        return map_seq(lambda x: alpha * x, xs)
+
+    return scal
+
+
+def copied(function=id_, *, by_columns: bool) -> ir.Program:
+    @program
+    def copy(xss: "[[f32]N]N"):
+        return map_glb(0, lambda row: map_seq(function, row), transpose(xss) if by_columns else xss)
+
+    return copy
+
+
+def sums(chunk: int, strided: int = 0) -> ir.Program:
+    """Sums of contiguous chunks, or of every so many-th element."""
+
+    @program
+    def sums(xs: "[f32]N"):
+        chunks = transpose(split(strided, xs)) if strided else split(chunk, xs)
+        return map_glb(0, lambda c: reduce_seq(add, 0.0, c), chunks)
+
+    return sums
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.dialect)
+@pytest.mark.parametrize(
+    ("term", "sizes"),
+    [
+        (low.mm_naive(), {"M": 64, "N": 96, "K": 32}),
+        (low.mm_blocked(4, 8), {"M": 64, "N": 96, "K": 32}),
+        (low.mm_tiled(), {"M": 64, "N": 96, "K": 32}),
+        (low.dot(4096), {"N": 1 << 16}),
+        (low.scal(4096), {"N": 1 << 16}),
+        (low.gemv(), {"M": 64, "K": 256}),
+        (low.j2d5pt(), {"M": 64, "N": 64}),
+        (low.partial_dot(), {"N": 1 << 14}),
+    ],
+    ids=lambda value: value.name if isinstance(value, ir.Program) else "",
+)
+def test_predictions_are_positive_and_finite(term, sizes, device):
+    found = prediction(term, device, **sizes)
+    assert len(found.kernels) == len(plan_of(term, device, **sizes).kernels)
+    for kernel in found.kernels:
+        assert 0 < kernel.ms < math.inf
+        assert kernel.instructions > 0
+        assert sum(kernel.loads.values()) > 0
+        assert sum(kernel.stores.values()) > 0
+    assert found.predicted_ms > found.device_ms
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.dialect)
+def test_the_cost_grows_with_the_size(device):
+    small, middle, large = (ms(low.mm_naive(), device, M=n, N=n, K=n) for n in (128, 512, 2048))
+    assert small < middle < large
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.dialect)
+def test_twice_the_elements_take_twice_as_long(device):
+    once, twice = (ms(scal_items(), device, N=n * MILLION) for n in (64, 128))
+    assert twice == pytest.approx(2 * once, rel=0.1)
+
+
+def test_counts_of_a_matrix_product():
+    (kernel,) = prediction(low.mm_naive(), M=32, N=64, K=128).kernels
+    assert kernel.flops == 2 * 32 * 64 * 128
+    assert sum(kernel.loads.values()) == 2 * 32 * 64 * 128
+    assert kernel.stores == {"strided": 32 * 64}  # mapGlb 0 runs over the rows
+    assert kernel.parallelism == 2
+
+
+def test_register_blocks_load_less():
+    (naive,) = prediction(low.mm_naive(), M=256, N=256, K=256).kernels
+    (blocked,) = prediction(low.mm_blocked(4, 8), M=256, N=256, K=256).kernels
+    assert blocked.flops == naive.flops
+    assert sum(blocked.loads.values()) < sum(naive.loads.values()) / 2
+
+
+@pytest.mark.parametrize("device", [POCL, INTEL_CPU], ids=lambda d: d.dialect)
+@pytest.mark.parametrize("size", [256, 512, 1024])
+def test_blocked_products_beat_naive_ones_on_cpus(size, device):
+    naive, thin, blocked = (
+        ms(term, device, M=size, N=size, K=size)
+        for term in (low.mm_naive(), low.mm_blocked(1, 16), low.mm_blocked(8, 16))
+    )
+    assert blocked < thin < naive
+
+
+def test_accumulators_that_do_not_fit_in_registers_spill():
+    fits, spills = (ms(low.mm_blocked(rows, 16), M=512, N=512, K=512) for rows in (16, 64))
+    assert fits < spills
+
+
+def test_local_tiles_pay_off_on_gpus_only():
+    sizes = {"M": 1024, "N": 1024, "K": 1024}
+    assert ms(low.mm_tiled(), NVIDIA, **sizes) < ms(low.mm_naive(), NVIDIA, **sizes)
+    assert ms(low.mm_tiled(), **sizes) > 5 * ms(low.mm_blocked(), **sizes)
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.dialect)
+def test_barriers_are_counted(device):
+    (kernel,) = prediction(low.mm_tiled(16), device, M=64, N=64, K=64).kernels
+    assert kernel.barriers == 2 * 4 * 16  # in 4 steps of 16 groups
+
+
+def test_contiguous_vectors_beat_strided_gathers():
+    assert ms(low.scal(65536, 16), N=16 * MILLION) < ms(copied(by_columns=True), N=4096) / 5
+    assert ms(copied(by_columns=False), N=4096) < ms(copied(by_columns=True), N=4096) / 5
+
+
+def test_cpus_like_contiguous_chunks_and_gpus_neighbouring_elements():
+    n, chunk = 16 * MILLION, 256
+    chunks, neighbours = sums(chunk), sums(chunk, strided=n // chunk)
+    assert ms(chunks, N=n) < ms(neighbours, N=n) / 3
+    assert ms(neighbours, NVIDIA, N=n) < ms(chunks, NVIDIA, N=n)
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.dialect)
+def test_many_work_items_beat_one(device):
+    n = 256 * 1024
+    assert ms(scal_items(), device, N=n) < ms(scal_sequential(), device, N=n)
+
+
+def test_a_group_for_each_element_is_slow_on_a_cpu():
+    alone = ms(scal_items(), launch=Launch((MILLION, 1, 1), (1, 1, 1)), N=MILLION)
+    assert alone > 5 * ms(scal_items(), launch=Launch((MILLION, 1, 1), (4096, 1, 1)), N=MILLION)
+
+
+def test_the_intel_compiler_vectorises_across_work_items():
+    columns = sums(64, strided=4096)
+    together = ms(columns, INTEL_CPU, N=64 * 4096)
+    assert together < ms(columns, POCL, N=64 * 4096) / 2
+    assert together < ms(columns, INTEL_CPU, Launch((4096, 1, 1), (1, 1, 1)), N=64 * 4096) / 2
+
+
+def test_one_accumulator_is_a_chain():
+    assert ms(low.asum(65536), N=MILLION) < ms(sums(65536), N=MILLION) / 4
+
+
+def test_mathematical_functions_are_heavy():
+    @program
+    def exponentials(xs: "[f32]N"):
+        return join(map_glb(0, lambda piece: map_seq(exp, piece), split(65536, xs)))
+
+    assert ms(exponentials, N=MILLION) > 5 * ms(low.scal(65536, 16), N=MILLION)
+
+
+def test_traffic_is_the_data_where_it_exceeds_the_cache():
+    (kernel,) = prediction(low.scal(65536), N=32 * MILLION).kernels
+    assert kernel.bytes_moved == pytest.approx(2 * 4 * 32 * MILLION, rel=0.01)
+    assert kernel.ms == pytest.approx(kernel.bytes_moved / (POCL.bandwidth * 1e6))
+
+
+def test_a_stencil_reads_each_row_from_memory_once():
+    plan = plan_of(low.j2d5pt(), M=4096, N=4096)
+    footprint = Footprint(analyse(plan.kernels[0]))
+    assert footprint.fetched(1 << 20).lines * 64 == pytest.approx(2 * 4 * 4096**2, rel=0.2)
+
+
+def test_a_column_of_a_large_power_of_two_falls_out_of_the_cache():
+    footprint = Footprint(analyse(plan_of(copied(by_columns=True), N=4096).kernels[0]))
+    misses = footprint.fetched(1 << 20)
+    assert misses.strided == pytest.approx(4096**2, rel=0.01)
+
+
+def test_a_plan_without_trees():
+    plan = plan_of(low.scal(4096), N=1 << 16)
+    with pytest.raises(ValueError, match="no tree"):
+        predict(Plan.from_json(plan.to_json(), plan.source), POCL)
+
+
+def test_it_is_quick():
+    plan = plan_of(low.mm_blocked(8, 16), M=1024, N=1024, K=1024)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        predict(plan, POCL)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.02
