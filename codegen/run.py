@@ -22,7 +22,8 @@ from lift_egraph.child import Ended, Server, call
 from lift_egraph.errors import DeviceProblem, RunProblem
 from lift_egraph.values import Value
 
-_ENVIRONMENT = {"PYOPENCL_NO_CACHE": "1"}
+# PoCL's own cache may return a program without kernels where its compiler warned
+_ENVIRONMENT = {"PYOPENCL_NO_CACHE": "1", "POCL_KERNEL_CACHE": "0"}
 _DISCOVERY_LIMIT = 60.0
 _NO_DEVICE = (
     "no OpenCL device was found; `pip install pocl-binary-distribution` brings one for the CPU, "

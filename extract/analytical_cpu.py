@@ -100,9 +100,10 @@ class _Core:
     def cycles(self, region: Region) -> float:
         """For all steps of a region's loop."""
         inner = sum(self.cycles(child) for child in region.children)
-        lanes = self.lanes if self.is_vectorised(region) or self.is_across_items(region) else 1
         issue, count = self.instructions(region)
-        if lanes > 1:
+        lanes = self.lanes if self.is_vectorised(region) else 1
+        if lanes == 1 and self.is_across_items(region):
+            lanes = self.lanes
             issue += sum(_GATHER * lanes for a in region.accesses if neighbour_stride(a, region.path) > 1)
         if region.loop is None:
             return inner + issue

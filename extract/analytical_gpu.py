@@ -16,7 +16,7 @@ _RESIDENT_ITEMS = 2048
 _REGISTERS, _MOST_REGISTERS, _OWN_REGISTERS = 65536, 255, 24
 _LOCAL_BYTES = 228 << 10
 _LOCAL_BYTES_A_CYCLE = 128
-_SECTOR, _SECTORS_A_CYCLE, _L1_LINE = 32, 4, 128
+_SECTOR, _SECTORS_A_CYCLE, _L1_LINE, _L1 = 32, 4, 128, 192 << 10
 _WARPS_TO_HIDE_ARITHMETIC = 16.0
 _MEMORY_LATENCY_NS = 600.0
 _BARRIER_CYCLES = 40.0
@@ -47,7 +47,7 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device)
     group = prod(kernel.launch.local_size or (min(256, kernel.launch.global_size[0]), 1, 1))
     groups = max(prod(kernel.launch.global_size) // group, 1)
     used = min(groups, device.compute_units)
-    work = _count(root, device)
+    work = _count(root, kernel, device)
 
     registers = min(work.registers, _MOST_REGISTERS)
     together = min(
@@ -70,12 +70,16 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device)
     in_flight = warps * device.warp * work.bytes_in_flight * used
     reached = min(1.0, in_flight / (device.bandwidth * _MEMORY_LATENCY_NS))
     last = device.cache * 0.9
-    moved = footprint.fetched(last).lines * LINE if footprint.size() > last else 0.0
+    moved = 0.0
+    if (size := footprint.size()) > last:  # work-items of a group run together, so L1 bounds it too
+        moved = max(size, min(footprint.fetched(last).lines * LINE, work.l2_bytes))
     memory = max(moved, work.l2_bytes / _L2_BANDWIDTH) / (device.bandwidth * reached) / 1e6
     return Estimate(max(compute, memory) + _LEAST_MS, compute, memory, moved, used)
 
 
-def _count(root: Region, device: Device) -> _Work:
+def _count(root: Region, kernel: Kernel, device: Device) -> _Work:
+    resident = min(_RESIDENT_ITEMS, ceil(prod(kernel.launch.global_size) / device.compute_units))
+    local = kernel.launch.local_size or (1, 1, 1)
     work = _Work()
     held: dict[str, int] = {}
     most = 0.0
@@ -87,7 +91,9 @@ def _count(root: Region, device: Device) -> _Work:
         work.instructions += times * count
         work.barriers += times * region.barriers
         for access in region.accesses:
-            _count_access(access, region, times, device, work)
+            work.load_cycles += times / device.warp * _load_cycles(access, region, device.warp)
+            if access.space == "global":
+                work.l2_bytes += times * _l2_bytes(access, region, local, resident, device.warp)
         loaded = sum(a.bytes for a in region.accesses if a.space == "global")
         if times * count > most:
             most, work.chains = times * count, max(len(region.chains), 1)
@@ -99,27 +105,37 @@ def _count(root: Region, device: Device) -> _Work:
     return work
 
 
-def _count_access(access: Access, region: Region, times: int, device: Device, work: _Work) -> None:
-    stride = abs(neighbour_stride(access, region.path)) * access.element_bytes
-    of_warp = times / device.warp
+def _load_cycles(access: Access, region: Region, warp: int) -> float:
+    """Cycles of a warp for one access."""
     if access.space == "local":
-        work.load_cycles += of_warp * _local_cycles(access, stride, device.warp)
-        return
-    if access.irregular:
-        stride = float(_L1_LINE)
-    span = stride * (device.warp - 1) + access.bytes
-    sectors = min(device.warp * ceil(access.bytes / _SECTOR), ceil(span / _SECTOR))
-    lines = min(device.warp, ceil(span / _L1_LINE))
-    work.load_cycles += of_warp * max(sectors / _SECTORS_A_CYCLE, lines)
+        return _local_cycles(access, region, warp)
+    sectors, lines = _of_warp(access, region, warp)
+    return max(sectors / _SECTORS_A_CYCLE, lines)
+
+
+def _of_warp(access: Access, region: Region, warp: int) -> tuple[int, int]:
+    """Sectors and cache lines that one access of a warp touches."""
+    stride = _L1_LINE if access.irregular else abs(neighbour_stride(access, region.path)) * access.element_bytes
+    span = stride * (warp - 1) + access.bytes
+    sectors = min(warp * ceil(access.bytes / _SECTOR), ceil(span / _SECTOR))
+    return sectors, min(warp, ceil(span / _L1_LINE))
+
+
+def _l2_bytes(access: Access, region: Region, local: tuple[int, int, int], resident: int, warp: int) -> float:
+    """Bytes from beyond L1 for one access of one work-item; the steps of a loop share sectors, and so does a group."""
+    sectors, lines = _of_warp(access, region, warp)
+    traffic = sectors * _SECTOR / warp
     steps = [abs(s) for s, loop in zip(access.strides, region.path, strict=True) if loop.kind == "seq" and s]
-    again = min(1.0, steps[-1] * access.element_bytes / _SECTOR) if steps else 1.0  # the rest hits L1
-    work.l2_bytes += of_warp * sectors * _SECTOR * again
+    if steps and lines / warp * resident * _L1_LINE <= _L1:
+        traffic *= min(1.0, steps[-1] * access.element_bytes / _SECTOR)
+    for stride, loop in zip(access.strides, region.path, strict=True):
+        if loop.kind in ("glb", "lcl") and loop.dimension > 0 and stride == 0:
+            traffic /= min(local[loop.dimension], loop.trips)
+    return traffic
 
 
-def _local_cycles(access: Access, stride: float, warp: int) -> float:
+def _local_cycles(access: Access, region: Region, warp: int) -> float:
     """Cycles of a warp for one access to local memory, with its bank conflicts."""
-    cycles = max(warp * access.bytes / _LOCAL_BYTES_A_CYCLE, 1.0) if stride else access.bytes / 16
-    words = int(stride) // 4
-    if words > access.width:
-        return cycles * max(gcd(words, warp) // access.width, 1)
-    return max(cycles, 1.0)
+    words = int(abs(neighbour_stride(access, region.path)) * access.element_bytes) // 4
+    cycles = max(warp * access.bytes / _LOCAL_BYTES_A_CYCLE if words else access.bytes / 16, 1.0)
+    return cycles * max(gcd(words, warp) // access.width, 1) if words > access.width else cycles

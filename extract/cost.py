@@ -17,10 +17,15 @@ from lift_egraph.types import Array, DataType, Pair
 
 
 class Rating(NamedTuple):
-    """The cost of a member of a class, and the summary that decides where it may stand."""
+    """The cost of a member of a class, and the summary that decides where it may stand.
+
+    `layout` counts the patterns in it that only rearrange data. They are free when it runs, but of two
+    members that compute the same the plainer one should come first, and the others long after.
+    """
 
     cost: float
     shape: Hashable
+    layout: int = 0
 
 
 class CostModel(Protocol):
@@ -63,6 +68,10 @@ class Shape(NamedTuple):
 
 
 LAYOUT = Shape()
+LAYOUT_NODES = frozenset(
+    ("app", "transpose", "join", "split", "zip_", "map_", "gather", "scatter", "slide", "pad", "as_vector", "as_scalar",
+     "component", "make_pair", "Fn_map", "Fn_join", "Fn_transpose", "Fn_split", "Fn_zip")
+)  # fmt: skip
 COMPUTATION = Shape(computes=True)
 SLOW_CALLS = {
     "sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30,
@@ -115,7 +124,6 @@ class StructuralCost:
     store: float = 1.0
     materialise: float = 8.0
     overhead: float = 0.3
-    layout: float = 1.0
     launch: float = 5e4
 
     def accepts(self, shape: Hashable) -> bool:
@@ -127,9 +135,14 @@ class StructuralCost:
     def rate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         """See `CostModel.rate`."""
         handler = _HANDLERS.get(node.op)
-        if handler is not None:
-            return handler(self, graph, owner, node, parts)
-        return Rating(sum([p.cost for p in parts]) + self.layout, _together(tuple([p.shape for p in parts]), LAYOUT))
+        if handler is None:
+            rating = Rating(sum([p.cost for p in parts]), _together(tuple([p.shape for p in parts]), LAYOUT))
+        else:
+            rating = handler(self, graph, owner, node, parts)
+            if rating is None:
+                return None
+        layout = sum([p.layout for p in parts]) + (node.op in LAYOUT_NODES)
+        return Rating(rating.cost, rating.shape, layout) if layout else rating
 
     def _intermediate(self, graph: FrozenEGraph, array: ClassId, shape: Hashable) -> float:
         """The traffic of an array that is computed, written and read again."""
@@ -161,7 +174,7 @@ class StructuralCost:
         assert isinstance(f.shape, Shape)
         assert isinstance(xs.shape, Shape)
         if not f.shape.computes:
-            return Rating(f.cost + xs.cost + self.layout, xs.shape._replace(mapped=False))
+            return Rating(f.cost + xs.cost, xs.shape._replace(mapped=False))
         if self.lowered or f.shape.host:
             return None
         n = self._length(graph, node.classes[1])
@@ -176,7 +189,7 @@ class StructuralCost:
         assert isinstance(f.shape, Shape)
         if f.shape.computes and self.lowered:
             return None
-        return Rating(f.cost * max(1, int(node.children[0])) + self.layout, f.shape)
+        return Rating(f.cost * max(1, int(node.children[0])), f.shape)
 
     def _iteration(self, graph: FrozenEGraph, owner: ClassId, function: ClassId, f: Rating) -> float:
         result = graph.type_of(owner)
@@ -194,7 +207,7 @@ class StructuralCost:
         f, x = parts
         if self._too_large(graph, node.classes[1], x.shape):
             return None
-        cost = f.cost + x.cost + self.layout + self._intermediate(graph, node.classes[1], x.shape)
+        cost = f.cost + x.cost + self._intermediate(graph, node.classes[1], x.shape)
         return Rating(cost, _together((f.shape, x.shape), LAYOUT))
 
     def _reduce(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:

@@ -69,7 +69,7 @@ class _Stream:
         return self.irregular or (stride >= 2 * LINE and count > _FOLLOWED)
 
     def occupied(self, trips: tuple[int, ...], outside: int, grain: int = LINE) -> float:
-        """Bytes of a cache that are taken; strides by powers of two use only a part of its sets (or the page table's)."""
+        """Bytes of a cache that are taken; strides by powers of two use only a part of its sets."""
         runs, length, distance = self.extents(trips, outside, grain)
         size = runs * max(grain, length)
         step = int(distance)

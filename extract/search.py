@@ -35,7 +35,8 @@ class Vertex:
 
     class_id: ClassId
     shape: Hashable
-    least: float = math.inf  # the cost of the best member met so far
+    least: float = math.inf  # the order of the best member met so far
+    candidate: Rating | None = None  # its rating
     rating: Rating | None = None  # of the best member, once it is known
     edges: list[Edge] = field(default_factory=list)
     best: Derivation | None = None
@@ -80,18 +81,24 @@ class KBest:
         The e-graph.
     model
         What to minimise.
+    layout_weight
+        What a pattern that only rearranges data counts in the order of members.
 
     Examples
     --------
     See `best_terms`.
     """
 
-    def __init__(self, graph: FrozenEGraph, model: CostModel):
+    def __init__(self, graph: FrozenEGraph, model: CostModel, layout_weight: float = 1.0):
         self.graph = graph
         self.model = model
         self._tick = itertools.count()
+        self.layout_weight = layout_weight
         self._settled: dict[ClassId, list[Vertex]] = {}
         self._first_pass()
+
+    def _order(self, rating: Rating) -> float:
+        return rating.cost + self.layout_weight * rating.layout
 
     def _first_pass(self) -> None:
         """Settle the vertices in the order of their best members' cost, collecting the edges of each."""
@@ -109,9 +116,10 @@ class KBest:
             if vertex is None:
                 vertex = vertices[key] = Vertex(owner, rating.shape)
             vertex.edges.append(Edge(rating, node, chosen))
-            if vertex.rating is None and rating.cost < vertex.least:
-                vertex.least = rating.cost
-                heapq.heappush(queue, (rating.cost, next(self._tick), vertex))
+            order = self._order(rating)
+            if vertex.rating is None and order < vertex.least:
+                vertex.least, vertex.candidate = order, rating
+                heapq.heappush(queue, (order, next(self._tick), vertex))
 
         for owner, members in graph.nodes.items():
             if graph.sorts[owner] not in ("Ex", "Fn", "Op"):
@@ -123,10 +131,10 @@ class KBest:
                 for part in set(parts):
                     users.setdefault(part, []).append((owner, node, parts))
         while queue:
-            cost, _, vertex = heapq.heappop(queue)
+            _, _, vertex = heapq.heappop(queue)
             if vertex.rating is not None:
                 continue
-            vertex.rating = Rating(cost, vertex.shape)
+            vertex.rating = vertex.candidate
             settled.setdefault(vertex.class_id, []).append(vertex)
             for owner, node, parts in users.get(vertex.class_id, ()):
                 for chosen in _with(vertex, parts, settled):
@@ -138,7 +146,7 @@ class KBest:
 
     def _best(self, vertex: Vertex) -> Derivation:
         if vertex.best is None:
-            edge = next(e for e in vertex.edges if e.rating.cost == vertex.least)
+            edge = next(e for e in vertex.edges if self._order(e.rating) == vertex.least)
             inside = frozenset((vertex,)).union(*(self._best(v).inside for v in edge.parts))
             vertex.best = Derivation(edge.rating, edge, (0,) * len(edge.parts), inside)
         return vertex.best
@@ -182,7 +190,7 @@ class KBest:
         inside = frozenset[Vertex]().union(*[p.inside for p in parts])
         useful = vertex not in inside
         d = Derivation(rating, edge, ranks, inside | {vertex})
-        heapq.heappush(state.queue, (rating.cost, next(self._tick), d, useful))
+        heapq.heappush(state.queue, (self._order(rating), next(self._tick), d, useful))
 
     def _expand(self, vertex: Vertex, state: _State) -> None:
         """Offer the successors of members not expanded yet: one part exchanged for its next member."""
@@ -249,6 +257,7 @@ def best_terms(
     tries: int | None = None,
     per_shape: int | None = None,
     key: Callable[[ir.Expr], Hashable] = canonical,
+    plainness: float = 0.0,
 ) -> list[Extracted]:
     """The `count` best distinct legal terms of a class, cheapest first.
 
@@ -263,10 +272,16 @@ def best_terms(
     key
         Terms with the same key count once. The default tells terms apart that differ in more than the
         names of binders; `skeleton` tells only computations apart.
+    plainness
+        What a pattern that only rearranges data counts, as a share of the least cost. With a little of it,
+        different computations come before many spellings of one.
     """
     found: dict[Hashable, Extracted] = {}
     with _without_collection():
         search = KBest(graph, model)
+        if plainness:
+            least = min((v.rating.cost for v in search.vertices(root) if v.rating is not None), default=0.0)
+            search = KBest(graph, model, max(1.0, plainness * least))
         for vertex in search.vertices(root):
             kept = 0
             for cost, choice in itertools.islice(search.choices(vertex), tries or 10 * count):

@@ -72,7 +72,7 @@ def lane_block(chunk: int, block: int) -> int | None:
 
 
 def vector_widths(program: ir.Program, device: Device) -> tuple[int, ...]:
-    """The widths of vectors worth introducing: the device's own, where some array's length allows it."""
+    """The widths of vectors worth introducing: the device's own and half of it, where some length allows it."""
     most = max(device.vector_width, 4)
     fitting = [w for w in (16, 8, 4, 2) if w <= most and any(n % w == 0 for n in lengths(program))]
-    return tuple(fitting[:1])
+    return tuple(fitting[:2])

@@ -125,7 +125,7 @@ class RuleChecker:
         cleaning = (r.ruleset for r in simplification if r.name != rule.name)
         self._cleaning = egglog.unstable_combine_rulesets(*sorts.analyses, *cleaning).saturate()
         self._empty = egglog.EGraph()  # told all rules once, which takes longer than running them
-        self._empty.register(*sorts.operator_laws(), *(sorts.lane_width(i64(width)) for width in WIDTHS))
+        self._empty.register(*sorts.operator_laws())
         for ruleset in (*(r.ruleset for r in before), rule.ruleset):
             self._empty.run(egglog.run(ruleset))
         self._empty.run(self._cleaning)
@@ -134,7 +134,7 @@ class RuleChecker:
         """The e-graph of a term before and after one iteration of the rule."""
         with self._empty as graph:
             root = graph.let(ROOT, sorts.to_egg(term))
-            graph.register(*_tiles(term), *self.facts(term))
+            graph.register(*(sorts.lane_width(i64(width)) for width in WIDTHS), *_tiles(term), *self.facts(term))
             graph.run(self._cleaning)
             for rule in self.before:
                 graph.run(egglog.run(rule.ruleset))

@@ -29,6 +29,7 @@ from extract.devices import Device, describe
 from extract.search import best_terms, skeleton
 from extract.tiling import Tiling, tilings, vector_widths
 from lift_egraph import ir
+from lift_egraph.binders import canonical
 from lift_egraph.check import specialise
 from lift_egraph.child import Stream
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, OutputProblem, RunProblem, SearchProblem
@@ -39,7 +40,9 @@ from lift_egraph.syntax import print_program, print_term
 SEEDS = 16  # high-level terms that are lowered, for each tiling
 LOWERED = 12  # low-level terms taken from each of them
 WORSE = 4.0  # how much worse than the best high-level term a seed may be rated
+PLAINNESS = 0.001  # what a layout pattern counts when seeds are chosen
 SEARCH_SHARE = 0.3  # of the budget, at most, for searching
+COMPILE_SHARE = 0.2  # of the budget, at most, for generating code and predicting its time
 KERNEL_LIMIT = 20.0  # seconds for a candidate's build and run before it counts as hanging
 MEMORY = 1 << 30  # bytes for the process that searches
 
@@ -103,13 +106,20 @@ def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[Phas
     """
     widths = vector_widths(program, device)
     parallel = device.compute_units if device.kind == "cpu" else device.compute_units * 64
-    plain: list[Tiling] = [{}]
-    for tiling in plain + tilings(program, device):
+    first, *others = tilings(program, device)
+    for tiling in (first, {}, *others):
         began = time.perf_counter()
         saturation = _last(run_phase(program.body, algorithmic_phase(tiling, limits)))
         yield summarise(saturation, time.perf_counter() - began)
         seeds = best_terms(
-            saturation.graph, saturation.root, StructuralCost(), SEEDS, tries=100, per_shape=6, key=skeleton
+            saturation.graph,
+            saturation.root,
+            StructuralCost(),
+            SEEDS,
+            tries=150,
+            per_shape=8,
+            key=skeleton,
+            plainness=PLAINNESS,
         )
         for seed in seeds:
             if seed.cost > WORSE * seeds[0].cost:
@@ -291,7 +301,8 @@ def optimize(
             if baseline.valid:
                 report.baseline_ms = baseline.measured_ms
             clock = time.perf_counter()
-            pool = _gather(special, info, model, budget * SEARCH_SHARE, limits or Limits(), report, listen)
+            found = _gather(special, model, budget * SEARCH_SHARE, limits or Limits(), report, listen)
+            pool = _compile(found, special, info, model, budget * COMPILE_SHARE, listen)
             _measure(pool, baseline, runner, reference, clock + budget, top, report, listen)
     except KeyboardInterrupt:
         report.stop_reason = "interrupted"
@@ -355,34 +366,19 @@ def evaluate(candidate: Candidate, runner: Runner, reference: References) -> Non
 
 
 def _gather(
-    program: ir.Program,
-    info: DeviceInfo,
-    model: Device,
-    seconds: float,
-    limits: Limits,
-    report: Report,
-    listen: Listener,
-) -> list[Candidate]:
-    """Search in a child process, compiling what it finds; distinct kernels only, best prediction first."""
-    found: dict[str, Candidate] = {}
+    program: ir.Program, model: Device, seconds: float, limits: Limits, report: Report, listen: Listener
+) -> list[Found]:
+    """Search in a child process; the terms it found, in the order of their structural cost."""
+    found: dict[ir.Expr, Found] = {}
     began = time.perf_counter()
     stream = Stream(search, program, model, limits, time_limit=seconds, memory_limit=MEMORY)
     for message in stream:
-        done = min(1.0, (time.perf_counter() - began) / seconds)
-        if isinstance(message, PhaseSummary):
-            report.phases.append(message)
-            text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(found)} kernels"
-            listen(Event("search", text, done))
+        if isinstance(message, Found):
+            found.setdefault(canonical(message.term), message)
             continue
-        lowered = ir.Program(program.name, program.inputs, message.term, program.sizes)
-        try:
-            candidate = make_candidate(lowered, message.cost, info, model, program)
-            check_limits(candidate.plan, info)
-        except LiftError:  # legal in the e-graph's eyes, but not for the code generator or this device
-            continue
-        kernels = "\n".join(k.source for k in candidate.plan.kernels)
-        if kernels not in found or found[kernels].cost > candidate.cost:
-            found[kernels] = candidate
+        report.phases.append(message)
+        text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(found)} low-level terms"
+        listen(Event("search", text, min(1.0, (time.perf_counter() - began) / seconds)))
     end = stream.end
     assert end is not None
     if end.kind == "error":
@@ -392,7 +388,27 @@ def _gather(
         report.stop_reason = ", ".join(sorted(reasons))
     else:
         report.stop_reason = {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
-    return sorted(found.values(), key=lambda c: c.predicted_ms)
+    return sorted(found.values(), key=lambda f: f.cost)
+
+
+def _compile(
+    found: list[Found], program: ir.Program, info: DeviceInfo, model: Device, seconds: float, listen: Listener
+) -> list[Candidate]:
+    """Distinct kernels for the terms, best prediction first, as many as the time allows."""
+    made: dict[str, Candidate] = {}
+    began = time.perf_counter()
+    for number, item in enumerate(found, 1):
+        if time.perf_counter() - began > seconds:
+            break
+        lowered = ir.Program(program.name, program.inputs, item.term, program.sizes)
+        try:
+            candidate = make_candidate(lowered, item.cost, info, model, program)
+            check_limits(candidate.plan, info)
+        except LiftError:  # legal in the e-graph's eyes, but not for the code generator or this device
+            continue
+        made.setdefault("\n".join(k.source for k in candidate.plan.kernels), candidate)
+        listen(Event("compile", f"{len(made)} distinct kernels", number / len(found)))
+    return sorted(made.values(), key=lambda c: c.predicted_ms)
 
 
 def _measure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 
 import networkx as nx
 import pytest
@@ -11,14 +12,20 @@ import rules as book
 from lift_egraph.check import specialise
 from lift_egraph.errors import SearchProblem
 from lift_egraph.frozen import FrozenEGraph
+from lift_egraph.ir import Program
 from lift_egraph.picture import LIMIT, draw, reachable, to_networkx
 from lift_egraph.programs import load
 from lift_egraph.saturate import Limits, Phase, run_phase
+from lift_egraph.syntax import parse_program
 
 
 def explored(name: str, sizes: dict[str, int], iterations: int, tiles=None) -> tuple[FrozenEGraph, int]:
+    return last_of(specialise(load(name), sizes), iterations, tiles)
+
+
+def last_of(program: Program, iterations: int, tiles=None) -> tuple[FrozenEGraph, int]:
     phase = Phase("test", book.algorithmic, book.simplification, tiles or {}, (), Limits(iterations=iterations))
-    *_, last = run_phase(specialise(load(name), sizes).body, phase)
+    *_, last = run_phase(program.body, phase)
     return last.graph, last.root
 
 
@@ -47,10 +54,15 @@ def test_members_of_a_class_stand_beside_each_other_and_primitive_arguments_are_
 
 
 def test_the_same_argument_twice_is_one_edge_with_both_positions():
-    graph, root = explored("j2d5pt", {"M": 4, "N": 4}, 0)
+    squares = parse_program("program squares(xs: [f32]4) = map(fun x => x * x, xs)")
+    graph, root = last_of(squares, 0)
     net = to_networkx(graph, root)
-    doubled = [data["positions"] for _, _, data in net.edges(data=True) if len(data.get("positions", ())) > 1]
-    assert all(list(p) == sorted(set(p)) for p in doubled)
+    (mul,) = [n for n, data in net.nodes(data=True) if data["label"] == "mul"]
+    assert [data["positions"] for _, _, data in net.edges(mul, data=True)] == [(0, 1)]
+
+
+def test_sizes_boundaries_and_literals_are_in_the_labels():
+    net = to_networkx(*explored("j2d5pt", {"M": 4, "N": 4}, 0))
     assert {data["label"] for _, data in net.nodes(data=True)} >= {"slide 3 1", "pad 1 1 clamp", "at 2", "0.2"}
 
 
@@ -73,7 +85,7 @@ def test_draw_shows_every_node_in_its_class_without_overlaps():
     boxes = [p for p in axes.patches if type(p).__name__ == "FancyBboxPatch" and p.get_linestyle() != "solid"]
     assert len(boxes) == len(reachable(graph, root))
     extents = sorted((b.get_y(), b.get_x(), b.get_x() + b.get_width()) for b in boxes)
-    for (row, _, right), (next_row, left, _) in zip(extents, extents[1:], strict=False):
+    for (row, _, right), (next_row, left, _) in itertools.pairwise(extents):
         assert row != next_row or right < left
     figure.savefig(io.BytesIO(), format="svg")
 

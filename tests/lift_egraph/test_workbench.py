@@ -152,7 +152,7 @@ def test_tilings_offer_one_chunk_a_level():
     assert lengths(program) == (1 << 20,)
     first = tilings(program, device)[0]
     assert first[1 << 20] == (chunk_size(1 << 20, 2 * 32),)
-    assert vector_widths(program, device) == (16,)
+    assert vector_widths(program, device) == (16, 8)
     assert chunk_size(7919, 4) is None
 
 

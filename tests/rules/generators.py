@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import egglog
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lift_egraph import ir
 from lift_egraph.nat import nat
 from lift_egraph.rule import Rule
-from lift_egraph.sorts import V, type_to_egg
+from lift_egraph.sorts import ACCUMULATOR, LANE, V, type_to_egg
 from lift_egraph.soundness import RuleChecker
 from lift_egraph.types import F32, Array, Vector
 from rules import simplification
@@ -34,11 +34,14 @@ class Generator:
         Rules that turn the instance into what the rule matches.
     iterations
         How many iterations the rule needs.
+    outer
+        A name that other rules leave behind, for the variables around near misses.
     """
 
     match: Match
     before: tuple[Rule, ...] = ()
     iterations: int = 1
+    outer: str | None = None
 
     def examples(self) -> st.SearchStrategy[ir.Program]:
         """Programs in which the rule must fire."""
@@ -46,7 +49,7 @@ class Generator:
 
     def near_misses(self) -> st.SearchStrategy[ir.Program]:
         """Programs in which it may fire, but must do no harm."""
-        return programs(self.match, careful=False)
+        return programs(self.match, careful=False, outer=self.outer)
 
     def checker(self, rule: Rule, name: str) -> RuleChecker:
         """What checks a rule, or a wrong twin of it, with the other definitions unfolded."""
@@ -341,13 +344,13 @@ GENERATORS: dict[str, Generator] = {
     # reduction
     "partial_reduce": Generator(reduction_by_law),
     "partial_reduce_strided": Generator(reduction_by_law),
-    "reduce_map_to_seq": Generator(reduction_of_map),
+    "reduce_map_to_seq": Generator(reduction_of_map, outer=ACCUMULATOR),
     "reduce_to_seq": Generator(a_reduction),
-    "split_reduce_seq": Generator(loop_to_split, iterations=2),
+    "split_reduce_seq": Generator(loop_to_split, iterations=2, outer=ACCUMULATOR),
     "reduce_seq_fusion": Generator(loop_over_map),
     "combine_scalars": Generator(known_reduction, (reduce_to_seq,)),
     "combine_by_function": Generator(odd_reduction, (reduce_to_seq,)),
-    "combine_lifted_with_map": Generator(lifted_reduction_of_map, (reduce_map_to_seq,)),
+    "combine_lifted_with_map": Generator(lifted_reduction_of_map, (reduce_map_to_seq,), outer=LANE),
     "combine_lifted": Generator(map_of_reduction, (map_reduce_interchange, reduce_to_seq)),
     # vectors, levels and memory
     "vectorise_map": Generator(a_map_to_vectorise),
@@ -372,7 +375,3 @@ GENERATORS: dict[str, Generator] = {
     "apply_pattern": Generator(applied_pattern),
     "eta": Generator(named_pattern),
 }
-
-
-def names(rules: Iterable[Rule]) -> list[str]:
-    return [r.name for r in rules]

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from lift_egraph import ir
 from lift_egraph.check import type_of
 from lift_egraph.nat import nat
-from lift_egraph.sorts import ACCUMULATOR, LANE
 from lift_egraph.types import F32, F64, I32, Array, DataType, Pair, Scalar
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -45,7 +44,7 @@ class Context:
         return self.draw(st.sampled_from(options))
 
     def size(self) -> int:
-        return self.one_of(2, 3, 4, 6) if self.careful else self.one_of(2, 3)
+        return self.one_of(2, 3, 4, 6) if self.careful else self.one_of(2, 2, 3)
 
     def composite(self) -> int:
         return self.one_of(4, 6, 8)
@@ -76,7 +75,7 @@ class Context:
         taken = {v for p in avoid for v in ir.bound_variables(p)}
         names = ("x", "y", "z", "u", "v", "w")
         free = [ir.Var(n, t) for n in names if ir.Var(n, t) not in taken]
-        return self.one_of(*free[:2])
+        return self.one_of(*free[:2]) if self.careful else self.one_of(free[0], free[0], free[1])
 
     def pattern(self, t: DataType, avoid: tuple[ir.Pattern, ...] = ()) -> ir.Pattern:
         """A pattern without a variable of those to avoid, where side conditions are kept."""
@@ -114,7 +113,7 @@ class Context:
 
     def leaf(self, t: Scalar) -> ir.Expr:
         known = [e for v in reversed(self.scope) for e in self._inside(v) if type_of(e) == t]
-        fixed = [self.literal(2, t), ir.Input(f"a_{t}", t)]
+        fixed = [ir.Input(f"a_{t}", t), self.literal(2, t)]
         if not known or self.one_of(*range(6)) == 5:
             return self.one_of(*fixed)
         return self.one_of(*known)
@@ -183,22 +182,26 @@ Match = Callable[[Context], ir.Expr]
 
 
 @st.composite
-def programs(draw: Draw, match: Match, careful: bool) -> ir.Program:
-    """A program with a match somewhere in it: at the top, or in the body of a map, a fold or a let."""
+def programs(draw: Draw, match: Match, careful: bool, outer: str | None = None) -> ir.Program:
+    """A program with a match somewhere in it: at the top, or in the body of a map or a let.
+
+    `outer` is the name of the variables around it where side conditions are not kept.
+    """
     context = Context(draw, draw(st.sampled_from((F32, F64, I32))), careful)
-    term = _around(context, match, draw(st.integers(0 if careful else 1, 2)))
+    term = _around(context, match, draw(st.integers(0, 2)) if careful else draw(st.integers(1, 2)), outer)
     inputs = {p.name: p for p in ir.subterms(term) if isinstance(p, ir.Input)}
     return ir.Program("example", tuple(inputs[name] for name in sorted(inputs)), term)
 
 
-def _around(context: Context, match: Match, depth: int) -> ir.Expr:
+def _around(context: Context, match: Match, depth: int, outer: str | None) -> ir.Expr:
     if not depth:
         return _outside(context, match(context))
     t = context.one_of(context.real, context.row(), Pair(context.real, context.real))
     p = context.pattern(t)
-    if not context.careful and t == context.real:  # what other rules leave behind
-        p = context.one_of(p, ir.Var(ACCUMULATOR, t), ir.Var(LANE, t))
-    body = _around(context.bind(p), match, depth - 1)
+    if not context.careful and outer is not None:
+        t = context.real
+        p = ir.Var(outer, t)
+    body = _around(context.bind(p), match, depth - 1, outer)
     if context.one_of(True, True, False):
         return _outside(context, ir.Map(ir.Lambda(p, body), context.array(context.one_of(2, 3), t)))
     return ir.Apply(ir.Lambda(p, body), context.term(t))

@@ -1,0 +1,59 @@
+"""An e-graph that grows iteration by iteration, each step timed apart: rules, and reading it out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import egglog
+
+import rules as book
+from lift_egraph import ir, sorts
+from lift_egraph.check import specialise
+from lift_egraph.frozen import FrozenEGraph, freeze
+from lift_egraph.programs import load
+from lift_egraph.saturate import ROOT, Phase, start
+
+
+class Grown(NamedTuple):
+    """The e-graph after an iteration, the seconds of all iterations so far, and those of reading it out."""
+
+    iteration: int
+    graph: FrozenEGraph
+    seconds: float
+    freeze_seconds: float
+
+
+def mm(size: int) -> ir.Expr:
+    """The multiplication of two square matrices."""
+    return specialise(load("mm"), {"M": size, "K": size, "N": size}).body
+
+
+def algorithmic(tiles: dict[int, tuple[int, ...]]) -> Phase:
+    """All algorithmic rules, with simplification."""
+    return Phase("algorithmic", book.algorithmic, book.simplification, tiles)
+
+
+def grow(
+    term: ir.Expr, phase: Phase, wanted: range, *, before_reading: Callable[[], object] = lambda: None
+) -> Iterator[Grown]:
+    """Run a phase without limits, and read the e-graph out after the wanted iterations."""
+    graph, root = start(term, phase)
+    cleaning = egglog.unstable_combine_rulesets(*sorts.analyses, *(r.ruleset for r in phase.simplification)).saturate()
+    exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
+    seconds = _timed(lambda: graph.run(cleaning))
+    for iteration in range(wanted.stop):
+        if iteration:
+            seconds += _timed(lambda: graph.run(exploring)) + _timed(lambda: graph.run(cleaning))
+        if iteration in wanted:
+            before_reading()
+            began = time.perf_counter()
+            frozen = freeze(graph, {ROOT: root})
+            yield Grown(iteration, frozen, seconds, time.perf_counter() - began)
+
+
+def _timed(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
