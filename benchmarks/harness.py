@@ -59,7 +59,7 @@ def report(
     table = Table(*headings, title=title)
     for row in texts:
         table.add_row(*row)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table)
     for note in notes:
         console.print(note, markup=False, highlight=False)

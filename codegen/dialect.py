@@ -19,6 +19,9 @@ class Dialect:
         ``cast``: through a pointer to an unaligned vector type; ``vload``: by ``vload16`` and ``vstore16``.
     plain_operators
         Spell abs and conversions without built-in functions.
+    math_bytes
+        The widest vector that built-in functions such as exp take; wider ones are computed in halves. (On CPUs
+        that its LLVM does not know, PoCL's functions on 64-byte vectors crash.)
     named_arrays
         Private arrays become named variables; without, they stay arrays under ``#pragma unroll``.
     aligned_vectors
@@ -36,6 +39,7 @@ class Dialect:
     name: str
     vector_access: str = "vload"
     plain_operators: bool = False
+    math_bytes: int | None = None
     named_arrays: bool = True
     aligned_vectors: bool = False
     max_work_group: int = 256
@@ -45,7 +49,9 @@ class Dialect:
 
 
 GENERIC = Dialect("generic")
-POCL = Dialect("pocl", vector_access="cast", plain_operators=True, max_work_group=4096, local_bytes=2 << 20)
+POCL = Dialect(
+    "pocl", vector_access="cast", plain_operators=True, math_bytes=32, max_work_group=4096, local_bytes=2 << 20
+)
 INTEL = Dialect("intel", vector_access="cast", max_work_group=8192, local_bytes=256 << 10)
 NVIDIA = Dialect(
     "nvidia", vector_access="cast", aligned_vectors=True, max_work_group=1024, group_items=256, local_bytes=48 << 10

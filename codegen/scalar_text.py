@@ -12,7 +12,7 @@ import numpy as np
 from codegen.c_ast import Operate
 from codegen.dialect import Dialect
 from lift_egraph.scalar import OPERATIONS
-from lift_egraph.types import BOOL, F32, F64, I32, Scalar, Vector, scalar_of, width_of
+from lift_egraph.types import BOOL, F32, F64, I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
 
 C_NAMES = {"f32": "float", "f64": "double", "i32": "int", "bool": "int"}
 MEMORY_NAMES = {**C_NAMES, "bool": "uchar"}
@@ -97,7 +97,18 @@ class ScalarText:
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
         if op in ("min", "max", "abs"):
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX
+        widest = self.dialect.math_bytes
+        if widest is not None and SCALAR_BYTES[scalar.name] * width_of(item.type) > widest:
+            op = self.halves(op, item.type)
         return f"{op}({', '.join(texts)})", POSTFIX
+
+    def halves(self, op: str, t: Scalar | Vector) -> str:
+        """The name of the function that computes a built-in function on both halves of a vector."""
+        c_type, names = type_name(t), "ab"[: OPERATIONS[op].arity]
+        low, high = (f"{op}({', '.join(f'{n}.{half}' for n in names)})" for half in ("lo", "hi"))
+        name, parameters = f"{op}_{c_type}", ", ".join(f"{c_type} {n}" for n in names)
+        self.helpers[name] = f"static inline {c_type} {name}({parameters}) {{ return ({c_type})({low}, {high}); }}"
+        return name
 
     def closed(self, text: str, level: int, needed: int) -> str:
         return text if level > needed else f"({text})"

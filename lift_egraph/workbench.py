@@ -32,10 +32,19 @@ from lift_egraph import ir
 from lift_egraph.binders import canonical
 from lift_egraph.check import specialise
 from lift_egraph.child import Stream
-from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, OutputProblem, RunProblem, SearchProblem
+from lift_egraph.errors import (
+    BuildProblem,
+    DeviceProblem,
+    LiftError,
+    OutputProblem,
+    RunProblem,
+    SearchProblem,
+    SizeProblem,
+)
 from lift_egraph.provenance import applied_rules
 from lift_egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.syntax import print_program, print_term
+from lift_egraph.workload import workload
 
 SEEDS = 16  # high-level terms that are lowered, for each tiling
 LOWERED = 12  # low-level terms taken from each of them
@@ -45,6 +54,7 @@ SEARCH_SHARE = 0.3  # of the budget, at most, for searching
 COMPILE_SHARE = 0.2  # of the budget, at most, for generating code and predicting its time
 KERNEL_LIMIT = 20.0  # seconds for a candidate's build and run before it counts as hanging
 MEMORY = 1 << 30  # bytes for the process that searches
+MOST_WORK = 2e10  # values that the reference may compute: some minutes
 
 
 # --- searching: runs in a child process ---------------------------------------------------------------
@@ -289,6 +299,7 @@ def optimize(
     model = describe(info)
     baseline = make_candidate(naive_term(special), 0.0, info, model, special)
     check_limits(baseline.plan, info)
+    require_feasible(special)
     report = Report(special.name, dict(special.sizes), str(info), "", [], None, [])
     pool: list[Candidate] = []
     try:
@@ -316,6 +327,20 @@ def optimize(
         reasons = "; ".join(dict.fromkeys(c.message for c in report.rejected)) or "the search found no legal term"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     return report
+
+
+def require_feasible(program: ir.Program) -> None:
+    """Raise a `SizeProblem` for sizes at which the reference result could not be computed in reasonable time.
+
+    Every kernel is compared with the interpreted program, so the program must be interpreted.
+    """
+    work = workload(program.body)
+    if work > MOST_WORK:
+        sizes = ", ".join(f"{name}={value}" for name, value in program.sizes)
+        raise SizeProblem(
+            f"{program.name} at {sizes} computes about {work:.2g} values; its reference result would take longer than "
+            f"{MOST_WORK * 1e-8 / 60:.0f} minutes: choose smaller sizes"
+        )
 
 
 def require_parallelism(program: ir.Program) -> None:
