@@ -57,7 +57,7 @@ def main() -> None:
         rows,
         notes=(
             "Freeze: reading egglog's tables into plain ones. k-best: structural cost, terms told apart by all but "
-            f"names; median of {arguments.repeats} runs. Peak MB: of a process for each tiling, egglog's e-graph included.",
+            f"names; median of {arguments.repeats} runs. Peak MB: of a process for each tiling, e-graph included.",
             f"At {AT} tuples, interpolated: {' and '.join(f'{s:.2f} s' for s in at_target)}; target: {TARGET:g} s.",
         ),
     )

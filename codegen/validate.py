@@ -55,7 +55,7 @@ class Verdict:
         The largest absolute difference to the reference in both sets of results; infinite where a result
         is non-finite and the reference is not, or the other way round.
     error_bound
-        The bound at the element with the largest ratio of error to bound.
+        The bound at the element with the largest error.
     bitwise
         Whether all results on integer-valued inputs were compared bit for bit and agree (0 and -0 are equal).
     message
@@ -79,7 +79,7 @@ class Comparison:
     unbounded: int  # not compared
     max_error: float
     worst_ratio: float  # of error to bound
-    worst_bound: float
+    bound: float  # where the error is largest
     first_wrong: str
 
     @property
@@ -144,13 +144,13 @@ def judge(reference: References, integer_outputs: Value, float_outputs: Value) -
     """
     on_integers = compare(reference.type, reference.integers, integer_outputs)
     on_floats = compare(reference.type, reference.floats, float_outputs)
-    worst = max(on_integers, on_floats, key=lambda c: c.worst_ratio)
+    worst = max(on_floats, on_integers, key=lambda c: c.max_error)
     compared = on_integers.elements + on_floats.elements - on_integers.unbounded - on_floats.unbounded
     empty = on_integers.elements + on_floats.elements == 0
     return Verdict(
         valid=not on_integers.wrong and not on_floats.wrong and (compared > 0 or empty),
-        max_error=max(on_integers.max_error, on_floats.max_error),
-        error_bound=worst.worst_bound,
+        max_error=worst.max_error,
+        error_bound=worst.bound,
         bitwise=on_integers.exact == on_integers.elements and not on_integers.wrong,
         message=f"on integers: {on_integers.message}; on floats: {on_floats.message}",
     )
@@ -169,15 +169,14 @@ def compare(t: DataType, reference: Reference, outputs: Value) -> Comparison:
 
 def _total(found: list[Comparison]) -> Comparison:
     """One comparison of several."""
-    worst = max(found, key=lambda c: c.worst_ratio)
     return Comparison(
         elements=sum(c.elements for c in found),
         wrong=sum(c.wrong for c in found),
         exact=sum(c.exact for c in found),
         unbounded=sum(c.unbounded for c in found),
         max_error=max(c.max_error for c in found),
-        worst_ratio=worst.worst_ratio,
-        worst_bound=worst.worst_bound,
+        worst_ratio=max(c.worst_ratio for c in found),
+        bound=max(found, key=lambda c: c.max_error).bound,
         first_wrong=next((c.first_wrong for c in found if c.first_wrong), ""),
     )
 
@@ -210,15 +209,15 @@ def _compare_slice(
         first_wrong = f"{place} is {output[at]}, not {wanted[at]}{within}"
     ratio = np.divide(error, allowed, out=np.full(error.shape, np.inf), where=allowed > 0)
     ratio[error == 0] = 0
-    worst = int(ratio.argmax() if ratio.any() else allowed.argmin())
+    largest = int(error.argmax())
     return Comparison(
         elements=wanted.size,
         wrong=int(np.count_nonzero(failed)),
         exact=int(np.count_nonzero(allowed == 0)),
         unbounded=int(np.count_nonzero(np.isinf(allowed))),
         max_error=float(error.max()),
-        worst_ratio=float(ratio[worst]),
-        worst_bound=float(allowed[worst]),
+        worst_ratio=float(ratio.max()),
+        bound=float(allowed[largest]),
         first_wrong=first_wrong,
     )
 

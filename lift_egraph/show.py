@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 REASONS = 3  # why candidates were rejected: how many reasons are shown
 PIPE_WIDTH = 160  # columns of a table that goes to a file or a pipe
+LAST_WIDTH = 18  # columns that a table's last one has at least, for the longest names of rules
 
 
 def stdout() -> Console:
@@ -28,8 +29,10 @@ def stdout() -> Console:
 
 
 def table_of(*headings: str) -> Table:
-    """An empty table."""
-    return Table(*headings, box=box.SIMPLE_HEAD, pad_edge=False)
+    """An empty table; its last column takes what room there is."""
+    table = Table(*headings[:-1], box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(headings[-1], overflow="fold", min_width=LAST_WIDTH)
+    return table
 
 
 def assignments(sizes: dict[str, int]) -> str:
@@ -87,10 +90,11 @@ def show_report(report: Report) -> None:
     """Print a report: a table of the ranked kernels, and below it the best, the end of the search and rejections."""
     console = stdout()
     console.print(f"{report.program}, {assignments(report.sizes)}, on {report.device}", soft_wrap=True)
-    table = table_of("rank", "predicted ms", "measured ms", "speed-up", "valid", "largest error", "bound", "rules")
+    table = table_of("#", "predicted\nms", "measured\nms", "speed-up", "valid", "error", "bound", "rules")
     for rank, c in enumerate(report.ranked, 1):
         speedup = f"{report.baseline_ms / c.measured_ms:.2f}" if report.baseline_ms and c.measured_ms else "–"
-        times, errors = (_number(c.predicted_ms), _number(c.measured_ms)), (_number(c.max_error), _number(c.error_bound))
+        times = (_number(c.predicted_ms), _number(c.measured_ms))
+        errors = (_number(c.max_error), _number(c.error_bound))
         valid, rules = "yes" if c.valid else "no", ", ".join(c.rules) or "none"
         table.add_row(str(rank), *times, speedup, valid, *errors, rules)
     console.print(table)
@@ -98,7 +102,8 @@ def show_report(report: Report) -> None:
     if best is not None and report.speedup is not None:
         console.print(
             f"The best kernel takes {_number(best.measured_ms)} ms, the naive one {_number(report.baseline_ms)} ms: "
-            f"{report.speedup:.2f} times as fast."
+            f"{report.speedup:.2f} times as fast.",
+            soft_wrap=True,
         )
     if best is not None:
         console.print(f"Validation of the best: {best.message}.", soft_wrap=True)

@@ -207,7 +207,7 @@ def test_an_unknown_device(device):
 @pytest.mark.parametrize("arguments", [("devices",), ("optimize", "dot")])
 def test_no_platform(tmp_path, arguments):
     hidden = environment(OCL_ICD_VENDORS=str(tmp_path / "none"), OCL_ICD_FILENAMES="")
-    result = subprocess.run(command(*arguments), env=hidden, capture_output=True, text=True)
+    result = subprocess.run(command(*arguments), check=False, env=hidden, capture_output=True, text=True)
     assert result.returncode == 1
     assert result.stderr.startswith("error: no OpenCL device was found; `pip install pocl-binary-distribution`")
     assert "Traceback" not in result.stderr
@@ -266,7 +266,7 @@ def test_run_imports_no_egglog(written, device):
     code = "import sys; from lift_egraph.cli import app; app(sys.argv[1:], standalone_mode=False); "
     code += "assert 'egglog' not in sys.modules and 'numpy' in sys.modules; print('done')"
     arguments = [sys.executable, "-c", code, *run_options(written)]
-    result = subprocess.run(arguments, env=environment(), capture_output=True, text=True)
+    result = subprocess.run(arguments, check=False, env=environment(), capture_output=True, text=True)
     assert result.stdout == "done\n", result.stderr
     assert (written / "p.npy").exists()
 
@@ -341,7 +341,7 @@ class TestWrongRuns:
 
 def optimised(path: Path, device: str, *options: object) -> dict:
     """The report on a program, checked for what every report has."""
-    result = succeed("optimize", path, "--device", device, "--budget", 6, "--json", *options)
+    result = succeed("optimize", path, "--device", device, "--budget", 8, "--json", *options)
     report = json.loads(result.stdout)
     assert report.keys() >= KEYS
     assert all(candidate.keys() >= CANDIDATE_KEYS for candidate in report["candidates"])
@@ -352,7 +352,7 @@ def optimised(path: Path, device: str, *options: object) -> dict:
     assert report["speedup"] == pytest.approx(report["baseline"]["measured_ms"] / report["best"]["measured_ms"])
     times = [c["measured_ms"] for c in report["candidates"] if c["rank"] is not None]
     assert times == sorted(times)
-    assert "search: " in result.stderr
+    assert "baseline: " in result.stderr
     return report
 
 
@@ -393,6 +393,15 @@ def test_the_table(device):
     assert "Rejected: " in shown
 
 
+@pytest.fixture
+def interruptible():
+    """Children of a process that ignores Ctrl-C, as a shell's background jobs do, would ignore it too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("as_json", [False, True])
 def test_ctrl_c_shows_what_was_found(device, as_json):
     options = ("--size=M=64", "--size=K=64", "--size=N=64", "--device", device, "--budget", 60)
@@ -402,7 +411,6 @@ def test_ctrl_c_shows_what_was_found(device, as_json):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # in the background it may be ignored
     )
     try:
         assert process.stderr is not None

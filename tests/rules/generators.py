@@ -35,13 +35,13 @@ class Generator:
     iterations
         How many iterations the rule needs.
     outer
-        A name that other rules leave behind, for the variables around near misses.
+        The name of the number that is bound around near misses: one that other rules leave behind, perhaps.
     """
 
     match: Match
     before: tuple[Rule, ...] = ()
     iterations: int = 1
-    outer: str | None = None
+    outer: str = "x"
 
     def examples(self) -> st.SearchStrategy[ir.Program]:
         """Programs in which the rule must fire."""

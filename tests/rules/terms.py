@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lift_egraph import ir
-from lift_egraph.check import type_of
+from lift_egraph.check import pattern_type, type_of
 from lift_egraph.nat import nat
 from lift_egraph.types import F32, F64, I32, Array, DataType, Pair, Scalar
 
@@ -44,13 +44,15 @@ class Context:
         return self.draw(st.sampled_from(options))
 
     def size(self) -> int:
-        return self.one_of(2, 3, 4, 6) if self.careful else self.one_of(2, 2, 3)
+        return self.one_of(2, 3, 4, 6) if self.careful else self.one_of(2, 2, 2, 3)
 
     def composite(self) -> int:
         return self.one_of(4, 6, 8)
 
     def element(self) -> DataType:
         """The type of the elements of an array."""
+        if not self.careful:
+            return self.one_of(self.real, self.row())
         return self.one_of(self.real, self.real, self.real, Pair(self.real, self.real), self.row(), I32)
 
     def row(self) -> Array:
@@ -75,7 +77,7 @@ class Context:
         taken = {v for p in avoid for v in ir.bound_variables(p)}
         names = ("x", "y", "z", "u", "v", "w")
         free = [ir.Var(n, t) for n in names if ir.Var(n, t) not in taken]
-        return self.one_of(*free[:2]) if self.careful else self.one_of(free[0], free[0], free[1])
+        return self.one_of(*free[:2]) if self.careful else self.one_of(free[0], free[0], free[0], free[1])
 
     def pattern(self, t: DataType, avoid: tuple[ir.Pattern, ...] = ()) -> ir.Pattern:
         """A pattern without a variable of those to avoid, where side conditions are kept."""
@@ -139,7 +141,8 @@ class Context:
     def array(self, n: int, element: DataType, depth: int = 1) -> ir.Expr:
         t = Array(nat(n), element)
         known = [v for v in self.scope if v.type == t]
-        kind = self.one_of("input", "variable", "variable", "map", "reverse") if depth else "input"
+        kinds = ("input", "variable", "variable", "map", "reverse") if self.careful else ("variable", "map")
+        kind = self.one_of(*kinds) if depth else "input"
         if kind == "variable" and known:
             return self.one_of(*known)
         if kind == "map":
@@ -182,26 +185,30 @@ Match = Callable[[Context], ir.Expr]
 
 
 @st.composite
-def programs(draw: Draw, match: Match, careful: bool, outer: str | None = None) -> ir.Program:
+def programs(draw: Draw, match: Match, careful: bool, outer: str = "x") -> ir.Program:
     """A program with a match somewhere in it: at the top, or in the body of a map or a let.
 
-    `outer` is the name of the variables around it where side conditions are not kept.
+    Where side conditions are not kept, a row ``x`` and a number, named `outer`, are bound around the match: its
+    own binders mostly have these names and types, so that a captured variable still has a value, a wrong one.
     """
-    context = Context(draw, draw(st.sampled_from((F32, F64, I32))), careful)
-    term = _around(context, match, draw(st.integers(0, 2)) if careful else draw(st.integers(1, 2)), outer)
+    real = draw(st.sampled_from((F32, F64, I32)))
+    context = Context(draw, real, careful)
+    row = ir.Var("x", Array(nat(2), real))
+    if careful:
+        kinds = (real, context.row(), Pair(real, real))
+        patterns = [context.pattern(draw(st.sampled_from(kinds))) for _ in range(draw(st.integers(0, 2)))]
+    else:
+        patterns = [row, ir.Var(outer, real)]
+    term = _around(context, match, patterns)
     inputs = {p.name: p for p in ir.subterms(term) if isinstance(p, ir.Input)}
     return ir.Program("example", tuple(inputs[name] for name in sorted(inputs)), term)
 
 
-def _around(context: Context, match: Match, depth: int, outer: str | None) -> ir.Expr:
-    if not depth:
+def _around(context: Context, match: Match, patterns: list[ir.Pattern]) -> ir.Expr:
+    if not patterns:
         return _outside(context, match(context))
-    t = context.one_of(context.real, context.row(), Pair(context.real, context.real))
-    p = context.pattern(t)
-    if not context.careful and outer is not None:
-        t = context.real
-        p = ir.Var(outer, t)
-    body = _around(context.bind(p), match, depth - 1, outer)
+    p, t = patterns[0], pattern_type(patterns[0])
+    body = _around(context.bind(p), match, patterns[1:])
     if context.one_of(True, True, False):
         return _outside(context, ir.Map(ir.Lambda(p, body), context.array(context.one_of(2, 3), t)))
     return ir.Apply(ir.Lambda(p, body), context.term(t))
