@@ -9,7 +9,8 @@ from typing import NamedTuple
 import egglog
 
 import rules as book
-from lift_egraph import ir, sorts
+from lift_egraph import ir
+from lift_egraph.analyses import analyses
 from lift_egraph.check import specialise
 from lift_egraph.frozen import FrozenEGraph, freeze
 from lift_egraph.programs import load
@@ -40,7 +41,7 @@ def grow(
 ) -> Iterator[Grown]:
     """Run a phase without limits, and read the e-graph out after the wanted iterations."""
     graph, root = start(term, phase)
-    cleaning = egglog.unstable_combine_rulesets(*sorts.analyses, *(r.ruleset for r in phase.simplification)).saturate()
+    cleaning = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in phase.simplification)).saturate()
     exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
     seconds = _timed(lambda: graph.run(cleaning))
     for iteration in range(wanted.stop):

@@ -310,7 +310,7 @@ def _index_function(text: Child) -> ir.IndexFunction:
 
 
 def literal_value(text: str, t: Scalar) -> float | int | bool:
-    """The value that `lift_egraph.sorts.literal_text` printed."""
+    """The value that `lift_egraph.encoding.literal_text` printed."""
     if t.name == "bool":
         return text == "True"
     return int(text) if t.name == "i32" else float(text)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar, Union, dataclass_transform
 
 from lift_egraph.nat import Nat
@@ -248,13 +248,18 @@ BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 Part = Union[Expr, Lambda, Vectorize]
 
 
+@cache
+def _part_names(node_type: type) -> tuple[str, ...]:
+    """The fields of a node that may hold terms or functions: all but binders."""
+    return tuple(f.name for f in fields(node_type) if f.name != "pattern")
+
+
 def parts(term: Part) -> Iterator[Part]:
     """The direct sub-terms and functions of a term, from left to right."""
-    for field in fields(term):  # pyright: ignore[reportArgumentType]
-        value = getattr(term, field.name)
+    for name in _part_names(type(term)):
+        value = getattr(term, name)
         if isinstance(value, Expr | Lambda | Vectorize):
-            if not (isinstance(term, Lambda) and field.name == "pattern"):
-                yield value
+            yield value
         elif isinstance(value, tuple):
             yield from (v for v in value if isinstance(v, Expr))
 
@@ -269,14 +274,12 @@ def subterms(term: Part) -> Iterator[Part]:
 def map_parts(term: T, change: Callable[[Any], Any]) -> T:
     """The term with `change` applied to each direct sub-term and function (binders stay)."""
     updates: dict[str, Any] = {}
-    for field in fields(term):  # pyright: ignore[reportArgumentType]
-        value = getattr(term, field.name)
-        if isinstance(term, Lambda) and field.name == "pattern":
-            continue
+    for name in _part_names(type(term)):
+        value = getattr(term, name)
         if isinstance(value, Expr | Lambda | Vectorize):
-            updates[field.name] = change(value)
+            updates[name] = change(value)
         elif isinstance(value, tuple) and value and isinstance(value[0], Expr):
-            updates[field.name] = tuple(change(v) for v in value)
+            updates[name] = tuple(change(v) for v in value)
     if all(updates[k] is getattr(term, k) for k in updates if not isinstance(updates[k], tuple)) and not any(
         isinstance(v, tuple) for v in updates.values()
     ):

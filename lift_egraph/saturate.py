@@ -16,7 +16,9 @@ import egglog
 from egglog import i64
 
 from lift_egraph import ir, sorts
+from lift_egraph.analyses import analyses
 from lift_egraph.child import Stream
+from lift_egraph.encoding import check_depth, operator_laws, to_egg
 from lift_egraph.errors import RunProblem
 from lift_egraph.frozen import FrozenEGraph, freeze
 from lift_egraph.rule import Rule
@@ -97,10 +99,10 @@ class Saturation:
 
 def start(term: ir.Expr, phase: Phase) -> tuple[egglog.EGraph, egglog.Expr]:
     """An e-graph that holds a term and the facts of a phase, and the term in it."""
-    sorts.check_depth(term)
+    check_depth(term)
     graph = egglog.EGraph()
-    root = graph.let(ROOT, sorts.to_egg(term))
-    facts = sorts.operator_laws()
+    root = graph.let(ROOT, to_egg(term))
+    facts = operator_laws()
     facts += [sorts.tile(i64(n), i64(c)) for n, chunks in phase.tiles.items() for c in chunks]
     facts += [sorts.lane_width(i64(w)) for w in phase.widths]
     graph.register(*facts)
@@ -113,7 +115,7 @@ def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
     Each yielded `Saturation` has the stop reason that holds if no further one follows.
     """
     graph, root = start(term, phase)
-    cleaning = egglog.unstable_combine_rulesets(*sorts.analyses, *(r.ruleset for r in phase.simplification)).saturate()
+    cleaning = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in phase.simplification)).saturate()
     exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
     began = time.perf_counter()
     graph.run(cleaning)

@@ -18,8 +18,10 @@ import numpy as np
 from egglog import i64
 
 from lift_egraph import ir, sorts
+from lift_egraph.analyses import analyses
 from lift_egraph.binders import canonical
 from lift_egraph.check import pattern_type, type_of
+from lift_egraph.encoding import operator_laws, to_egg
 from lift_egraph.errors import LiftError, TypeProblem
 from lift_egraph.frozen import FrozenEGraph, freeze, from_egg
 from lift_egraph.inputs import Kind, random_inputs
@@ -123,9 +125,9 @@ class RuleChecker:
         self.iterations = iterations
         self.members = members
         cleaning = (r.ruleset for r in simplification if r.name != rule.name)
-        self._cleaning = egglog.unstable_combine_rulesets(*sorts.analyses, *cleaning).saturate()
+        self._cleaning = egglog.unstable_combine_rulesets(*analyses, *cleaning).saturate()
         self._empty = egglog.EGraph()  # told all rules once, which takes longer than running them
-        self._empty.register(*sorts.operator_laws())
+        self._empty.register(*operator_laws())
         for ruleset in (*(r.ruleset for r in before), rule.ruleset):
             self._empty.run(egglog.run(ruleset))
         self._empty.run(self._cleaning)
@@ -133,7 +135,7 @@ class RuleChecker:
     def graphs(self, term: ir.Expr) -> tuple[FrozenEGraph, FrozenEGraph]:
         """The e-graph of a term before and after one iteration of the rule."""
         with self._empty as graph:
-            root = graph.let(ROOT, sorts.to_egg(term))
+            root = graph.let(ROOT, to_egg(term))
             graph.register(*(sorts.lane_width(i64(width)) for width in WIDTHS), *_tiles(term), *self.facts(term))
             graph.run(self._cleaning)
             for rule in self.before:

@@ -8,6 +8,7 @@ Each arrow of the way is one function, so that a notebook can stop at each and l
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -51,6 +52,7 @@ LOWERED = 12  # low-level terms taken from each of them
 WORSE = 4.0  # how much worse than the best high-level term a seed may be rated
 PLAINNESS = 0.001  # what a layout pattern counts when seeds are chosen
 SEARCH_SHARE = 0.3  # of the budget, at most, for searching
+LEAST_SEARCH = 6.0  # seconds for it, also where the budget is small
 COMPILE_SHARE = 0.2  # of the budget, at most, for generating code and predicting its time
 KERNEL_LIMIT = 20.0  # seconds for a candidate's build and run before it counts as hanging
 MEMORY = 1 << 30  # bytes for the process that searches
@@ -174,7 +176,10 @@ class Candidate:
 
 @dataclass
 class Report:
-    """The outcome of `optimize`; only validated candidates have a rank."""
+    """The outcome of `optimize`; only validated candidates have a rank.
+
+    `valid_count` is the number of distinct valid kernels, of which `ranked` holds the fastest.
+    """
 
     program: str
     sizes: dict[str, int]
@@ -184,6 +189,7 @@ class Report:
     baseline_ms: float | None
     ranked: list[Candidate]
     rejected: list[Candidate] = field(default_factory=list)
+    valid_count: int = 0
     seconds: float = 0.0
 
     @property
@@ -213,11 +219,17 @@ class Report:
                 "seconds": round(sum(p.seconds for p in self.phases), 3),
             },
             "baseline": {"measured_ms": self.baseline_ms},
+            "valid_candidates": self.valid_count,
             "candidates": rows,
             "best": rows[0] if self.ranked else None,
             "speedup": self.speedup,
             "seconds": round(self.seconds, 2),
         }
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity: null stands for it."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _row(rank: int | None, c: Candidate) -> dict[str, Any]:
@@ -226,8 +238,8 @@ def _row(rank: int | None, c: Candidate) -> dict[str, Any]:
         "predicted_ms": c.predicted_ms,
         "measured_ms": c.measured_ms,
         "valid": c.valid,
-        "max_error": c.max_error,
-        "error_bound": c.error_bound,
+        "max_error": _finite(c.max_error),
+        "error_bound": _finite(c.error_bound),
         "rules": list(c.rules),
         "lowered": c.lowered,
         "message": c.message,
@@ -312,15 +324,18 @@ def optimize(
             if baseline.valid:
                 report.baseline_ms = baseline.measured_ms
             clock = time.perf_counter()
-            found = _gather(special, model, budget * SEARCH_SHARE, limits or Limits(), report, listen)
-            pool = _compile(found, special, info, model, budget * COMPILE_SHARE, listen)
+            listen(Event("search", "saturating"))
+            search_seconds = max(budget * SEARCH_SHARE, LEAST_SEARCH)
+            found = _gather(special, model, search_seconds, limits or Limits(), report, listen)
+            pool = _compile(found, baseline, special, info, model, budget * COMPILE_SHARE, listen)
             _measure(pool, baseline, runner, reference, clock + budget, top, report, listen)
     except KeyboardInterrupt:
         report.stop_reason = "interrupted"
         if not any(c.valid for c in (baseline, *pool)):
             raise
     candidates = [baseline, *pool]
-    report.ranked = sorted((c for c in candidates if c.valid), key=lambda c: c.measured_ms or 0.0)[:top]
+    valid = sorted((c for c in candidates if c.valid), key=lambda c: c.measured_ms or 0.0)
+    report.ranked, report.valid_count = valid[:top], len(valid)
     report.rejected = [c for c in candidates if not c.valid and c.message != "not run"]
     report.seconds = time.perf_counter() - began
     if not report.ranked:
@@ -345,7 +360,7 @@ def require_feasible(program: ir.Program) -> None:
 
 def require_parallelism(program: ir.Program) -> None:
     """Raise a `SearchProblem` for a program in which nothing can run in parallel."""
-    from lift_egraph.sorts import known_operator
+    from lift_egraph.encoding import known_operator
 
     for term in ir.subterms(program.body):
         if isinstance(term, ir.Map | ir.MapLevel | ir.Generate):
@@ -417,10 +432,17 @@ def _gather(
 
 
 def _compile(
-    found: list[Found], program: ir.Program, info: DeviceInfo, model: Device, seconds: float, listen: Listener
+    found: list[Found],
+    baseline: Candidate,
+    program: ir.Program,
+    info: DeviceInfo,
+    model: Device,
+    seconds: float,
+    listen: Listener,
 ) -> list[Candidate]:
     """Distinct kernels for the terms, best prediction first, as many as the time allows."""
     made: dict[str, Candidate] = {}
+    naive = _kernels(baseline)
     began = time.perf_counter()
     for number, item in enumerate(found, 1):
         if time.perf_counter() - began > seconds:
@@ -431,9 +453,15 @@ def _compile(
             check_limits(candidate.plan, info)
         except LiftError:  # legal in the e-graph's eyes, but not for the code generator or this device
             continue
-        made.setdefault("\n".join(k.source for k in candidate.plan.kernels), candidate)
+        if _kernels(candidate) != naive:
+            made.setdefault(_kernels(candidate), candidate)
         listen(Event("compile", f"{len(made)} distinct kernels", number / len(found)))
     return sorted(made.values(), key=lambda c: c.predicted_ms)
+
+
+def _kernels(candidate: Candidate) -> str:
+    """The text of a candidate's kernels, without the comment above them."""
+    return "\n".join(k.source for k in candidate.plan.kernels)
 
 
 def _measure(
@@ -493,6 +521,8 @@ def require_writable(directory: Path) -> None:
         If not.
     """
     try:
+        if directory.exists() and not directory.is_dir():
+            raise OutputProblem(f"cannot write to {directory}: it is a file, not a directory")
         directory.mkdir(parents=True, exist_ok=True)
         probe = directory / ".probe"
         probe.write_text("")

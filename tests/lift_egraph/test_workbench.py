@@ -110,7 +110,7 @@ def test_a_hanging_kernel_does_not_stop_the_others(monkeypatch: pytest.MonkeyPat
 
 @needs_opencl
 def test_sizes_too_large_for_the_device():
-    with pytest.raises(DeviceProblem, match="bytes|allocation|memory"):
+    with pytest.raises(DeviceProblem, match=r"bytes|allocation|memory"):
         workbench.optimize(programs.load("mm"), {"M": 1 << 20, "N": 1 << 20, "K": 1 << 20})
 
 

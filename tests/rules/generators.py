@@ -9,9 +9,10 @@ import egglog
 from hypothesis import strategies as st
 
 from lift_egraph import ir
+from lift_egraph.encoding import type_to_egg
 from lift_egraph.nat import nat
 from lift_egraph.rule import Rule
-from lift_egraph.sorts import ACCUMULATOR, LANE, V, type_to_egg
+from lift_egraph.sorts import ACCUMULATOR, LANE, V
 from lift_egraph.soundness import RuleChecker
 from lift_egraph.types import F32, Array, Vector
 from rules import simplification
@@ -69,6 +70,9 @@ def marks(term: ir.Expr) -> Iterator[egglog.Expr]:
                 yield stage_private(binder)
 
 
+PATTERNS = ("map", "reduce", "reduce", "join", "transpose", "split")
+
+
 def divisor(c: Context, n: int) -> int:
     return c.one_of(*(d for d in range(1, n + 1) if n % d == 0))
 
@@ -91,21 +95,24 @@ def map_of_map(c: Context) -> ir.Expr:
     return ir.Map(c.without(p).function(u, c.element()), inner)
 
 
-def map_of_pattern(c: Context) -> ir.Expr:
-    t = c.one_of(c.real, c.row())
-    p = c.pattern(t)
-    return ir.Map(ir.Lambda(p, a_pattern(c.bind(p), p, None)), c.array(c.size(), t))
+def map_of_pattern(*kinds: str) -> Match:
+    def match(c: Context) -> ir.Expr:
+        t = c.one_of(c.real, c.row())
+        p = c.pattern(t)
+        return ir.Map(ir.Lambda(p, a_pattern(c.bind(p), p, None, kinds)), c.array(c.size(), t))
+
+    return match
 
 
-def a_pattern(c: Context, p: ir.Pattern, argument: ir.Expr | None) -> ir.Expr:
+def a_pattern(c: Context, p: ir.Pattern, argument: ir.Expr | None, kinds: tuple[str, ...]) -> ir.Expr:
     """A pattern applied to a given argument, or to any array; its function does not mention `p`."""
-    kind = c.one_of("map", "reduce", "reduce", "join", "transpose", "split")
+    kind = c.one_of(*kinds)
     t = argument.type if isinstance(argument, ir.Var) else None
     n, m = c.one_of(2, 3, 4), c.size()
     if isinstance(t, Array):
         n = t.size.constant or 1
         if isinstance(t.element, Array) != (kind in ("join", "transpose")):
-            kind = c.one_of("join", "transpose") if isinstance(t.element, Array) else c.one_of("map", "reduce", "split")
+            kind = "transpose" if isinstance(t.element, Array) else c.one_of("map", "reduce", "split")
     nested = kind in ("join", "transpose")
     array = argument or c.array(n, Array(nat(m), c.real) if nested else c.real)
     if kind == "map":
@@ -118,21 +125,25 @@ def a_pattern(c: Context, p: ir.Pattern, argument: ir.Expr | None) -> ir.Expr:
     return ir.Join(array) if kind == "join" else ir.Transpose(array)
 
 
-def a_function_of_a_row(c: Context) -> tuple[ir.Lambda, Array]:
+def a_function_of_a_row(c: Context, kinds: tuple[str, ...]) -> tuple[ir.Lambda, Array]:
     """``λv. g v`` for a pattern g."""
-    t = c.one_of(c.row(), c.row(), Array(nat(c.size()), c.row()))
+    nested = c.one_of(*kinds) in ("join", "transpose")
+    t = Array(nat(c.size()), c.row()) if nested else c.row()
     v = c.variable(t)
-    return ir.Lambda(v, a_pattern(c.bind(v), v, v)), t
+    return ir.Lambda(v, a_pattern(c.bind(v), v, v, kinds)), t
 
 
 def applied_pattern(c: Context) -> ir.Expr:
-    f, t = a_function_of_a_row(c)
+    f, t = a_function_of_a_row(c, PATTERNS)
     return ir.Apply(f, c.term(t))
 
 
-def named_pattern(c: Context) -> ir.Expr:
-    f, t = a_function_of_a_row(c)
-    return ir.Map(f, c.array(c.size(), t)) if c.one_of(True, False) else ir.Apply(f, c.term(t))
+def named_pattern(*kinds: str) -> Match:
+    def match(c: Context) -> ir.Expr:
+        f, t = a_function_of_a_row(c, kinds)
+        return ir.Map(f, c.array(c.size(), t)) if c.one_of(True, False) else ir.Apply(f, c.term(t))
+
+    return match
 
 
 def zip_of_maps(c: Context) -> ir.Expr:
@@ -177,12 +188,8 @@ def nested_maps(c: Context) -> ir.Expr:
     t, u = c.one_of(c.real, c.row()), c.one_of(c.real, c.row())
     p = c.pattern(t)
     q = c.pattern(u, avoid=(p,))
-    inner = ir.Map(ir.Lambda(q, c.bind(p, q).term(c.element())), c.without(p).bind(*_if_careless(c, p)).array(c.size(), u))
+    inner = ir.Map(ir.Lambda(q, c.bind(p, q).term(c.element())), c.bind(p).without(p).array(c.size(), u))
     return ir.Map(ir.Lambda(p, inner), c.without(q).array(c.size(), t))
-
-
-def _if_careless(c: Context, p: ir.Pattern) -> tuple[ir.Pattern, ...]:
-    return () if c.careful else (p,)
 
 
 def nested_maps_over_zip(right: bool) -> Match:
@@ -191,7 +198,7 @@ def nested_maps_over_zip(right: bool) -> Match:
         p = c.pattern(t)
         q = c.pattern(u, avoid=(p,))
         v = c.variable(w, (p, q))
-        fixed = c.without(p).bind(*_if_careless(c, p))
+        fixed = c.bind(p).without(p)
         ws, ys = fixed.array(m, u), c.bind(p).array(m, w)
         b = fixed.bind(q, v).term(c.element())
         pair = ir.PairPattern(q, v) if right else ir.PairPattern(v, q)
@@ -204,8 +211,8 @@ def nested_maps_over_zip(right: bool) -> Match:
 def map_of_reduction(c: Context) -> ir.Expr:
     t = c.one_of(c.real, c.row())
     p = c.pattern(t)
-    fixed = c.without(p).bind(*_if_careless(c, p))
-    operator = c.closed().operator() if c.careful else c.bind(p).operator()
+    fixed = c.bind(p).without(p)
+    operator = fixed.closed().operator()
     body = ir.Reduce(operator, fixed.number(1), c.bind(p).array(c.size(), c.real))
     return ir.Map(ir.Lambda(p, body), c.array(c.size(), t))
 
@@ -213,7 +220,7 @@ def map_of_reduction(c: Context) -> ir.Expr:
 def map_over_matrix(c: Context) -> ir.Expr:
     n, row = c.size(), c.row()
     v = c.variable(row)
-    f = c.without(v).bind(*_if_careless(c, v)).function(c.real, c.element())
+    f = c.bind(v).without(v).function(c.real, c.element())
     return ir.Map(ir.Lambda(v, ir.Map(f, v)), c.array(n, row))
 
 
@@ -329,7 +336,7 @@ GENERATORS: dict[str, Generator] = {
     # fusion
     "map_fusion": Generator(map_of_map),
     "zip_of_maps": Generator(zip_of_maps),
-    "map_fission": Generator(map_of_pattern),
+    "map_fission": Generator(map_of_pattern(*PATTERNS)),
     # split_join
     "split_join": Generator(map_to_split),
     "split_of_map": Generator(split_of_map),
@@ -373,5 +380,5 @@ GENERATORS: dict[str, Generator] = {
     "map_identity": Generator(identity),
     "component_of_pair": Generator(part_of_pair),
     "apply_pattern": Generator(applied_pattern),
-    "eta": Generator(named_pattern),
+    "eta": Generator(named_pattern(*PATTERNS)),
 }

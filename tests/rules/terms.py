@@ -1,8 +1,8 @@
 """Random terms around a match of a rule, full of what provokes capture: few names, shadowing, free outer variables.
 
 `Context` draws patterns, functions and terms of a wanted type over the variables in scope. A *careful* context
-keeps to the side conditions of the rule at hand, so that it must fire; one that is not careful mentions whatever
-is in scope, so that most side conditions fail here and there.
+keeps to the side conditions of the rule at hand, so that it must fire; one that is not careful mentions above all
+what they forbid.
 """
 
 from __future__ import annotations
@@ -31,12 +31,16 @@ NEUTRAL = {
 
 @dataclass(frozen=True)
 class Context:
-    """The variables in scope, the scalar type of all numbers, and whether side conditions are kept."""
+    """The variables in scope, the scalar type of all numbers, and whether side conditions are kept.
+
+    The variables that a side condition forbids are `urged` where it is not kept.
+    """
 
     draw: Draw
     real: Scalar
     careful: bool
     scope: tuple[ir.Var, ...] = ()
+    urged: tuple[ir.Var, ...] = ()
 
     # --- choices ---
 
@@ -62,12 +66,15 @@ class Context:
 
     def bind(self, *patterns: ir.Pattern) -> Context:
         new = tuple(v for p in patterns for v in ir.bound_variables(p))
-        return replace(self, scope=tuple(v for v in self.scope if v not in new) + new)
+        urged = tuple(v for v in self.urged if v not in new)
+        return replace(self, scope=tuple(v for v in self.scope if v not in new) + new, urged=urged)
 
     def without(self, *patterns: ir.Pattern) -> Context:
-        """For terms that must not mention variables of these patterns, if side conditions are kept."""
-        gone = {v for p in patterns for v in ir.bound_variables(p)}
-        return replace(self, scope=tuple(v for v in self.scope if v not in gone)) if self.careful else self
+        """For terms that must not mention variables of these patterns (or just do, if side conditions are not kept)."""
+        named = {v for p in patterns for v in ir.bound_variables(p)}
+        if self.careful:
+            return replace(self, scope=tuple(v for v in self.scope if v not in named))
+        return replace(self, urged=tuple(v for v in self.scope if v in named))
 
     def closed(self) -> Context:
         """For terms that must not mention any variable, if side conditions are kept."""
@@ -97,7 +104,7 @@ class Context:
             return self.number(2)
         if isinstance(t, Scalar):
             return self.leaf(t)
-        known = [v for v in self.scope if v.type == t]
+        known = self._known(t)
         if known and self.one_of(True, False):
             return self.one_of(*known)
         if isinstance(t, Pair):
@@ -114,6 +121,10 @@ class Context:
         return ir.Call(self.one_of("add", "sub", "min", "max"), (self.number(depth - 1), self.number(depth - 1)))
 
     def leaf(self, t: Scalar) -> ir.Expr:
+        if self.urged and self.one_of(True, True, False):
+            urged = [e for v in self.urged for e in self._inside(v) if type_of(e) == t]
+            if urged:
+                return self.one_of(*urged)
         known = [e for v in reversed(self.scope) for e in self._inside(v) if type_of(e) == t]
         fixed = [ir.Input(f"a_{t}", t), self.literal(2, t)]
         if not known or self.one_of(*range(6)) == 5:
@@ -140,7 +151,7 @@ class Context:
 
     def array(self, n: int, element: DataType, depth: int = 1) -> ir.Expr:
         t = Array(nat(n), element)
-        known = [v for v in self.scope if v.type == t]
+        known = self._known(t)
         kinds = ("input", "variable", "variable", "map", "reverse") if self.careful else ("variable", "map")
         kind = self.one_of(*kinds) if depth else "input"
         if kind == "variable" and known:
@@ -151,6 +162,10 @@ class Context:
             return ir.Gather(REVERSE, self.array(n, element, depth - 1))
         return self.input(t)
 
+    def _known(self, t: DataType) -> list[ir.Var]:
+        """The variables of a type, only the urged ones if there are any."""
+        return [v for v in self.urged if v.type == t] or [v for v in self.scope if v.type == t]
+
     def function(self, t: DataType, u: DataType, avoid: tuple[ir.Pattern, ...] = ()) -> ir.Lambda:
         p = self.pattern(t, avoid)
         return ir.Lambda(p, self.bind(p).term(u))
@@ -159,7 +174,8 @@ class Context:
 
     def operator(self) -> ir.Lambda:
         """A known operator, or one that is neither associative nor commutative and mentions the scope."""
-        return self.known_operator(self.one_of(*ASSOCIATIVE)) if self.one_of(True, False) else self.odd_operator()
+        known = self.one_of(True, False) if self.careful else self.one_of(False, False, True)
+        return self.known_operator(self.one_of(*ASSOCIATIVE)) if known else self.odd_operator()
 
     def known_operator(self, op: str) -> ir.Lambda:
         a, b = ir.Var("x", self.real), ir.Var("y", self.real)
@@ -169,7 +185,8 @@ class Context:
         a = self.variable(self.real)
         b = self.variable(self.real, (a,))
         scope = tuple(v for v in self.scope if not v.name.startswith("$") and v not in (a, b))
-        other = replace(self, scope=scope).leaf(self.real)
+        urged = tuple(v for v in self.urged if v in scope)
+        other = replace(self, scope=scope, urged=urged).leaf(self.real)
         return ir.Lambda(ir.PairPattern(a, b), ir.Call("sub", (ir.Call("add", (a, other)), b)))
 
     def lifted_operator(self, op: str, n: int) -> ir.Lambda:

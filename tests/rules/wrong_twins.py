@@ -53,7 +53,7 @@ from lift_egraph.sorts import (
     zip_,
 )
 from rules.opencl_memory import stage_local, stage_private
-from tests.rules.generators import GENERATORS, Generator
+from tests.rules.generators import GENERATORS, Generator, map_of_pattern, named_pattern
 
 REVERSED = "n - 1 - i"
 
@@ -96,14 +96,14 @@ def fusion_swapped(p: P, q: P, b: Ex, c: Ex, xs: Ex):
     yield rewrite(map_(Fn.lam(q, c), map_(Fn.lam(p, b), xs))).to(map_(Fn.lam(q, app(Fn.lam(p, b), c)), xs))
 
 
-@twin("map_fission", "p may be free in f")
+@twin("map_fission", "p may be free in f", Generator(map_of_pattern("map")))
 def fission_captures(f: Fn, p: P, b: Ex, xs: Ex, n: i64, t: Ty):
     yield rewrite(map_(Fn.lam(p, map_(f, b)), xs)).to(
         map_(Fn.map(n, f), map_(Fn.lam(p, b), xs)), eq(Ty.arr(n, t)).to(ty(b))
     )
 
 
-@twin("map_fission", "p may be free in the operator")
+@twin("map_fission", "p may be free in the operator", Generator(map_of_pattern("reduce")))
 def fission_captures_in_operator(f: Fn, p: P, b: Ex, z: Ex, xs: Ex, t: Ty):
     op = Op.fn(f)
     yield rewrite(map_(Fn.lam(p, reduce_(op, z, b)), xs)).to(
@@ -111,7 +111,7 @@ def fission_captures_in_operator(f: Fn, p: P, b: Ex, z: Ex, xs: Ex, t: Ty):
     )
 
 
-@twin("map_fission", "a transposition is lost")
+@twin("map_fission", "a transposition is lost", Generator(map_of_pattern("transpose")))
 def fission_loses_transpose(p: P, b: Ex, xs: Ex):
     yield rewrite(map_(Fn.lam(p, transpose(b)), xs)).to(map_(Fn.lam(p, b), xs))
 
@@ -581,17 +581,17 @@ def apply_pattern_off_by_one(n: i64, t: Ty, f: Fn, op: Op, z: Ex, x: Ex):
     yield rewrite(app(Fn.map(n, f), x)).to(x)
 
 
-@twin("eta", "v may be free in the function")
+@twin("eta", "v may be free in the function", Generator(named_pattern("map")))
 def eta_captures(f: Fn, n: i64, t: Ty, v: V):
     yield rewrite(Fn.lam(P.var(v), map_(f, Ex(v)))).to(Fn.map(n, f), eq(Ty.arr(n, t)).to(vty(v)))
 
 
-@twin("eta", "v may be free in z")
+@twin("eta", "v may be free in z", Generator(named_pattern("reduce")))
 def eta_captures_start(op: Op, z: Ex, t: Ty, v: V):
     yield rewrite(Fn.lam(P.var(v), reduce_(op, z, Ex(v)))).to(Fn.reduce(op, z, t), eq(t).to(vty(v)))
 
 
-@twin("eta", "v may be free in the operator")
+@twin("eta", "v may be free in the operator", Generator(named_pattern("reduce")))
 def eta_captures_in_operator(f: Fn, z: Ex, t: Ty, v: V):
     op = Op.fn(f)
     yield rewrite(Fn.lam(P.var(v), reduce_(op, z, Ex(v)))).to(
