@@ -54,6 +54,7 @@ PLAINNESS = 0.001  # what a layout pattern counts when seeds are chosen
 SEARCH_SHARE = 0.3  # of the budget, at most, for searching
 LEAST_SEARCH = 6.0  # seconds for it, also where the budget is small
 COMPILE_SHARE = 0.2  # of the budget, at most, for generating code and predicting its time
+LONG_SOURCE = 20_000  # characters of kernels from which a device compiler may take many seconds
 KERNEL_LIMIT = 20.0  # seconds for a candidate's build and run before it counts as hanging
 MEMORY = 1 << 30  # bytes for the process that searches
 MOST_WORK = 2e10  # values that the reference may compute: some minutes
@@ -317,7 +318,7 @@ def optimize(
     try:
         listen(Event("reference", "interpreting the program on two sets of inputs"))
         reference = references(special, seed)
-        with Runner(info, time_limit=KERNEL_LIMIT) as runner:
+        with Runner(info, time_limit=min(KERNEL_LIMIT, max(budget / 4, 5.0))) as runner:
             load_references(runner, reference)
             listen(Event("baseline", "timing the naive kernel"))
             evaluate(baseline, runner, reference)
@@ -440,7 +441,9 @@ def _compile(
     seconds: float,
     listen: Listener,
 ) -> list[Candidate]:
-    """Distinct kernels for the terms, best prediction first, as many as the time allows."""
+    """Distinct kernels for the terms, as many as the time allows: best prediction first, those that are
+    slow to build last.
+    """
     made: dict[str, Candidate] = {}
     naive = _kernels(baseline)
     began = time.perf_counter()
@@ -456,7 +459,7 @@ def _compile(
         if _kernels(candidate) != naive:
             made.setdefault(_kernels(candidate), candidate)
         listen(Event("compile", f"{len(made)} distinct kernels", number / len(found)))
-    return sorted(made.values(), key=lambda c: c.predicted_ms)
+    return sorted(made.values(), key=lambda c: (len(_kernels(c)) > LONG_SOURCE, c.predicted_ms))
 
 
 def _kernels(candidate: Candidate) -> str:

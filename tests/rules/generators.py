@@ -118,8 +118,8 @@ def a_pattern(c: Context, p: ir.Pattern, argument: ir.Expr | None, kinds: tuple[
     if kind == "map":
         return ir.Map(c.without(p).function(c.real, c.element()), array)
     if kind == "reduce":
-        inner = c.without(p)
-        return ir.Reduce(inner.operator(), inner.number(1), array)
+        inner, start = c.split(p)
+        return ir.Reduce(inner.operator(), start.number(1), array)
     if kind == "split":
         return ir.Split(nat(divisor(c, n)), array)
     return ir.Join(array) if kind == "join" else ir.Transpose(array)
@@ -196,11 +196,11 @@ def nested_maps_over_zip(right: bool) -> Match:
     def match(c: Context) -> ir.Expr:
         t, u, w, m = c.one_of(c.real, c.row()), c.one_of(c.real, c.row()), c.one_of(c.real, c.real, c.row()), c.size()
         p = c.pattern(t)
-        q = c.pattern(u, avoid=(p,))
+        q = c.pattern(u, avoid=(p,), always=True)
         v = c.variable(w, (p, q))
-        fixed = c.bind(p).without(p)
-        ws, ys = fixed.array(m, u), c.bind(p).array(m, w)
-        b = fixed.bind(q, v).term(c.element())
+        outside, inside = c.bind(p).split(p)
+        ws, ys = outside.array(m, u), c.bind(p).array(m, w)
+        b = inside.bind(q, v).term(c.element())
         pair = ir.PairPattern(q, v) if right else ir.PairPattern(v, q)
         inner = ir.Map(ir.Lambda(pair, b), ir.Zip(ws, ys) if right else ir.Zip(ys, ws))
         return ir.Map(ir.Lambda(p, inner), c.array(c.size(), t))
@@ -211,9 +211,9 @@ def nested_maps_over_zip(right: bool) -> Match:
 def map_of_reduction(c: Context) -> ir.Expr:
     t = c.one_of(c.real, c.row())
     p = c.pattern(t)
-    fixed = c.bind(p).without(p)
-    operator = fixed.closed().operator()
-    body = ir.Reduce(operator, fixed.number(1), c.bind(p).array(c.size(), c.real))
+    inner, start = c.bind(p).split(p)
+    operator = (inner.closed() if c.careful else inner).operator()
+    body = ir.Reduce(operator, start.number(1), c.bind(p).array(c.size(), c.real))
     return ir.Map(ir.Lambda(p, body), c.array(c.size(), t))
 
 
@@ -250,26 +250,23 @@ def lifted_reduction_of_map(c: Context) -> ir.Expr:
     return ir.Reduce(c.lifted_operator(op, k), ir.Fill(nat(k), c.neutral(op)), rows)
 
 
-def a_loop(c: Context, array: ir.Expr, t: ir.DataType, length_of: tuple[ir.Pattern, ...] = ()) -> ir.ReduceSeq:
-    a = c.variable(c.real, length_of)
-    p = c._pattern(t, (a,))
-    body = c.without(*length_of).bind(a, p).number(2)
-    return ir.ReduceSeq(ir.Lambda(ir.PairPattern(a, p), body), c.number(1), array)
-
-
 def loop_to_split(c: Context) -> ir.Expr:
     t = c.element()
     n = c.composite() if c.careful else c.one_of(3, 4, 6)
-    return a_loop(c, c.array(n, t), t)
+    a = c.variable(c.real)
+    p = c.pattern(t, (a,), always=True)
+    loop = ir.Lambda(ir.PairPattern(a, p), c.bind(a, p).number(2))
+    return ir.ReduceSeq(loop, c.number(1), c.array(n, t))
 
 
 def loop_over_map(c: Context) -> ir.Expr:
     t, u = c.one_of(c.real, c.row()), c.element()
     q = c.pattern(t)
-    a = c.variable(c.real, (q,) if c.careful else ())
-    p = c._pattern(u, (a, q) if c.careful else (a,))
-    body = c.without(q).bind(a, p).number(2)
-    second = c.without(a).bind(q).term(u)
+    a = c.variable(c.real, (q,) if c.careful else c.one_of((q,), (q,), ()))
+    p = c.pattern(u, (a, q) if c.careful else (a,), always=True)
+    outer, inner = c.split(q, a)
+    body = outer.bind(a, p).number(2)
+    second = inner.bind(q).term(u)
     return ir.ReduceSeq(
         ir.Lambda(ir.PairPattern(a, p), body), c.number(1), ir.Map(ir.Lambda(q, second), c.array(c.size(), t))
     )

@@ -8,7 +8,7 @@ what they forbid.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from lift_egraph.nat import nat
 from lift_egraph.types import F32, F64, I32, Array, DataType, Pair, Scalar
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
+Choose = Callable[[Sequence[Any]], Any]
 REVERSE = ir.IndexFunction("i", nat("n") - 1 - nat("i"))
 ASSOCIATIVE = ("add", "min", "max")
 NEUTRAL = {
@@ -36,7 +37,7 @@ class Context:
     The variables that a side condition forbids are `urged` where it is not kept.
     """
 
-    draw: Draw
+    choose: Choose
     real: Scalar
     careful: bool
     scope: tuple[ir.Var, ...] = ()
@@ -45,7 +46,7 @@ class Context:
     # --- choices ---
 
     def one_of(self, *options: Any) -> Any:
-        return self.draw(st.sampled_from(options))
+        return self.choose(options)
 
     def size(self) -> int:
         return self.one_of(2, 3, 4, 6) if self.careful else self.one_of(2, 2, 2, 3)
@@ -76,6 +77,14 @@ class Context:
             return replace(self, scope=tuple(v for v in self.scope if v not in named))
         return replace(self, urged=tuple(v for v in self.scope if v in named))
 
+    def split(self, *patterns: ir.Pattern) -> tuple[Context, Context]:
+        """`without` for two terms; where side conditions are not kept, only one of them breaks its own."""
+        kept = replace(self, careful=True).without(*patterns)
+        if self.careful:
+            return kept, kept
+        broken = self.without(*patterns)
+        return self.one_of((broken, kept), (kept, broken))
+
     def closed(self) -> Context:
         """For terms that must not mention any variable, if side conditions are kept."""
         return replace(self, scope=()) if self.careful else self
@@ -86,9 +95,9 @@ class Context:
         free = [ir.Var(n, t) for n in names if ir.Var(n, t) not in taken]
         return self.one_of(*free[:2]) if self.careful else self.one_of(free[0], free[0], free[0], free[1])
 
-    def pattern(self, t: DataType, avoid: tuple[ir.Pattern, ...] = ()) -> ir.Pattern:
-        """A pattern without a variable of those to avoid, where side conditions are kept."""
-        return self._pattern(t, avoid if self.careful else ())
+    def pattern(self, t: DataType, avoid: tuple[ir.Pattern, ...] = (), always: bool = False) -> ir.Pattern:
+        """A pattern without a variable of those to avoid, where side conditions are kept (or always)."""
+        return self._pattern(t, avoid if self.careful or always else ())
 
     def _pattern(self, t: DataType, avoid: tuple[ir.Pattern, ...]) -> ir.Pattern:
         if isinstance(t, Pair) and self.one_of(True, True, False):
@@ -182,8 +191,8 @@ class Context:
         return ir.Lambda(ir.PairPattern(a, b), ir.Call(op, (a, b)))
 
     def odd_operator(self) -> ir.Lambda:
-        a = self.variable(self.real)
-        b = self.variable(self.real, (a,))
+        a = self.variable(self.real, self.urged)
+        b = self.variable(self.real, (a, *self.urged))
         scope = tuple(v for v in self.scope if not v.name.startswith("$") and v not in (a, b))
         urged = tuple(v for v in self.urged if v in scope)
         other = replace(self, scope=scope, urged=urged).leaf(self.real)
@@ -203,17 +212,22 @@ Match = Callable[[Context], ir.Expr]
 
 @st.composite
 def programs(draw: Draw, match: Match, careful: bool, outer: str = "x") -> ir.Program:
+    """Programs as `program` makes them."""
+    return program(lambda options: draw(st.sampled_from(options)), match, careful, outer)
+
+
+def program(choose: Choose, match: Match, careful: bool, outer: str = "x") -> ir.Program:
     """A program with a match somewhere in it: at the top, or in the body of a map or a let.
 
     Where side conditions are not kept, a row ``x`` and a number, named `outer`, are bound around the match: its
     own binders mostly have these names and types, so that a captured variable still has a value, a wrong one.
     """
-    real = draw(st.sampled_from((F32, F64, I32)))
-    context = Context(draw, real, careful)
+    real = choose((F32, F64, I32))
+    context = Context(choose, real, careful)
     row = ir.Var("x", Array(nat(2), real))
     if careful:
         kinds = (real, context.row(), Pair(real, real))
-        patterns = [context.pattern(draw(st.sampled_from(kinds))) for _ in range(draw(st.integers(0, 2)))]
+        patterns = [context.pattern(choose(kinds)) for _ in range(choose((0, 1, 2)))]
     else:
         patterns = [row, ir.Var(outer, real)]
     term = _around(context, match, patterns)
