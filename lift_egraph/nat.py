@@ -118,10 +118,8 @@ class Nat:
 
     @property
     def is_atomic(self) -> bool:
-        if not self.terms:
-            return True
-        if len(self.terms) > 1:
-            return False
+        if len(self.terms) != 1:
+            return not self.terms
         monomial, coefficient = self.terms[0]
         if not monomial:
             return coefficient >= 0
@@ -133,9 +131,8 @@ class Nat:
         """The value, if this is a number."""
         if not self.terms:
             return 0
-        if len(self.terms) == 1 and not self.terms[0][0]:
-            return self.terms[0][1]
-        return None
+        monomial, coefficient = self.terms[0]
+        return coefficient if len(self.terms) == 1 and not monomial else None
 
     @cached_property
     def range(self) -> tuple[Bound, Bound]:

@@ -16,6 +16,7 @@ from typing import Any
 import egglog
 import numpy as np
 from egglog import i64
+from egglog.egraph import ActionLike
 
 from lift_egraph import ir, sorts
 from lift_egraph.analyses import analyses
@@ -261,7 +262,7 @@ def _outcome(term: ir.Expr, expected: DataType, inputs: dict[str, Value]) -> Val
         return f"{type(problem).__name__}: {problem}"
 
 
-def _tiles(term: ir.Expr) -> Iterator[egglog.Expr]:
+def _tiles(term: ir.Expr) -> Iterator[ActionLike]:
     lengths = {n for t in _types(term) for n in _lengths(t)}
     for n in sorted(lengths):
         odd = next((d for d in range(2, n) if n % d), None)

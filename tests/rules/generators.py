@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import egglog
 from hypothesis import strategies as st
@@ -187,9 +187,12 @@ def reduction_by_law(c: Context) -> ir.Expr:
 def nested_maps(c: Context) -> ir.Expr:
     t, u = c.one_of(c.real, c.row()), c.one_of(c.real, c.row())
     p = c.pattern(t)
-    q = c.pattern(u, avoid=(p,))
-    inner = ir.Map(ir.Lambda(q, c.bind(p, q).term(c.element())), c.bind(p).without(p).array(c.size(), u))
-    return ir.Map(ir.Lambda(p, inner), c.without(q).array(c.size(), t))
+    q = c.pattern(u, avoid=(p,), always=c.one_of(True, False))
+    strict = replace(c, careful=True)
+    inside, outside = c.one_of((c, strict), (strict, c))
+    b = c.bind(p, q).mentioning(p, q).term(c.element())
+    inner = ir.Map(ir.Lambda(q, b), inside.bind(p).without(p).array(c.size(), u))
+    return ir.Map(ir.Lambda(p, inner), outside.without(q).array(c.size(), t))
 
 
 def nested_maps_over_zip(right: bool) -> Match:
@@ -200,7 +203,7 @@ def nested_maps_over_zip(right: bool) -> Match:
         v = c.variable(w, (p, q))
         outside, inside = c.bind(p).split(p)
         ws, ys = outside.array(m, u), c.bind(p).array(m, w)
-        b = inside.bind(q, v).term(c.element())
+        b = inside.bind(q, v).mentioning(q).term(c.element())
         pair = ir.PairPattern(q, v) if right else ir.PairPattern(v, q)
         inner = ir.Map(ir.Lambda(pair, b), ir.Zip(ws, ys) if right else ir.Zip(ys, ws))
         return ir.Map(ir.Lambda(p, inner), c.array(c.size(), t))

@@ -85,6 +85,11 @@ class Context:
         broken = self.without(*patterns)
         return self.one_of((broken, kept), (kept, broken))
 
+    def mentioning(self, *patterns: ir.Pattern) -> Context:
+        """For terms that should use variables of these patterns, which are in scope."""
+        named = {v for p in patterns for v in ir.bound_variables(p)}
+        return replace(self, urged=(*self.urged, *(v for v in self.scope if v in named)))
+
     def closed(self) -> Context:
         """For terms that must not mention any variable, if side conditions are kept."""
         return replace(self, scope=()) if self.careful else self
