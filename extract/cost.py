@@ -57,6 +57,8 @@ class Shape(NamedTuple):
         The largest accumulator of its reductions, in scalars: terms that block differently are kept apart.
     width
         The widest vector in it.
+    staged
+        The address spaces that it copies data to.
     """
 
     computes: bool = False
@@ -65,6 +67,7 @@ class Shape(NamedTuple):
     mapped: bool = False
     block: int = 0
     width: int = 0
+    staged: frozenset[str] = frozenset()
 
 
 LAYOUT = Shape()
@@ -287,7 +290,8 @@ class StructuralCost:
     def _to_memory(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         (x,) = parts
         assert isinstance(x.shape, Shape)
-        return Rating(x.cost, x.shape._replace(computes=True, mapped=False))
+        staged = x.shape.staged | {str(node.children[0])}
+        return Rating(x.cost, x.shape._replace(computes=True, mapped=False, staged=staged))
 
 
 @lru_cache(1 << 14)
@@ -299,6 +303,7 @@ def _together(shapes: tuple[Hashable, ...], base: Shape) -> Shape:
         host=any(s.host for s in inside),
         block=max(s.block for s in inside),
         width=max(s.width for s in inside),
+        staged=frozenset[str]().union(*(s.staged for s in inside)),
     )
 
 

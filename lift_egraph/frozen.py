@@ -22,7 +22,19 @@ if TYPE_CHECKING:
 
 PREFIX = "lift_egraph_sorts_"
 ANALYSES = ("ty", "vty", "pty", "dom", "cod")  # functions that are kept, but are no nodes
-DROPPED = ("fv", "fvf", "bvs", "tile", "lane_width", "associative", "commutative", "neutral", "scalar_like")
+DROPPED = (
+    "fv",
+    "fvf",
+    "bvs",
+    "tile",
+    "lane_width",
+    "associative",
+    "commutative",
+    "neutral",
+    "scalar_like",
+    "stage_local",
+    "stage_private",
+)
 
 ClassId = int
 Child = Union[int, str]  # a class, or the value of a primitive argument

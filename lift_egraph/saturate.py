@@ -18,12 +18,14 @@ from egglog import i64
 from lift_egraph import ir, sorts
 from lift_egraph.analyses import analyses
 from lift_egraph.child import Stream
-from lift_egraph.encoding import check_depth, operator_laws, to_egg
+from lift_egraph.encoding import check_depth, operator_laws, to_egg, type_to_egg
 from lift_egraph.errors import RunProblem
 from lift_egraph.frozen import FrozenEGraph, freeze
 from lift_egraph.rule import Rule
+from lift_egraph.sorts import V
 
 ROOT = "root"
+_STAGES = {"local": sorts.stage_local, "private": sorts.stage_private}
 
 
 class StopReason(enum.Enum):
@@ -62,6 +64,10 @@ class Phase:
         Chunk sizes by array length: ``{1024: (32,)}`` lets arrays of length 1024 be split by 32.
     widths
         The vector widths that vectorisation may introduce.
+    limits
+        When to stop.
+    staging
+        The address spaces, ``local`` and ``private``, that binders of parallel maps are marked for.
     """
 
     name: str
@@ -70,6 +76,7 @@ class Phase:
     tiles: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     widths: tuple[int, ...] = ()
     limits: Limits = Limits()
+    staging: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,10 @@ def start(term: ir.Expr, phase: Phase) -> tuple[egglog.EGraph, egglog.Expr]:
     facts = operator_laws()
     facts += [sorts.tile(i64(n), i64(c)) for n, chunks in phase.tiles.items() for c in chunks]
     facts += [sorts.lane_width(i64(w)) for w in phase.widths]
+    for t in ir.subterms(term):
+        if isinstance(t, ir.MapLevel) and isinstance(t.function, ir.Lambda) and t.level != ir.SEQ:
+            for binder in ir.bound_variables(t.function.pattern):
+                facts += [_STAGES[space](V(binder.name, type_to_egg(binder.type))) for space in phase.staging]
     graph.register(*facts)
     return graph, root
 

@@ -182,6 +182,8 @@ lane_width = relation("lane_width", i64)  # widths of vectors that rules may int
 associative = relation("associative", Op)
 commutative = relation("commutative", Op)
 neutral = relation("neutral", Op, Ex)
+stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory
+stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers
 scalar_like = relation("scalar_like", Ty)  # types without vectors at the leaves
 
 EMPTY = Set[V].empty()

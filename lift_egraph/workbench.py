@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ from lift_egraph.syntax import print_program, print_term
 from lift_egraph.workload import workload
 
 SEEDS = 16  # high-level terms that are lowered, for each tiling
+STAGED = 3  # of those, how many are tried with data staged in local memory
 LOWERED = 12  # low-level terms taken from each of them
 WORSE = 4.0  # how much worse than the best high-level term a seed may be rated
 PLAINNESS = 0.001  # what a layout pattern counts when seeds are chosen
@@ -109,6 +110,12 @@ def lowering_phase(device: Device, widths: tuple[int, ...], limits: Limits) -> P
     return Phase("lowering", book.loop_rules + book.vector_rules + levels, book.simplification, {}, widths, limits)
 
 
+def memory_phase(limits: Limits) -> Phase:
+    """The phase that stages the data of work-groups in local memory."""
+    once = replace(limits, iterations=1)
+    return Phase("memory", book.memory_rules, book.simplification, limits=once, staging=("local",))
+
+
 def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[PhaseSummary | Found]:
     """Low-level terms for a program at concrete sizes, tiling by tiling, in this process.
 
@@ -144,6 +151,16 @@ def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[Phas
             yield summarise(lowered, time.perf_counter() - began)
             for found in terms:
                 yield Found(found.cost, found.term)
+            if device.local_memory_is_cheap:
+                for found in (f for f in terms[:STAGED] if uses_groups(f.term)):
+                    staged = _last(run_phase(found.term, memory_phase(limits)))
+                    for copy in best_terms(staged.graph, staged.root, model, 2, per_shape=1, key=skeleton):
+                        yield Found(copy.cost, copy.term)
+
+
+def uses_groups(term: ir.Expr) -> bool:
+    """Whether a low-level term runs on work-groups."""
+    return any(isinstance(t, ir.MapLevel) and t.level.kind == "wrg" for t in ir.subterms(term))
 
 
 def _last(saturations: Iterator[Saturation]) -> Saturation:

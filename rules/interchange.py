@@ -6,12 +6,12 @@ from egglog import String, eq, i64, rewrite
 
 from lift_egraph.rule import rule
 from lift_egraph.sorts import (
+    EMPTY,
     Ex,
     Fn,
     Op,
     P,
     Ty,
-    EMPTY,
     V,
     absent,
     bvs,

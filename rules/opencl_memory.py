@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from egglog import eq, i64, relation, rewrite
+from egglog import eq, i64, rewrite
 
 from lift_egraph.rule import rule
-from lift_egraph.sorts import Ex, Fn, P, Ty, V, app, map_level, to_memory, vty
-
-stage_local = relation("stage_local", V)  # the chunk of a work-group that may be copied to local memory
-stage_private = relation("stage_private", V)  # the chunk of a work-item that may be copied to registers
+from lift_egraph.sorts import Ex, Fn, P, Ty, V, app, map_level, stage_local, stage_private, to_memory, vty
 
 
 @rule(

@@ -36,7 +36,7 @@ from lift_egraph.sorts import (
     ty,
     zip_,
 )
-from rules.scopes import disjoint
+from rules.scopes import disjoint, operators_without
 
 
 @rule(
@@ -77,18 +77,20 @@ def partial_reduce_strided(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
 
 
 @rule(
-    "reduce ⊕ z (map (λp. b) xs) = reduceSeq (λ(acc, p). acc ⊕ b) z xs,  acc fresh",
+    "reduce ⊕ z (map (λp. b) xs) = reduceSeq (λ(acc, p). acc ⊕ b) z xs,  p not free in ⊕, acc fresh",
     source="000 Figure 2.10b with Listing 5.7",
     phase="lowering",
 )
-def reduce_map_to_seq(op: Op, z: Ex, p: P, b: Ex, xs: Ex, t: Ty):
+def reduce_map_to_seq(op: Op, s: String, f: Fn, z: Ex, p: P, b: Ex, xs: Ex, t: Ty):
     acc = V(ACCUMULATOR, t)
-    yield rewrite(reduce_(op, z, map_(Fn.lam(p, b), xs))).to(
-        reduce_seq(Fn.lam(P.pair(P.var(acc), p), combine(op, Ex(acc), b)), z, xs),
-        eq(t).to(ty(b)),
-        fresh(acc, b),
-        bvs(p).not_contains(acc),
-    )
+    for operator, closed in operators_without(p, s, op, f):
+        yield rewrite(reduce_(operator, z, map_(Fn.lam(p, b), xs))).to(
+            reduce_seq(Fn.lam(P.pair(P.var(acc), p), combine(operator, Ex(acc), b)), z, xs),
+            eq(t).to(ty(b)),
+            fresh(acc, b),
+            bvs(p).not_contains(acc),
+            *closed,
+        )
 
 
 @rule("reduce ⊕ z xs = reduceSeq (λ(acc, x). acc ⊕ x) z xs", source="000 Figure 2.10b", phase="lowering")

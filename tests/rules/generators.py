@@ -229,7 +229,9 @@ def map_over_matrix(c: Context) -> ir.Expr:
 
 def reduction_of_map(c: Context) -> ir.Expr:
     t = c.element()
-    return ir.Reduce(c.operator(), c.number(1), ir.Map(c.function(t, c.real), c.array(c.size(), t)))
+    p = c.pattern(t)
+    mapped = ir.Map(ir.Lambda(p, c.bind(p).term(c.real)), c.array(c.size(), t))
+    return ir.Reduce(c.without(p).operator(), c.number(1), mapped)
 
 
 def a_reduction(c: Context) -> ir.Expr:

@@ -11,7 +11,7 @@ from rules import all_rules
 from tests.rules.terms import program
 from tests.rules.wrong_twins import TWINS, Twin
 
-EXAMPLES = 80  # most are caught by the first few
+EXAMPLES = 150  # most are caught by the first few
 
 
 def caught(twin: Twin) -> Counterexample | None:

@@ -363,6 +363,14 @@ def map_to_loop_captures(op: Op, z: Ex, p: P, b: Ex, xs: Ex, t: Ty):
     )
 
 
+@twin("reduce_map_to_seq", "p may be free in the operator")
+def map_to_loop_captures_in_operator(op: Op, z: Ex, p: P, b: Ex, xs: Ex, t: Ty):
+    acc = V(ACCUMULATOR, t)
+    yield rewrite(reduce_(op, z, map_(Fn.lam(p, b), xs))).to(
+        reduce_seq(Fn.lam(P.pair(P.var(acc), p), combine(op, Ex(acc), b)), z, xs), eq(t).to(ty(b)), fresh(acc, b)
+    )
+
+
 @twin("reduce_map_to_seq", "the accumulator stands on the right")
 def map_to_loop_swapped(op: Op, z: Ex, p: P, b: Ex, xs: Ex, t: Ty):
     acc = V(ACCUMULATOR, t)
