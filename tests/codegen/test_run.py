@@ -130,7 +130,7 @@ class TestInputs:
                 BufferInfo("x_1", "input", "i32", 2, "x", (1,)),
                 BufferInfo("out_0", "output", "f32", 2, "result", (0,)),
                 BufferInfo("out_10", "output", "i32", 2, "result", (1, 0)),
-                BufferInfo("out_11", "output", "bool", 1, "result", (1, 1)),
+                BufferInfo("out_11", "output", "bool", 1, "result", (1, 1), (1,)),
             ),
             (),
         )

@@ -88,7 +88,7 @@ KEEP = ir.Lambda(e, e)
         (ir.Slide(nat(3), nat(2), a), SizeProblem, "does not tile an array of length 8"),
         (ir.Slide(nat(0), nat(1), a), SizeProblem, "the window size must be at least 1"),
         (ir.Pad(nat(-1), nat(0), ir.Boundary("clamp"), a), SizeProblem, "must not be negative"),
-        (ir.Pad(nat(9), nat(0), ir.Boundary("mirror"), a), SizeProblem, "an array at least that long"),
+        (ir.Pad(nat(9), nat(0), ir.Boundary("mirror"), a), SizeProblem, "needs an array of length 9 or more"),
         (ir.Pad(nat(1), nat(0), ir.Boundary("zero"), a), TypeProblem, "unknown boundary 'zero'"),
         (ir.Pad(nat(1), nat(0), ir.Boundary("constant"), a), TypeProblem, "needs a value of the element type f32"),
         (ir.Iterate(-1, "n", KEEP, a), SizeProblem, "the count must not be negative"),

@@ -55,9 +55,7 @@ class Generator:
     def checker(self, rule: Rule, name: str) -> RuleChecker:
         """What checks a rule, or a wrong twin of it, with the other definitions unfolded."""
         others = [r for r in simplification if r.name != name]
-        return RuleChecker(
-            rule, simplification=others, before=self.before, facts=marks, iterations=self.iterations
-        )
+        return RuleChecker(rule, simplification=others, before=self.before, facts=marks, iterations=self.iterations)
 
 
 def marks(term: ir.Expr) -> Iterator[egglog.Expr]:
@@ -176,7 +174,9 @@ def reduction_by_law(c: Context) -> ir.Expr:
     n = c.composite() if c.careful else c.one_of(3, 4, 6)
     zero = c.neutral(op)
     if not c.careful:
-        operator, zero = c.one_of((c.known_operator(op), c.literal(2)), (c.odd_operator(), zero), (c.odd_operator(), zero))
+        operator, zero = c.one_of(
+            (c.known_operator(op), c.literal(2)), (c.odd_operator(), zero), (c.odd_operator(), zero)
+        )
         return ir.Reduce(operator, zero, c.array(n, c.real))
     if c.one_of(True, True, False):
         return ir.Reduce(c.known_operator(op), zero, c.array(n, c.real))
