@@ -39,15 +39,11 @@ class Weights:
 @st.composite
 def small_graphs(draw) -> FrozenEGraph:
     count = draw(st.integers(1, 5))
-    nodes = {
-        c: [
-            ENode(f"f{i}", (draw(st.integers(1, 9)), *kids), tuple(kids))
-            for i, kids in enumerate(
-                draw(st.lists(st.lists(st.integers(0, count - 1), max_size=2), min_size=1, max_size=3))
-            )
-        ]
-        for c in range(count)
-    }
+    parts = st.lists(st.integers(0, count - 1), max_size=2)
+    nodes: dict[ClassId, list[ENode]] = {c: [] for c in range(count)}
+    for own in nodes.values():
+        for i, kids in enumerate(draw(st.lists(parts, min_size=1, max_size=3))):
+            own.append(ENode(f"f{i}", (draw(st.integers(1, 9)), *kids), tuple(kids)))
     nodes[count - 1].append(ENode("leaf", (draw(st.integers(1, 9)),), ()))
     return FrozenEGraph(nodes, dict.fromkeys(nodes, "Ex"), {}, {"root": 0}, sum(map(len, nodes.values())))
 

@@ -195,13 +195,13 @@ def nested_maps(c: Context) -> ir.Expr:
     return ir.Map(ir.Lambda(p, inner), outside.without(q).array(c.size(), t))
 
 
-def nested_maps_over_zip(right: bool) -> Match:
+def nested_maps_over_zip(right: bool, broken: int | None = None) -> Match:
     def match(c: Context) -> ir.Expr:
         t, u, w, m = c.one_of(c.real, c.row()), c.one_of(c.real, c.row()), c.one_of(c.real, c.real, c.row()), c.size()
         p = c.pattern(t)
         q = c.pattern(u, avoid=(p,), always=True)
         v = c.variable(w, (p, q))
-        outside, inside = c.bind(p).split(p)
+        outside, inside = c.bind(p).split(p, broken=broken)
         ws, ys = outside.array(m, u), c.bind(p).array(m, w)
         b = inside.bind(q, v).mentioning(q).term(c.element())
         pair = ir.PairPattern(q, v) if right else ir.PairPattern(v, q)
@@ -264,17 +264,20 @@ def loop_to_split(c: Context) -> ir.Expr:
     return ir.ReduceSeq(loop, c.number(1), c.array(n, t))
 
 
-def loop_over_map(c: Context) -> ir.Expr:
-    t, u = c.one_of(c.real, c.row()), c.element()
-    q = c.pattern(t)
-    a = c.variable(c.real, (q,) if c.careful else c.one_of((q,), (q,), ()))
-    p = c.pattern(u, (a, q) if c.careful else (a,), always=True)
-    outer, inner = c.split(q, a)
-    body = outer.bind(a, p).number(2)
-    second = inner.bind(q).term(u)
-    return ir.ReduceSeq(
-        ir.Lambda(ir.PairPattern(a, p), body), c.number(1), ir.Map(ir.Lambda(q, second), c.array(c.size(), t))
-    )
+def loop_over_map(broken: int | None = None) -> Match:
+    def match(c: Context) -> ir.Expr:
+        t, u = c.one_of(c.real, c.row()), c.element()
+        q = c.pattern(t)
+        a = c.variable(c.real, (q,) if c.careful else c.one_of((q,), (q,), ()))
+        p = c.pattern(u, (a, q) if c.careful else (a,), always=True)
+        outer, inner = c.split(q, a, broken=broken)
+        body = outer.bind(a, p).number(2)
+        second = inner.bind(q).term(u)
+        return ir.ReduceSeq(
+            ir.Lambda(ir.PairPattern(a, p), body), c.number(1), ir.Map(ir.Lambda(q, second), c.array(c.size(), t))
+        )
+
+    return match
 
 
 def map_of_chunks(*kinds: str) -> Match:
@@ -356,7 +359,7 @@ GENERATORS: dict[str, Generator] = {
     "reduce_map_to_seq": Generator(reduction_of_map, outer=ACCUMULATOR),
     "reduce_to_seq": Generator(a_reduction),
     "split_reduce_seq": Generator(loop_to_split, iterations=2, outer=ACCUMULATOR),
-    "reduce_seq_fusion": Generator(loop_over_map),
+    "reduce_seq_fusion": Generator(loop_over_map()),
     "combine_scalars": Generator(known_reduction, (reduce_to_seq,)),
     "combine_by_function": Generator(odd_reduction, (reduce_to_seq,)),
     "combine_lifted_with_map": Generator(lifted_reduction_of_map, (reduce_map_to_seq,), outer=LANE),

@@ -77,13 +77,14 @@ class Context:
             return replace(self, scope=tuple(v for v in self.scope if v not in named))
         return replace(self, urged=tuple(v for v in self.scope if v in named))
 
-    def split(self, *patterns: ir.Pattern) -> tuple[Context, Context]:
-        """`without` for two terms; where side conditions are not kept, only one of them breaks its own."""
+    def split(self, *patterns: ir.Pattern, broken: int | None = None) -> tuple[Context, Context]:
+        """`without` for two terms; where side conditions are not kept, only one of them (which?) breaks its own."""
         kept = replace(self, careful=True).without(*patterns)
         if self.careful:
             return kept, kept
-        broken = self.without(*patterns)
-        return self.one_of((broken, kept), (kept, broken))
+        loose = self.without(*patterns)
+        first = self.one_of(0, 1) if broken is None else broken
+        return (kept, loose) if first else (loose, kept)
 
     def mentioning(self, *patterns: ir.Pattern) -> Context:
         """For terms that should use variables of these patterns, which are in scope."""
