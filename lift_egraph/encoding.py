@@ -175,6 +175,13 @@ def _iterate_to_egg(e: ir.Iterate) -> Ex:
         return iterate(e.times, function_to_egg(step), to_egg(e.array))
     from lift_egraph.syntax import print_iterate_body
 
+    outer = ir.free_variables(e.function)
+    if outer:
+        names = ", ".join(sorted(v.name for v in outer))
+        raise TypeProblem(
+            f"the e-graph cannot hold an iterate that changes the length of its array and uses {names} from outside: "
+            "make it an input, or keep the length"
+        )
     return iterate_text(e.times, print_iterate_body(e), type_to_egg(type_of(e)), to_egg(e.array))
 
 
