@@ -1,0 +1,1 @@
+"""From low-level terms to OpenCL kernels, and running and validating them."""

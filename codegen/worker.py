@@ -216,7 +216,7 @@ class _Worker:
             expected = self._inputs[name][buffer]
             found = np.empty_like(expected)
             cl.enqueue_copy(self.queue, found, device_buffer)
-            if found.tobytes() != expected.tobytes():
+            if not np.array_equal(_as_bytes(found), _as_bytes(expected)):
                 raise RunProblem(f"wrote outside: the input {buffer} has changed")
 
     def _check_kernel(self, kernel: cl.Kernel, launch: Kernel) -> None:
@@ -260,3 +260,8 @@ def build_report(log: str, source: str) -> str:
     shown = [f"{n:5} | {text[n - 1]}" for n in numbers[:_LOG_LINES] if 0 < n <= len(text)]
     rest = [f"... {len(lines) - _LOG_LINES} more lines"] if len(lines) > _LOG_LINES else []
     return "\n".join(["the device's compiler refused the kernel", *lines[:_LOG_LINES], *rest, "in the source", *shown])
+
+
+def _as_bytes(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array without a copy, so that NaNs compare equal to themselves."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -1,0 +1,1 @@
+"""The language of LIFT, its e-graph, and the workbench that joins all packages."""

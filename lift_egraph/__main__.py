@@ -1,5 +1,5 @@
 """``python -m lift_egraph`` is ``lift-egraph``."""
 
-from lift_egraph.cli import app
+from lift_egraph.entry import main
 
-app(prog_name="lift-egraph")
+main()

@@ -358,7 +358,11 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None) -> ir.P
     special = ir.Program(
         program.name, inputs, substitute_nats(program.body, values), tuple((n, chosen[n]) for n in names)
     )
-    check_program(special)
+    try:
+        check_program(special)
+    except (SizeProblem, TypeProblem) as problem:
+        shown = ", ".join(f"{n} = {chosen[n]}" for n in names)
+        raise type(problem)(f"{program.name} at {shown}: {problem}") from None
     return special
 
 

@@ -235,6 +235,7 @@ def run(
         ),
     ] = None,
     device: DeviceText = None,
+    limit: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="When to give up on the kernel.")] = 60.0,
 ) -> None:
     """Run a written kernel on your own arrays."""
     from codegen.arrays import load_plan
@@ -253,7 +254,7 @@ def run(
         )
     _check_outputs(output)
     values = {name: _input_value(plan, name, texts) for name, texts in given.items()}
-    results = list(_leaves(run_directory(directory, values, device)))
+    results = list(_leaves(run_directory(directory, values, device, time_limit=limit)))
     for path, array in zip(output, results, strict=True):
         _save(path, array)
         typer.echo(f"wrote {path}: {array.dtype} of shape {array.shape}", err=True)

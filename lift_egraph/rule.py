@@ -18,7 +18,7 @@ from egglog.declarations import Ident
 
 from lift_egraph import sorts
 
-PHASES = ("algorithmic", "lowering", "simplification")
+PHASES = ("algorithmic", "lowering", "memory", "simplification")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Rule:
     family
         The module that defines it.
     phase
-        ``algorithmic``, ``lowering``, or ``simplification`` (run to saturation in both).
+        ``algorithmic``, ``lowering``, ``memory``, or ``simplification`` (run to saturation in all).
     reassociates, commutes
         Whether floating-point results may change by another association or order of a reduction.
     ruleset

@@ -3,6 +3,9 @@
 A user function is a lambda whose body applies these operations; it is never C text. Every
 operation works on scalars and, lane by lane, on vectors.
 
+Where NaN meets ``min`` or ``max``, the result depends on the order of the operands, so a reduction may give
+either; validation runs on inputs without NaN.
+
 Source: 000 §2.4.2 (user functions), §2.4.3 (operator laws that the reduce rules ask for).
 """
 

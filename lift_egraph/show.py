@@ -109,7 +109,7 @@ def show_report(report: Report) -> None:
         console.print(f"Validation of the best: {best.message}.", soft_wrap=True)
     console.print(f"Search ended: {report.stop_reason}; {report.seconds:.1f} s in all.", soft_wrap=True)
     reasons = Counter(c.message.partition("\n")[0] for c in report.rejected)
-    console.print(f"Rejected: {len(report.rejected)}.")
+    console.print(f"Valid: {report.valid_count}. Rejected: {len(report.rejected)}. Not run: {report.not_run}.")
     for reason, count in reasons.most_common(REASONS):
         console.print(f"  {count} × {reason}", soft_wrap=True)
     if len(reasons) > REASONS:

@@ -31,7 +31,7 @@ from extract.search import best_terms, skeleton
 from extract.tiling import Tiling, tilings, vector_widths
 from lift_egraph import ir
 from lift_egraph.binders import canonical
-from lift_egraph.check import specialise
+from lift_egraph.check import specialise, type_of
 from lift_egraph.child import Stream
 from lift_egraph.errors import (
     BuildProblem,
@@ -45,19 +45,25 @@ from lift_egraph.errors import (
 from lift_egraph.provenance import applied_rules
 from lift_egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.syntax import print_program, print_term
+from lift_egraph.types import SCALAR_BYTES, leaves, scalar_of, width_of
 from lift_egraph.workload import workload
 
 SEEDS = 16  # high-level terms that are lowered, for each tiling
-STAGED = 3  # of those, how many are tried with data staged in local memory
+STAGED = 2  # of those, how many are tried with data staged in local or private memory
 LOWERED = 12  # low-level terms taken from each of them
 WORSE = 4.0  # how much worse than the best high-level term a seed may be rated
 PLAINNESS = 0.001  # what a layout pattern counts when seeds are chosen
 SEARCH_SHARE = 0.3  # of the budget, at most, for searching
 LEAST_SEARCH = 6.0  # seconds for it, also where the budget is small
+LEAST_COMPILE = 3.0
+MEASURE_SHARE = 0.4  # of the budget, at least, for validating and timing
 COMPILE_SHARE = 0.2  # of the budget, at most, for generating code and predicting its time
+NOT_RUN = "not run"  # what a candidate says before it is validated
 LONG_SOURCE = 20_000  # characters of kernels from which a device compiler may take many seconds
 KERNEL_LIMIT = 20.0  # seconds for a candidate's build and run before it counts as hanging
 MEMORY = 1 << 30  # bytes for the process that searches
+COPY_RATE = 50e6  # bytes a second, at the least, that move between the processes and the device
+HOST_COPIES = 10  # how often inputs and result are held at once while a kernel is validated
 MOST_WORK = 2e10  # values that the reference may compute: some minutes
 
 
@@ -110,10 +116,10 @@ def lowering_phase(device: Device, widths: tuple[int, ...], limits: Limits) -> P
     return Phase("lowering", book.loop_rules + book.vector_rules + levels, book.simplification, {}, widths, limits)
 
 
-def memory_phase(limits: Limits) -> Phase:
-    """The phase that stages the data of work-groups in local memory."""
+def memory_phase(spaces: tuple[str, ...], limits: Limits) -> Phase:
+    """The phase that stages the data of work-groups in local, and of work-items in private memory."""
     once = replace(limits, iterations=1)
-    return Phase("memory", book.memory_rules, book.simplification, limits=once, staging=("local",))
+    return Phase("memory", book.memory_rules, book.simplification, limits=once, staging=spaces)
 
 
 def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[PhaseSummary | Found]:
@@ -151,16 +157,11 @@ def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[Phas
             yield summarise(lowered, time.perf_counter() - began)
             for found in terms:
                 yield Found(found.cost, found.term)
-            if device.local_memory_is_cheap:
-                for found in (f for f in terms[:STAGED] if uses_groups(f.term)):
-                    staged = _last(run_phase(found.term, memory_phase(limits)))
-                    for copy in best_terms(staged.graph, staged.root, model, 2, per_shape=1, key=skeleton):
-                        yield Found(copy.cost, copy.term)
-
-
-def uses_groups(term: ir.Expr) -> bool:
-    """Whether a low-level term runs on work-groups."""
-    return any(isinstance(t, ir.MapLevel) and t.level.kind == "wrg" for t in ir.subterms(term))
+            spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
+            for found in terms[:STAGED]:
+                staged = _last(run_phase(found.term, memory_phase(spaces, limits)))
+                for copy in best_terms(staged.graph, staged.root, model, 3, per_shape=1, key=skeleton):
+                    yield Found(copy.cost, copy.term)
 
 
 def _last(saturations: Iterator[Saturation]) -> Saturation:
@@ -184,7 +185,7 @@ class Candidate:
     valid: bool = False
     max_error: float | None = None
     error_bound: float | None = None
-    message: str = "not run"
+    message: str = NOT_RUN
 
     @property
     def lowered(self) -> str:
@@ -196,7 +197,8 @@ class Candidate:
 class Report:
     """The outcome of `optimize`; only validated candidates have a rank.
 
-    `valid_count` is the number of distinct valid kernels, of which `ranked` holds the fastest.
+    `valid_count` is the number of distinct valid kernels, of which `ranked` holds the fastest; `not_run` is
+    the number of kernels that were generated, but neither validated nor timed in the budget.
     """
 
     program: str
@@ -208,6 +210,7 @@ class Report:
     ranked: list[Candidate]
     rejected: list[Candidate] = field(default_factory=list)
     valid_count: int = 0
+    not_run: int = 0
     seconds: float = 0.0
 
     @property
@@ -238,6 +241,7 @@ class Report:
             },
             "baseline": {"measured_ms": self.baseline_ms},
             "valid_candidates": self.valid_count,
+            "not_run": self.not_run,
             "candidates": rows,
             "best": rows[0] if self.ranked else None,
             "speedup": self.speedup,
@@ -335,7 +339,8 @@ def optimize(
     try:
         listen(Event("reference", "interpreting the program on two sets of inputs"))
         reference = references(special, seed)
-        with Runner(info, time_limit=min(KERNEL_LIMIT, max(budget / 4, 5.0))) as runner:
+        patience = min(KERNEL_LIMIT, max(budget / 4, 5.0)) + data_bytes(special) / COPY_RATE
+        with Runner(info, time_limit=patience) as runner:
             load_references(runner, reference)
             listen(Event("baseline", "timing the naive kernel"))
             evaluate(baseline, runner, reference)
@@ -345,8 +350,10 @@ def optimize(
             listen(Event("search", "saturating"))
             search_seconds = max(budget * SEARCH_SHARE, LEAST_SEARCH)
             found = _gather(special, model, search_seconds, limits or Limits(), report, listen)
-            pool = _compile(found, baseline, special, info, model, budget * COMPILE_SHARE, listen)
-            _measure(pool, baseline, runner, reference, clock + budget, top, report, listen)
+            compile_seconds = max(budget * COMPILE_SHARE, LEAST_COMPILE)
+            pool = _compile(found, baseline, special, info, model, compile_seconds, listen)
+            deadline = max(clock + budget, time.perf_counter() + budget * MEASURE_SHARE)
+            _measure(pool, baseline, runner, reference, deadline, top, report, listen)
     except KeyboardInterrupt:
         report.stop_reason = "interrupted"
         if not any(c.valid for c in (baseline, *pool)):
@@ -354,7 +361,8 @@ def optimize(
     candidates = [baseline, *pool]
     valid = sorted((c for c in candidates if c.valid), key=lambda c: c.measured_ms or 0.0)
     report.ranked, report.valid_count = valid[:top], len(valid)
-    report.rejected = [c for c in candidates if not c.valid and c.message != "not run"]
+    report.rejected = [c for c in candidates if not c.valid and c.message != NOT_RUN]
+    report.not_run = sum(c.message == NOT_RUN for c in candidates)
     report.seconds = time.perf_counter() - began
     if not report.ranked:
         reasons = "; ".join(dict.fromkeys(c.message for c in report.rejected)) or "the search found no legal term"
@@ -374,6 +382,31 @@ def require_feasible(program: ir.Program) -> None:
             f"{program.name} at {sizes} computes about {work:.2g} values; its reference result would take longer than "
             f"{MOST_WORK * 1e-8 / 60:.0f} minutes: choose smaller sizes"
         )
+    needed, available = HOST_COPIES * data_bytes(program), available_memory()
+    if available is not None and needed > available:
+        raise SizeProblem(
+            f"validating {program.name} needs about {needed / 2**30:.1f} GiB of memory, {available / 2**30:.1f} GiB "
+            "are free: choose smaller sizes"
+        )
+
+
+def data_bytes(program: ir.Program) -> int:
+    """The size of a program's inputs and result at concrete sizes, in bytes."""
+    types = [*(i.type for i in program.inputs), type_of(program.body)]
+    every = (leaf for t in types for leaf in leaves(t))
+    return sum(
+        math.prod(s.evaluate({}) for s in sizes) * width_of(t) * SCALAR_BYTES[scalar_of(t).name]
+        for _, sizes, t in every
+    )
+
+
+def available_memory() -> int | None:
+    """Bytes of memory that can be had without swapping, or None where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")), None)
 
 
 def require_parallelism(program: ir.Program) -> None:

@@ -11,7 +11,7 @@ from lift_egraph.sorts import Ex, Fn, P, Ty, V, app, map_level, stage_local, sta
 @rule(
     "mapWrg (λv. b) = mapWrg (λv. let v = toLocal (mapLcl id v) in b),  v marked",
     source="000 Figure 2.10d",
-    phase="lowering",
+    phase="memory",
 )
 def stage_in_local(v: V, b: Ex, xs: Ex, d: i64, n: i64, t: Ty):
     item = V("$item", t)
@@ -26,7 +26,7 @@ def stage_in_local(v: V, b: Ex, xs: Ex, d: i64, n: i64, t: Ty):
 @rule(
     "mapX (λv. b) = mapX (λv. let v = toPrivate (mapSeq id v) in b),  X = Glb or Lcl, v marked",
     source="000 Figure 2.10d",
-    phase="lowering",
+    phase="memory",
 )
 def stage_in_private(v: V, b: Ex, xs: Ex, d: i64, n: i64, t: Ty):
     item = V("$item", t)

@@ -105,6 +105,7 @@ def reduce_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
 @rule(
     "reduceSeq f z xs = reduceSeq (λ(acc, c). reduceSeq f acc c) z (split n xs),  n | length, f closed in acc and c",
     source="000 Listing 5.14",
+    phase="lowering",
 )
 def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     acc, chunk = V(ACCUMULATOR, u), V.of("chunk", p, n)
