@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rules as book
 from codegen.arrays import load_plan
 from codegen.run import Runner, find_device, run_directory
 from codegen.validate import references
@@ -168,3 +169,28 @@ def test_rules_are_read_off_a_lowered_term():
     assert named == ("map_to_glb0", "map_to_glb1", "reduce_map_to_seq")
     assert applied_rules(program.body, program.body) == ()
     assert isinstance(program.body, ir.Map)
+
+
+def test_rules_run_in_the_phases_they_name():
+    cpu, limits = describe_cpu(), Limits()
+    gpu = replace(cpu, kind="gpu")
+    phases = [
+        workbench.algorithmic_phase({}, limits),
+        workbench.lowering_phase(gpu, (4,), limits),
+        workbench.memory_phase(("local", "private"), limits),
+    ]
+    for phase in phases:
+        assert {r.phase for r in phase.rules} == {phase.name}
+        assert {r.phase for r in phase.simplification} == {"simplification"}
+    used = {r.name for p in phases for r in (*p.rules, *p.simplification)}
+    assert {r.name for r in book.all_rules} - used == {"split_reduce_seq"}  # the README says so
+    fewer = workbench.lowering_phase(cpu, (4,), limits)
+    assert not any(r.name.startswith(("map_to_wrg", "map_to_lcl")) for r in fewer.rules)
+
+
+def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
+    program = specialise(programs.load("scal"), {"N": 1 << 20})
+    assert workbench.data_bytes(program) == 4 + 2 * (4 << 20)
+    monkeypatch.setattr(workbench, "available_memory", lambda: 1 << 20)
+    with pytest.raises(SizeProblem, match="GiB of memory"):
+        workbench.require_feasible(program)
