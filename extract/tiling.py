@@ -15,7 +15,7 @@ Tiling = dict[int, tuple[int, ...]]
 
 LONG = 1 << 16  # arrays from this length on are first cut into one chunk a work-item
 CHUNKS_PER_UNIT = 32
-BLOCKS = {"cpu": (8, 16, 4), "gpu": (8, 16, 4)}
+BLOCKS = {"cpu": (4, 8, 16), "gpu": (8, 4, 16)}
 
 
 def lengths(program: ir.Program) -> tuple[int, ...]:

@@ -132,8 +132,8 @@ def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[Phas
     """
     widths = vector_widths(program, device)
     parallel = device.compute_units if device.kind == "cpu" else device.compute_units * 64
-    first, *others = tilings(program, device)
-    for tiling in (first, {}, *others):
+    made = tilings(program, device)
+    for tiling in (*made[:2], {}, *made[2:]):
         began = time.perf_counter()
         saturation = _last(run_phase(program.body, algorithmic_phase(tiling, limits)))
         yield summarise(saturation, time.perf_counter() - began)
