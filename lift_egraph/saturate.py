@@ -178,6 +178,23 @@ def _matches(report: Any, phase: Phase) -> dict[str, int]:
     return found
 
 
+def snapshots(term: ir.Expr, phase: Phase) -> Iterator[Saturation | Iteration]:
+    """What a child process sends home: the e-graph after each iteration while it is small, else the iteration alone.
+
+    A large e-graph takes seconds to receive, in which no interrupt would be heard; it is sent once, at the end.
+    """
+    unsent: Saturation | None = None
+    for state in run_phase(term, phase):
+        if state.graph.tuples <= LARGEST_SNAPSHOT:
+            unsent = None
+            yield state
+        else:
+            unsent = state
+            yield state.iterations[-1]
+    if unsent is not None:
+        yield unsent
+
+
 def saturate(
     term: ir.Expr, phase: Phase, *, on_iteration: Callable[[Saturation], None] = lambda saturation: None
 ) -> Saturation:
@@ -191,8 +208,9 @@ def saturate(
     Returns
     -------
     Saturation
-        The last e-graph that arrived. Its stop reason is that of the limit that was reached: iterations,
-        nodes, time, memory; `CRASHED` if the child died; `INTERRUPTED` after Ctrl-C, once there is anything.
+        The last e-graph that arrived (of a run that is cut short, the last of at most 100,000 tuples). Its stop
+        reason is that of the limit that was reached: iterations, nodes, time, memory; `CRASHED` if the child
+        died; `INTERRUPTED` after Ctrl-C, once there is anything.
 
     Raises
     ------
@@ -203,13 +221,17 @@ def saturate(
     """
     limits = phase.limits
     child = Stream(
-        run_phase, term, phase, time_limit=limits.seconds + STARTUP_SECONDS, memory_limit=limits.memory_mb << 20
+        snapshots, term, phase, time_limit=limits.seconds + STARTUP_SECONDS, memory_limit=limits.memory_mb << 20
     )
     last: Saturation | None = None
     try:
-        for state in child:
-            last = state
-            on_iteration(state)
+        for message in child:
+            if isinstance(message, Saturation):
+                last = message
+            elif last is not None:
+                last = replace(last, iterations=[*last.iterations, message])
+            if last is not None:
+                on_iteration(last)
     except KeyboardInterrupt:
         if last is None:
             raise
@@ -221,6 +243,7 @@ def saturate(
     return replace(last, stop_reason=_ENDS.get(end.kind, last.stop_reason))
 
 
+LARGEST_SNAPSHOT = 100_000  # tuples of an e-graph that is sent home after each iteration
 STARTUP_SECONDS = 5.0  # a child imports egglog and registers the rules before its clock should run
 _ENDS = {
     "time": StopReason.TIME,
