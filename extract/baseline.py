@@ -8,12 +8,12 @@ from lift_egraph.check import type_of
 from lift_egraph.errors import SearchProblem
 
 MOST_DIMENSIONS = 3
+COMPUTING = (ir.Call, ir.Reduce, ir.ReduceSeq, ir.ToMemory)  # the nodes that do more than rearrange data
 
 
 def computes(term: ir.Part) -> bool:
     """Whether a term does more than rearrange data."""
-    found = (ir.Call, ir.Reduce, ir.ReduceSeq, ir.ToMemory)
-    return any(isinstance(t, found) for t in ir.subterms(term))
+    return any(isinstance(t, COMPUTING) for t in ir.subterms(term))
 
 
 def naive_term(program: ir.Program) -> ir.Program:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from extract.baseline import COMPUTING
 from extract.cost import CostModel, Rating, element_count
 from lift_egraph import ir
 from lift_egraph.binders import canonical
@@ -25,7 +26,6 @@ from lift_egraph.errors import LiftError
 from lift_egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, term_classes
 from lift_egraph.types import Array
 
-_COMPUTING = (ir.Call, ir.Reduce, ir.ReduceSeq, ir.ToMemory)
 PATIENCE = 200  # members of a class that contain the class itself: how many to discard before giving up
 
 
@@ -327,7 +327,7 @@ class _Summary(NamedTuple):
 def _summary(term: ir.Part) -> _Summary:
     below = [_summary(p) for p in ir.parts(term)]
     inside = tuple([s.skeleton for s in below if s.skeleton != ()])
-    computing = isinstance(term, _COMPUTING) or any(s.computes for s in below)
+    computing = isinstance(term, COMPUTING) or any(s.computes for s in below)
     inputs = (term.name,) if isinstance(term, ir.Input) else tuple(name for s in below for name in s.inputs)
     made: Hashable = inside[0] if len(inside) == 1 else inside
     if isinstance(term, ir.Map | ir.MapLevel) and below[0].computes:
