@@ -191,6 +191,6 @@ def test_rules_run_in_the_phases_they_name():
 def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
     program = specialise(programs.load("scal"), {"N": 1 << 20})
     assert workbench.data_bytes(program) == 4 + 2 * (4 << 20)
-    monkeypatch.setattr(workbench, "available_memory", lambda: 1 << 20)
+    monkeypatch.setattr(workbench.demands, "available_memory", lambda: 1 << 20)
     with pytest.raises(SizeProblem, match="GiB of memory"):
         workbench.require_feasible(program)

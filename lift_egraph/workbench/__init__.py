@@ -1,0 +1,44 @@
+"""From a program to validated, timed kernels: the pipeline that joins all packages.
+
+Each arrow of the way is one function, so that a notebook can stop at each and look:
+`specialise` → `search` (phases of rules, extraction) → `compile_program` → `predict` →
+`Runner.run` and `judge` → `Report`.
+"""
+
+from __future__ import annotations
+
+from lift_egraph.workbench.demands import data_bytes, require_feasible, require_parallelism
+from lift_egraph.workbench.pipeline import evaluate, load_references, make_candidate, optimize
+from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write
+from lift_egraph.workbench.search import (
+    Found,
+    PhaseSummary,
+    algorithmic_phase,
+    lowering_phase,
+    memory_phase,
+    search,
+    summarise,
+)
+
+__all__ = [
+    "Candidate",
+    "Event",
+    "Found",
+    "Listener",
+    "PhaseSummary",
+    "Report",
+    "algorithmic_phase",
+    "data_bytes",
+    "evaluate",
+    "load_references",
+    "lowering_phase",
+    "make_candidate",
+    "memory_phase",
+    "optimize",
+    "require_feasible",
+    "require_parallelism",
+    "require_writable",
+    "search",
+    "summarise",
+    "write",
+]

@@ -1,0 +1,170 @@
+"""What `optimize` found: candidates, the report, events on the way, and the files it becomes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codegen.arrays import save_plan
+from codegen.kernel import Plan
+from lift_egraph import ir
+from lift_egraph.errors import OutputProblem
+from lift_egraph.syntax import print_program, print_term
+from lift_egraph.workbench.search import PhaseSummary
+
+NOT_RUN = "not run"  # what a candidate says before it is validated
+
+
+@dataclass
+class Candidate:
+    """A low-level program with its kernels, and what became of it."""
+
+    program: ir.Program
+    plan: Plan
+    cost: float
+    predicted_ms: float
+    rules: tuple[str, ...]
+    measured_ms: float | None = None
+    valid: bool = False
+    max_error: float | None = None
+    error_bound: float | None = None
+    message: str = NOT_RUN
+
+    @property
+    def lowered(self) -> str:
+        """The low-level term as text."""
+        return print_term(self.program.body)
+
+
+@dataclass
+class Report:
+    """The outcome of `optimize`; only validated candidates have a rank.
+
+    `valid_count` is the number of distinct valid kernels, of which `ranked` holds the fastest; `not_run` is
+    the number of kernels that were generated, but neither validated nor timed in the budget.
+    """
+
+    program: str
+    sizes: dict[str, int]
+    device: str
+    stop_reason: str
+    phases: list[PhaseSummary]
+    baseline_ms: float | None
+    ranked: list[Candidate]
+    rejected: list[Candidate] = field(default_factory=list)
+    valid_count: int = 0
+    not_run: int = 0
+    seconds: float = 0.0
+
+    @property
+    def best(self) -> Candidate | None:
+        """The fastest valid candidate."""
+        return self.ranked[0] if self.ranked else None
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times as fast as the naive kernel the best candidate is."""
+        if self.best is None or self.baseline_ms is None or not self.best.measured_ms:
+            return None
+        return self.baseline_ms / self.best.measured_ms
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        rows = [_row(rank, c) for rank, c in enumerate(self.ranked, 1)] + [_row(None, c) for c in self.rejected]
+        largest = max(self.phases, key=lambda p: p.tuples, default=None)
+        return {
+            "program": self.program,
+            "sizes": self.sizes,
+            "device": self.device,
+            "stop_reason": self.stop_reason,
+            "egraph": {
+                "phases": len(self.phases),
+                "largest": vars(largest) if largest else None,
+                "seconds": round(sum(p.seconds for p in self.phases), 3),
+            },
+            "baseline": {"measured_ms": self.baseline_ms},
+            "valid_candidates": self.valid_count,
+            "not_run": self.not_run,
+            "candidates": rows,
+            "best": rows[0] if self.ranked else None,
+            "speedup": self.speedup,
+            "seconds": round(self.seconds, 2),
+        }
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity: null stands for it."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _row(rank: int | None, c: Candidate) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "predicted_ms": c.predicted_ms,
+        "measured_ms": c.measured_ms,
+        "valid": c.valid,
+        "max_error": _finite(c.max_error),
+        "error_bound": _finite(c.error_bound),
+        "rules": list(c.rules),
+        "lowered": c.lowered,
+        "message": c.message,
+    }
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened on the way: its stage, a text, and how far the stage is (0 to 1)."""
+
+    stage: str
+    text: str
+    done: float = 0.0
+
+
+Listener = Callable[[Event], None]
+
+
+def write(report: Report, directory: Path) -> None:
+    """Write the best kernel: ``kernel.cl``, ``launch.json``, ``lowered.lift`` and ``report.json``.
+
+    Raises
+    ------
+    OutputProblem
+        If the directory cannot be written to.
+    """
+    best = report.best
+    if best is None:
+        raise OutputProblem("there is no valid kernel to write")
+    save_plan(best.plan, directory)
+    try:
+        for name, text in (
+            ("lowered.lift", print_program(best.program)),
+            ("report.json", json.dumps(report.to_json(), indent=2) + "\n"),
+        ):
+            beside = directory / f".{name}.part"
+            beside.write_text(text)
+            beside.replace(directory / name)
+    except OSError as problem:
+        raise OutputProblem(f"cannot write to {directory}: {problem.strerror}") from None
+
+
+def require_writable(directory: Path) -> None:
+    """Make a directory, and check that files can be written there, before any long work.
+
+    Raises
+    ------
+    OutputProblem
+        If not.
+    """
+    try:
+        if directory.exists() and not directory.is_dir():
+            raise OutputProblem(f"cannot write to {directory}: it is a file, not a directory")
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = directory / ".probe"
+        probe.write_text("")
+        probe.unlink()
+    except OSError as problem:
+        raise OutputProblem(f"cannot write to {directory}: {problem.strerror}") from None
