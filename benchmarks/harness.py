@@ -55,20 +55,39 @@ def report(
     device: DeviceInfo | None = None,
 ) -> None:
     """Print a table, and write it as Markdown with the circumstances under which it was made."""
-    texts = [[_text(value) for value in row] for row in rows]
+    rows = list(rows)
+    show(title, headings, rows, notes=notes)
+    save(out, title, headings, rows, notes=notes, device=device)
+    print(f"written to {out}")
+
+
+def show(title: str, headings: Sequence[str], rows: Iterable[Row], *, notes: Sequence[str] = ()) -> None:
+    """Print a table."""
     table = Table(*headings, title=title)
-    for row in texts:
-        table.add_row(*row)
+    for row in rows:
+        table.add_row(*map(_text, row))
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table)
     for note in notes:
         console.print(note, markup=False, highlight=False)
+
+
+def save(
+    out: Path,
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Row],
+    *,
+    notes: Sequence[str] = (),
+    device: DeviceInfo | None = None,
+) -> None:
+    """Write a table as Markdown with the circumstances under which it was made."""
+    texts = [[_text(value) for value in row] for row in rows]
     lines = [f"# {title}", "", _line(headings), _line(["---"] * len(headings)), *map(_line, texts), ""]
     lines += [f"- {note}" for note in notes]
     lines += ["", "## Circumstances", "", *(f"- {key}: {value}" for key, value in circumstances(device).items())]
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    console.print(f"written to {out}", markup=False, highlight=False)
 
 
 def circumstances(device: DeviceInfo | None) -> dict[str, str]:

@@ -1,0 +1,58 @@
+"""The distance of each record (a latitude and a longitude) to one point."""
+
+# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
+from __future__ import annotations
+
+from codegen.kernel import Plan
+from lift_egraph import ir
+from lift_egraph.build import as_scalar, as_vector, join, map_glb, program, split, sqrt
+from lift_egraph.check import specialise
+
+from .row import HandKernel, Row, Sizes, map_vectors, on_gpu, plan_by_hand
+
+CHUNK = 8192  # records of a work-item on a CPU
+WIDTH = 16  # lanes on a CPU
+
+
+def term(dialect: str, sizes: Sizes) -> ir.Program:
+    """One record a work-item on a GPU; on a CPU a chunk of them, in vectors."""
+
+    @program
+    def nn(records: "[(f32, f32)]N", lat: "f32", lng: "f32"):
+        def distance(record_lat, record_lng):
+            north, east = lat - record_lat, lng - record_lng
+            return sqrt(north * north + east * east)
+
+        if on_gpu(dialect):
+            return map_glb(0, distance, records)
+        return join(
+            map_glb(
+                0,
+                lambda chunk: as_scalar(map_vectors(WIDTH, distance, as_vector(WIDTH, chunk))),
+                split(CHUNK, records),
+            )
+        )
+
+    return specialise(nn, sizes)
+
+
+def by_hand(dialect: str, sizes: Sizes) -> Plan:
+    """The same by hand."""
+    made, n = term(dialect, sizes), sizes["N"]
+    arguments = ("records_0", "records_1", "lat", "lng", "result")
+    if on_gpu(dialect):
+        kernel = HandKernel("nn", arguments, (-(-n // 256) * 256,), (256,))
+        return plan_by_hand(made, dialect, "nn_gpu.cl", (kernel,), defines={"N": n})
+    kernel = HandKernel("nn", arguments, (n // CHUNK,), (1,))
+    return plan_by_hand(made, dialect, "nn_cpu.cl", (kernel,), defines={"CHUNK": CHUNK})
+
+
+ROW = Row(
+    "nn",
+    "NN",
+    "Rodinia",
+    ("coalescing",),
+    {"small": {"N": 8 << 20}, "large": {"N": 32 << 20}, "check": {"N": 3 * CHUNK}},
+    term,
+    by_hand,
+)

@@ -1,0 +1,14 @@
+// The distance of records to (lat, lng): CHUNK records a work-item, sixteen at a time.
+typedef float16 __attribute__((aligned(4))) vector;
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+kernel void nn(global const float *restrict record_lat, global const float *restrict record_lng,
+               const float lat, const float lng, global float *restrict distance) {
+  const int first = get_global_id(0) * CHUNK;
+  for (int i = first; i < first + CHUNK; i += 16) {
+    const float16 north = lat - *(global const vector *)(record_lat + i);
+    const float16 east = lng - *(global const vector *)(record_lng + i);
+    const float16 square = north * north + east * east;
+    *(global vector *)(distance + i) = (float16)(sqrt(square.lo), sqrt(square.hi));
+  }
+}

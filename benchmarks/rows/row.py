@@ -1,0 +1,165 @@
+"""What a row of the table is: one program in low-level LIFT, beside a kernel written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codegen.dialect import DIALECTS
+from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
+from lift_egraph import ir
+from lift_egraph.build import as_scalar, at, fill, map_seq
+from lift_egraph.check import type_of
+from lift_egraph.functions import to_function
+from lift_egraph.inputs import random_inputs
+from lift_egraph.types import Array, DataType, Pair, Vector, leaves, scalar_of, width_of, without_lanes
+
+Sizes = Mapping[str, int]
+"""What a row's size variables are: name to number."""
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of Table 4.2.
+
+    Attributes
+    ----------
+    optimisations
+        Those that both sides encode, in the words of the table.
+    sizes
+        ``small`` and ``large`` (the sizes of the thesis), ``check`` (for the comparison with the interpreter),
+        and where the thesis's size takes minutes on a CPU ``small_cpu`` or ``large_cpu``.
+    program
+        From the name of a dialect and sizes to the low-level term, at these sizes.
+    by_hand
+        From the same to the kernel written by hand, over the same buffers.
+    inputs
+        From the program, a seed and the kind of numbers (``float`` or ``integer``) to its inputs.
+    """
+
+    name: str
+    title: str
+    source: str
+    optimisations: tuple[str, ...]
+    sizes: Mapping[str, Sizes]
+    program: Callable[[str, Sizes], ir.Program]
+    by_hand: Callable[[str, Sizes], Plan]
+    inputs: Callable[[ir.Program, int, Any], dict[str, Any]] = random_inputs
+
+    def sizes_on(self, dialect: str, which: str) -> Sizes:
+        """The sizes to use on a device of a dialect."""
+        special = None if on_gpu(dialect) else self.sizes.get(f"{which}_cpu")
+        return self.sizes[which] if special is None else special
+
+
+def on_gpu(dialect: str) -> bool:
+    """Whether a dialect's devices are GPUs: parameters such as the work-group differ between them and CPUs."""
+    return dialect == "nvidia"
+
+
+@dataclass(frozen=True)
+class HandKernel:
+    """A kernel of a hand-written text: its arguments in order (buffers, or inputs by value), and its launch."""
+
+    name: str
+    arguments: tuple[str, ...]
+    global_size: tuple[int, ...]
+    local_size: tuple[int, ...] | None = None
+    local_bytes: int = 0
+
+
+def plan_by_hand(
+    program: ir.Program,
+    dialect: str,
+    text: str,
+    kernels: tuple[HandKernel, ...],
+    *,
+    defines: Mapping[str, int | float | str] | None = None,
+    temporaries: Mapping[str, int] | None = None,
+) -> Plan:
+    """The plan of a hand-written text, over the buffers that the program's inputs and result need.
+
+    A buffer is named as the input, or ``result``; a tuple has one per component, ``xs_0`` and ``xs_1``
+    (of three components ``xs_0``, ``xs_1_0`` and ``xs_1_1``).
+
+    Parameters
+    ----------
+    text
+        The file in this folder.
+    defines
+        What the compiler gets as ``-D NAME=value``: sizes and parameters, as numbers.
+    temporaries
+        Further ``f32`` buffers between kernels: name to length.
+    """
+    buffers: list[BufferInfo] = []
+    scalars: list[ScalarInfo] = []
+    for item in program.inputs:
+        if isinstance(item.type, Array | Pair):
+            buffers += _buffers(item.name, item.type, "input")
+        else:
+            scalars.append(ScalarInfo(item.name, scalar_of(item.type).name, item.name))
+    buffers += [BufferInfo(name, "temporary", "f32", length) for name, length in (temporaries or {}).items()]
+    buffers += _buffers("result", type_of(program.body), "output")
+    by_value = {s.name for s in scalars}
+    made = tuple(
+        Kernel(
+            k.name,
+            "",
+            tuple(Argument("scalar" if name in by_value else "buffer", name) for name in k.arguments),
+            Launch(_three(k.global_size), _three(k.local_size) if k.local_size else None),
+            k.local_bytes,
+        )
+        for k in kernels
+    )
+    used = {a.name for k in made for a in k.arguments}
+    options = (*DIALECTS[dialect].options, *(f"-D{name}={value}" for name, value in (defines or {}).items()))
+    return Plan(
+        f"{program.name} by hand",
+        dialect,
+        (HERE / text).read_text(encoding="utf-8"),
+        made,
+        tuple(b for b in buffers if b.name in used),
+        tuple(s for s in scalars if s.name in used),
+        options,
+    )
+
+
+def _buffers(name: str, t: DataType, role: str) -> list[BufferInfo]:
+    found = []
+    for path, sizes, leaf in leaves(t):
+        shape = tuple(s.evaluate({}) for s in sizes)
+        length = width_of(leaf)
+        for size in shape:
+            length *= size
+        shape = (*shape, width_of(leaf)) if isinstance(leaf, Vector) else shape
+        made = "".join((name, *(f"_{component}" for component in path)))
+        value = "result" if role == "output" else name
+        found.append(BufferInfo(made, role, scalar_of(leaf).name, length, value, path, shape))
+    return found
+
+
+def _three(sizes: tuple[int, ...]) -> tuple[int, int, int]:
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+# --- words that the rows' terms share -------------------------------------------------------------------
+
+
+def map_vectors(width: int, function: Any, xs: ir.Expr) -> ir.Expr:
+    """``mapSeq(vectorize(width, f), xs)``; without a vector for a width of 1."""
+    if width == 1:
+        return map_seq(function, xs)
+    t = type_of(xs)
+    assert isinstance(t, Array)
+    _, lane = without_lanes(t.element)
+    return map_seq(ir.Vectorize(width, to_function(function, lane, "vectorize")), xs)
+
+
+def lane(number: int, vector: ir.Expr) -> ir.Expr:
+    """One component of a vector."""
+    return at(number, as_scalar(fill(1, vector)))
