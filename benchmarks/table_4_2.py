@@ -110,7 +110,9 @@ def agree(one: Any, other: Any) -> None:
     if a.dtype.kind != "f":
         different = np.count_nonzero(a != b)
         if different > OTHER_INTEGERS * a.size:
-            raise RunProblem(f"{different} of {a.size} elements differ between the generated and the hand-written kernel")
+            raise RunProblem(
+                f"{different} of {a.size} elements differ between the generated and the hand-written kernel"
+            )
         return
     allowed = RELATIVE * np.abs(b) + OF_LARGEST * np.abs(b).max(initial=0)
     wrong = ~(np.abs(a - b) <= allowed)
@@ -192,8 +194,8 @@ def table(found: Sequence[tuple[str, str, str, Measured | str]]) -> list[harness
         ratios[f"{title}, {which}"] = result.ratio
         rows.append(
             (
-                title, which, sizes, result.by_hand_ms, result.generated_ms, f"{result.ratio:.3f}", result.code_generation_ms,
-                result.lift_lines, result.generated_lines, result.by_hand_lines,
+                title, which, sizes, result.by_hand_ms, result.generated_ms, f"{result.ratio:.3f}",
+                result.code_generation_ms, result.lift_lines, result.generated_lines, result.by_hand_lines,
             )
         )  # fmt: skip
     if ratios:

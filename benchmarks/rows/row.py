@@ -22,7 +22,7 @@ Sizes = Mapping[str, int]
 HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Row:
     """One row of Table 4.2.
 
