@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from codegen.c_ast import Barrier, Body, Buffer, For, Load, Statement, loads, stores, walk
 from codegen.views import ThreadVar
@@ -21,10 +22,10 @@ from lift_egraph.nat import Nat, NatVar, nat
 
 @dataclass
 class _Accesses:
-    """What was read and written since the last barrier: the addresses by buffer."""
+    """What was read and written since the last barrier: by buffer, the first addresses and how many elements."""
 
-    reads: dict[str, set[Nat]] = field(default_factory=dict)
-    writes: dict[str, set[Nat]] = field(default_factory=dict)
+    reads: dict[str, set[tuple[Nat, int]]] = field(default_factory=dict)
+    writes: dict[str, set[tuple[Nat, int]]] = field(default_factory=dict)
 
     def merge(self, other: _Accesses) -> None:
         for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
@@ -48,7 +49,7 @@ class _Placing:
             for place in places:
                 for name in _names(place, through_pointers):
                     if name in self.shared:
-                        target.setdefault(name, set()).add(_canonical(place.index))
+                        target.setdefault(name, set()).add((_canonical(place.index), place.width))
         return found
 
     def races(self, before: _Accesses, after: _Accesses) -> list[str]:
@@ -59,26 +60,70 @@ class _Placing:
             a_reads, a_writes = after.reads.get(name, set()), after.writes.get(name, set())
             if not ((b_writes and (a_reads or a_writes)) or (b_reads and a_writes)):
                 continue
-            addresses = b_reads | b_writes | a_reads | a_writes
-            if len(addresses) > 1 or not self.own_element(next(iter(addresses))):
+            accesses = b_reads | b_writes | a_reads | a_writes
+            if not self.own_elements(accesses):
                 found.append(name)
         return found
 
-    def own_element(self, address: Nat) -> bool:
-        """Whether different work-items of a group always have different addresses."""
-        reach = 1
-        slopes = []
-        for dimension, count in self.threads.items():
-            slope = address.coefficient_of(_own_index(dimension))
-            if count > 1:
-                if slope is None or not slope.constant:
+    def own_elements(self, accesses: set[tuple[Nat, int]]) -> bool:
+        """Whether each element is accessed by one work-item of a group only, in all rounds of all loops."""
+        (first, _), *others = accesses
+        widest = max(width for _, width in accesses)
+        if all(address == first for address, _ in others) and self.is_injective(first, widest):
+            return True
+        return self.has_own_spans(accesses)
+
+    def is_injective(self, address: Nat, width: int) -> bool:
+        """Whether no two work-items or rounds have the same address (or ones nearer than `width`)."""
+        digits = []
+        for variable in address.variables:
+            slope = address.coefficient_of(variable)
+            if variable.name.startswith("lcl "):
+                count = self.threads.get(int(variable.name[4:]), 1)
+            elif variable.name.startswith("wrg_"):
+                continue
+            else:
+                count = None if variable.low is None or variable.high is None else variable.high - variable.low + 1
+            if count != 1:
+                if slope is None or not slope.constant or count is None:
                     return False
-                slopes.append((abs(slope.constant), count))
-        for slope, count in sorted(slopes):
+                digits.append((abs(slope.constant), count))
+        reach = width
+        for slope, count in sorted(digits):
             if slope < reach:
                 return False
             reach = slope * count
-        return all(v.name.startswith(("lcl ", "wrg_")) for v in address.variables)
+        return all(count == 1 or _own_index(d) in address.variables for d, count in self.threads.items())
+
+    def has_own_spans(self, accesses: set[tuple[Nat, int]]) -> bool:
+        """Whether each work-item stays within a range of addresses that no other one touches."""
+        dimensions = [d for d, count in self.threads.items() if count > 1]
+        kinds: set[tuple[Nat, ...]] = set()
+        spans: list[tuple[int, int]] = []
+        for address, width in accesses:
+            slopes = [address.coefficient_of(_own_index(d)) or nat(0) for d in dimensions]
+            rest = address
+            for d, slope in zip(dimensions, slopes, strict=True):
+                rest = rest - slope * nat(_own_index(d))
+            group = nat(0)
+            for variable in rest.variables:
+                if variable.name.startswith("wrg_"):
+                    group = group + (rest.coefficient_of(variable) or nat(0)) * nat(variable)
+            low, high = (rest - group).range
+            if low is None or high is None or _tells_threads_apart(rest - group):
+                return False
+            kinds.add((group, *slopes))
+            spans.append((low, high + width))
+        if len(kinds) > 1:
+            return False
+        reach = max(end for _, end in spans) - min(start for start, _ in spans)
+        slopes = next(iter(kinds))[1:]
+        digits = [(slope.constant or 0, self.threads[d]) for d, slope in zip(dimensions, slopes, strict=True)]
+        for slope, count in sorted(digits):
+            if slope < reach:
+                return False
+            reach += slope * (count - 1)
+        return True
 
     def spaces(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted({self.shared[n] for n in names}, reverse=True))
@@ -149,7 +194,7 @@ def place_barriers(body: Body, threads: dict[int, int]) -> Body:
     NestingProblem
         Where a barrier would be needed in control flow that not all work-items of a group take.
     """
-    if not any(isinstance(s, For) and s.level.kind == "lcl" for s in walk(body)):
+    if prod(threads.values()) == 1 or not any(isinstance(s, For) and s.level.kind == "lcl" for s in walk(body)):
         return body
     written = {name for place in stores(body) for name in _names(place, True)}
     read = {name for place in loads(body) for name in _names(place, True)}
@@ -186,3 +231,7 @@ def _canonical(address: Nat) -> Nat:
         elif variable.name.startswith("get_local_id("):
             values[variable.name] = nat(_own_index(int(variable.name[-2])))
     return address.substitute(values)
+
+
+def _tells_threads_apart(value: Nat) -> bool:
+    return any(v.name.startswith(("lcl ", "wrg_")) for v in value.variables)

@@ -14,6 +14,7 @@ from codegen.c_ast import (
     CExpr,
     Choose,
     Computed,
+    Const,
     IndexValue,
     Lane,
     Load,
@@ -42,6 +43,8 @@ def widen(value: CExpr, lane: NatVar, width: int) -> CExpr:
     if isinstance(value, IndexValue):
         return _wide_index(value, lane, width)
     if isinstance(value, Operate):
+        if value.op == "select" and (decided := _decided_lanes(value, lane, width)) is not None:
+            return decided
         arguments = tuple(widen(a, lane, width) for a in value.arguments)
         return Operate(value.op, arguments, Vector(scalar_of(value.type), width))
     return _gather(value, lane, width)
@@ -50,6 +53,29 @@ def widen(value: CExpr, lane: NatVar, width: int) -> CExpr:
 def _gather(value: CExpr, lane: NatVar, width: int) -> Pack:
     items = tuple(substitute(value, {lane.name: nat(k)}) for k in range(width))
     return Pack(items, Vector(scalar_of(value.type), width))
+
+
+def _decided_lanes(value: Operate, lane: NatVar, width: int) -> Pack | None:
+    """The lanes of a choice that each lane's number decides, such as the components of a vector of four scalars."""
+    items: list[CExpr] = []
+    for k in range(width):
+        item = substitute(value, {lane.name: nat(k)})
+        while isinstance(item, Operate) and item.op == "select":
+            condition, inside, outside = item.arguments
+            if not isinstance(condition, Operate) or condition.op != "eq":
+                return None
+            left, right = (_whole_number(a) for a in condition.arguments)
+            if left is None or right is None:
+                return None
+            item = inside if left == right else outside
+        items.append(item)
+    return Pack(tuple(items), Vector(scalar_of(value.type), width))
+
+
+def _whole_number(value: CExpr) -> int | None:
+    if isinstance(value, IndexValue):
+        return value.value.constant
+    return int(value.value) if isinstance(value, Const) and value.type == I32 else None
 
 
 def _slope(index: Nat, lane: NatVar) -> int | None:

@@ -27,6 +27,8 @@ from codegen.c_ast import (
     Statement,
     Store,
     lane_of,
+    loads,
+    walk,
 )
 from codegen.in_place import updates_in_place
 from codegen.iterate import double_buffered, runs_in_local_memory, step_by_step
@@ -184,13 +186,19 @@ class Lowering:
             self.store_data(source, acceptor, t)
 
     def store_data(self, source: View, acceptor: View, t: DataType) -> None:
-        """Writes scalars and tuples of them: all are read before the first is written."""
-        paths = [choices for choices, _, _ in leaves(t)]
-        values = [source.resolve((), choices) for choices in paths]
-        if len(values) > 1:
-            values = [v if isinstance(v, Name | Const) else self.name("next", v) for v in values]
-        for choices, value in zip(paths, values, strict=True):
-            self.store(acceptor.resolve((), choices), value)
+        """Writes scalars and tuples of them: what a write would change is read before it."""
+        written: set[str] = set()
+        writes: list[tuple[CExpr, CExpr]] = []
+        for choices, _, _ in leaves(t):
+            place, value = acceptor.resolve((), choices), source.resolve((), choices)
+            if place == value:
+                continue
+            if any(written.intersection(_memory_of(load)) for load in loads(value)):
+                value = self.name("next", value)
+            written.update(name for part in walk(place) if isinstance(part, Load) for name in _memory_of(part))
+            writes.append((place, value))
+        for place, value in writes:
+            self.store(place, value)
 
     def bind(self, pattern: ir.Pattern, view: View) -> None:
         """Binds the variables of a pattern; scalars are read once, into constant variables."""
@@ -367,3 +375,8 @@ class Lowering:
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)
+
+
+def _memory_of(place: Load) -> tuple[str, ...]:
+    """The names of the buffers that an access may touch."""
+    return (place.buffer.name, *place.buffer.targets)

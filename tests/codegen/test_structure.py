@@ -14,7 +14,12 @@ from codegen.kernel import Launch, Plan
 from lift_egraph import ir
 from lift_egraph.build import (
     add,
+    as_vector,
+    at,
+    equal,
     gather,
+    generate,
+    get,
     id_,
     join,
     map_,
@@ -24,7 +29,10 @@ from lift_egraph.build import (
     map_wrg,
     program,
     reduce_,
+    reduce_seq,
     reverse,
+    select,
+    slide,
     split,
     to_local,
     zip_,
@@ -133,6 +141,89 @@ def test_no_barrier_while_work_items_keep_to_their_own_elements() -> None:
 
     assert "barrier" not in plan_of(twice, N=64).source
     assert plan_of(exchanged, N=64).source.count("barrier") == 1
+
+
+def test_no_barrier_in_a_group_of_one_work_item() -> None:
+    @program
+    def exchanged(xs: "[f32]N"):
+        return join(
+            map_wrg(
+                0,
+                lambda c: map_lcl(
+                    0, lambda r: map_seq(id_, gather(reverse, r)), to_local(map_lcl(0, map_seq(id_), split(16, c)))
+                ),
+                split(16, xs),
+            )
+        )
+
+    assert "barrier" not in body_text(plan_of(exchanged, N=64))
+
+
+def test_no_barrier_while_each_work_item_copies_elements_of_its_own() -> None:
+    @program
+    def twice(xs: "[(f32, f32)]N"):
+        rows = lambda c: to_local(map_lcl(0, map_seq(lambda x, y: (y, x)), split(4, c)))  # noqa: E731
+        return join(map_wrg(0, lambda c: join(map_lcl(0, map_seq(lambda x, y: x + y), rows(c))), split(64, xs)))
+
+    assert "barrier" not in body_text(plan_of(twice, N=128))
+
+
+def test_vectors_that_overlap_those_of_other_work_items_need_a_barrier() -> None:
+    @program
+    def windows(xs: "[f32]N"):
+        def group(chunk):
+            copied = to_local(map_lcl(0, lambda x: x + 1.0, chunk))
+            return map_lcl(0, lambda w: at(0, as_vector(4, w)), slide(4, 1, copied))
+
+        return map_wrg(0, group, split(16, xs))
+
+    text = body_text(plan_of(windows, N=64))
+    assert "(local const float4_u *)(tmp + lcl_0)" in text
+    assert text.count("barrier") == 1
+
+
+def body_text(plan: Plan) -> str:
+    return "\n".join(body_of(plan))
+
+
+def test_the_components_of_a_vector_of_four_scalars() -> None:
+    @program
+    def turned(xs: "[f32]N", ys: "[f32]N"):
+        def components(x, y):
+            chosen = generate(
+                4, lambda i: select(equal(i, 0), x, select(equal(i, 1), y, select(equal(i, 2), x + y, 0.5)))
+            )
+            return at(0, as_vector(4, chosen))
+
+        return map_glb(0, components, zip_(xs, ys))
+
+    assert body_of(plan_of(turned, N=8)) == [
+        "const int glb_0 = get_global_id(0);",
+        "const float x = xs[glb_0];",
+        "const float y = ys[glb_0];",
+        "*(global float4_u *)(result + 4 * glb_0) = (float4)(x, y, x + y, 0.5f);",
+    ]
+
+
+def test_tuples_are_written_in_turn_unless_a_write_would_change_what_is_read() -> None:
+    @program
+    def both(xs: "[f32]N"):
+        return map_glb(
+            0,
+            lambda row: reduce_seq(lambda acc, x: (get(0, acc) + x, get(1, acc) * x), (0.0, 1.0), row),
+            split(4, xs),
+        )
+
+    @program
+    def swapped(xs: "[f32]N"):
+        return map_glb(
+            0,
+            lambda row: reduce_seq(lambda acc, x: (get(1, acc), get(0, acc) + x), (0.0, 1.0), row),
+            split(4, xs),
+        )
+
+    assert "next" not in plan_of(both, N=16).source
+    assert plan_of(swapped, N=16).source.count("const float next") == 1
 
 
 def test_groups_that_do_several_rounds_wait_before_the_next() -> None:
