@@ -1,8 +1,10 @@
 """The rows of Table 4.2 of thesis 000, and the partial dot product of its Listing 4.5."""
 
+from .nbody import ROW_A as NBODY_A
+from .nbody import ROW_B as NBODY_B
 from .nn import ROW as NN
-from .row import HandKernel, Row, lane, map_vectors, on_gpu, plan_by_hand
+from .row import HandKernel, Row, lane, map_vectors, on_gpu, plan_by_hand, vector_of, zeros
 
-ROWS = (NN,)
+ROWS = (NBODY_A, NBODY_B, NN)
 
-__all__ = ["ROWS", "HandKernel", "Row", "lane", "map_vectors", "on_gpu", "plan_by_hand"]
+__all__ = ["ROWS", "HandKernel", "Row", "lane", "map_vectors", "on_gpu", "plan_by_hand", "vector_of", "zeros"]

@@ -10,7 +10,7 @@ from typing import Any
 from codegen.dialect import DIALECTS
 from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph import ir
-from lift_egraph.build import as_scalar, at, fill, map_seq
+from lift_egraph.build import as_scalar, as_vector, at, equal, fill, generate, map_seq, select
 from lift_egraph.check import type_of
 from lift_egraph.functions import to_function
 from lift_egraph.inputs import random_inputs
@@ -91,7 +91,8 @@ def plan_by_hand(
     text
         The file in this folder.
     defines
-        What the compiler gets as ``-D NAME=value``: sizes and parameters, as numbers.
+        What the compiler gets as ``-D NAME=value``: sizes and parameters, as numbers. ``ON_POCL``, ``ON_INTEL``
+        or ``ON_NVIDIA`` is defined too, for what an expert spells differently for each.
     temporaries
         Further ``f32`` buffers between kernels: name to length.
     """
@@ -116,7 +117,11 @@ def plan_by_hand(
         for k in kernels
     )
     used = {a.name for k in made for a in k.arguments}
-    options = (*DIALECTS[dialect].options, *(f"-D{name}={value}" for name, value in (defines or {}).items()))
+    options = (
+        *DIALECTS[dialect].options,
+        f"-DON_{dialect.upper()}",
+        *(f"-D{name}={value}" for name, value in (defines or {}).items()),
+    )
     return Plan(
         f"{program.name} by hand",
         dialect,
@@ -163,3 +168,20 @@ def map_vectors(width: int, function: Any, xs: ir.Expr) -> ir.Expr:
 def lane(number: int, vector: ir.Expr) -> ir.Expr:
     """One component of a vector."""
     return at(number, as_scalar(fill(1, vector)))
+
+
+def vector_of(*components: ir.Expr) -> ir.Expr:
+    """The vector of some scalars."""
+
+    def component(index: ir.Expr) -> ir.Expr:
+        chosen = components[-1]
+        for number, value in reversed(list(enumerate(components[:-1]))):
+            chosen = select(equal(index, number), value, chosen)
+        return chosen
+
+    return at(0, as_vector(len(components), generate(len(components), component)))
+
+
+def zeros(width: int) -> ir.Expr:
+    """A vector of zeros."""
+    return at(0, as_vector(width, fill(width, 0.0)))

@@ -1,0 +1,240 @@
+"""One step of the N-body problem, with positions through local memory (A) and without (B).
+
+On a GPU a position is a ``float4`` whose last component is the mass, as in both vendors' samples. On a CPU
+each component is an array of its own, and a vector holds the same component of several bodies.
+"""
+
+# ruff: noqa: F722 - annotations are types of LIFT
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.kernel import Plan
+from lift_egraph import ir
+from lift_egraph.build import (
+    as_scalar,
+    as_vector,
+    fill,
+    get,
+    id_,
+    join,
+    let,
+    map_,
+    map_glb,
+    map_lcl,
+    map_seq,
+    map_wrg,
+    program,
+    reduce_seq,
+    rest,
+    rsqrt,
+    split,
+    to_local,
+    to_private,
+    zip_,
+)
+from lift_egraph.check import specialise
+
+from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, vector_of, zeros
+
+SOFTENING, STEP, DAMPING = 0.01, 0.016, 0.995
+WIDTH = 16  # bodies in a vector, on a CPU
+VECTORS = 4  # vectors of a work-item of B, on a CPU
+GROUP, TILE = 128, 128  # work-items of a group, and bodies in local memory, on a GPU
+TILE_CPU = 512  # on a CPU a group has one work-item
+
+SIZES = {
+    "small": {"N": 16 << 10},
+    "large": {"N": 128 << 10},
+    "large_cpu": {"N": 64 << 10},  # the thesis's 131K bodies take a minute for each run of a CPU
+    "check": {"N": 3 * 512},
+}
+
+
+def pull(body: Any, other: Any, acceleration: Any) -> Any:
+    """The acceleration of a body with the pull of another one added; arguments are tuples of terms."""
+    (x, y, z), (other_x, other_y, other_z, mass), (ax, ay, az) = body, other, acceleration
+
+    def scaled(dx, dy, dz, inverse):
+        return let(mass * inverse * inverse * inverse, lambda s: (ax + dx * s, ay + dy * s, az + dz * s))
+
+    def distance(dx, dy, dz):
+        return let(rsqrt(dx * dx + dy * dy + dz * dz + SOFTENING), lambda inverse: scaled(dx, dy, dz, inverse))
+
+    return let((other_x - x, other_y - y, other_z - z), distance)
+
+
+def parts(count: int, value: Any) -> tuple[Any, ...]:
+    """The components of a tuple."""
+    return tuple(get(k, value) for k in range(count))
+
+
+def lanes(vector: Any) -> tuple[Any, ...]:
+    """The components of a ``float4``."""
+    return tuple(lane(k, vector) for k in range(4))
+
+
+def moved(component: Any, velocity: Any) -> Any:
+    """One coordinate after a step."""
+    return component + velocity * STEP
+
+
+def faster(velocity: Any, acceleration: Any) -> Any:
+    """One component of the velocity after a step."""
+    return (velocity + acceleration * STEP) * DAMPING
+
+
+def step_on_gpu(position: Any, velocity: Any, acceleration: Any) -> Any:
+    """The new position and velocity, each a ``float4``."""
+    (x, y, z, mass), (vx, vy, vz, rest) = lanes(position), lanes(velocity)
+    ax, ay, az = parts(3, acceleration)
+    return let(
+        (faster(vx, ax), faster(vy, ay), faster(vz, az)),
+        lambda ux, uy, uz: (
+            vector_of(moved(x, ux), moved(y, uy), moved(z, uz), mass),
+            vector_of(ux, uy, uz, rest),
+        ),
+    )
+
+
+def step_on_cpu(position: Any, velocity: Any, acceleration: Any) -> Any:
+    """The new position and velocity, each a tuple of vectors."""
+    (x, y, z), (vx, vy, vz) = parts(3, position), parts(3, velocity)
+    ax, ay, az = parts(3, acceleration)
+    return let(
+        (faster(vx, ax), faster(vy, ay), faster(vz, az)),
+        lambda ux, uy, uz: ((moved(x, ux), moved(y, uy), moved(z, uz)), (ux, uy, uz)),
+    )
+
+
+# --- A: positions through local memory -----------------------------------------------------------------
+
+
+def term_a(dialect: str, sizes: Sizes) -> ir.Program:
+    """A work-item a body (on a CPU: a vector of bodies); a group copies a tile of positions at a time."""
+
+    @program
+    def nbody_a(positions: "[f32x4]N", velocities: "[f32x4]N"):
+        def group(chunk):
+            mine = to_private(map_lcl(0, id_, map_(lambda p, v: p, chunk)))
+            return let(mine, lambda own: group_of(chunk, own))
+
+        def group_of(chunk, own):
+            def tile_step(accelerations, tile):
+                def all_pulls(local):
+                    return map_lcl(
+                        0,
+                        lambda acc, p: reduce_seq(lambda a, q: pull(lanes(p)[:3], lanes(q), parts(3, a)), acc, local),
+                        zip_(accelerations, own),
+                    )
+
+                return let(to_local(map_lcl(0, id_, tile)), all_pulls)
+
+            summed = reduce_seq(tile_step, fill(GROUP, (0.0, 0.0, 0.0)), split(TILE, positions))
+            return map_lcl(0, lambda acc, b: step_on_gpu(get(0, b), rest(b), acc), zip_(summed, chunk))
+
+        return join(map_wrg(0, group, split(GROUP, zip_(positions, velocities))))
+
+    @program
+    def nbody_a_cpu(positions: "[(f32, f32, f32, f32)]N", velocities: "[(f32, f32, f32)]N"):
+        def group(chunk):
+            def tile_step(accelerations, tile):
+                return let(
+                    to_local(map_lcl(0, map_seq(id_), split(TILE_CPU, tile))), lambda t: pulls(accelerations, join(t))
+                )
+
+            def pulls(accelerations, local):
+                return map_lcl(
+                    0,
+                    lambda acc, b: reduce_seq(
+                        lambda a, q: pull(parts(3, get(0, b)), parts(4, q), parts(3, a)), acc, local
+                    ),
+                    zip_(accelerations, as_vector(WIDTH, chunk)),
+                )
+
+            nothing = zeros(WIDTH)
+            summed = reduce_seq(tile_step, fill(1, (nothing, nothing, nothing)), split(TILE_CPU, positions))
+            return as_scalar(
+                map_lcl(0, lambda acc, b: step_on_cpu(get(0, b), rest(b), acc), zip_(summed, as_vector(WIDTH, chunk)))
+            )
+
+        return join(map_wrg(0, group, split(WIDTH, zip_(positions, velocities))))
+
+    return specialise(nbody_a if on_gpu(dialect) else nbody_a_cpu, sizes)
+
+
+def by_hand_a(dialect: str, sizes: Sizes) -> Plan:
+    """The same by hand."""
+    made, n = term_a(dialect, sizes), sizes["N"]
+    defines = {"N": n, "SOFTENING": f"{SOFTENING}f", "STEP": f"{STEP}f", "DAMPING": f"{DAMPING}f"}
+    if on_gpu(dialect):
+        kernel = HandKernel("nbody_a", GPU_ARGUMENTS, (n,), (GROUP,), 16 * TILE)
+        return plan_by_hand(made, dialect, "nbody_a_gpu.cl", (kernel,), defines={**defines, "GROUP": GROUP})
+    kernel = HandKernel("nbody_a", CPU_ARGUMENTS, (n // WIDTH,), (1,), 16 * TILE_CPU)
+    return plan_by_hand(made, dialect, "nbody_a_cpu.cl", (kernel,), defines={**defines, "TILE": TILE_CPU})
+
+
+# --- B: everything from global memory, in vectors -------------------------------------------------------
+
+
+def term_b(dialect: str, sizes: Sizes) -> ir.Program:
+    """A work-item a body (on a CPU: some vectors of bodies), without local memory."""
+
+    @program
+    def nbody_b(positions: "[f32x4]N", velocities: "[f32x4]N"):
+        def body(p, v):
+            summed = reduce_seq(lambda a, q: pull(lanes(p)[:3], lanes(q), parts(3, a)), (0.0, 0.0, 0.0), positions)
+            return let(summed, lambda total: step_on_gpu(p, v, total))
+
+        return map_glb(0, body, zip_(positions, velocities))
+
+    @program
+    def nbody_b_cpu(positions: "[(f32, f32, f32, f32)]N", velocities: "[(f32, f32, f32)]N"):
+        def bodies(p, v):
+            nothing = zeros(WIDTH)
+            summed = reduce_seq(
+                lambda a, q: pull(parts(3, p), parts(4, q), parts(3, a)), (nothing, nothing, nothing), positions
+            )
+            return let(summed, lambda total: step_on_cpu(p, v, total))
+
+        return join(
+            map_glb(
+                0,
+                lambda chunk: as_scalar(map_seq(bodies, as_vector(WIDTH, chunk))),
+                split(WIDTH * VECTORS, zip_(positions, velocities)),
+            )
+        )
+
+    return specialise(nbody_b if on_gpu(dialect) else nbody_b_cpu, sizes)
+
+
+def by_hand_b(dialect: str, sizes: Sizes) -> Plan:
+    """The same by hand."""
+    made, n = term_b(dialect, sizes), sizes["N"]
+    defines = {"N": n, "SOFTENING": f"{SOFTENING}f", "STEP": f"{STEP}f", "DAMPING": f"{DAMPING}f"}
+    if on_gpu(dialect):
+        kernel = HandKernel("nbody_b", GPU_ARGUMENTS, (n,), (256,))
+        return plan_by_hand(made, dialect, "nbody_b_gpu.cl", (kernel,), defines=defines)
+    kernel = HandKernel("nbody_b", CPU_ARGUMENTS, (n // (WIDTH * VECTORS),), (1,))
+    return plan_by_hand(made, dialect, "nbody_b_cpu.cl", (kernel,), defines={**defines, "VECTORS": VECTORS})
+
+
+GPU_ARGUMENTS = ("positions", "velocities", "result_0", "result_1")
+CPU_ARGUMENTS = (
+    "positions_0", "positions_1_0", "positions_1_1_0", "positions_1_1_1",
+    "velocities_0", "velocities_1_0", "velocities_1_1",
+    "result_0_0", "result_0_1_0", "result_0_1_1", "result_1_0", "result_1_1_0", "result_1_1_1",
+)  # fmt: skip
+
+ROW_A = Row(
+    "nbody_a",
+    "N-Body, A",
+    "NVIDIA SDK",
+    ("local memory", "private memory", "vectorisation", "coalescing"),
+    SIZES,
+    term_a,
+    by_hand_a,
+)
+ROW_B = Row(
+    "nbody_b", "N-Body, B", "AMD SDK", ("private memory", "vectorisation", "coalescing"), SIZES, term_b, by_hand_b
+)
