@@ -16,11 +16,13 @@ from lift_egraph.binders import unique_names
 from lift_egraph.check import iterate_step, substitute_nats, type_of
 from lift_egraph.errors import NestingProblem
 from lift_egraph.ir import SEQ
-from lift_egraph.nat import NatVar, nat
+from lift_egraph.nat import Nat, NatVar, nat
 from lift_egraph.types import Array
 
 if TYPE_CHECKING:
     from codegen.lower import Lowering
+
+UNROLLED_TERMS = 256  # subterms that the unrolled steps of one iterate may have together
 
 
 def runs_in_local_memory(term: ir.Iterate) -> bool:
@@ -47,24 +49,47 @@ def _length(term: ir.Expr):
 
 
 def double_buffered(lowering: Lowering, term: ir.Iterate) -> View:
-    """A loop over the steps that reads from one local buffer and writes to the other."""
+    """The steps, one after the other, read from one local buffer and write to the other."""
     t, start = type_of(term.array), _length(term.array)
     assert isinstance(t, Array)
     first = lowering.materialise(term.array, "local")
     assert isinstance(first, Memory)
     if term.times == 0:
         return first
+    if not isinstance(term.function.pattern, ir.Var):
+        raise NestingProblem("iterate: the function of an iterate over local memory takes the array as one variable")
+    second = lowering.allocate("tmp", Array(_largest_after_one(term), t.element), "local")
+    assert isinstance(second, Memory)
+    if start.constant is not None and term.times * sum(1 for _ in ir.subterms(term.function)) <= UNROLLED_TERMS:
+        unrolled(lowering, term, first, second)
+    else:
+        looped(lowering, term, first, second)
+    result, length = (second if term.times % 2 else first), _length(term)
+    return _resized(result, length)
+
+
+def unrolled(lowering: Lowering, term: ir.Iterate, first: Memory, second: Memory) -> None:
+    """Every step with its own length as a number: no pointers to exchange, and guards that compilers can count."""
+    size, read, write = _length(term.array), first, second
+    for _ in range(term.times):
+        step: ir.Lambda = unique_names(iterate_step(term, size), lowering.taken)
+        assert isinstance(step.pattern, ir.Var)
+        lowering.environment[step.pattern] = _resized(read, size)
+        size = _length(step.body)
+        lowering.produce(step.body, _resized(write, size))
+        read, write = write, read
+
+
+def looped(lowering: Lowering, term: ir.Iterate, first: Memory, second: Memory) -> None:
+    """A loop whose pointers and length change with each step."""
+    start = _length(term.array)
     high = start.range[1]
     size = NatVar(c_name(term.size, lowering.taken), 1, high)
     # the bound of a mapLcl inside is checked at run time, so one text serves all sizes
     body: ir.Lambda = unique_names(substitute_nats(term.function, {term.size: nat(size)}), lowering.taken)
     next_size = _length(body.body)
     once = next_size.substitute({size.name: start})
-    if not isinstance(body.pattern, ir.Var):
-        raise NestingProblem("iterate: the function of an iterate over local memory takes the array as one variable")
-    largest = _largest_after_one(term)
-    second = lowering.allocate("tmp", Array(largest, t.element), "local")
-    assert isinstance(second, Memory)
+    assert isinstance(body.pattern, ir.Var)
     pairs = [
         (_pointer(lowering, "in", a.buffer, b.buffer), _pointer(lowering, "out", a.buffer, b.buffer), a, b)
         for a, b in zip(first.cells, second.cells, strict=True)
@@ -86,8 +111,11 @@ def double_buffered(lowering: Lowering, term: ir.Iterate) -> View:
             lowering.emit(Swap(r, w, a.buffer, b.buffer))
     steps: Body = tuple(statements)
     lowering.emit(For(counter, nat(term.times), SEQ, 1, steps))
-    result, length = (second if term.times % 2 else first), _length(term)
-    return Memory(tuple(replace(c, sizes=(length, *c.sizes[1:])) for c in result.cells))
+
+
+def _resized(memory: Memory, length: Nat) -> Memory:
+    """The memory with another outermost length."""
+    return Memory(tuple(replace(c, sizes=(length, *c.sizes[1:])) for c in memory.cells))
 
 
 def _largest_after_one(term: ir.Iterate):

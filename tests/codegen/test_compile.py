@@ -556,3 +556,11 @@ def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], di
     found = run_plan(plan, flat, queue=queue)
     for want, got in zip(expected, found, strict=True):
         np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=plan.source)
+
+
+@pytest.mark.parametrize(
+    ("made", "size"), [(low.partial_dot(16, 3), 64), (iterated_three_to_one, 60)], ids=["halves", "short"]
+)
+def test_iterates_too_long_to_unroll_agree(monkeypatch: pytest.MonkeyPatch, made: ir.Program, size: int) -> None:
+    monkeypatch.setattr("codegen.iterate.UNROLLED_TERMS", 0)
+    test_agrees_with_the_interpreter(made, {"N": size}, "pocl")

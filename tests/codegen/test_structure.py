@@ -3,6 +3,7 @@
 # ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
+import itertools
 import json
 import re
 
@@ -52,7 +53,8 @@ def body_of(plan: Plan) -> list[str]:
     return lines[lines.index(next(line for line in lines if line.startswith("kernel void"))) + 1 : -1]
 
 
-def test_the_partial_dot_product_is_listing_4_6() -> None:
+def test_the_partial_dot_product_is_listing_4_6(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codegen.iterate.UNROLLED_TERMS", 0)
     plan = plan_of(low.partial_dot(), N=1024)
     assert plan.kernels[0].launch == Launch((512, 1, 1), (64, 1, 1))
     assert body_of(plan) == [
@@ -61,6 +63,7 @@ def test_the_partial_dot_product_is_listing_4_6() -> None:
         "const int lcl_0 = get_local_id(0);",
         "const int wrg_0 = get_group_id(0);",
         "float acc = 0.0f;",
+        "#pragma unroll",
         "for (int i = 0; i < 2; i += 1) {",
         "acc = acc + xs[i + 2 * lcl_0 + 128 * wrg_0] * ys[i + 2 * lcl_0 + 128 * wrg_0];",
         "}",
@@ -72,6 +75,7 @@ def test_the_partial_dot_product_is_listing_4_6() -> None:
         "for (int iter = 0; iter < 6; iter += 1) {",
         "if (get_local_id(0) < n / 2) {",
         "float a = 0.0f;",
+        "#pragma unroll",
         "for (int j = 0; j < 2; j += 1) {",
         "a = a + in[j + 2 * lcl_0];",
         "}",
@@ -86,6 +90,29 @@ def test_the_partial_dot_product_is_listing_4_6() -> None:
         "result[wrg_0] = tmp[0];",
         "}",
     ]
+
+
+def test_a_short_iterate_is_unrolled_in_two_buffers() -> None:
+    lines = body_of(plan_of(low.partial_dot(), N=1024))
+    assert [line for line in lines if line.startswith("local")] == ["local float tmp[64];", "local float tmp1[32];"]
+    guards = [line for line in lines if line.startswith("if (get_local_id(0) <")]
+    assert guards == [f"if (get_local_id(0) < {n}) {{" for n in (32, 16, 8, 4, 2, 1, 1)]
+    stored = [line for line in lines if re.match(r"tmp1?\[.*\] =", line)]
+    assert [line.partition("[")[0] for line in stored] == ["tmp", *["tmp1", "tmp"] * 3]
+    assert sum(line.startswith("barrier") for line in lines) == 7
+
+
+def test_only_short_innermost_loops_are_unrolled_by_the_device() -> None:
+    def unrolled(length: int) -> list[str]:
+        @program
+        def sums(xs: "[[[f32]K]4]N"):
+            return map_glb(0, lambda rows: reduce_seq(lambda acc, row: reduce_seq(add, acc, row), 0.0, rows), xs)
+
+        lines = body_of(plan_of(sums, N=5, K=length))
+        return [after for line, after in itertools.pairwise(lines) if line == "#pragma unroll"]
+
+    assert unrolled(8) == ["for (int j = 0; j < 8; j += 1) {"]
+    assert unrolled(9) == []
 
 
 def test_register_blocks_are_named_vectors() -> None:
