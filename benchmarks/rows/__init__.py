@@ -3,8 +3,14 @@
 from .nbody import ROW_A as NBODY_A
 from .nbody import ROW_B as NBODY_B
 from .nn import ROW as NN
+from .partial_dot import ROW as PARTIAL_DOT
 from .row import HandKernel, Row, lane, map_vectors, on_gpu, plan_by_hand, vector_of, zeros
 
-ROWS = (NBODY_A, NBODY_B, NN)
+ROWS = (
+    NBODY_A,
+    NBODY_B,
+    NN,
+    PARTIAL_DOT,
+)
 
 __all__ = ["ROWS", "HandKernel", "Row", "lane", "map_vectors", "on_gpu", "plan_by_hand", "vector_of", "zeros"]

@@ -1,0 +1,79 @@
+"""The partial dot product of Listing 2.4 (Listing 4.5): one number for each chunk of 128.
+
+The listing adds neighbours; here each half of an array is added to the other, so that neighbouring work-items
+read neighbouring elements: a ``gather`` before each ``split(2)``.
+"""
+
+# ruff: noqa: F722 - annotations are types of LIFT
+from __future__ import annotations
+
+from codegen.kernel import Plan
+from lift_egraph import ir
+from lift_egraph.build import (
+    add,
+    fill,
+    gather,
+    id_,
+    iterate,
+    join,
+    map_lcl,
+    map_seq,
+    map_wrg,
+    program,
+    reduce_seq,
+    split,
+    to_global,
+    to_local,
+    zip_,
+)
+from lift_egraph.check import specialise
+
+from .row import HandKernel, Row, Sizes, plan_by_hand
+
+CHUNK = 128  # elements of a group: 2 to the power of 6 + 1
+STEPS = 6
+
+
+def term(dialect: str, sizes: Sizes) -> ir.Program:
+    """The listing, with the halves of an array in pairs."""
+
+    def one(value: ir.Expr) -> ir.Expr:
+        return to_local(map_seq(id_, fill(1, value)))
+
+    def halves(xs: ir.Expr) -> ir.Expr:
+        return split(2, gather(lambda i, n: i // 2 + (n // 2) * (i % 2), xs))
+
+    @program
+    def partial_dot(x: "[f32]N", y: "[f32]N"):
+        def group(chunk):
+            products = join(
+                map_lcl(0, lambda pairs: one(reduce_seq(lambda acc, a, b: acc + a * b, 0.0, pairs)), halves(chunk))
+            )
+            summed = iterate(
+                STEPS,
+                lambda sums: join(map_lcl(0, lambda pair: one(reduce_seq(add, 0.0, pair)), halves(sums))),
+                products,
+            )
+            return join(to_global(map_lcl(0, map_seq(id_), split(1, summed))))
+
+        return join(map_wrg(0, group, split(CHUNK, zip_(x, y))))
+
+    return specialise(partial_dot, sizes)
+
+
+def by_hand(dialect: str, sizes: Sizes) -> Plan:
+    """A tree of sums in local memory, in place."""
+    kernel = HandKernel("partial_dot", ("x", "y", "result"), (sizes["N"] // 2,), (CHUNK // 2,), 4 * CHUNK // 2)
+    defines = {"ITEM": "get_local_id(0)" if dialect == "pocl" else "item"}
+    return plan_by_hand(term(dialect, sizes), dialect, "partial_dot.cl", (kernel,), defines=defines)
+
+
+ROW = Row(
+    "partial_dot",
+    "Partial dot product",
+    "000, Listing 2.4",
+    ("local memory", "coalescing", "1D"),
+    {"small": {"N": 1 << 22}, "large": {"N": 1 << 26}, "large_cpu": {"N": 1 << 24}, "check": {"N": 1 << 12}},
+    term,
+    by_hand,
+)
