@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from codegen.c_ast import Barrier, Body, Buffer, For, Load, Statement, loads, stores, walk
+from codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement, loads, stores, walk
 from codegen.views import ThreadVar
 from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat, NatVar, nat
@@ -205,6 +205,36 @@ def place_barriers(body: Body, threads: dict[int, int]) -> Body:
                 if part.buffer.targets or name in written & read:
                     spaces[name] = part.buffer.space
     return tuple(_Placing(spaces, threads).place(body, _Accesses(), False))
+
+
+def barriers_after_maps(body: Body) -> Body:
+    """The kernel's body with a barrier after every mapLcl, necessary or not: the start of 000 §4.3.4.
+
+    None stands in control flow that some work-items of a group may leave out; `place_barriers` adds those that
+    the program needs at other places, such as between the rounds of a loop over work-groups.
+    """
+    return _after_maps(body, True)
+
+
+def _after_maps(body: Body, is_uniform: bool) -> Body:
+    result: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, For | If | Block):
+            inside = is_uniform and not isinstance(statement, If)
+            if isinstance(statement, For):
+                inside = inside and _is_taken_by_all(statement)
+            statement = replace(statement, body=_after_maps(statement.body, inside))
+        result.append(statement)
+        if is_uniform and isinstance(statement, For) and statement.level.kind == "lcl":
+            result.append(Barrier(("local", "global")))
+    return tuple(result)
+
+
+def _is_taken_by_all(loop: For) -> bool:
+    """Whether all work-items of a group run the same steps of a loop."""
+    if loop.level.kind in ("lcl", "glb"):
+        return bool(loop.count.constant) and loop.most % loop.threads == 0
+    return not any(isinstance(v, ThreadVar) for v in loop.count.variables)
 
 
 def _names(place: Load, through_pointers: bool) -> tuple[str, ...]:

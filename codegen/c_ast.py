@@ -301,7 +301,7 @@ def walk(item: Any) -> Iterator[Any]:
         return
     yield item
     if isinstance(item, Nat):
-        for variable in item.variables:
+        for variable in item.mentioned:
             if isinstance(variable, Computed):
                 yield from walk(variable.value)
         return
@@ -319,7 +319,7 @@ def loads(item: Any) -> Iterator[Load]:
         for index in children(item.place):
             yield from loads(index) if isinstance(index, Nat) else loads(tuple(children(index)))
     elif isinstance(item, Nat):
-        for variable in item.variables:
+        for variable in item.mentioned:
             if isinstance(variable, Computed):
                 yield from loads(variable.value)
     else:
@@ -345,7 +345,7 @@ def depends(item: Any, variable: NatVar) -> bool:
 
 def substitute_index(value: Nat, values: Mapping[str, Nat]) -> Nat:
     """An index expression with variables replaced, also inside the data it reads."""
-    if not any(isinstance(v, Computed) for v in value.variables):
+    if not any(isinstance(v, Computed) for v in value.mentioned):
         return value.substitute(values)
 
     def new(atom: Any) -> Nat | None:
@@ -369,7 +369,7 @@ def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
     new = change(item)
     if new is not None:
         return new
-    if isinstance(item, Nat) and any(isinstance(v, Computed) for v in item.variables):
+    if isinstance(item, Nat) and any(isinstance(v, Computed) for v in item.mentioned):
         return item.rebuild(lambda atom: _rewrite_data(atom, change))
     if not isinstance(item, CExpr | Statement) or not is_dataclass(item):
         return item

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
-from codegen.barriers import place_barriers
+from codegen.barriers import barriers_after_maps, place_barriers
 from codegen.c_ast import Body, Buffer, For, Load, Name, walk
 from codegen.dialect import Dialect
 from codegen.host import Host, LoweredKernel, lower_program
 from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from codegen.names import c_name
+from codegen.optimise import ALL, Optimisations
 from codegen.printer import Printer
 from codegen.tidy import inline_constants, unroll
 from codegen.views import Memory
@@ -24,7 +25,12 @@ _FEW_ITEMS = 1 << 14  # … unless there are more work-items than this
 
 
 def compile_program(
-    program: ir.Program, dialect: Dialect, *, launch: Launch | None = None, term_text: str | None = None
+    program: ir.Program,
+    dialect: Dialect,
+    *,
+    launch: Launch | None = None,
+    term_text: str | None = None,
+    optimise: Optimisations = ALL,
 ) -> Plan:
     """The OpenCL kernels of a low-level program at concrete sizes.
 
@@ -34,6 +40,8 @@ def compile_program(
         Launch sizes for the kernels with parallel maps, instead of the inferred ones.
     term_text
         The program as text, for the comment above the kernels.
+    optimise
+        Which optimisations are on: all, but for ablations.
 
     Raises
     ------
@@ -42,8 +50,8 @@ def compile_program(
     DeviceProblem
         If a kernel exceeds a limit of the device.
     """
-    host, result = lower_program(program, dialect, launch)
-    printer = Printer(dialect)
+    host, result = lower_program(program, dialect, launch, optimise)
+    printer = Printer(dialect, optimise)
     base = c_name(program.name, set(host.taken))
     kernels = []
     for number, lowered in enumerate(host.kernels):
@@ -71,7 +79,8 @@ def _finish(
     printer: Printer,
     wanted: Launch | None,
 ) -> Kernel:
-    body = unroll(lowered.body, named_arrays=dialect.named_arrays)
+    body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
+    body = unroll(body, named_arrays=dialect.named_arrays)
     local_counts = {level.dimension: n for level, n in lowered.threads.items() if level.kind == "lcl"}
     body = inline_constants(place_barriers(body, local_counts))
     local_bytes = sum(b.bytes for b in lowered.locals)

@@ -19,6 +19,7 @@ from codegen.layout import bindings, is_pure, view_of, write_step
 from codegen.lower import Lowering
 from codegen.memory import memory
 from codegen.names import c_name
+from codegen.optimise import Optimisations
 from codegen.views import Component, Memory, Pairs, Value, View
 from lift_egraph import ir
 from lift_egraph.binders import unique_names
@@ -48,6 +49,7 @@ class Host:
 
     dialect: Dialect
     launch: Launch | None
+    optimise: Optimisations
     taken: set[str]
     environment: dict[ir.Var | ir.Input, View] = field(default_factory=dict)
     kernels: list[LoweredKernel] = field(default_factory=list)
@@ -120,7 +122,7 @@ class Host:
     def emit(self, term: ir.Expr, acceptor: View) -> None:
         """One kernel that writes the term's value."""
         launch, threads = launch_sizes(term, self.dialect, self.launch)
-        lowering = Lowering(dict(self.environment), threads, set(self.taken))
+        lowering = Lowering(dict(self.environment), threads, set(self.taken), self.optimise)
         lowering.produce(term, acceptor)
         self.temporaries += lowering.temporaries
         self.taken |= {b.name for b in lowering.temporaries}
@@ -132,10 +134,12 @@ def is_parallel(term: ir.Part) -> bool:
     return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
 
 
-def lower_program(program: ir.Program, dialect: Dialect, launch: Launch | None) -> tuple[Host, Memory]:
+def lower_program(
+    program: ir.Program, dialect: Dialect, launch: Launch | None, optimise: Optimisations
+) -> tuple[Host, Memory]:
     """The kernels of a program, and the memory of its result."""
     check_nesting(program.body)
-    host = Host(dialect, launch, {f"lcl_{d}" for d in range(3)})
+    host = Host(dialect, launch, optimise, {f"lcl_{d}" for d in range(3)})
     for item in program.inputs:
         host.declare(item)
     result = memory("result", type_of(program.body), "global", host.taken)

@@ -46,6 +46,8 @@ from codegen.layout import (
 )
 from codegen.memory import declared_space, memory, owners_of
 from codegen.names import c_name
+from codegen.optimise import ALL, Optimisations
+from codegen.plain_index import plain
 from codegen.views import Access, Component, Pairs, Repeat, ThreadVar, Value, View
 from lift_egraph import ir
 from lift_egraph.check import type_of
@@ -66,6 +68,7 @@ class Lowering:
     environment: dict[ir.Var | ir.Input, View]
     threads: dict[ir.Level, int]
     taken: set[str]
+    optimise: Optimisations = ALL
     width: int = 1
     statements: list[Statement] = field(default_factory=list)
     locals: list[Buffer] = field(default_factory=list)
@@ -104,7 +107,7 @@ class Lowering:
         if most is not None and most >= 1 << 31:
             raise SizeProblem(f"a loop of {count} steps is beyond the 32-bit index range")
         if level.kind == "seq":
-            if count.constant == 1:
+            if count.constant == 1 and self.optimise.control_flow:
                 yield nat(0)
                 return
             depth = sum(1 for loop in self.loops if loop[0] == ir.SEQ)
@@ -113,7 +116,7 @@ class Lowering:
         else:
             threads = self.threads[level]
             variable = self.thread_variable(level, top, threads)
-        index = nat(0) if count.constant == 1 else nat(variable)
+        index = nat(0) if count.constant == 1 else nat(variable) if self.optimise.indices else plain(variable)
         self.loops.append((level, index, count))
         with self.block() as body:
             yield index

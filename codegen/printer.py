@@ -33,7 +33,6 @@ from codegen.c_ast import (
     Statement,
     Store,
     Swap,
-    depends,
     loads,
     stores,
     walk,
@@ -41,6 +40,7 @@ from codegen.c_ast import (
 from codegen.dialect import Dialect
 from codegen.index_text import IndexText
 from codegen.kernel import Launch
+from codegen.optimise import ALL, Optimisations
 from codegen.scalar_text import (
     C_NAMES,
     MEMORY_NAMES,
@@ -54,7 +54,7 @@ from codegen.scalar_text import (
     type_name,
 )
 from lift_egraph.errors import NestingProblem
-from lift_egraph.nat import divides, is_at_least, nat
+from lift_egraph.nat import Nat, divides, is_at_least, nat
 from lift_egraph.types import BOOL, F64, Vector, scalar_of
 
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
@@ -65,8 +65,9 @@ _LANES = "0123456789abcdef"
 class Printer:
     """Prints the kernels of one program; collects the helper functions and types that they need."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, optimise: Optimisations = ALL) -> None:
         self.dialect = dialect
+        self.optimise = optimise
         self.scalars = ScalarText(dialect)
         self.index = IndexText(lambda value: self.expression(value)[0])
         self.vectors: set[Vector] = set()
@@ -233,10 +234,11 @@ class Printer:
         own, every = f"{_OWN[loop.level.kind]}({d})", f"{_ALL[loop.level.kind]}({d})"
         index = f"const int {name} = {own};"
         declared = uses and loop.level.kind != "lcl"  # those of mapLcl are shared, at the top of the kernel
-        if count == nat(loop.threads):
+        simplify = self.optimise.control_flow
+        if simplify and count == nat(loop.threads):
             shallow = self.body(loop.body, depth)
             return ([pad + index] if declared else []) + shallow
-        if is_at_least(loop.threads, count):
+        if simplify and is_at_least(loop.threads, count):
             guard = f"{pad}if ({own} < {self.index(count)}) {{"
             return [guard, *([f"{pad}  {index}"] if declared else []), *inner, f"{pad}}}"]
         head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
@@ -259,7 +261,8 @@ class Printer:
         if launch.local_size:
             group = f"__attribute__((reqd_work_group_size({', '.join(str(n) for n in launch.local_size)})))\n"
         lines = [f"  local {self.declaration(b)};" for b in locals_]
-        for d in sorted({s.level.dimension for s in walk(body) if isinstance(s, For) and _is_shared(s)}):
+        shared = {s.level.dimension for s in walk(body) if isinstance(s, For) and _is_shared(s)}
+        for d in sorted(shared) if self.optimise.control_flow else ():
             lines.append(f"  const int lcl_{d} = get_local_id({d});")
         lines += self.body(body, 1)
         return f"{group}kernel void {name}({', '.join(parameters)}) {{\n" + "\n".join(lines) + "\n}\n"
@@ -294,7 +297,7 @@ def _is_shared(loop: For) -> bool:
     return (
         loop.level.kind == "lcl"
         and loop.variable.name == f"lcl_{loop.level.dimension}"
-        and depends(loop.body, loop.variable)
+        and any(loop.variable in part.mentioned for part in walk(loop.body) if isinstance(part, Nat))
     )
 
 

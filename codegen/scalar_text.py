@@ -22,6 +22,12 @@ PRECEDENCE = {
     "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<": 7, "<=": 7, ">": 7, ">=": 7, "==": 6, "!=": 6,
     "&": 5, "|": 3, "&&": 2, "||": 1,
 }  # fmt: skip
+_INDEX_BODIES = {
+    "index_min": "a < b ? a : b",
+    "index_max": "a < b ? b : a",
+    "index_floor_div": "a / b - (a % b < 0)",
+    "index_floor_mod": "(a % b + b) % b",
+}  # b > 0
 UNARY, POSTFIX, TERNARY = 11, 12, 0
 
 
@@ -172,5 +178,8 @@ class ScalarText:
 
 def index_helpers(names: set[str]) -> list[str]:
     """The functions that index expressions use."""
-    bodies = {"index_min": "a < b ? a : b", "index_max": "a < b ? b : a"}
-    return [f"static inline int {n}(int a, int b) {{ return {bodies[n]}; }}" for n in sorted(names)]
+    return [
+        f"static inline {t} {name}({t} a, {t} b) {{ return {_INDEX_BODIES[base]}; }}"
+        for name in sorted(names)
+        for base, t in [(name.removesuffix("_long"), "long" if name.endswith("_long") else "int")]
+    ]

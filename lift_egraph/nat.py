@@ -87,7 +87,7 @@ def _parenthesised(value: Nat) -> str:
     return text if value.is_atomic else f"({text})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Nat:
     """An integer expression in normal form.
 
@@ -112,6 +112,9 @@ class Nat:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self.terms == other.terms if isinstance(other, Nat) else NotImplemented
 
     def __getstate__(self) -> dict[str, object]:
         return {"terms": self.terms}  # cached values, the hash above all, hold in this process only
@@ -156,6 +159,11 @@ class Nat:
                     found |= atom.left.variables | atom.right.variables
         return frozenset(found)
 
+    @property
+    def mentioned(self) -> frozenset[NatVar]:
+        """The variables in the text of this expression; the value depends on no others."""
+        return self.variables
+
     def __add__(self, other: NatLike) -> Nat:
         return _sum(self, nat(other), 1)
 
@@ -194,6 +202,11 @@ class Nat:
 
     def __rmod__(self, other: NatLike) -> Nat:
         return nat(other) % self
+
+    @classmethod
+    def extreme(cls, symbol: str, left: Nat, right: Nat) -> Nat:
+        """The ``min`` or ``max`` of two expressions."""
+        return _extreme(symbol, left, right)
 
     def substitute(self, values: Mapping[str, NatLike]) -> Nat:
         """This expression with variables replaced by name, in normal form again."""
@@ -274,26 +287,28 @@ class Nat:
 NatLike = Union[Nat, NatVar, Operation, int, str]
 
 
-@lru_cache(maxsize=65536)
 def nat(value: NatLike) -> Nat:
     """A `Nat` from a number, a variable or a variable's name."""
-    if isinstance(value, Nat):
-        return value
+    return value if isinstance(value, Nat) else _nat(value)
+
+
+@lru_cache(maxsize=65536)
+def _nat(value: Union[NatVar, Operation, int, str]) -> Nat:
     if isinstance(value, int):
         return Nat((((), int(value)),) if value else ())
     if isinstance(value, str):
-        return nat(NatVar(value))
+        return _nat(NatVar(value))
     return Nat((((value,), 1),))
 
 
 def minimum(left: NatLike, right: NatLike) -> Nat:
     """The smaller of two expressions, decided by ranges where they tell."""
-    return _extreme("min", nat(left), nat(right))
+    return operate("min", nat(left), nat(right))
 
 
 def maximum(left: NatLike, right: NatLike) -> Nat:
     """The larger of two expressions, decided by ranges where they tell."""
-    return _extreme("max", nat(left), nat(right))
+    return operate("max", nat(left), nat(right))
 
 
 def operate(symbol: str, left: Nat, right: Nat) -> Nat:
@@ -302,7 +317,7 @@ def operate(symbol: str, left: Nat, right: Nat) -> Nat:
         return left // right
     if symbol == "%":
         return left % right
-    return _extreme(symbol, left, right)
+    return (type(right) if type(left) is Nat else type(left)).extreme(symbol, left, right)
 
 
 def is_less(left: NatLike, right: NatLike) -> bool:

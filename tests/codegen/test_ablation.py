@@ -1,0 +1,106 @@
+"""The levels of the ablation differ in the text of the kernels only, and all compute the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codegen.barriers import barriers_after_maps
+from codegen.c_ast import Barrier, Buffer, For, Load, Store, loads, stores, walk
+from codegen.compiler import compile_program
+from codegen.dialect import DIALECTS
+from codegen.kernel import Plan
+from codegen.optimise import ALL, CONTROL, LEVELS, NONE, Optimisations
+from lift_egraph import ir
+from lift_egraph.check import specialise
+from lift_egraph.interp import run
+from lift_egraph.nat import NatVar, nat
+from lift_egraph.types import F32, leaves
+from tests.codegen import low_level as low
+from tests.codegen.opencl import pocl_queue, run_plan
+from tests.codegen.test_compile import flattened, nested, random_value
+
+TERMS: list[tuple[ir.Program, dict[str, int]]] = [
+    (low.mm_naive(), {"M": 7, "K": 5, "N": 3}),
+    (low.mm_blocked(4, 8), {"M": 8, "K": 13, "N": 24}),
+    (low.mm_tiled(4), {"M": 8, "K": 12, "N": 16}),
+    (low.dot(64, 8), {"N": 256}),
+    (low.asum(32, 8), {"N": 96}),
+    (low.scal(32, 4), {"N": 96}),
+    (low.gemv(4), {"M": 5, "K": 64}),
+    (low.j2d5pt(4, 4), {"M": 8, "N": 12}),
+    (low.partial_dot(128, 6), {"N": 256}),
+    (low.prefetched(4), {"N": 12}),
+]
+CONTROL_NAME = "barriers and control flow"
+NAMES = [program.name for program, _ in TERMS]
+
+
+def plan_of(program: ir.Program, sizes: dict[str, int], optimise: Optimisations, dialect: str = "pocl") -> Plan:
+    return compile_program(specialise(program, sizes), DIALECTS[dialect], optimise=optimise)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("level", "dialect"), [("none", "pocl"), ("none", "nvidia"), (CONTROL_NAME, "pocl")])
+@pytest.mark.parametrize(("program", "sizes"), TERMS, ids=NAMES)
+def test_every_level_agrees_with_the_interpreter(
+    program: ir.Program, sizes: dict[str, int], level: str, dialect: str
+) -> None:
+    queue = pocl_queue()
+    special = specialise(program, sizes)
+    plan = compile_program(special, DIALECTS[dialect], optimise=LEVELS[level])
+    rng = np.random.default_rng(7)
+    flat, values = {}, {}
+    for item in special.inputs:
+        arrays = random_value(item.type, rng)
+        named = [b for b in (*plan.buffers, *plan.scalars) if b.value == item.name]
+        for (choices, _, _), data in zip(leaves(item.type), arrays, strict=True):
+            flat[next(b.name for b in named if b.components == choices)] = data
+        values[item.name] = nested(item.type, list(arrays))
+    for want, got in zip(flattened(run(special, values)), run_plan(plan, flat, queue=queue), strict=True):
+        np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=plan.source)
+
+
+@pytest.mark.parametrize(("program", "sizes"), TERMS, ids=NAMES)
+def test_without_index_simplification_the_tree_is_the_same(program: ir.Program, sizes: dict[str, int]) -> None:
+    """All that is decided from indices is decided alike: only the text differs."""
+    simple, plain = plan_of(program, sizes, ALL), plan_of(program, sizes, CONTROL)
+    assert [k.body for k in simple.kernels] == [k.body for k in plain.kernels]
+    assert [k.launch for k in simple.kernels] == [k.launch for k in plain.kernels]
+    assert simple.source != plain.source
+
+
+@pytest.mark.parametrize(("program", "sizes"), TERMS, ids=NAMES)
+def test_the_memory_traffic_is_the_same(program: ir.Program, sizes: dict[str, int]) -> None:
+    def accesses(level: Optimisations) -> list[set[tuple[str, str, int]]]:
+        return [
+            {(what, p.buffer.name, p.width) for what, found in (("read", loads), ("write", stores)) for p in found(k)}
+            for k in (kernel.body for kernel in plan_of(program, sizes, level).kernels)
+        ]
+
+    assert accesses(NONE) == accesses(ALL)
+
+
+def test_without_simplification_every_map_is_a_loop_and_ends_in_a_barrier() -> None:
+    plan = plan_of(low.mm_tiled(4), {"M": 8, "K": 12, "N": 16}, NONE)
+    source = plan.source
+    assert "for (int wrg_0 = get_group_id(0); wrg_0 < 4; wrg_0 += get_num_groups(0)) {" in source
+    assert "for (int lcl_0 = get_local_id(0); lcl_0 < 4; lcl_0 += get_local_size(0)) {" in source
+    maps = source.count("= get_local_id(")
+    assert maps == 10  # zeros, two copies, the products, the result; each has two dimensions
+    assert source.count("barrier(") >= maps
+    assert plan_of(low.mm_tiled(4), {"M": 8, "K": 12, "N": 16}, ALL).source.count("barrier(") == 2
+
+
+def test_a_barrier_never_stands_where_work_items_diverge() -> None:
+    """Three elements for two work-items: the inner maps get no barrier of their own."""
+    lcl_1, lcl_0 = NatVar("a", 0, 2), NatVar("b", 0, 3)
+    place = Load(Buffer("t", "local", F32, (12,)), 4 * nat(lcl_1) + nat(lcl_0))
+    inner = For(lcl_0, nat(4), ir.Level("lcl", 0), 4, (Store(place, place),))
+    uneven = For(lcl_1, nat(3), ir.Level("lcl", 1), 2, (inner,))
+    (loop, barrier) = barriers_after_maps((uneven,))
+    assert isinstance(barrier, Barrier)
+    assert not any(isinstance(part, Barrier) for part in walk(loop))
+    even = For(lcl_1, nat(4), ir.Level("lcl", 1), 2, (inner,))
+    (loop, _) = barriers_after_maps((even,))
+    assert any(isinstance(part, Barrier) for part in walk(loop))
