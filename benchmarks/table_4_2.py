@@ -237,9 +237,9 @@ def main() -> None:
 
 TITLE = "Generated and hand-written kernels"
 NOTES = (
-    f"by hand and generated: medians of interleaved rounds in this run (default {ROUNDS}), each the least of three runs "
-    "or more (one, if it takes over 0.3 s), by the device's clock, summed over the kernels; the ratio is the median of the rounds' ratios, and "
-    "above 1 means that the generated kernel is faster",
+    f"by hand and generated: medians of interleaved rounds in this run (default {ROUNDS}), each the least of three "
+    "runs or more (one, if it takes over 0.3 s), by the device's clock, summed over the kernels; the ratio is the "
+    "median of the rounds' ratios, and above 1 means that the generated kernel is faster",
     "both sides encode the same optimisations with the same parameters; both were validated against the interpreter at "
     "a small size, and at the timed size their results were compared element by element",
     "lines: without empty lines and comments; LIFT is the low-level term as printed, 120 characters wide",

@@ -12,7 +12,7 @@ from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInf
 from codegen.names import c_name
 from codegen.optimise import ALL, Optimisations
 from codegen.printer import Printer
-from codegen.tidy import inline_constants, unroll
+from codegen.tidy import inline_constants, sink_constants, unroll
 from codegen.views import Memory
 from lift_egraph import ir
 from lift_egraph.check import type_of
@@ -82,7 +82,7 @@ def _finish(
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
     body = unroll(body, named_arrays=dialect.named_arrays)
     local_counts = {level.dimension: n for level, n in lowered.threads.items() if level.kind == "lcl"}
-    body = inline_constants(place_barriers(body, local_counts))
+    body = sink_constants(inline_constants(place_barriers(body, local_counts)))
     local_bytes = sum(b.bytes for b in lowered.locals)
     if local_bytes > dialect.local_bytes:
         raise DeviceProblem(

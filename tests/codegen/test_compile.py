@@ -103,6 +103,18 @@ def better(best, x):
     return tuple_(select(wins, get(0, x), get(0, best)), select(wins, get(1, x), get(1, best)))
 
 
+@case(N=3, K=4)
+@program
+def a_value_read_before_the_loop_that_follows(xs: "[[f32]K]N"):
+    def one(row):
+        return let(
+            to_private(map_seq(lambda x: x + 1.0, row)),
+            lambda kept: let(at(0, kept), lambda first: reduce_seq(lambda acc, x: acc + x * first, 0.0, kept) * first),
+        )
+
+    return map_glb(0, one, xs)
+
+
 @case(N=37)
 @program
 def argmax(xs: "[f32]N"):

@@ -23,6 +23,7 @@ from lift_egraph.build import (
     get,
     id_,
     join,
+    let,
     map_,
     map_glb,
     map_lcl,
@@ -392,3 +393,16 @@ def test_local_memory_and_groups_are_limited() -> None:
         plan_of(low.mm_tiled(96), GENERIC, M=96, K=96, N=96)
     with pytest.raises(DeviceProblem, match="work-items"):
         plan_of(low.partial_dot(), GENERIC, launch=Launch((512, 1, 1), (512, 1, 1)), N=1024)
+
+
+def test_a_value_used_behind_a_loop_is_read_behind_it() -> None:
+    @program
+    def scaled(xs: "[f32]N", ys: "[[f32]K]N"):
+        def one(x, row):
+            return let(reduce_seq(add, 0.0, row), lambda total: x * total + x)
+
+        return map_glb(0, one, zip_(xs, ys))
+
+    lines = body_of(plan_of(scaled, N=5, K=100))
+    read = next(k for k, line in enumerate(lines) if "= xs[glb_0]" in line)
+    assert lines.index("}") < read < next(k for k, line in enumerate(lines) if line.startswith("result["))
