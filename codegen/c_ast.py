@@ -147,6 +147,16 @@ class Computed(NatVar):
         return self.name
 
 
+@dataclass(frozen=True)
+class SteppedVar(NatVar):
+    """The variable of a loop that counts in multiples of `step`."""
+
+    step: int = 1
+
+    def __str__(self) -> str:
+        return self.name
+
+
 def computed_index(value: CExpr, size: Nat) -> Nat:
     """The index ``clamp(value, 0, size - 1)`` as an atom of index expressions."""
     return nat(Computed(f"<{value!r}>", 0, (size - 1).range[1], value))
@@ -203,7 +213,7 @@ class For(Statement):
 
     For a parallel `level` the indices are shared out among `threads` work-items or work-groups;
     a sequential loop has ``threads == 1``. `variable` knows its range. `pragma` asks the device's
-    compiler to unroll.
+    compiler to unroll. The variable counts in multiples of `step`, up to ``count * step``.
     """
 
     variable: NatVar
@@ -212,6 +222,7 @@ class For(Statement):
     threads: int
     body: Body
     pragma: bool = False
+    step: int = 1
 
     @property
     def is_parallel(self) -> bool:

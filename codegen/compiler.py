@@ -12,6 +12,7 @@ from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInf
 from codegen.names import c_name
 from codegen.optimise import ALL, Optimisations
 from codegen.printer import Printer
+from codegen.steps import stepped
 from codegen.tidy import inline_constants, sink_constants, unroll
 from codegen.views import Memory
 from lift_egraph import ir
@@ -99,7 +100,8 @@ def _finish(
     buffers = [b for b in every if b.name in used]
     scalars = [s for _, _, s in host.scalars if s.name in named]
     arguments = [Argument("buffer", b.name) for b in buffers] + [Argument("scalar", s.name) for s in scalars]
-    source = printer.kernel(name, buffers, scalars, list(lowered.locals), body, launch)
+    printed = stepped(body) if host.optimise.indices else body
+    source = printer.kernel(name, buffers, scalars, list(lowered.locals), printed, launch)
     return Kernel(name, source, tuple(arguments), launch, local_bytes, body)
 
 

@@ -53,6 +53,7 @@ from codegen.scalar_text import (
     literal,
     type_name,
 )
+from codegen.steps import in_single_steps
 from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat, divides, is_at_least, nat
 from lift_egraph.types import BOOL, F64, Vector, scalar_of
@@ -132,7 +133,7 @@ class Printer:
 
     def pointer(self, place: Load, t: Vector, const: bool) -> str:
         kind = f"{place.buffer.space} {'const ' * const}{type_name(t, MEMORY_NAMES)}"
-        if self.dialect.aligned_vectors and divides(t.width, place.index):
+        if self.dialect.aligned_vectors and divides(t.width, in_single_steps(place.index)):
             return f"{kind} *"
         self.vectors.add(t)
         return f"{kind}_u *"
@@ -228,7 +229,7 @@ class Printer:
         inner = self.body(loop.body, depth + 1)
         uses = loop.variable.high != 0
         if not loop.is_parallel:
-            head = f"for (int {name} = 0; {name} < {self.index(count)}; {name} += 1) {{"
+            head = f"for (int {name} = 0; {name} < {self.index(count * loop.step)}; {name} += {loop.step}) {{"
             return [f"{pad}#pragma unroll"] * loop.pragma + [pad + head, *inner, f"{pad}}}"]
         d = loop.level.dimension
         own, every = f"{_OWN[loop.level.kind]}({d})", f"{_ALL[loop.level.kind]}({d})"

@@ -15,6 +15,7 @@ from codegen.kernel import Launch, Plan
 from lift_egraph import ir
 from lift_egraph.build import (
     add,
+    as_scalar,
     as_vector,
     at,
     equal,
@@ -116,27 +117,59 @@ def test_only_short_innermost_loops_are_unrolled_by_the_device() -> None:
     assert unrolled(9) == []
 
 
+def test_loops_count_in_the_steps_of_their_indices() -> None:
+    @program
+    def every_fourth(xs: "[[f32]4]N", ys: "[f32]N"):
+        return map_seq(lambda row, y: y + at(0, row), zip_(xs, ys))
+
+    @program
+    def columns(xs: "[[f32]4]N"):
+        return map_seq(at(0), xs)
+
+    @program
+    def far_apart(xs: "[[f32]K]N"):
+        return reduce_seq(add, 0.0, map_(at(0), xs))
+
+    assert "for (int i = 0; i < 5; i += 1) {" in body_of(plan_of(every_fourth, N=5))  # ys[i] stands in the way
+    assert "i / " not in plan_of(columns, N=5).source
+    assert "for (int i = 0; i < 65536; i += 16) {" in body_of(plan_of(far_apart, N=1 << 12, K=16))
+    assert "for (int i = 0; i < 65536; i += 1) {" in body_of(plan_of(far_apart, N=1 << 16, K=1 << 15))
+
+
+def test_stepped_loops_keep_vector_accesses_aligned() -> None:
+    @program
+    def doubled(xs: "[f32]N"):
+        def twice(piece):
+            return low.map_vectors(4, lambda x: x * 2.0, as_vector(4, piece))
+
+        return join(map_glb(0, lambda chunk: as_scalar(twice(chunk)), split(64, xs)))
+
+    lines = body_of(plan_of(doubled, NVIDIA, N=256))
+    assert "for (int i = 0; i < 64; i += 4) {" in lines
+    assert not [line for line in lines if "float4_u" in line]
+
+
 def test_register_blocks_are_named_vectors() -> None:
     lines = body_of(plan_of(low.mm_blocked(2, 16), M=4, K=8, N=32))
     assert lines == [
         "const int glb_0 = get_global_id(0);",
-        "for (int i = 0; i < 2; i += 1) {",
+        "for (int i = 0; i < 32; i += 16) {",
         "float16 acc_0 = (float16)(0.0f);",
         "float16 acc_1 = (float16)(0.0f);",
         "for (int j1 = 0; j1 < 8; j1 += 1) {",
-        "const float16 ab_1 = *(global const float16_u *)(B + 16 * i + 32 * j1);",
+        "const float16 ab_1 = *(global const float16_u *)(B + i + 32 * j1);",
         "acc_0 = acc_0 + A[16 * glb_0 + j1] * ab_1;",
         "acc_1 = acc_1 + A[16 * glb_0 + j1 + 8] * ab_1;",
         "}",
-        "*(global float16_u *)(result + 64 * glb_0 + 16 * i) = acc_0;",
-        "*(global float16_u *)(result + 64 * glb_0 + 16 * i + 32) = acc_1;",
+        "*(global float16_u *)(result + 64 * glb_0 + i) = acc_0;",
+        "*(global float16_u *)(result + 64 * glb_0 + i + 32) = acc_1;",
         "}",
     ]
 
 
 def test_dialects_differ_in_vector_accesses() -> None:
     sizes = {"M": 4, "K": 8, "N": 32}
-    assert "vload16(0, B + 16 * i + 32 * j1)" in plan_of(low.mm_blocked(2, 16), GENERIC, **sizes).source
+    assert "vload16(0, B + i + 32 * j1)" in plan_of(low.mm_blocked(2, 16), GENERIC, **sizes).source
     assert "vload" not in plan_of(low.mm_blocked(2, 16), POCL, **sizes).source
 
 
