@@ -1,5 +1,6 @@
 """The rows of Table 4.2 of thesis 000, and the partial dot product of its Listing 4.5."""
 
+from .gemv import ROW as GEMV
 from .nbody import ROW_A as NBODY_A
 from .nbody import ROW_B as NBODY_B
 from .nn import ROW as NN
@@ -10,6 +11,7 @@ ROWS = (
     NBODY_A,
     NBODY_B,
     NN,
+    GEMV,
     PARTIAL_DOT,
 )
 

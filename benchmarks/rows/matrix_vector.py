@@ -1,0 +1,125 @@
+"""Matrix-vector products: GEMV, and GESUMMV and ATAX, which are made of them.
+
+Rows (`row_sums`): a group takes some rows. The work-items of a row read neighbouring elements (coalesced) and keep
+one sum each; the vector's chunk is staged in local memory for all rows; a tree in local memory ends each row.
+
+Columns (`column_sums`): a work-item takes a column, so that neighbours read neighbouring elements of each row;
+chunks of the vector are staged in local memory.
+"""
+
+# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lift_egraph import ir
+from lift_egraph.build import (
+    add,
+    fill,
+    gather,
+    get,
+    id_,
+    iterate,
+    join,
+    let,
+    map_,
+    map_lcl,
+    map_wrg,
+    program,
+    reduce_seq,
+    split,
+    to_local,
+    transpose,
+    zip_,
+)
+from lift_egraph.check import specialise
+
+from .row import Sizes, on_gpu
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A group of `rows` times `lanes` work-items; each reads `steps` elements of its row from a staged chunk."""
+
+    rows: int
+    lanes: int
+    steps: int
+
+    @property
+    def chunk(self) -> int:
+        """The elements of the vector that are staged at once."""
+        return self.lanes * self.steps
+
+    @property
+    def defines(self) -> dict[str, int | float | str]:
+        """The same for the hand-written text."""
+        return {"ROWS": self.rows, "LANES": self.lanes, "STEPS": self.steps}
+
+
+def row_shape(dialect: str) -> Shape:
+    """A warp per row on a GPU."""
+    return Shape(8, 32, 8) if on_gpu(dialect) else Shape(16, 16, 8)
+
+
+def row_sums(shape: Shape, product: Any, rows: ir.Expr, x: ir.Expr) -> ir.Expr:
+    """Each work-item's sum of ``product(element, of_x)`` in its row of a block: ``[[f32]lanes]rows``."""
+
+    def lanes(xs: ir.Expr) -> ir.Expr:
+        return transpose(split(shape.lanes, xs))
+
+    def step(sums: ir.Expr, pieces: ir.Expr, piece: ir.Expr) -> ir.Expr:
+        def row_step(row_of_sums: ir.Expr, row: ir.Expr, staged: ir.Expr) -> ir.Expr:
+            return map_lcl(
+                0,
+                lambda start, mine, of_x: reduce_seq(lambda acc, a, b: acc + product(a, b), start, zip_(mine, of_x)),
+                zip_(row_of_sums, lanes(row), lanes(staged)),
+            )
+
+        return let(
+            join(to_local(map_lcl(1, lambda part: map_lcl(0, id_, part), split(shape.lanes, piece)))),
+            lambda staged: map_lcl(1, lambda mine, row: row_step(mine, row, staged), zip_(sums, pieces)),
+        )
+
+    pieces = zip_(transpose(map_(split(shape.chunk), rows)), split(shape.chunk, x))
+    return reduce_seq(step, fill(shape.rows, fill(shape.lanes, 0.0)), pieces)
+
+
+def tree(shape: Shape, sums: ir.Expr) -> ir.Expr:
+    """The sum of a row's work-items, in local memory: ``[f32]1``."""
+
+    def halves(xs: ir.Expr) -> ir.Expr:
+        return split(2, gather(lambda i, n: i // 2 + (n // 2) * (i % 2), xs))
+
+    return iterate(
+        shape.lanes.bit_length() - 1,
+        lambda xs: map_lcl(0, lambda pair: to_local(reduce_seq(add, 0.0, pair)), halves(xs)),
+        to_local(map_lcl(0, id_, sums)),
+    )
+
+
+def groups(shape: Shape, block: Any, rows: ir.Expr) -> ir.Expr:
+    """``block`` for each block of rows, by a group: its results for the rows."""
+    one = fill(1, 0)  # of dimension 0 there is one group
+    return join(map_wrg(1, lambda own: join(map_wrg(0, lambda _: block(own), one)), split(shape.rows, rows)))
+
+
+def gemv(dialect: str, sizes: Sizes) -> ir.Program:
+    """``alpha A x + beta y``."""
+    shape = row_shape(dialect)
+
+    @program
+    def gemv(A: "[[f32]K]M", x: "[f32]K", y: "[f32]M", alpha: "f32", beta: "f32"):
+        def block(rows):
+            sums = row_sums(shape, lambda a, b: a * b, map_(get(0), rows), x)
+            return join(
+                map_lcl(
+                    1,
+                    lambda mine, old: map_lcl(0, lambda total: alpha * total + beta * old, tree(shape, mine)),
+                    zip_(sums, map_(get(1), rows)),
+                )
+            )
+
+        return groups(shape, block, zip_(A, y))
+
+    return specialise(gemv, sizes)
