@@ -1,6 +1,8 @@
 """The rows of Table 4.2 of thesis 000, and the partial dot product of its Listing 4.5."""
 
+from .atax import ROW as ATAX
 from .gemv import ROW as GEMV
+from .gesummv import ROW as GESUMMV
 from .nbody import ROW_A as NBODY_A
 from .nbody import ROW_B as NBODY_B
 from .nn import ROW as NN
@@ -11,7 +13,9 @@ ROWS = (
     NBODY_A,
     NBODY_B,
     NN,
+    ATAX,
     GEMV,
+    GESUMMV,
     PARTIAL_DOT,
 )
 

@@ -123,3 +123,45 @@ def gemv(dialect: str, sizes: Sizes) -> ir.Program:
         return groups(shape, block, zip_(A, y))
 
     return specialise(gemv, sizes)
+
+
+def columns(shape: Shape, matrix: ir.Expr, x: ir.Expr) -> ir.Expr:
+    """The transposed matrix times a vector: a group takes `lanes` columns, with `rows` work-items each."""
+    chunk = shape.rows * shape.steps
+
+    def own_rows(pieces: ir.Expr) -> ir.Expr:
+        return transpose(split(shape.rows, pieces))
+
+    def step(sums: ir.Expr, lines: ir.Expr, piece: ir.Expr) -> ir.Expr:
+        def row_step(row_of_sums: ir.Expr, mine: ir.Expr, of_x: ir.Expr) -> ir.Expr:
+            return map_lcl(
+                0,
+                lambda start, column: reduce_seq(lambda acc, a, b: acc + a * b, start, zip_(column, of_x)),
+                zip_(row_of_sums, transpose(mine)),
+            )
+
+        return let(
+            join(to_local(map_lcl(1, lambda part: map_lcl(0, id_, part), split(shape.steps, piece)))),
+            lambda staged: map_lcl(1, row_step, zip_(sums, own_rows(lines), own_rows(staged))),
+        )
+
+    def halves(lines: ir.Expr) -> ir.Expr:
+        return split(2, gather(lambda i, n: i // 2 + (n // 2) * (i % 2), lines))
+
+    def add_lines(lines: ir.Expr) -> ir.Expr:
+        return map_lcl(
+            1,
+            lambda pair: map_lcl(0, lambda column: to_local(reduce_seq(add, 0.0, column)), transpose(pair)),
+            halves(lines),
+        )
+
+    def block(own: ir.Expr) -> ir.Expr:
+        start = fill(shape.rows, fill(shape.lanes, 0.0))
+        sums = reduce_seq(step, start, zip_(split(chunk, transpose(own)), split(chunk, x)))
+        held = to_local(map_lcl(1, lambda row: map_lcl(0, id_, row), sums))
+        total = iterate(shape.rows.bit_length() - 1, add_lines, held)
+        return join(map_lcl(1, lambda row: map_lcl(0, id_, row), total))
+
+    one = fill(1, 0)  # of dimension 1 there is one group
+    blocks = split(shape.lanes, transpose(matrix))
+    return join(map_wrg(0, lambda own: join(map_wrg(1, lambda _: block(own), one)), blocks))
