@@ -16,6 +16,7 @@ from math import prod
 
 from codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement, loads, stores, walk
 from codegen.views import ThreadVar
+from lift_egraph.describe import blame
 from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat, NatVar, nat
 
@@ -157,10 +158,11 @@ class _Placing:
             if any(isinstance(s, Barrier) for s in walk(tuple(body))) and (
                 loop.most % loop.threads or not loop.count.constant
             ):
-                raise NestingProblem(
+                problem = NestingProblem(
                     f"work-items exchange data inside {loop.level.name} over {loop.count} elements, but with "
                     f"{loop.threads} work-items not all of them run each step: a barrier there would hang"
                 )
+                raise blame(problem, loop.origin)
             self.separate(state, self.accesses(loop, not inside_lcl), result)
             return replace(loop, body=tuple(body))
         names = self.races(state, self.accesses(loop, not inside_lcl))

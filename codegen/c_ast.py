@@ -13,7 +13,7 @@ from functools import cached_property
 from math import prod
 from typing import Any, Union
 
-from lift_egraph.ir import SEQ, Level
+from lift_egraph.ir import SEQ, Expr, Level
 from lift_egraph.nat import Nat, NatVar, nat
 from lift_egraph.types import I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
 
@@ -26,7 +26,8 @@ class Buffer:
 
     `element` is a scalar, except in private memory, where it may be a vector. `shape` gives the
     length of each dimension (empty: one element). `targets` names the buffers that a pointer may
-    point to. `mutable` is False for the inputs of the program.
+    point to. `mutable` is False for the inputs of the program. `origin` is the LIFT subterm whose
+    value it holds.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Buffer:
     shape: tuple[int, ...] = ()
     mutable: bool = True
     targets: tuple[str, ...] = ()
+    origin: Expr | None = field(default=None, compare=False, repr=False)
 
     @property
     def length(self) -> int:
@@ -177,8 +179,11 @@ def lane_of(vector: CExpr, lane: Nat) -> CExpr:
 # --- statements -----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class Statement:
-    """One step of a kernel."""
+    """One step of a kernel; `origin` is the LIFT subterm that it computes a part of."""
+
+    origin: Expr | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 Body = tuple[Statement, ...]

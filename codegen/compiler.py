@@ -8,15 +8,16 @@ from codegen.barriers import barriers_after_maps, place_barriers
 from codegen.c_ast import Body, Buffer, For, Load, Name, walk
 from codegen.dialect import Dialect
 from codegen.host import Host, LoweredKernel, lower_program
-from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
+from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Origins, Plan, ScalarInfo
 from codegen.names import c_name
 from codegen.optimise import ALL, Optimisations
-from codegen.printer import Printer
+from codegen.printer import Line, Printer
 from codegen.steps import stepped
 from codegen.tidy import inline_constants, sink_constants, unroll
 from codegen.views import Memory
 from lift_egraph import ir
 from lift_egraph.check import type_of
+from lift_egraph.describe import blame, describe
 from lift_egraph.errors import DeviceProblem
 from lift_egraph.nat import Nat
 from lift_egraph.types import DataType, Vector, leaves, scalar_of, width_of
@@ -54,21 +55,40 @@ def compile_program(
     host, result = lower_program(program, dialect, launch, optimise)
     printer = Printer(dialect, optimise)
     base = c_name(program.name, set(host.taken))
-    kernels = []
+    kernels: list[Kernel] = []
+    lines: list[Line] = []
     for number, lowered in enumerate(host.kernels):
         name = base if len(host.kernels) == 1 else f"{base}_{number + 1}"
-        kernels.append(_finish(name, lowered, host, result, dialect, printer, launch))
-    kernels_text = "\n".join(k.source for k in kernels)
+        kernel, made = _finish(name, lowered, host, result, dialect, printer, launch)
+        kernels.append(kernel)
+        lines += [*made, Line("")]
     header = _header(program, dialect, kernels, term_text)
+    before = f"{header}\n{printer.preamble()}"
+    lines = [*(Line(text) for text in before.split("\n")[:-1]), *lines[:-1]]
     return Plan(
         program.name,
         dialect.name,
-        f"{header}\n{printer.preamble()}{kernels_text}",
+        _text(lines),
         tuple(kernels),
         _buffers(program, host, result),
         tuple(ScalarInfo(s.name, scalar_of(s.type).name, value, path) for value, path, s in host.scalars),
         dialect.options,
+        _origins(lines),
     )
+
+
+def _text(lines: list[Line]) -> str:
+    return "".join(f"{line.text}\n" for line in lines)
+
+
+def _origins(lines: list[Line]) -> Origins:
+    """The table of where lines come from, each subterm described once."""
+    numbers: dict[int, int] = {}
+    texts: dict[str, int] = {}
+    for line in lines:
+        if line.origin is not None and id(line.origin) not in numbers:
+            numbers[id(line.origin)] = texts.setdefault(describe(line.origin), len(texts))
+    return Origins(tuple(texts), tuple(None if x.origin is None else numbers[id(x.origin)] for x in lines))
 
 
 def _finish(
@@ -79,17 +99,19 @@ def _finish(
     dialect: Dialect,
     printer: Printer,
     wanted: Launch | None,
-) -> Kernel:
+) -> tuple[Kernel, list[Line]]:
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
     body = unroll(body, named_arrays=dialect.named_arrays)
     local_counts = {level.dimension: n for level, n in lowered.threads.items() if level.kind == "lcl"}
     body = sink_constants(inline_constants(place_barriers(body, local_counts)))
     local_bytes = sum(b.bytes for b in lowered.locals)
     if local_bytes > dialect.local_bytes:
-        raise DeviceProblem(
+        largest = max(lowered.locals, key=lambda b: b.bytes)
+        problem = DeviceProblem(
             f"{name} needs {local_bytes} bytes of local memory a group, {dialect.name} has {dialect.local_bytes}: "
-            "use smaller tiles"
+            f"use smaller tiles; the largest is {largest.name} with {largest.bytes} bytes"
         )
+        raise blame(problem, largest.origin)
     launch = lowered.launch
     few = prod(launch.global_size) <= _FEW_ITEMS
     if wanted is None and launch.local_size is None and few and _work(body) >= _MUCH_WORK:
@@ -101,8 +123,8 @@ def _finish(
     scalars = [s for _, _, s in host.scalars if s.name in named]
     arguments = [Argument("buffer", b.name) for b in buffers] + [Argument("scalar", s.name) for s in scalars]
     printed = stepped(body) if host.optimise.indices else body
-    source = printer.kernel(name, buffers, scalars, list(lowered.locals), printed, launch)
-    return Kernel(name, source, tuple(arguments), launch, local_bytes, body)
+    lines = printer.kernel(name, buffers, scalars, list(lowered.locals), printed, launch)
+    return Kernel(name, _text(lines), tuple(arguments), launch, local_bytes, body), lines
 
 
 def _work(body: Body) -> int:

@@ -76,8 +76,24 @@ class Kernel:
 
 
 @dataclass(frozen=True)
+class Origins:
+    """Where the lines of a source text come from: for each line the number of a LIFT subterm, if it has one."""
+
+    subterms: tuple[str, ...] = ()
+    lines: tuple[int | None, ...] = ()
+
+    def of(self, line: int) -> str | None:
+        """The subterm of a line, counted from 1: its pattern, shortened to one line, and its type."""
+        known = self.lines[line - 1] if 0 < line <= len(self.lines) else None
+        return None if known is None else self.subterms[known]
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The kernels of a program in the order to run them; `source` is the OpenCL C text of all."""
+    """The kernels of a program in the order to run them; `source` is the OpenCL C text of all.
+
+    `origins` says which part of the LIFT term each line of it computes; it is not part of ``launch.json``.
+    """
 
     name: str
     dialect: str
@@ -86,6 +102,7 @@ class Plan:
     buffers: tuple[BufferInfo, ...]
     scalars: tuple[ScalarInfo, ...]
     options: tuple[str, ...] = ()
+    origins: Origins = field(default=Origins(), compare=False, repr=False)
 
     @property
     def inputs(self) -> tuple[BufferInfo, ...]:

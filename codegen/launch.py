@@ -10,6 +10,7 @@ from codegen.kernel import Launch
 from codegen.layout import size_of
 from lift_egraph import ir
 from lift_egraph.check import iterate_step
+from lift_egraph.describe import blame
 from lift_egraph.errors import DeviceProblem
 
 _GROUPS_OF_256 = {1: (256, 1, 1), 2: (16, 16, 1), 3: (16, 4, 4)}
@@ -47,10 +48,11 @@ def launch_sizes(term: ir.Part, dialect: Dialect, wanted: Launch | None) -> tupl
     if not kinds:
         return Launch((1, 1, 1), (1, 1, 1)), {}
     if wanted and wanted.local_size and prod(wanted.local_size) > dialect.max_work_group:
-        raise DeviceProblem(
+        problem = DeviceProblem(
             f"a group of {prod(wanted.local_size)} work-items is more than "
             f"{dialect.name} allows ({dialect.max_work_group})"
         )
+        raise blame(problem, next(_maps(term)))
     launch = wanted or (_groups(lengths, dialect) if "wrg" in kinds else _items(lengths, dialect))
     local = launch.local_size or (1, 1, 1)
     threads = {}

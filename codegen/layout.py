@@ -34,6 +34,7 @@ from codegen.views import (
 )
 from lift_egraph import ir
 from lift_egraph.check import type_of
+from lift_egraph.describe import describe
 from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat
 from lift_egraph.scalar import result_type
@@ -65,15 +66,6 @@ def is_layout(term: ir.Part) -> bool:
     """Whether a term only moves data."""
     allowed = isinstance(term, (*_LAYOUT, *_NAMES, ir.Map, ir.Apply, ir.Lambda, ir.Vectorize))
     return allowed and all(is_layout(p) for p in ir.parts(term))
-
-
-def describe(term: ir.Part) -> str:
-    """A short text for error messages: the pattern's name and its type."""
-    name = type(term).__name__
-    shown = f" : {type_of(term)}" if isinstance(term, ir.Expr) else ""
-    if isinstance(term, ir.Var | ir.Input):
-        return f"{term.name}{shown}"
-    return f"{name[0].lower()}{name[1:]}{shown}"
 
 
 def size_of(array: ir.Expr) -> Nat:

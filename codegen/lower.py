@@ -8,9 +8,11 @@ Source: 000 §4.3.5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from codegen.c_ast import (
     Allocate,
@@ -36,7 +38,6 @@ from codegen.layout import (
     Environment,
     Mapped,
     component,
-    describe,
     is_layout,
     is_pure,
     layout_view,
@@ -51,18 +52,43 @@ from codegen.plain_index import plain
 from codegen.views import Access, Component, Pairs, Repeat, ThreadVar, Value, View
 from lift_egraph import ir
 from lift_egraph.check import type_of
+from lift_egraph.describe import blame, describe
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.nat import Nat, NatVar, nat
 from lift_egraph.types import I32, Array, DataType, Pair, Vector, is_data, leaves, width_of
 
 _LOOP_NAMES = "ijkmn"
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _of_term(
+    method: Callable[Concatenate[Lowering, ir.Expr, P], R],
+) -> Callable[Concatenate[Lowering, ir.Expr, P], R]:
+    """What the method emits for a term comes from that term; so does what it finds wrong."""
+
+    @wraps(method)
+    def tracked(self: Lowering, term: ir.Expr, *args: P.args, **kwargs: P.kwargs) -> R:
+        if isinstance(term, ir.Var | ir.Input | ir.Literal):
+            return method(self, term, *args, **kwargs)
+        outer, self.term = self.term, term
+        try:
+            return method(self, term, *args, **kwargs)
+        except (NestingProblem, SizeProblem) as problem:
+            raise blame(problem, term) from None
+        finally:
+            self.term = outer
+
+    return tracked
+
 
 @dataclass
 class Lowering:
     """The state of lowering one kernel.
 
-    `threads` gives the number of work-items or groups of each parallel level; `taken` the names in use.
+    `threads` gives the number of work-items or groups of each parallel level; `taken` the names in use;
+    `term` the term in hand, from which new statements come.
     """
 
     environment: dict[ir.Var | ir.Input, View]
@@ -70,6 +96,7 @@ class Lowering:
     taken: set[str]
     optimise: Optimisations = ALL
     width: int = 1
+    term: ir.Expr | None = None
     statements: list[Statement] = field(default_factory=list)
     locals: list[Buffer] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
@@ -133,7 +160,7 @@ class Lowering:
         return ThreadVar(name, 0, top, level.dimension, threads)
 
     def emit(self, statement: Statement) -> None:
-        self.statements.append(statement)
+        self.statements.append(statement if statement.origin else replace(statement, origin=self.term))
 
     # --- memory ---------------------------------------------------------------------------------
 
@@ -151,7 +178,9 @@ class Lowering:
             prefix = tuple((index, count) for level, index, count in self.loops if level != ir.SEQ)
         counts = {level.dimension: number for level, number in self.threads.items() if level.kind == "lcl"}
         width = self.width if not any(isinstance(leaf, Vector) for _, _, leaf in leaves(t)) else 1
-        made = memory(name, t, space, self.taken, width=width, owners=owners, threads=counts, prefix=prefix)
+        made = memory(
+            name, t, space, self.taken, width=width, owners=owners, threads=counts, prefix=prefix, origin=self.term
+        )
         for cell in made.cells:
             if space == "private":
                 self.emit(Allocate(cell.buffer))
@@ -228,6 +257,7 @@ class Lowering:
 
     # --- reading --------------------------------------------------------------------------------
 
+    @_of_term
     def consume(self, term: ir.Expr) -> View:
         """A view of a term's value; computes into new memory what no view can express."""
         match term:
@@ -280,6 +310,7 @@ class Lowering:
 
     # --- writing --------------------------------------------------------------------------------
 
+    @_of_term
     def produce(self, term: ir.Expr, acceptor: View, owners: tuple[int | None, ...] = ()) -> None:
         """Computes a term's value into the place that the acceptor describes."""
         t = type_of(term)

@@ -77,6 +77,7 @@ def memory(
     threads: Mapping[int, int] | None = None,
     prefix: tuple[tuple[Nat, Nat], ...] = (),
     mutable: bool = True,
+    origin: ir.Expr | None = None,
 ) -> Memory:
     """New buffers for a value: one per scalar leaf of its type.
 
@@ -89,6 +90,8 @@ def memory(
         memory a work-item keeps its own elements only.
     prefix
         Index and length of each parallel loop around memory that all its iterations need for themselves.
+    origin
+        The term whose value it is.
     """
     cells = []
     parts = list(leaves(t))
@@ -116,7 +119,9 @@ def memory(
             offset = offset * size + index
         shape = [number for _, size in prefix if (number := size.range[1]) is not None] + shape
         label = "_".join((name, *(str(c) for c in choices))) if len(parts) > 1 else name
-        buffer = Buffer(c_name(label, taken), space, element, tuple(shape), mutable)
+        buffer = Buffer(c_name(label, taken), space, element, tuple(shape), mutable, origin=origin)
+        if buffer.bytes >= 1 << 63:
+            raise SizeProblem(f"{name} : {t} has {buffer.length} elements: its bytes are beyond 64-bit addresses")
         if space == "private" and buffer.length > PRIVATE_LIMIT:
             raise NestingProblem(
                 f"{name} : {t} needs {buffer.length} private elements a work-item, more than {PRIVATE_LIMIT}: "

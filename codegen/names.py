@@ -16,7 +16,8 @@ _WORDS = re.findall(
     typedef union unsigned void volatile while write_only read_write image2d_t sampler_t event_t pipe uniform
     min max clamp abs fabs sqrt rsqrt exp log sin cos tan tanh floor ceil pow fmin fmax mad fma dot cross length
     distance normalize select all any sign step mix degrees radians round trunc rint fmod hypot cbrt erf barrier
-    isnan isinf half_exp NAN INFINITY HUGE_VAL M_PI NULL main printf index_min index_max
+    isnan isinf half_exp NAN INFINITY HUGE_VAL M_PI NULL main printf index_min index_max index_floor_div
+    index_floor_mod index_min_long index_max_long index_floor_div_long index_floor_mod_long
     """,
 )
 

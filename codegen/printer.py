@@ -9,6 +9,7 @@ Source: 000 §4.3.5 (control flow simplification).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from codegen.c_ast import (
     Allocate,
@@ -54,13 +55,27 @@ from codegen.scalar_text import (
     type_name,
 )
 from codegen.steps import in_single_steps
+from lift_egraph.describe import blame
 from lift_egraph.errors import NestingProblem
+from lift_egraph.ir import Expr
 from lift_egraph.nat import Nat, divides, is_at_least, nat
 from lift_egraph.types import BOOL, F64, Vector, scalar_of
 
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
 _ALL = {"glb": "get_global_size", "wrg": "get_num_groups", "lcl": "get_local_size"}
 _LANES = "0123456789abcdef"
+
+
+class Line(NamedTuple):
+    """A line of a kernel, and the LIFT subterm that it computes a part of."""
+
+    text: str
+    origin: Expr | None = None
+
+
+def _enclosed(head: str, inner: list[Line], depth: int, origin: Expr | None) -> list[Line]:
+    pad = "  " * depth
+    return [Line(pad + head, origin), *inner, Line(f"{pad}}}", origin)]
 
 
 class Printer:
@@ -155,49 +170,56 @@ class Printer:
 
     # --- statements -----------------------------------------------------------------------------
 
-    def body(self, body: Iterable[Statement], depth: int) -> list[str]:
+    def body(self, body: Iterable[Statement], depth: int) -> list[Line]:
         """The lines of statements; variables set right after their declaration are initialised by it."""
-        lines: list[str] = []
-        pending = list(body)
+        lines: list[Line] = []
+        pending = list(body)[::-1]
         while pending:
-            statement = pending.pop(0)
+            statement = pending.pop()
             if isinstance(statement, Allocate):
-                initial = _initial_stores(statement.buffer, pending)
+                initial = _initial_stores(statement.buffer, pending[: -statement.buffer.length - 1 : -1])
                 if initial:
                     kind = type_name(statement.buffer.element)
-                    lines += [f"{'  ' * depth}{kind} {self.store(s.place, s.value)};" for s in initial]
-                    del pending[: len(initial)]
+                    lines += [Line(f"{'  ' * depth}{kind} {self.store(s.place, s.value)};", s.origin) for s in initial]
+                    del pending[-len(initial) :]
                     continue
-            lines += self.statement(statement, depth)
+            try:
+                lines += self.statement(statement, depth)
+            except NestingProblem as problem:
+                raise blame(problem, statement.origin) from None
         return lines
 
-    def statement(self, statement: Statement, depth: int) -> list[str]:
-        pad = "  " * depth
+    def statement(self, statement: Statement, depth: int) -> list[Line]:
         match statement:
-            case Let(name=name, value=value):
-                return [f"{pad}const {type_name(value.type)} {name} = {self.text(value)};"]
-            case Allocate(buffer=buffer):
-                return [f"{pad}{self.declaration(buffer)};"]
-            case Store(place=place, value=value):
-                return [f"{pad}{self.store(place, value)};"]
             case For():
                 return self.loop(statement, depth)
             case If(conditions=conditions, body=body):
                 test = " && ".join(self.index.condition(c) for c in conditions)
-                return [f"{pad}if ({test}) {{", *self.body(body, depth + 1), f"{pad}}}"]
+                return _enclosed(f"if ({test}) {{", self.body(body, depth + 1), depth, statement.origin)
             case Block(body=body):
-                return [f"{pad}{{", *self.body(body, depth + 1), f"{pad}}}"]
+                return _enclosed("{", self.body(body, depth + 1), depth, statement.origin)
+        return [Line(f"{'  ' * depth}{text};", statement.origin) for text in self.simple_statement(statement)]
+
+    def simple_statement(self, statement: Statement) -> list[str]:
+        """The text of a statement without a body, without semicolons."""
+        match statement:
+            case Let(name=name, value=value):
+                return [f"const {type_name(value.type)} {name} = {self.text(value)}"]
+            case Allocate(buffer=buffer):
+                return [self.declaration(buffer)]
+            case Store(place=place, value=value):
+                return [self.store(place, value)]
             case Barrier(spaces=spaces):
-                return [f"{pad}barrier({' | '.join(f'CLK_{s.upper()}_MEM_FENCE' for s in spaces)});"]
+                return [f"barrier({' | '.join(f'CLK_{s.upper()}_MEM_FENCE' for s in spaces)})"]
             case SetIndex(variable=variable, value=value, declare=declare):
-                return [f"{pad}{'int ' * declare}{variable.name} = {self.index(value)};"]
+                return [f"{'int ' * declare}{variable.name} = {self.index(value)}"]
             case Point(read=read, write=write, first=first, second=second):
                 kind = f"{read.space} {type_name(read.element, MEMORY_NAMES)} *"
-                return [f"{pad}{kind}{read.name} = {first.name};", f"{pad}{kind}{write.name} = {second.name};"]
+                return [f"{kind}{read.name} = {first.name}", f"{kind}{write.name} = {second.name}"]
             case Swap(read=read, write=write, first=first, second=second):
                 return [
-                    f"{pad}{read.name} = {write.name};",
-                    f"{pad}{write.name} = ({write.name} == {first.name}) ? {second.name} : {first.name};",
+                    f"{read.name} = {write.name}",
+                    f"{write.name} = ({write.name} == {first.name}) ? {second.name} : {first.name}",
                 ]
         raise NotImplementedError(type(statement).__name__)
 
@@ -224,33 +246,32 @@ class Printer:
             return f"vstore{place.width}({text}, 0, {self.address(place)})"
         return f"*({self.pointer(place, t, const=False)})({self.address(place)}) = {text}"
 
-    def loop(self, loop: For, depth: int) -> list[str]:
-        pad, name, count = "  " * depth, loop.variable.name, loop.count
-        inner = self.body(loop.body, depth + 1)
-        uses = loop.variable.high != 0
+    def loop(self, loop: For, depth: int) -> list[Line]:
+        name, count = loop.variable.name, loop.count
         if not loop.is_parallel:
+            unroll = [Line("  " * depth + "#pragma unroll", loop.origin)] if loop.pragma else []
             head = f"for (int {name} = 0; {name} < {self.index(count * loop.step)}; {name} += {loop.step}) {{"
-            return [f"{pad}#pragma unroll"] * loop.pragma + [pad + head, *inner, f"{pad}}}"]
+            return unroll + _enclosed(head, self.body(loop.body, depth + 1), depth, loop.origin)
         d = loop.level.dimension
         own, every = f"{_OWN[loop.level.kind]}({d})", f"{_ALL[loop.level.kind]}({d})"
-        index = f"const int {name} = {own};"
-        declared = uses and loop.level.kind != "lcl"  # those of mapLcl are shared, at the top of the kernel
         simplify = self.optimise.control_flow
-        if simplify and count == nat(loop.threads):
-            shallow = self.body(loop.body, depth)
-            return ([pad + index] if declared else []) + shallow
+        is_whole = simplify and count == nat(loop.threads)
+        inside = depth if is_whole else depth + 1
+        inner = self.body(loop.body, inside)
         if simplify and is_at_least(loop.threads, count):
-            guard = f"{pad}if ({own} < {self.index(count)}) {{"
-            return [guard, *([f"{pad}  {index}"] if declared else []), *inner, f"{pad}}}"]
+            uses = loop.variable.high != 0
+            if uses and loop.level.kind != "lcl":  # those of mapLcl are shared, at the top of the kernel
+                inner = [Line(f"{'  ' * inside}const int {name} = {own};", loop.origin), *inner]
+            return inner if is_whole else _enclosed(f"if ({own} < {self.index(count)}) {{", inner, depth, loop.origin)
         head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
-        return [pad + head, *inner, f"{pad}}}"]
+        return _enclosed(head, inner, depth, loop.origin)
 
     # --- kernels --------------------------------------------------------------------------------
 
     def kernel(
         self, name: str, buffers: list[Buffer], scalars: list[Name], locals_: list[Buffer], body: Body, launch: Launch
-    ) -> str:
-        """The text of one kernel."""
+    ) -> list[Line]:
+        """The lines of one kernel."""
         parameters = []
         written = {place.buffer.name for place in stores(body)}
         for buffer in buffers:
@@ -258,15 +279,16 @@ class Printer:
             kind = type_name(buffer.element, MEMORY_NAMES)
             parameters.append(f"global {'' if buffer.name in written else 'const '}{kind} *restrict {buffer.name}")
         parameters += [f"const {type_name(s.type)} {s.name}" for s in scalars]
-        group = ""
+        lines: list[Line] = []
         if launch.local_size:
-            group = f"__attribute__((reqd_work_group_size({', '.join(str(n) for n in launch.local_size)})))\n"
-        lines = [f"  local {self.declaration(b)};" for b in locals_]
+            sizes = ", ".join(str(n) for n in launch.local_size)
+            lines.append(Line(f"__attribute__((reqd_work_group_size({sizes})))"))
+        lines.append(Line(f"kernel void {name}({', '.join(parameters)}) {{"))
+        lines += [Line(f"  local {self.declaration(b)};", b.origin) for b in locals_]
         shared = {s.level.dimension for s in walk(body) if isinstance(s, For) and _is_shared(s)}
         for d in sorted(shared) if self.optimise.control_flow else ():
-            lines.append(f"  const int lcl_{d} = get_local_id({d});")
-        lines += self.body(body, 1)
-        return f"{group}kernel void {name}({', '.join(parameters)}) {{\n" + "\n".join(lines) + "\n}\n"
+            lines.append(Line(f"  const int lcl_{d} = get_local_id({d});"))
+        return [*lines, *self.body(body, 1), Line("}")]
 
     def preamble(self) -> str:
         """The extensions, types and functions that the printed kernels need."""
@@ -284,7 +306,7 @@ class Printer:
 def _initial_stores(buffer: Buffer, following: list[Statement]) -> list[Store]:
     """The stores right after a declaration that set each of its variables once, in order."""
     found: list[Store] = []
-    for number, statement in enumerate(following[: buffer.length]):
+    for number, statement in enumerate(following):
         place = statement.place if isinstance(statement, Store) else None
         if not isinstance(statement, Store) or not isinstance(place, Load) or place.buffer != buffer:
             return []

@@ -25,6 +25,7 @@ from codegen.c_ast import (
     substitute,
     walk,
 )
+from lift_egraph.describe import blame
 from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat, NatVar, is_at_least, nat
 
@@ -61,6 +62,14 @@ def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statem
         inner = tuple(s for b in statement.body for s in _unroll(b, named, budget))
         pragma = _selects(statement.body, statement.variable, True) or _is_short(statement)
         return [replace(statement, body=inner, pragma=pragma)]
+    try:
+        return _copies(statement, named, budget)
+    except NestingProblem as problem:
+        raise blame(problem, statement.origin) from None
+
+
+def _copies(statement: For, named: bool, budget: list[int]) -> list[Statement]:
+    """The steps of a loop, one after the other."""
     count = statement.count.constant
     if count is None:
         raise NestingProblem(f"a loop of {statement.count} steps indexes private memory: its length must be a number")
@@ -76,9 +85,9 @@ def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statem
             s for b in substitute(statement.body, {statement.variable.name: index}) for s in _unroll(b, named, budget)
         )
         if guard is not None and not is_at_least(guard, 0):
-            result.append(If((guard,), copy))
+            result.append(If((guard,), copy, origin=statement.origin))
         elif any(isinstance(s, Let | Allocate) for s in copy):
-            result.append(Block(copy))
+            result.append(Block(copy, origin=statement.origin))
         else:
             result += copy
     return result

@@ -19,7 +19,7 @@ import pyopencl as cl
 
 from codegen.arrays import byte_size
 from codegen.device_info import DeviceInfo, Timing
-from codegen.kernel import Kernel, Plan
+from codegen.kernel import Kernel, Origins, Plan
 from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
 from lift_egraph.scalar import NUMPY_TYPES
 
@@ -196,7 +196,7 @@ class _Worker:
                 try:
                     program = cl.Program(self.context, plan.source).build(list(plan.options))
                 except cl.RuntimeError as error:
-                    raise BuildProblem(build_report(str(error), plan.source)) from None
+                    raise BuildProblem(build_report(str(error), plan.source, plan.origins)) from None
             if len(self._programs) == _PROGRAMS:
                 del self._programs[next(iter(self._programs))]
             self._programs[key] = program
@@ -243,8 +243,8 @@ class _Worker:
         ]
 
 
-def build_report(log: str, source: str) -> str:
-    r"""The compiler's log, shortened, and the source lines that it refers to.
+def build_report(log: str, source: str, origins: Origins | None = None) -> str:
+    r"""The compiler's log, shortened, and the source lines that it refers to, with what they were made from.
 
     Examples
     --------
@@ -257,7 +257,12 @@ def build_report(log: str, source: str) -> str:
     lines = [line for line in log.strip().splitlines() if line.strip()]
     numbers = sorted({int(n) for n in re.findall(r":(\d+):\d+:", log)})
     text = source.splitlines()
-    shown = [f"{n:5} | {text[n - 1]}" for n in numbers[:_LOG_LINES] if 0 < n <= len(text)]
+    shown: list[str] = []
+    for n in numbers[:_LOG_LINES]:
+        if 0 < n <= len(text):
+            shown.append(f"{n:5} | {text[n - 1]}")
+            subterm = origins.of(n) if origins else None
+            shown += [f"      | from {subterm}"] if subterm else []
     rest = [f"... {len(lines) - _LOG_LINES} more lines"] if len(lines) > _LOG_LINES else []
     return "\n".join(["the device's compiler refused the kernel", *lines[:_LOG_LINES], *rest, "in the source", *shown])
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 
 class LiftError(Exception):
-    """Base of all errors that a user of lift-egraph can cause or meet."""
+    """Base of all errors that a user of lift-egraph can cause or meet.
+
+    `subterm` is the part of the program that it is about, where one is known; the message contains it.
+    """
+
+    subterm: str = ""
 
 
 class SyntaxProblem(LiftError):

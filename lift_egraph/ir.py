@@ -41,184 +41,223 @@ class Expr(Operators):
     """A term that denotes a value."""
 
 
-@node                     # x : t
+@node  # x : t
 class Var(Expr):
     """A bound variable; also the simplest binding pattern."""
+
     name: str
     type: DataType
 
-@node                     # input : t
+
+@node  # input : t
 class Input(Expr):
     """An argument of the whole program."""
+
     name: str
     type: DataType
 
-@node                     # literal : scalar
+
+@node  # literal : scalar
 class Literal(Expr):
     value: float | int | bool
     type: Scalar
 
-@node                     # op : (scalar, …) -> scalar, on vectors lane by lane
+
+@node  # op : (scalar, …) -> scalar, on vectors lane by lane
 class Call(Expr):
     op: str
     arguments: tuple[Expr, ...]
 
-@node                     # (a, b)
+
+@node  # (a, b)
 class MakePair(Expr):
     first: Expr
     second: Expr
 
-@node                     # component 0|1 : (a, b) -> a|b
+
+@node  # component 0|1 : (a, b) -> a|b
 class Component(Expr):
     index: int
     pair: Expr
 
-@node                     # apply : (a -> b) -> a -> b;  `let p = argument in body` is an applied lambda
+
+@node  # apply : (a -> b) -> a -> b;  `let p = argument in body` is an applied lambda
 class Apply(Expr):
     function: Function
     argument: Expr
 
+
 # --- high-level patterns ------------------------------------------------------------------------
 
-@node                     # map : (a -> b) -> [a]n -> [b]n
+
+@node  # map : (a -> b) -> [a]n -> [b]n
 class Map(Expr):
     function: Function
     array: Expr
 
-@node                     # reduce : ((t, t) -> t) -> t -> [t]n -> t
+
+@node  # reduce : ((t, t) -> t) -> t -> [t]n -> t
 class Reduce(Expr):
     operator: Function
     initial: Expr
     array: Expr
 
-@node                     # zip : [a]n -> [b]n -> [(a, b)]n
+
+@node  # zip : [a]n -> [b]n -> [(a, b)]n
 class Zip(Expr):
     first: Expr
     second: Expr
 
-@node                     # split : (n: nat) -> [t](m·n) -> [[t]n]m
+
+@node  # split : (n: nat) -> [t](m·n) -> [[t]n]m
 class Split(Expr):
     chunk: Nat
     array: Expr
 
-@node                     # join : [[t]n]m -> [t](m·n)
+
+@node  # join : [[t]n]m -> [t](m·n)
 class Join(Expr):
     array: Expr
 
-@node                     # transpose : [[t]n]m -> [[t]m]n
+
+@node  # transpose : [[t]n]m -> [[t]m]n
 class Transpose(Expr):
     array: Expr
 
-@node                     # gather : (index -> index) -> [t]n -> [t]n;  out[i] = in[f(i)]
+
+@node  # gather : (index -> index) -> [t]n -> [t]n;  out[i] = in[f(i)]
 class Gather(Expr):
     indices: IndexFunction
     array: Expr
 
-@node                     # scatter : (index -> index) -> [t]n -> [t]n;  out[f(i)] = in[i], f a permutation
+
+@node  # scatter : (index -> index) -> [t]n -> [t]n;  out[f(i)] = in[i], f a permutation
 class Scatter(Expr):
     indices: IndexFunction
     array: Expr
 
-@node                     # slide : (size, step: nat) -> [t]((m-1)·step + size) -> [[t]size]m
+
+@node  # slide : (size, step: nat) -> [t]((m-1)·step + size) -> [[t]size]m
 class Slide(Expr):
     size: Nat
     step: Nat
     array: Expr
 
-@node                     # pad : (left, right: nat) -> boundary -> [t]n -> [t](left + n + right)
+
+@node  # pad : (left, right: nat) -> boundary -> [t]n -> [t](left + n + right)
 class Pad(Expr):
     left: Nat
     right: Nat
     boundary: Boundary
     array: Expr
 
-@node                     # iterate : (k: nat) -> ([t]n -> [t]g(n)) -> [t]n -> [t]g(…g(n)),  n bound as `size`
+
+@node  # iterate : (k: nat) -> ([t]n -> [t]g(n)) -> [t]n -> [t]g(…g(n)),  n bound as `size`
 class Iterate(Expr):
     times: int
     size: str
     function: Lambda
     array: Expr
 
-@node                     # at : (i: nat) -> [t]n -> t
+
+@node  # at : (i: nat) -> [t]n -> t
 class At(Expr):
     index: Nat
     array: Expr
 
-@node                     # generate : (n: nat) -> (i32 -> t) -> [t]n
+
+@node  # generate : (n: nat) -> (i32 -> t) -> [t]n
 class Generate(Expr):
     size: Nat
     function: Function
 
-@node                     # fill : (n: nat) -> t -> [t]n
+
+@node  # fill : (n: nat) -> t -> [t]n
 class Fill(Expr):
     size: Nat
     value: Expr
 
-@node                     # lookup : [i32]m -> [t]n -> [t]m;  out[i] = in[clamp(indices[i])]
+
+@node  # lookup : [i32]m -> [t]n -> [t]m;  out[i] = in[clamp(indices[i])]
 class Lookup(Expr):
     indices: Expr
     array: Expr
 
+
 # --- low-level patterns -------------------------------------------------------------------------
 
-@node                     # mapGlb|mapWrg|mapLcl(d)|mapSeq : (a -> b) -> [a]n -> [b]n
+
+@node  # mapGlb|mapWrg|mapLcl(d)|mapSeq : (a -> b) -> [a]n -> [b]n
 class MapLevel(Expr):
     level: Level
     function: Function
     array: Expr
 
-@node                     # reduceSeq : ((b, a) -> b) -> b -> [a]n -> b, from left to right
+
+@node  # reduceSeq : ((b, a) -> b) -> b -> [a]n -> b, from left to right
 class ReduceSeq(Expr):
     operator: Function
     initial: Expr
     array: Expr
 
-@node                     # toGlobal|toLocal|toPrivate : t -> t
+
+@node  # toGlobal|toLocal|toPrivate : t -> t
 class ToMemory(Expr):
     space: str
     value: Expr
 
-@node                     # asVector : (w: nat) -> [t](m·w) -> [t·w]m
+
+@node  # asVector : (w: nat) -> [t](m·w) -> [t·w]m
 class AsVector(Expr):
     width: int
     array: Expr
 
-@node                     # asScalar : [t·w]m -> [t](m·w)
+
+@node  # asScalar : [t·w]m -> [t](m·w)
 class AsScalar(Expr):
     array: Expr
 
+
 # --- functions, patterns and the rest -----------------------------------------------------------
 
-@node                     # λp. body
+
+@node  # λp. body
 class Lambda:
     pattern: Pattern
     body: Expr
 
-@node                     # vectorize : (w: nat) -> (a -> b) -> (a·w -> b·w), lane by lane
+
+@node  # vectorize : (w: nat) -> (a -> b) -> (a·w -> b·w), lane by lane
 class Vectorize:
     width: int
     function: Lambda
 
-@node                     # (p, q): binds the components of a pair
+
+@node  # (p, q): binds the components of a pair
 class PairPattern:
     first: Pattern
     second: Pattern
 
-@node                     # i -> body, an index expression over the variable `variable`
+
+@node  # i -> body, an index expression over the variable `variable`
 class IndexFunction:
     variable: str
     body: Nat
 
-@node                     # clamp | mirror | wrap | constant(value)
+
+@node  # clamp | mirror | wrap | constant(value)
 class Boundary:
     """What lies outside a padded array: the nearest element, the mirror image (edge element repeated),
     the opposite end, or a constant."""
+
     kind: str
     value: Literal | None = None
 
-@node                     # one level of OpenCL's thread hierarchy
+
+@node  # one level of OpenCL's thread hierarchy
 class Level:
     """``Level("glb", 0)`` … ``Level("wrg", 1)``, ``Level("lcl", 2)``; ``Level("seq")`` is a loop."""
+
     kind: str
     dimension: int = 0
 
@@ -227,13 +266,16 @@ class Level:
         """The pattern's name: ``mapGlb(0)``, …, ``mapSeq``."""
         return "mapSeq" if self.kind == "seq" else f"map{self.kind.capitalize()}({self.dimension})"
 
-@node                     # name(inputs) = body
+
+@node  # name(inputs) = body
 class Program:
     """A closed term with its inputs, and the default of each size variable."""
+
     name: str
     inputs: tuple[Input, ...]
     body: Expr
     sizes: tuple[tuple[str, int], ...] = ()
+
 
 Function = Union[Lambda, Vectorize]
 Pattern = Union[Var, PairPattern]

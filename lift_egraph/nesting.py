@@ -6,6 +6,7 @@ Source: 000 §2.2 (thread hierarchy), §2.4.2.2 (parallel patterns).
 from __future__ import annotations
 
 from lift_egraph import ir
+from lift_egraph.describe import blame
 from lift_egraph.errors import NestingProblem
 
 
@@ -21,10 +22,12 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         Naming the offending pattern and what is around it.
     """
     if isinstance(term, ir.MapLevel):
-        _check_level(term.level, above)
+        problem = _level_problem(term.level, above)
+        if not problem and isinstance(term.function, ir.Vectorize) and _is_parallel(term.function):
+            problem = "a vectorised function runs in one work-item: no parallel map may stand inside it"
+        if problem:
+            raise blame(NestingProblem(problem), term)
         check_nesting(term.array, above)
-        if isinstance(term.function, ir.Vectorize) and _is_parallel(term.function):
-            raise NestingProblem("a vectorised function runs in one work-item: no parallel map may stand inside it")
         check_nesting(term.function, (*above, term.level))
         return
     if isinstance(term, ir.ReduceSeq | ir.Iterate):
@@ -42,23 +45,20 @@ def _is_parallel(term: ir.Part) -> bool:
     return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
 
 
-def _check_level(level: ir.Level, above: tuple[ir.Level, ...]) -> None:
+def _level_problem(level: ir.Level, above: tuple[ir.Level, ...]) -> str | None:
     around = " inside ".join(a.name for a in reversed(above)) or "nothing"
     if level.kind not in ir.LEVEL_KINDS or level.dimension not in (0, 1, 2):
-        raise NestingProblem(
-            f"unknown level {level}; the levels are mapGlb, mapWrg, mapLcl (dimensions 0 to 2) and mapSeq"
-        )
+        return f"unknown level {level}; the levels are mapGlb, mapWrg, mapLcl (dimensions 0 to 2) and mapSeq"
     if level.kind == "seq":
-        return
+        return None
     if level in above:
-        raise NestingProblem(f"{level.name} stands inside another {level.name}")
+        return f"{level.name} stands inside another {level.name}"
     kinds = {a.kind for a in above}
     if level.kind == "lcl":
         if ir.Level("wrg", level.dimension) not in above:
-            raise NestingProblem(
-                f"{level.name} must stand inside mapWrg({level.dimension}), but stands inside {around}"
-            )
+            return f"{level.name} must stand inside mapWrg({level.dimension}), but stands inside {around}"
     elif "seq" in kinds or "lcl" in kinds:
-        raise NestingProblem(f"{level.name} must not stand inside {around}")
+        return f"{level.name} must not stand inside {around}"
     elif (level.kind == "glb" and "wrg" in kinds) or (level.kind == "wrg" and "glb" in kinds):
-        raise NestingProblem(f"mapGlb and mapWrg must not be mixed: {level.name} stands inside {around}")
+        return f"mapGlb and mapWrg must not be mixed: {level.name} stands inside {around}"
+    return None

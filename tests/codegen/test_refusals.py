@@ -1,0 +1,188 @@
+"""What cannot become a kernel is refused before it is built, and the message names the subterm and the limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.compiler import compile_program
+from codegen.dialect import GENERIC, NVIDIA, POCL
+from codegen.kernel import Launch, Plan
+from codegen.run import Runner, find_device
+from codegen.worker import build_report
+from lift_egraph.check import specialise
+from lift_egraph.describe import describe
+from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, NestingProblem, SizeProblem
+from lift_egraph.syntax import parse_program
+from tests.codegen import low_level as low
+from tests.codegen.opencl import needs_opencl
+
+
+def plan_of(text: str, dialect=POCL, launch: Launch | None = None, **sizes: int) -> Plan:
+    return compile_program(specialise(parse_program(text), sizes), dialect, launch=launch)
+
+
+def refusal(kind: type[LiftError], text: str, dialect=POCL, launch: Launch | None = None, **sizes: int) -> str:
+    with pytest.raises(kind) as caught:
+        plan_of(text, dialect, launch, **sizes)
+    assert caught.value.subterm in str(caught.value)
+    assert caught.value.subterm
+    return str(caught.value)
+
+
+M = "program p(m: [[f32]8]8) ="
+
+
+@pytest.mark.parametrize(
+    ("term", "says", "names"),
+    [
+        (
+            "mapLcl(0, mapSeq(abs), m)",
+            "mapLcl(0) must stand inside mapWrg(0), but stands inside nothing",
+            "mapLcl(0, mapSeq(abs), m) : [[f32]8]8",
+        ),
+        (
+            "mapWrg(1, fun r => mapLcl(0, abs, r), m)",
+            "mapLcl(0) must stand inside mapWrg(0), but stands inside mapWrg(1)",
+            "mapLcl(0, abs, r) : [f32]8",
+        ),
+        (
+            "mapWrg(0, fun r => mapWrg(0, abs, r), m)",
+            "mapWrg(0) stands inside another mapWrg(0)",
+            "mapWrg(0, abs, r) : [f32]8",
+        ),
+        (
+            "mapWrg(0, fun r => mapGlb(1, abs, r), m)",
+            "mapGlb and mapWrg must not be mixed: mapGlb(1) stands inside mapWrg(0)",
+            "mapGlb(1, abs, r) : [f32]8",
+        ),
+        (
+            "mapSeq(fun r => mapGlb(0, abs, r), m)",
+            "mapGlb(0) must not stand inside mapSeq",
+            "mapGlb(0, abs, r) : [f32]8",
+        ),
+        (
+            "mapWrg(0, fun r => reduceSeq(fun (s, x) => reduceSeq(add, s, mapWrg(1, abs, r)), 0.0, r), m)",
+            "mapWrg(1) must not stand inside mapSeq inside mapWrg(0)",
+            "mapWrg(1, abs, r) : [f32]8",
+        ),
+    ],
+)
+def test_an_illegal_nesting_names_the_map(term: str, says: str, names: str) -> None:
+    assert refusal(NestingProblem, f"{M} {term}") == f"{says}\n  in {names}"
+
+
+def test_a_pattern_without_an_implementation_is_named() -> None:
+    found = refusal(NestingProblem, f"{M} mapGlb(0, reduce(add, 0.0), m)")
+    assert "reduce(add, 0.0, " in found
+    assert "lower it to" in found
+    found = refusal(NestingProblem, f"{M} mapGlb(0, fun r => map(fun x => x + 1.0, r), m)")
+    assert "map(fun x => x + 1.0, r) : [f32]8" in found
+
+
+def test_a_private_array_over_the_limit_names_its_term() -> None:
+    term = "mapSeq(id, gather(reverse, mapSeq(abs, c)))"
+    found = refusal(NestingProblem, f"program p(x: [f32]4096) = join(mapGlb(0, fun c => {term}, split(2048, x)))")
+    assert "2048 private elements a work-item, more than 1024" in found
+    assert found.endswith("in mapSeq(abs, c) : [f32]2048")
+
+
+def test_unrolling_over_the_limit_names_its_term() -> None:
+    maps = "mapSeq(abs, mapSeq(abs, mapSeq(abs, mapSeq(abs, mapSeq(abs, c)))))"
+    found = refusal(NestingProblem, f"program p(x: [f32]4000) = join(mapGlb(0, fun c => {maps}, split(1000, x)))")
+    assert "unrolling private arrays makes more than 4096 statements" in found
+    assert "in mapSeq(abs, " in found
+
+
+def test_local_memory_over_the_limit_names_the_largest_part() -> None:
+    with pytest.raises(DeviceProblem) as caught:
+        compile_program(specialise(low.mm_tiled(96), {"M": 96, "K": 96, "N": 96}), GENERIC)
+    found = str(caught.value)
+    assert "needs 73728 bytes of local memory a group, generic has 32768" in found
+    assert "the largest is tmp with 36864 bytes" in found
+    assert "in toLocal(mapLcl(1, mapLcl(0, id), get(0, tiles))) : [[f32]96]96" in found
+
+
+def test_local_memory_outside_a_group_names_its_term() -> None:
+    text = "program p(x: [f32]8) = join(mapGlb(0, fun c => mapSeq(id, toLocal(mapSeq(abs, c))), split(4, x)))"
+    found = refusal(NestingProblem, text)
+    assert "local memory outside of mapWrg" in found
+    assert "toLocal(mapSeq(abs, c)) : [f32]4" in found
+
+
+def test_a_group_over_the_limit_names_the_map() -> None:
+    launch = Launch((4096, 1, 1), (2048, 1, 1))
+    found = refusal(DeviceProblem, f"{M} mapWrg(0, mapLcl(0, abs), m)", NVIDIA, launch)
+    assert "a group of 2048 work-items is more than nvidia allows (1024)" in found
+    assert "in mapWrg(0, mapLcl(0, abs), m) : [[f32]8]8" in found
+
+
+def test_a_loop_beyond_the_index_type_names_the_map() -> None:
+    found = refusal(SizeProblem, "program p(x: [[f32]65536]65536) = mapGlb(0, abs, join(x))")
+    assert "a loop of 4294967296 steps is beyond the 32-bit index range" in found
+    assert "in mapGlb(0, abs, join(x)) : [f32]4294967296" in found
+
+
+def test_memory_beyond_the_index_type_names_its_term() -> None:
+    text = "program p(x: [[[f32]N]N]N) where N = 4 = mapGlb(2, mapGlb(1, mapGlb(0, abs)), x)"
+    with pytest.raises(SizeProblem, match=r"x : \[\[\[f32\]2097152\]2097152\]2097152 .* 64-bit"):
+        plan_of(text, N=1 << 21)
+
+
+# --- build failures -----------------------------------------------------------------------------------
+
+
+def broken(plan: Plan) -> Plan:
+    """The plan with a name that nobody declares in the innermost line."""
+    source = plan.source.replace("acc_0_0 = acc_0_0 +", "acc_0_0 = nobody +")
+    assert source != plan.source
+    return replace(plan, source=source)
+
+
+@needs_opencl
+def test_a_build_failure_shows_the_line_and_its_subterm() -> None:
+    program = specialise(low.mm_tiled(4), {"M": 8, "K": 12, "N": 16})
+    plan = broken(compile_program(program, POCL))
+    inputs = {"A": np.zeros((8, 12), np.float32), "B": np.zeros((12, 16), np.float32)}
+    with Runner(find_device()) as runner:
+        runner.load_inputs("zeros", inputs)
+        with pytest.raises(BuildProblem) as caught:
+            runner.run(plan, "zeros")
+    lines = str(caught.value).splitlines()
+    (shown,) = [k for k, line in enumerate(lines) if "| " in line and "nobody" in line and ".cl:" not in line]
+    number = int(lines[shown].split("|")[0])
+    assert plan.source.splitlines()[number - 1] == lines[shown].split("| ", 1)[1]
+    assert (
+        lines[shown + 1].strip()
+        == "| from reduceSeq(fun (s, ab) => s + get(0, ab) * get(1, ab), c, zip(a_row, b_col)) : f32"
+    )
+
+
+def test_every_statement_knows_its_subterm() -> None:
+    for program, sizes in (
+        (low.mm_tiled(4), {"M": 8, "K": 12, "N": 16}),
+        (low.mm_blocked(4, 8), {"M": 8, "K": 13, "N": 24}),
+        (low.partial_dot(128, 6), {"N": 256}),
+        (low.j2d5pt(2, 4), {"M": 8, "N": 16}),
+    ):
+        plan = compile_program(specialise(program, sizes), POCL)
+        lines = plan.source.splitlines()
+        assert len(plan.origins.lines) == len(lines)
+        start = next(k for k, line in enumerate(lines) if line.startswith("kernel void"))
+        for number, line in enumerate(lines, 1):
+            is_frame = number <= start + 1 or line == "}" or "barrier(" in line or "const int lcl_" in line
+            assert (plan.origins.of(number) is None) == is_frame, line
+
+
+def test_a_build_report_without_origins_still_shows_the_line() -> None:
+    assert build_report("a.cl:1:1: error", "x y").endswith("    1 | x y")
+
+
+def test_long_terms_are_shortened() -> None:
+    program = specialise(low.mm_tiled(4), {"M": 8, "K": 12, "N": 16})
+    text = describe(program.body)
+    assert len(text) < 140
+    assert "…" in text
+    assert "\n" not in text
