@@ -40,9 +40,11 @@ class _Accesses:
 
 
 class _Placing:
-    def __init__(self, shared: dict[str, str], threads: dict[int, int]) -> None:
+    def __init__(self, shared: dict[str, str], threads: dict[int, int], extent: dict[int, int]) -> None:
         self.shared = shared  # buffer name -> space
         self.threads = threads
+        self.extent = extent  # one more than the greatest index of any mapLcl, by dimension
+        self.single: frozenset[int] = frozenset()  # dimensions of which a single work-item runs
 
     def accesses(self, item: Statement, through_pointers: bool) -> _Accesses:
         found = _Accesses()
@@ -61,10 +63,21 @@ class _Placing:
             a_reads, a_writes = after.reads.get(name, set()), after.writes.get(name, set())
             if not ((b_writes and (a_reads or a_writes)) or (b_reads and a_writes)):
                 continue
-            accesses = b_reads | b_writes | a_reads | a_writes
-            if not self.own_elements(accesses):
+            if not self.own_elements(self.of_running(b_reads | b_writes | a_reads | a_writes)):
                 found.append(name)
         return found
+
+    def of_running(self, accesses: set[tuple[Nat, int]]) -> set[tuple[Nat, int]]:
+        """The accesses, where only the first work-item of some dimensions runs."""
+        if not self.single:
+            return accesses
+        first = {_own_index(d).name: nat(0) for d in self.single}
+        return {(address.substitute(first), width) for address, width in accesses}
+
+    @property
+    def running(self) -> dict[int, int]:
+        """One more than the greatest index of mapLcl in each dimension of which several work-items run."""
+        return {d: n for d, n in self.extent.items() if d not in self.single and self.threads.get(d, 1) > 1}
 
     def own_elements(self, accesses: set[tuple[Nat, int]]) -> bool:
         """Whether each element is accessed by one work-item of a group only, in all rounds of all loops."""
@@ -80,8 +93,8 @@ class _Placing:
         for variable in address.variables:
             slope = address.coefficient_of(variable)
             if variable.name.startswith("lcl "):
-                count = self.threads.get(int(variable.name[4:]), 1)
-            elif variable.name.startswith("wrg_"):
+                count = self.extent.get(int(variable.name[4:]), 1)
+            elif _is_of_group(variable):
                 continue
             else:
                 count = None if variable.low is None or variable.high is None else variable.high - variable.low + 1
@@ -94,11 +107,11 @@ class _Placing:
             if slope < reach:
                 return False
             reach = slope * count
-        return all(count == 1 or _own_index(d) in address.variables for d, count in self.threads.items())
+        return all(_own_index(d) in address.variables for d in self.running)
 
     def has_own_spans(self, accesses: set[tuple[Nat, int]]) -> bool:
         """Whether each work-item stays within a range of addresses that no other one touches."""
-        dimensions = [d for d, count in self.threads.items() if count > 1]
+        dimensions = list(self.running)
         kinds: set[tuple[Nat, ...]] = set()
         spans: list[tuple[int, int]] = []
         for address, width in accesses:
@@ -108,7 +121,7 @@ class _Placing:
                 rest = rest - slope * nat(_own_index(d))
             group = nat(0)
             for variable in rest.variables:
-                if variable.name.startswith("wrg_"):
+                if _is_of_group(variable):
                     group = group + (rest.coefficient_of(variable) or nat(0)) * nat(variable)
             low, high = (rest - group).range
             if low is None or high is None or _tells_threads_apart(rest - group):
@@ -119,7 +132,7 @@ class _Placing:
             return False
         reach = max(end for _, end in spans) - min(start for start, _ in spans)
         slopes = next(iter(kinds))[1:]
-        digits = [(slope.constant or 0, self.threads[d]) for d, slope in zip(dimensions, slopes, strict=True)]
+        digits = [(slope.constant or 0, self.extent[d]) for d, slope in zip(dimensions, slopes, strict=True)]
         for slope, count in sorted(digits):
             if slope < reach:
                 return False
@@ -153,8 +166,11 @@ class _Placing:
     def place_in_loop(self, loop: For, state: _Accesses, result: list[Statement], inside_lcl: bool) -> For:
         parallel = loop.level.kind in ("lcl", "glb")
         if parallel:
-            inner = _Accesses()
+            inner, outer = _Accesses(), self.single
+            if loop.level.kind == "lcl" and loop.most <= 1:
+                self.single |= {loop.level.dimension}
             body = self.place(loop.body, inner, True)
+            self.single = outer
             if any(isinstance(s, Barrier) for s in walk(tuple(body))) and (
                 loop.most % loop.threads or not loop.count.constant
             ):
@@ -206,7 +222,11 @@ def place_barriers(body: Body, threads: dict[int, int]) -> Body:
             for name in (part.buffer.name, *part.buffer.targets):
                 if part.buffer.targets or name in written & read:
                     spaces[name] = part.buffer.space
-    return tuple(_Placing(spaces, threads).place(body, _Accesses(), False))
+    extent = dict(threads)
+    for part in walk(body):
+        if isinstance(part, For) and part.level.kind == "lcl":
+            extent[part.level.dimension] = max(extent.get(part.level.dimension, 1), part.most)
+    return tuple(_Placing(spaces, threads, extent).place(body, _Accesses(), False))
 
 
 def barriers_after_maps(body: Body) -> Body:
@@ -252,6 +272,11 @@ def _barriers(body: Iterable[Statement]) -> int:
 
 def _own_index(dimension: int) -> NatVar:
     return NatVar(f"lcl {dimension}")
+
+
+def _is_of_group(variable: NatVar) -> bool:
+    """Whether a variable has one value for all work-items of a group, in the whole kernel."""
+    return variable.name.startswith(("wrg_", "get_group_id("))
 
 
 def _canonical(address: Nat) -> Nat:

@@ -12,6 +12,7 @@ from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Origins, Plan, 
 from codegen.names import c_name
 from codegen.optimise import ALL, Optimisations
 from codegen.printer import Line, Printer
+from codegen.repeats import share_texts
 from codegen.steps import stepped
 from codegen.tidy import inline_constants, sink_constants, unroll
 from codegen.views import Memory
@@ -56,12 +57,17 @@ def compile_program(
     printer = Printer(dialect, optimise)
     base = c_name(program.name, set(host.taken))
     kernels: list[Kernel] = []
-    lines: list[Line] = []
+    texts: list[list[Line]] = []
     for number, lowered in enumerate(host.kernels):
         name = base if len(host.kernels) == 1 else f"{base}_{number + 1}"
         kernel, made = _finish(name, lowered, host, result, dialect, printer, launch)
         kernels.append(kernel)
-        lines += [*made, Line("")]
+        texts.append(made)
+    kernels = share_texts(kernels)
+    shared: dict[str, list[Line]] = {}
+    for kernel, made in zip(kernels, texts, strict=True):
+        shared.setdefault(kernel.name, made)
+    lines = [line for made in shared.values() for line in (*made, Line(""))]
     header = _header(program, dialect, kernels, term_text)
     before = f"{header}\n{printer.preamble()}"
     lines = [*(Line(text) for text in before.split("\n")[:-1]), *lines[:-1]]
@@ -101,9 +107,9 @@ def _finish(
     wanted: Launch | None,
 ) -> tuple[Kernel, list[Line]]:
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
-    body = unroll(body, named_arrays=dialect.named_arrays)
     local_counts = {level.dimension: n for level, n in lowered.threads.items() if level.kind == "lcl"}
-    body = sink_constants(inline_constants(place_barriers(body, local_counts)))
+    body = unroll(place_barriers(body, local_counts), named_arrays=dialect.named_arrays)
+    body = sink_constants(inline_constants(body))
     local_bytes = sum(b.bytes for b in lowered.locals)
     if local_bytes > dialect.local_bytes:
         largest = max(lowered.locals, key=lambda b: b.bytes)
@@ -116,7 +122,7 @@ def _finish(
     few = prod(launch.global_size) <= _FEW_ITEMS
     if wanted is None and launch.local_size is None and few and _work(body) >= _MUCH_WORK:
         launch = Launch(launch.global_size, (1, 1, 1))
-    used = {part.buffer.name for part in walk(body) if isinstance(part, Load)}
+    used = {part.buffer.name for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"}
     named = {part.name for part in walk(body) if isinstance(part, Name)}
     every = [b for _, _, b in host.inputs] + host.temporaries + [c.buffer for c in result.cells]
     buffers = [b for b in every if b.name in used]

@@ -9,21 +9,21 @@ Source: 000 §4.3.4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codegen.c_ast import Body, Buffer, Name
 from codegen.dialect import Dialect
 from codegen.kernel import Launch
 from codegen.launch import launch_sizes
-from codegen.layout import bindings, is_pure, view_of, write_step
+from codegen.layout import bindings, is_layout, is_pure, size_of, view_of, write_step
 from codegen.lower import Lowering
 from codegen.memory import memory
 from codegen.names import c_name
 from codegen.optimise import Optimisations
-from codegen.views import Component, Memory, Pairs, Value, View
+from codegen.views import Component, Memory, OwnershipProblem, Pairs, Value, View
 from lift_egraph import ir
 from lift_egraph.binders import unique_names
-from lift_egraph.check import type_of
+from lift_egraph.check import iterate_step, type_of
 from lift_egraph.nesting import check_nesting
 from lift_egraph.types import Array, DataType, Pair
 
@@ -89,6 +89,8 @@ class Host:
             self.emit(ir.MapLevel(term.level, term.function, self.hoist(term.array, True)), acceptor)
         elif not is_parallel(term):
             self.emit(term, acceptor)
+        elif isinstance(term, ir.Iterate) and is_parallel(term.function):
+            self.iterate(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))
@@ -110,7 +112,7 @@ class Host:
             return term
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize):
             return self.hoist(self.bind(term), everything)
-        if isinstance(term, _LAYOUT):
+        if isinstance(term, _LAYOUT) and not (isinstance(term, ir.Map) and not is_layout(term.function)):
             return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
         t = type_of(term)
         view = self.temporary(t)
@@ -119,14 +121,57 @@ class Host:
         self.environment[result] = view
         return result
 
+    def iterate(self, term: ir.Iterate, acceptor: View) -> None:
+        """The kernels of each step, between two temporaries in turns."""
+        array = self.hoist(term.array, True)
+        if term.times == 0:
+            self.emit(array, acceptor)
+            return
+        view, size, steps = view_of(array, self.environment), size_of(array), []
+        for _ in range(term.times):
+            steps.append(unique_names(iterate_step(term, size), self.taken))
+            size = size_of(steps[-1].body)
+        between = [type_of(step.body) for step in steps[:-1]]
+        spares = [self.temporary(_longest(types)) for k in (0, 1) if (types := between[k::2])]
+        for k, step in enumerate(steps):
+            self.environment.update(bindings(step.pattern, view))
+            target = acceptor if k == len(steps) - 1 else resized(spares[k % 2], between[k])
+            self.produce(step.body, target)
+            view = target
+
     def emit(self, term: ir.Expr, acceptor: View) -> None:
         """One kernel that writes the term's value."""
         launch, threads = launch_sizes(term, self.dialect, self.launch)
-        lowering = Lowering(dict(self.environment), threads, set(self.taken), self.optimise)
-        lowering.produce(term, acceptor)
+        lowering = self.lower(term, acceptor, threads)
         self.temporaries += lowering.temporaries
         self.taken |= {b.name for b in lowering.temporaries}
         self.kernels.append(LoweredKernel(tuple(lowering.statements), tuple(lowering.locals), launch, threads))
+
+    def lower(self, term: ir.Expr, acceptor: View, threads: dict[ir.Level, int]) -> Lowering:
+        """The term lowered; what no work-item can keep to itself goes to local memory."""
+        shared: frozenset[ir.Expr] = frozenset()
+        while True:
+            lowering = Lowering(dict(self.environment), threads, set(self.taken), self.optimise, shared=shared)
+            try:
+                lowering.produce(term, acceptor)
+            except OwnershipProblem as problem:
+                maker = lowering.makers.get(problem.buffer)
+                if maker is None:
+                    raise
+                shared |= {maker}
+            else:
+                return lowering
+
+
+def resized(whole: Memory, t: DataType) -> Memory:
+    """The beginning of some memory, as the place of a value of another length."""
+    assert isinstance(t, Array)
+    return Memory(tuple(replace(c, sizes=(t.size, *c.sizes[1:])) for c in whole.cells))
+
+
+def _longest(types: list[DataType]) -> DataType:
+    """The array type of the greatest length."""
+    return max(types, key=lambda t: t.size.range[1] or 0 if isinstance(t, Array) else 0)
 
 
 def is_parallel(term: ir.Part) -> bool:

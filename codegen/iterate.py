@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from codegen.c_ast import Body, Buffer, For, Point, SetIndex, Swap
 from codegen.names import c_name
+from codegen.sharing import allocate
 from codegen.views import Memory, View
 from lift_egraph import ir
 from lift_egraph.binders import unique_names
@@ -58,7 +59,7 @@ def double_buffered(lowering: Lowering, term: ir.Iterate) -> View:
         return first
     if not isinstance(term.function.pattern, ir.Var):
         raise NestingProblem("iterate: the function of an iterate over local memory takes the array as one variable")
-    second = lowering.allocate("tmp", Array(_largest_after_one(term), t.element), "local")
+    second = allocate(lowering, "tmp", Array(_largest_after_one(term), t.element), "local")
     assert isinstance(second, Memory)
     if start.constant is not None and term.times * sum(1 for _ in ir.subterms(term.function)) <= UNROLLED_TERMS:
         unrolled(lowering, term, first, second)

@@ -63,7 +63,11 @@ def is_pure(term: ir.Part) -> bool:
 
 
 def is_layout(term: ir.Part) -> bool:
-    """Whether a term only moves data."""
+    """Whether a term only moves data; what is generated, and the positions of a lookup, may be computed."""
+    if isinstance(term, ir.Generate):
+        return is_pure(term)
+    if isinstance(term, ir.Lookup):
+        return is_pure(term.indices) and is_layout(term.array)
     allowed = isinstance(term, (*_LAYOUT, *_NAMES, ir.Map, ir.Apply, ir.Lambda, ir.Vectorize))
     return allowed and all(is_layout(p) for p in ir.parts(term))
 

@@ -45,17 +45,19 @@ from codegen.layout import (
     size_of,
     write_step,
 )
-from codegen.memory import declared_space, memory, owners_of
+from codegen.memory import declared_space
 from codegen.names import c_name
 from codegen.optimise import ALL, Optimisations
+from codegen.ownership import NOBODY
 from codegen.plain_index import plain
+from codegen.sharing import allocate_for, append, by_one, check_private, copy, copy_for
 from codegen.views import Access, Component, Pairs, Repeat, ThreadVar, Value, View
 from lift_egraph import ir
 from lift_egraph.check import type_of
 from lift_egraph.describe import blame, describe
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.nat import Nat, NatVar, nat
-from lift_egraph.types import I32, Array, DataType, Pair, Vector, is_data, leaves, width_of
+from lift_egraph.types import I32, Array, DataType, Pair, is_data, leaves, width_of
 
 _LOOP_NAMES = "ijkmn"
 
@@ -89,6 +91,8 @@ class Lowering:
 
     `threads` gives the number of work-items or groups of each parallel level; `taken` the names in use;
     `term` the term in hand, from which new statements come.
+    `homes` are the dimensions of mapLcl that each private array belongs to, `makers` the terms for which
+    private memory was chosen though they do not ask for it, `shared` those that need local memory instead.
     """
 
     environment: dict[ir.Var | ir.Input, View]
@@ -101,6 +105,9 @@ class Lowering:
     locals: list[Buffer] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
     loops: list[tuple[ir.Level, Nat, Nat]] = field(default_factory=list)
+    homes: dict[str, frozenset[int]] = field(default_factory=dict)
+    makers: dict[str, ir.Expr] = field(default_factory=dict)
+    shared: frozenset[ir.Expr] = frozenset()
 
     # --- loops and scopes -----------------------------------------------------------------------
 
@@ -160,40 +167,34 @@ class Lowering:
         return ThreadVar(name, 0, top, level.dimension, threads)
 
     def emit(self, statement: Statement) -> None:
-        self.statements.append(statement if statement.origin else replace(statement, origin=self.term))
+        append(self.statements, replace(statement, origin=self.term) if statement.origin is None else statement)
 
     # --- memory ---------------------------------------------------------------------------------
 
-    def allocate(self, name: str, t: DataType, space: str, owners: tuple[int | None, ...] = ()) -> View:
-        """New memory for a value, declared where its space wants it."""
-        kinds = {level.kind for level, _, _ in self.loops}
-        prefix: tuple[tuple[Nat, Nat], ...] = ()
-        if space == "local":
-            if "wrg" not in kinds:
-                raise NestingProblem(
-                    f"{name} : {t} is placed in local memory outside of mapWrg: there is no work-group"
-                )
-            prefix = tuple((index, count) for level, index, count in self.loops if level.kind == "lcl")
-        if space == "global":
-            prefix = tuple((index, count) for level, index, count in self.loops if level != ir.SEQ)
-        counts = {level.dimension: number for level, number in self.threads.items() if level.kind == "lcl"}
-        width = self.width if not any(isinstance(leaf, Vector) for _, _, leaf in leaves(t)) else 1
-        made = memory(
-            name, t, space, self.taken, width=width, owners=owners, threads=counts, prefix=prefix, origin=self.term
-        )
-        for cell in made.cells:
-            if space == "private":
-                self.emit(Allocate(cell.buffer))
-            else:
-                (self.locals if space == "local" else self.temporaries).append(cell.buffer)
+    def allocate_default(self, name: str, term: ir.Expr, maker: ir.Expr, space: str | None) -> View:
+        """Memory in a space, or where none is named in private memory: local memory if that was tried in vain."""
+        if space is not None or maker in self.shared:
+            return allocate_for(self, name, term, space or "local")
+        known = set(self.homes)
+        made = allocate_for(self, name, term, "private")
+        self.makers |= dict.fromkeys(self.homes.keys() - known, maker)
         return made
+
+    def emit_allocation(self, buffer: Buffer) -> None:
+        self.emit(Allocate(buffer))
 
     def store(self, place: CExpr, value: CExpr) -> None:
         """Writes a scalar or vector; lanes that are not adjacent are written one by one."""
         if place == value:
             return
         if isinstance(place, Load | Lane):
-            self.emit(Store(place, value))
+            target = place.vector if isinstance(place, Lane) else place
+            assert isinstance(target, Load)
+            if target.buffer.space == "private":
+                check_private(self, target)
+                self.emit(Store(place, value))
+            else:
+                self.emit(by_one(self, target, Store(place, value, origin=self.term)))
         elif isinstance(place, Pack) and len(place.items) > 1:
             if width_of(value.type) > 1 and not isinstance(value, Name):
                 value = self.name("lanes", value)
@@ -208,14 +209,9 @@ class Lowering:
         self.emit(Let(made, value))
         return Name(made, value.type)
 
-    def copy(self, source: View, acceptor: View, t: DataType, owners: tuple[int | None, ...] = ()) -> None:
-        """Copies a value, element by element; dimensions owned by a mapLcl are copied by it."""
-        if isinstance(t, Array):
-            level = ir.Level("lcl", owners[0]) if owners and owners[0] is not None else ir.SEQ
-            with self.loop(t.size, level) as index:
-                self.copy(Access(index, source), Access(index, acceptor), t.element, owners[1:])
-        else:
-            self.store_data(source, acceptor, t)
+    def copy(self, source: View, acceptor: View, t: DataType) -> None:
+        """Copies a value, element by element."""
+        copy(self, source, acceptor, t, NOBODY)
 
     def store_data(self, source: View, acceptor: View, t: DataType) -> None:
         """Writes scalars and tuples of them: what a write would change is read before it."""
@@ -281,7 +277,7 @@ class Lowering:
             case ir.Map(function=function, array=array):
                 if not is_layout(function):
                     if write_step(term, Value(Const(0, I32))) is not None:
-                        return self.materialise(term, declared_space(term) or "private")
+                        return self.materialise(term, declared_space(term))
                     raise NestingProblem(
                         f"a map that computes is left in the low-level term ({describe(term)}): "
                         "lower it to mapGlb, mapWrg, mapLcl or mapSeq"
@@ -294,7 +290,7 @@ class Lowering:
             case ir.Iterate():
                 return self.iterate(term)
             case ir.MapLevel() | ir.Scatter() | ir.Generate():
-                return self.materialise(term, declared_space(term) or "private")
+                return self.materialise(term, declared_space(term))
         return layout_view(term, [self.consume(p) for p in ir.parts(term) if isinstance(p, ir.Expr)])
 
     def snapshot(self, function: ir.Function) -> Environment:
@@ -302,34 +298,40 @@ class Lowering:
         free = ir.free_variables(function)
         return {v: view for v, view in self.environment.items() if isinstance(v, ir.Input) or v in free}
 
-    def materialise(self, term: ir.Expr, space: str) -> View:
-        """Computes a term into new memory."""
-        made = self.allocate("tmp", type_of(term), space, owners_of(term))
-        self.produce(term, made, owners_of(term))
+    def materialise(self, term: ir.Expr, space: str | None) -> View:
+        """Computes a term into new memory; without a space, private memory where that can hold it."""
+        for part in ir.subterms(term):
+            if isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg"):
+                raise NestingProblem(
+                    f"the result of {part.level.name} is read in the kernel that computes it ({describe(part)}), but "
+                    "OpenCL does not synchronise work-groups: only a step after the whole kernel can read it"
+                )
+        made = self.allocate_default("tmp", term, term, space)
+        self.produce(term, made)
         return made
 
     # --- writing --------------------------------------------------------------------------------
 
     @_of_term
-    def produce(self, term: ir.Expr, acceptor: View, owners: tuple[int | None, ...] = ()) -> None:
+    def produce(self, term: ir.Expr, acceptor: View) -> None:
         """Computes a term's value into the place that the acceptor describes."""
         t = type_of(term)
         if isinstance(term, ir.Apply):
             lambda_ = ir.function_body(term.function)
             self.bind(lambda_.pattern, self.consume(term.argument))
             with self.lanes(term.function):
-                self.produce(lambda_.body, acceptor, owners)
+                self.produce(lambda_.body, acceptor)
             return
         if is_pure(term):
-            self.copy(self.consume(term), acceptor, t, owners)
+            self.copy(self.consume(term), acceptor, t)
             return
         if isinstance(term, ir.MapLevel):
             self.map(term, acceptor)
         elif isinstance(term, ir.ReduceSeq):
             self.reduce(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
-            self.produce(term.first, Component(0, acceptor), owners)
-            self.produce(term.second, Component(1, acceptor), owners)
+            self.produce(term.first, Component(0, acceptor))
+            self.produce(term.second, Component(1, acceptor))
         elif isinstance(term, ir.Generate):
             lambda_ = ir.function_body(term.function)
             with self.loop(term.size) as index:
@@ -338,15 +340,15 @@ class Lowering:
         elif isinstance(term, ir.ToMemory):
             inside_lcl = any(level.kind == "lcl" for level, _, _ in self.loops)
             if term.space == acceptor.space or is_data(t) or (term.space == "local" and inside_lcl):
-                self.produce(term.value, acceptor, owners)
+                self.produce(term.value, acceptor)
             else:
-                self.copy(self.materialise(term.value, term.space), acceptor, t, owners_of(term))
+                copy_for(self, term.value, self.materialise(term.value, term.space), acceptor)
         elif isinstance(term, ir.Iterate):
-            self.copy(self.iterate(term), acceptor, t, owners)
+            self.copy(self.iterate(term), acceptor, t)
         elif (step := write_step(term, acceptor)) is not None:
             self.produce(*step)
         else:
-            self.copy(self.consume(term), acceptor, t, owners)
+            self.copy(self.consume(term), acceptor, t)
 
     def map(self, term: ir.MapLevel, acceptor: View) -> None:
         """``for i: acceptor[i] = f(array[i])``."""
@@ -363,13 +365,15 @@ class Lowering:
         """Accumulates in private memory, or in the acceptor if it is private already."""
         t, lambda_ = type_of(term), ir.function_body(term.operator)
         pattern = lambda_.pattern
-        owners = owners_of(lambda_.body)
         target = acceptor
         if target is None or target.space != "private":
             first = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
             name = first.name if isinstance(first, ir.Var) else "acc"
-            target = self.allocate(name, t, declared_space(term) or "private", owners)
-        self.produce(term.initial, target, owners)
+            target = self.allocate_default(name, term, term, declared_space(term))
+        if is_pure(term.initial):
+            copy_for(self, term, self.consume(term.initial), target)
+        else:
+            self.produce(term.initial, target)
         array = self.consume(term.array)
         with self.loop(size_of(term.array)) as index:
             element = Access(index, array)
@@ -380,9 +384,9 @@ class Lowering:
                 self.environment[pattern] = Pairs(target, element)
             accumulator = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
             with self.lanes(term.operator):
-                self.update(lambda_.body, accumulator, target, t, owners)
+                self.update(lambda_.body, accumulator, target, t, term)
         if acceptor is not None and acceptor is not target:
-            self.copy(target, acceptor, t, owners)
+            copy_for(self, term, target, acceptor)
         return target
 
     def bind_accumulator(self, pattern: ir.Pattern, view: View) -> None:
@@ -393,18 +397,17 @@ class Lowering:
         else:
             self.environment[pattern] = view
 
-    def update(
-        self, body: ir.Expr, pattern: ir.Pattern, target: View, t: DataType, owners: tuple[int | None, ...]
-    ) -> None:
+    def update(self, body: ir.Expr, pattern: ir.Pattern, target: View, t: DataType, maker: ir.Expr) -> None:
         """One step of a reduction: the new value takes the place of the old one."""
         if is_data(t) and not isinstance(body, ir.ReduceSeq):
             self.store_data(self.consume(body), target, t)
         elif updates_in_place(body, pattern):
-            self.produce(body, target, owners)
+            self.produce(body, target)
         else:
-            spare = self.allocate("next", t, target.space or "private", owners)
-            self.produce(body, spare, owners)
-            self.copy(spare, target, t, owners)
+            space = target.space or "private"
+            spare = self.allocate_default("next", body, maker, None if space == "private" else space)
+            self.produce(body, spare)
+            copy_for(self, body, spare, target)
 
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""

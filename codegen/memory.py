@@ -1,4 +1,4 @@
-"""Where values live: address spaces, buffers, and who owns which element.
+"""Where values live: address spaces and buffers.
 
 Source: 000 §4.3.2 (address space inference, Algorithm 1). Tuples never exist in memory: a value of
 pair type has one buffer per scalar leaf.
@@ -7,9 +7,12 @@ pair type has one buffer per scalar leaf.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
+from math import prod
 
 from codegen.c_ast import Buffer
 from codegen.names import c_name
+from codegen.ownership import NOBODY, Owners
 from codegen.views import Cell, Memory
 from lift_egraph import ir
 from lift_egraph.errors import NestingProblem, SizeProblem
@@ -50,22 +53,6 @@ def _named_space(term: ir.Expr) -> str | None:
     return None
 
 
-def owners_of(term: ir.Expr) -> tuple[int | None, ...]:
-    """Which dimension of mapLcl, if any, produces the elements along each array dimension of a term."""
-    match term:
-        case ir.MapLevel(level=level, function=function):
-            own = level.dimension if level.kind == "lcl" else None
-            return (own, *owners_of(ir.function_body(function).body))
-        case ir.ToMemory(value=value):
-            return owners_of(value)
-        case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
-            return owners_of(ir.function_body(function).body)
-        case ir.Transpose(array=array):
-            outer, inner, *rest = (*owners_of(array), None, None)
-            return (inner, outer, *rest)
-    return ()
-
-
 def memory(
     name: str,
     t: DataType,
@@ -73,7 +60,7 @@ def memory(
     taken: set[str],
     *,
     width: int = 1,
-    owners: tuple[int | None, ...] = (),
+    owners: Owners = NOBODY,
     threads: Mapping[int, int] | None = None,
     prefix: tuple[tuple[Nat, Nat], ...] = (),
     mutable: bool = True,
@@ -97,7 +84,7 @@ def memory(
     parts = list(leaves(t))
     for choices, sizes, leaf in parts:
         lanes = width_of(leaf) if isinstance(leaf, Vector) else width
-        owned = tuple((owners[k] if k < len(owners) else None) for k in range(len(sizes)))
+        owned = _owned(owners.get(choices, ()), len(sizes), threads or {})
         if space != "private":
             owned = (None,) * len(sizes)
         shape = []
@@ -119,7 +106,8 @@ def memory(
             offset = offset * size + index
         shape = [number for _, size in prefix if (number := size.range[1]) is not None] + shape
         label = "_".join((name, *(str(c) for c in choices))) if len(parts) > 1 else name
-        buffer = Buffer(c_name(label, taken), space, element, tuple(shape), mutable, origin=origin)
+        named = _array_name(label, shape, taken) if space == "private" and shape else c_name(label, taken)
+        buffer = Buffer(named, space, element, tuple(shape), mutable, origin=origin)
         if buffer.bytes >= 1 << 63:
             raise SizeProblem(f"{name} : {t} has {buffer.length} elements: its bytes are beyond 64-bit addresses")
         if space == "private" and buffer.length > PRIVATE_LIMIT:
@@ -129,3 +117,21 @@ def memory(
             )
         cells.append(Cell(choices, buffer, sizes, owned, offset * inner, lanes if space != "private" else 1))
     return Memory(tuple(cells))
+
+
+def _array_name(base: str, shape: list[int], taken: set[str]) -> str:
+    """A name for an array whose elements may become variables (``acc_0_1``): those must be free too."""
+    if prod(shape) > PRIVATE_LIMIT:
+        return c_name(base, taken)
+    while True:
+        name = c_name(base, taken)
+        elements = {"_".join((name, *map(str, place))) for place in product(*map(range, shape))}
+        if not elements & taken:
+            taken |= elements
+            return name
+
+
+def _owned(owners: tuple[int | None, ...], dimensions: int, threads: Mapping[int, int]) -> tuple[int | None, ...]:
+    """The owner of each dimension; a single work-item owns everything anyway."""
+    known = (*owners, *(None,) * dimensions)[:dimensions]
+    return tuple(None if owner is None or threads.get(owner) == 1 else owner for owner in known)

@@ -88,6 +88,7 @@ class Printer:
         self.index = IndexText(lambda value: self.expression(value)[0])
         self.vectors: set[Vector] = set()
         self.uses_f64 = False
+        self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
 
     # --- expressions ----------------------------------------------------------------------------
 
@@ -156,17 +157,14 @@ class Printer:
     def variable(self, value: Load) -> str:
         """The variable for an element of a private array."""
         buffer = value.buffer
-        if not buffer.shape:
-            return buffer.name
-        if not self.dialect.named_arrays:
+        number = value.index.constant if buffer.shape else 0
+        if number is None or not self.is_named(buffer):
             return f"{buffer.name}[{self.index(value.index)}]"
-        number = value.index.constant
-        if number is None:
-            raise NestingProblem(
-                f"the private array {buffer.name} is read at {value.index}, which no unrolling makes a number: "
-                "place it with toLocal or toGlobal"
-            )
         return _element_name(buffer, number)
+
+    def is_named(self, buffer: Buffer) -> bool:
+        """Whether the elements of a private array are variables of their own."""
+        return not buffer.shape or (self.dialect.named_arrays and buffer.name not in self.indexed)
 
     # --- statements -----------------------------------------------------------------------------
 
@@ -177,7 +175,9 @@ class Printer:
         while pending:
             statement = pending.pop()
             if isinstance(statement, Allocate):
-                initial = _initial_stores(statement.buffer, pending[: -statement.buffer.length - 1 : -1])
+                initial = []
+                if self.is_named(statement.buffer):
+                    initial = _initial_stores(statement.buffer, pending[: -statement.buffer.length - 1 : -1])
                 if initial:
                     kind = type_name(statement.buffer.element)
                     lines += [Line(f"{'  ' * depth}{kind} {self.store(s.place, s.value)};", s.origin) for s in initial]
@@ -225,7 +225,7 @@ class Printer:
 
     def declaration(self, buffer: Buffer) -> str:
         kind = type_name(buffer.element, C_NAMES if buffer.space == "private" else MEMORY_NAMES)
-        if not buffer.shape or (buffer.space == "private" and self.dialect.named_arrays):
+        if not buffer.shape or (buffer.space == "private" and self.is_named(buffer)):
             return f"{kind} {', '.join(_element_name(buffer, k) for k in range(buffer.length))}"
         aligned = " __attribute__((aligned(64)))" if self.dialect.aligned_vectors and buffer.space == "local" else ""
         return f"{kind} {buffer.name}[{buffer.length}]{aligned}"
@@ -272,6 +272,11 @@ class Printer:
         self, name: str, buffers: list[Buffer], scalars: list[Name], locals_: list[Buffer], body: Body, launch: Launch
     ) -> list[Line]:
         """The lines of one kernel."""
+        self.indexed = frozenset(
+            part.buffer.name
+            for part in walk(body)
+            if isinstance(part, Load) and part.buffer.space == "private" and part.index.constant is None
+        )
         parameters = []
         written = {place.buffer.name for place in stores(body)}
         for buffer in buffers:

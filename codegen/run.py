@@ -34,8 +34,13 @@ _NO_DEVICE = (
 # --- devices ------------------------------------------------------------------------------------------
 
 
-def list_devices() -> list[DeviceInfo]:
+def list_devices(environment: Mapping[str, str] | None = None) -> list[DeviceInfo]:
     """Every OpenCL device, in the order of PyOpenCL.
+
+    Parameters
+    ----------
+    environment
+        Variables to add to the environment of the process that asks.
 
     Raises
     ------
@@ -43,7 +48,7 @@ def list_devices() -> list[DeviceInfo]:
         When a driver crashes or hangs while it is asked.
     """
     try:
-        return call(_facts, time_limit=_DISCOVERY_LIMIT, environment=_ENVIRONMENT)
+        return call(_facts, time_limit=_DISCOVERY_LIMIT, environment={**_ENVIRONMENT, **(environment or {})})
     except RunProblem as problem:
         raise DeviceProblem(f"asking OpenCL for its devices failed: {problem}") from None
 
@@ -142,16 +147,26 @@ class Runner:
         Seconds for one request, build included.
     memory_limit
         Bytes of resident memory of the worker.
+    environment
+        Variables to add to the worker's environment.
 
     Examples
     --------
     ``with Runner(find_device()) as runner: runner.load_inputs("a", {"x": x}); runner.run(plan, "a")``
     """
 
-    def __init__(self, device: DeviceInfo, *, time_limit: float = 60.0, memory_limit: int | None = None) -> None:
+    def __init__(
+        self,
+        device: DeviceInfo,
+        *,
+        time_limit: float = 60.0,
+        memory_limit: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.device = device
         self.time_limit = time_limit
-        self._server = Server(_serve, device.index, memory_limit=memory_limit, environment=_ENVIRONMENT)
+        variables = {**_ENVIRONMENT, **(environment or {})}
+        self._server = Server(_serve, device.index, memory_limit=memory_limit, environment=variables)
         self._inputs: dict[str, Mapping[str, Any]] = {}
         self._sent: set[tuple[str, str]] = set()
         self._is_used = False

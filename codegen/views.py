@@ -36,6 +36,19 @@ class ThreadVar(NatVar):
         return self.name
 
 
+class OwnershipProblem(NestingProblem):
+    """A private array is used by other work-items than those that own its elements."""
+
+    buffer: str = ""
+
+    @staticmethod
+    def of(buffer: str, message: str) -> OwnershipProblem:
+        """The problem with the buffer that it is about."""
+        problem = OwnershipProblem(message)
+        problem.buffer = buffer
+        return problem
+
+
 class View:
     """How a value is found; see the module's text."""
 
@@ -94,9 +107,10 @@ def _own_index(index: Nat, size: Nat, owner: int, buffer: Buffer) -> tuple[Nat, 
     if index.constant == 0 and size == nat(1):
         return nat(0), nat(1)
     if len(threads) != 1 or index != nat(threads[0]):
-        raise NestingProblem(
+        raise OwnershipProblem.of(
+            buffer.name,
             f"{buffer.name} lies in private memory, shared out over {ir.Level('lcl', owner).name}, "
-            f"but is read at the index {index} of another work-item; keep it in local memory"
+            f"but is read at the index {index} of another work-item; keep it in local memory",
         )
     count = threads[0].threads
     return index // count, (size + count - 1) // count

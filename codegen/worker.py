@@ -178,6 +178,7 @@ class _Worker:
         """The kernels with their arguments set, and the buffers, which must outlive the kernels' runs."""
         program = self._build(plan)
         scalars = {s.name: self._inputs[name][s.name][()] for s in plan.scalars}
+        scalars = {n: np.int32(v) if isinstance(v, np.bool_) else v for n, v in scalars.items()}
         buffers = _Buffers(self, plan, self._input_buffers(plan, name))
         prepared: list[tuple[cl.Kernel, Kernel]] = []
         for launch in plan.kernels:

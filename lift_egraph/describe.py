@@ -47,6 +47,7 @@ def blame(problem: Problem, term: ir.Part | None) -> Problem:
         return problem
     text = describe(term)
     made = type(problem)(str(problem) if text in str(problem) else f"{problem}\n  in {text}")
+    vars(made).update(vars(problem))
     made.subterm = text
     return made
 

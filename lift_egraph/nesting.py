@@ -14,7 +14,8 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
     """Check the thread hierarchy of a low-level term.
 
     mapLcl stands inside a mapWrg of the same dimension, mapWrg and mapGlb stand inside no other map of
-    their dimension, never in a sequential loop, and nothing parallel stands inside a vectorised function.
+    their dimension, never in a sequential loop (but in an iterate of whole kernels), and nothing parallel stands
+    inside a vectorised function.
 
     Raises
     ------
@@ -32,7 +33,9 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         return
     if isinstance(term, ir.ReduceSeq | ir.Iterate):
         body = term.operator if isinstance(term, ir.ReduceSeq) else term.function
-        check_nesting(body, (*above, ir.SEQ))
+        # the steps of an iterate outside of all maps are kernels of their own
+        is_host = isinstance(term, ir.Iterate) and not above
+        check_nesting(body, above if is_host else (*above, ir.SEQ))
         for part in ir.parts(term):
             if part is not body:
                 check_nesting(part, above)

@@ -8,8 +8,9 @@ from codegen.c_ast import Choose, IndexValue, Load, Name, Operate, Pack, compute
 from codegen.in_place import updates_in_place
 from codegen.index_text import IndexText
 from codegen.lanes import widen
-from codegen.memory import declared_space, memory, owners_of
+from codegen.memory import declared_space, memory
 from codegen.names import c_name
+from codegen.ownership import owners_of
 from codegen.scalar_text import literal
 from codegen.views import AsScalar, AsVector, Join, Pad, Slide, Split, Transpose
 from lift_egraph import ir
@@ -70,7 +71,7 @@ def test_indices_widen_to_ramps_and_uniform_values_stay() -> None:
 
 
 def test_private_memory_of_a_group_keeps_to_its_owner() -> None:
-    shared = memory("acc", array(F32, 8), "private", set(), owners=(0,), threads={0: 8})
+    shared = memory("acc", array(F32, 8), "private", set(), owners={(): (0,)}, threads={0: 8})
     assert shared.cells[0].buffer.length == 1
     with pytest.raises(NestingProblem, match="another work-item"):
         shared.resolve((nat(i),), ())
@@ -80,8 +81,8 @@ def test_spaces_and_owners_follow_the_maps() -> None:
     rows = Input("A", array(F32, 8, 4))
     copied = map_lcl(1, lambda row: to_local(map_lcl(0, lambda x: x, row)), rows)
     assert declared_space(copied) == "local"
-    assert owners_of(copied) == (1, 0)
-    assert owners_of(transpose(copied))[:2] == (0, 1)
+    assert owners_of(copied) == {(): (1, 0)}
+    assert owners_of(transpose(copied)) == {(): (0, 1)}
     assert declared_space(map_seq(lambda row: map_seq(lambda x: x, row), rows)) is None
 
 

@@ -1,0 +1,39 @@
+"""Runs programs of the corpus by number: ``python -m tests.codegen.corpus 17 42 --on oclgrind``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from codegen.compiler import compile_program
+from lift_egraph.errors import LiftError
+from lift_egraph.pretty import print_program
+from tests.codegen.corpus.devices import PLATFORMS, missing
+from tests.codegen.corpus.harness import Bench, Case
+from tests.codegen.corpus.programs import numbered
+
+
+def main() -> int:
+    """The number of programs with wrong results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("numbers", nargs="+", type=int)
+    parser.add_argument("--on", choices=PLATFORMS, action="append", help="default: all that are installed")
+    wanted = parser.parse_args()
+    cases = [Case.of(numbered(n)) for n in wanted.numbers]
+    wrong = 0
+    for name in wanted.on or [name for name in PLATFORMS if not missing(name)]:
+        with Bench(name) as bench:
+            for case, outcome in zip(cases, bench.run(cases), strict=True):
+                print(f"{case.program.name} on {name}: {outcome.kind}: {outcome.message}")
+                if outcome.kind == "wrong":
+                    wrong += 1
+                    print(print_program(case.program))
+                    try:
+                        print(compile_program(case.program, bench.dialect).source)
+                    except LiftError as problem:
+                        print(problem)
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())

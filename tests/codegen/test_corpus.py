@@ -1,0 +1,59 @@
+"""Random legal low-level programs are right on every OpenCL implementation at hand.
+
+``LIFT_CORPUS=10000 pytest -s tests/codegen/test_corpus.py`` runs so many programs instead of the 300 of CI, and
+``LIFT_CORPUS_FIRST=4000`` goes on with the 4000th; ``python -m tests.codegen.corpus 4711`` runs one by its number.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given
+
+from lift_egraph import ir
+from lift_egraph.binders import alpha_equal
+from lift_egraph.check import check_program
+from lift_egraph.nesting import check_nesting
+from lift_egraph.pretty import print_program
+from lift_egraph.syntax import parse_program
+from tests.codegen.corpus.devices import PLATFORMS, missing
+from tests.codegen.corpus.harness import REFUSALS, Bench, Case
+from tests.codegen.corpus.programs import numbered, programs
+
+COUNT = int(os.environ.get("LIFT_CORPUS", "300"))
+FIRST = int(os.environ.get("LIFT_CORPUS_FIRST", "0"))
+STEP = 100
+
+
+@given(programs())
+def test_programs_are_well_typed_legal_and_survive_being_printed(program: ir.Program) -> None:
+    check_program(program)
+    check_nesting(program.body)
+    assert alpha_equal(parse_program(print_program(program)).body, program.body)
+
+
+@pytest.mark.timeout(60 + COUNT * 2)
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_the_corpus_is_right(name: str) -> None:
+    if reason := missing(name):
+        pytest.skip(reason)
+    counts: Counter[str] = Counter()
+    with Bench(name) as bench:
+        for start in range(FIRST, FIRST + COUNT, STEP):
+            cases = [Case.of(numbered(n)) for n in range(start, min(start + STEP, FIRST + COUNT))]
+            for case, outcome in zip(cases, bench.run(cases), strict=True):
+                counts[outcome.kind] += 1
+                if outcome.kind == "wrong":
+                    number = case.program.name.removeprefix("p")
+                    pytest.fail(
+                        f"program {number} (python -m tests.codegen.corpus {number} --on {name}): {outcome.message}\n"
+                        f"{print_program(case.program)}"
+                    )
+                if outcome.kind == "refused":
+                    assert any(re.search(text, outcome.message) for text in REFUSALS), outcome.message
+            print(f"{name}: programs {FIRST} to {start + len(cases) - 1}: {dict(counts)}", flush=True)
+    assert counts["refused"] <= 2 + COUNT // 50
+    assert counts["unbounded"] <= 2 + COUNT // 50
