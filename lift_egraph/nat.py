@@ -465,6 +465,10 @@ def _floor_div(value: Nat, divisor: Nat) -> Nat:
         common = _content(rest, number)
         if common > 1:
             return _floor_div(_normal({m: c // common for m, c in rest.terms}), nat(number // common))
+        scaled = _in_multiples(rest, number)
+        if scaled is not None:
+            factor, multiples, _ = scaled
+            return _floor_div(multiples, nat(number // factor))
         inner = _single_atom(rest)
         if isinstance(inner, Operation) and inner.symbol == "/" and (inner.right.range[0] or 0) > 0:
             return _floor_div(inner.left, inner.right * number)
@@ -484,10 +488,27 @@ def _modulo(value: Nat, divisor: Nat) -> Nat:
         common = _content(rest, number)
         if common > 1:
             return common * _modulo(_normal({m: c // common for m, c in rest.terms}), nat(number // common))
+        scaled = _in_multiples(rest, number)
+        if scaled is not None:
+            factor, multiples, remainder = scaled
+            return factor * _modulo(multiples, nat(number // factor)) + remainder
         inner = _single_atom(rest)
         if isinstance(inner, Operation) and inner.symbol == "%" and divides(divisor, inner.right):
             return _modulo(inner.left, divisor)
     return nat(Operation("%", rest, divisor))
+
+
+def _in_multiples(value: Nat, number: int) -> tuple[int, Nat, Nat] | None:
+    """``value = factor * multiples + rest`` with ``0 <= rest < factor``, for a factor that divides the number.
+
+    Then ``value / number = multiples / (number / factor)``: the four lanes of a vector lie in one row.
+    """
+    factors = {gcd(coefficient, number) for monomial, coefficient in value.terms if monomial}
+    for factor in sorted(factors - {1, number}, reverse=True):
+        multiples, rest = _split_by(value, nat(factor))
+        if multiples.terms and _is_rest(rest, nat(factor)):
+            return factor, multiples, rest
+    return None
 
 
 def _content(value: Nat, number: int) -> int:

@@ -142,3 +142,24 @@ def test_what_cannot_be_computed_is_a_size_problem() -> None:
         N % 0
     with pytest.raises(SizeProblem, match="no value is given for M"):
         (N + M).evaluate({"N": 1})
+
+
+def test_the_lanes_of_a_vector_lie_in_one_row() -> None:
+    item, lane = nat(NatVar("item", 0, 255)), nat(NatVar("lane", 0, 3))
+    flat = 4 * item + lane + 128 * nat("N")
+    assert flat // 128 == item // 32 + nat("N")
+    assert flat % 128 == 4 * (item % 32) + lane
+    assert (4 * item + 3) // 128 == item // 32
+    wide = nat(NatVar("wide", 0, 4))
+    assert (4 * item + wide) // 128 != item // 32
+
+
+@given(st.integers(1, 12), st.integers(-12, 12), st.integers(0, 12), st.integers(2, 48))
+def test_division_by_multiples_keeps_the_value(factor: int, offset: int, top: int, divisor: int) -> None:
+    first, rest = NatVar("first", 0, 20), NatVar("rest", 0, top)
+    value = factor * nat(first) + nat(rest) + offset
+    for a, b in product(range(21), range(top + 1)):
+        number = factor * a + b + offset
+        point = {"first": a, "rest": b}
+        assert (value // divisor).evaluate(point) == number // divisor
+        assert (value % divisor).evaluate(point) == number % divisor
