@@ -155,7 +155,8 @@ class Lowering:
         with self.block() as body:
             yield index
         self.loops.pop()
-        self.emit(For(variable, count, level, threads, tuple(body)))
+        if body:  # an accumulator that starts with what it holds already is not copied
+            self.emit(For(variable, count, level, threads, tuple(body)))
 
     def thread_variable(self, level: ir.Level, top: int | None, threads: int) -> NatVar:
         """The index variable of a parallel loop; all mapLcl without a loop share one per dimension."""

@@ -89,6 +89,7 @@ class Printer:
         self.vectors: set[Vector] = set()
         self.uses_f64 = False
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
+        self.has_barriers = False
 
     # --- expressions ----------------------------------------------------------------------------
 
@@ -249,7 +250,7 @@ class Printer:
     def loop(self, loop: For, depth: int) -> list[Line]:
         name, count = loop.variable.name, loop.count
         if not loop.is_parallel:
-            unroll = [Line("  " * depth + "#pragma unroll", loop.origin)] if loop.pragma else []
+            unroll = [Line("  " * depth + text, loop.origin) for text in self.pragmas(loop)]
             head = f"for (int {name} = 0; {name} < {self.index(count * loop.step)}; {name} += {loop.step}) {{"
             return unroll + _enclosed(head, self.body(loop.body, depth + 1), depth, loop.origin)
         d = loop.level.dimension
@@ -266,12 +267,21 @@ class Printer:
         head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
         return _enclosed(head, inner, depth, loop.origin)
 
+    def pragmas(self, loop: For) -> list[str]:
+        """What asks the device's compiler to unroll a loop."""
+        if loop.pragma:
+            return ["#pragma unroll"]
+        by = self.dialect.unroll_between_barriers
+        is_inner = not any(isinstance(part, For | Barrier) for part in walk(loop.body))
+        return [f"#pragma unroll {by}"] if by and self.has_barriers and is_inner and loop.trips > by else []
+
     # --- kernels --------------------------------------------------------------------------------
 
     def kernel(
         self, name: str, buffers: list[Buffer], scalars: list[Name], locals_: list[Buffer], body: Body, launch: Launch
     ) -> list[Line]:
         """The lines of one kernel."""
+        self.has_barriers = any(isinstance(part, Barrier) for part in walk(body))
         self.indexed = frozenset(
             part.buffer.name
             for part in walk(body)

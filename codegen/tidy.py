@@ -61,8 +61,8 @@ def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statem
     is_grid = statement.level.kind in ("glb", "wrg") and statement.threads > 1  # no unrolling makes its index a number
     if is_grid or not _selects(statement.body, statement.variable, named):
         inner = tuple(s for b in statement.body for s in _unroll(b, named, budget))
-        pragma = _selects(statement.body, statement.variable, True) or _is_short(statement)
-        return [replace(statement, body=inner, pragma=pragma)]
+        kept = replace(statement, body=inner)
+        return [replace(kept, pragma=_selects(statement.body, statement.variable, True) or _is_short(kept))]
     try:
         return _copies(statement, named, budget)
     except NestingProblem as problem:
@@ -101,7 +101,7 @@ def _is_short(loop: For) -> bool:
     the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL).
     """
     count = loop.count.constant
-    is_inner = not any(isinstance(s, For | If | Block) for s in loop.body)
+    is_inner = not any(isinstance(s, For) for s in walk(loop.body))
     return not loop.is_parallel and is_inner and count is not None and count <= SHORT_LOOP
 
 

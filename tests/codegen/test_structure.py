@@ -19,6 +19,7 @@ from lift_egraph.build import (
     as_vector,
     at,
     equal,
+    fill,
     gather,
     generate,
     get,
@@ -149,6 +150,32 @@ def test_stepped_loops_keep_vector_accesses_aligned() -> None:
     assert not [line for line in lines if "float4_u" in line]
 
 
+def test_steps_between_barriers_are_unrolled_on_pocl() -> None:
+    def unrolled(dialect) -> list[str]:
+        lines = body_of(plan_of(low.mm_tiled(16), dialect, M=32, K=32, N=32))
+        return [after for line, after in itertools.pairwise(lines) if line.startswith("#pragma unroll")]
+
+    assert unrolled(POCL) == ["for (int j = 0; j < 16; j += 1) {"]
+    assert unrolled(NVIDIA) == []
+    assert "#pragma" not in plan_of(low.mm_naive(), POCL, M=32, K=32, N=32).source
+
+
+def test_accumulators_that_start_with_themselves_are_not_copied() -> None:
+    @program
+    def sums(xs: "[[[f32]9]10]N"):
+        def add_to_both(acc, row):
+            return reduce_seq(lambda both, x: map_seq(lambda c: c + x, both), acc, row)
+
+        return map_glb(0, lambda rows: map_seq(id_, reduce_seq(add_to_both, fill(2, 0.0), rows)), xs)
+
+    lines = body_of(plan_of(sums, N=3))
+    assert [line for line in lines if line.startswith("for")] == [
+        "for (int i1 = 0; i1 < 90; i1 += 9) {",
+        "for (int j1 = 0; j1 < 9; j1 += 1) {",
+    ]
+    assert [line for line in lines if line.startswith("acc")] == [f"acc_{k} = acc_{k} + x;" for k in (0, 1)]
+
+
 def test_register_blocks_are_named_vectors() -> None:
     lines = body_of(plan_of(low.mm_blocked(2, 16), M=4, K=8, N=32))
     assert lines == [
@@ -156,6 +183,7 @@ def test_register_blocks_are_named_vectors() -> None:
         "for (int i = 0; i < 32; i += 16) {",
         "float16 acc_0 = (float16)(0.0f);",
         "float16 acc_1 = (float16)(0.0f);",
+        "#pragma unroll",
         "for (int j1 = 0; j1 < 8; j1 += 1) {",
         "const float16 ab_1 = *(global const float16_u *)(B + i + 32 * j1);",
         "acc_0 = acc_0 + A[16 * glb_0 + j1] * ab_1;",
