@@ -3,6 +3,7 @@
 from .atax import ROW as ATAX
 from .gemv import ROW as GEMV
 from .gesummv import ROW as GESUMMV
+from .mm_nvidia import ROW as MM_NVIDIA
 from .nbody import ROW_A as NBODY_A
 from .nbody import ROW_B as NBODY_B
 from .nn import ROW as NN
@@ -16,6 +17,7 @@ ROWS = (
     ATAX,
     GEMV,
     GESUMMV,
+    MM_NVIDIA,
     PARTIAL_DOT,
 )
 

@@ -1,0 +1,173 @@
+"""Matrix multiplication in register blocks, with or without tiles in local memory; ``A`` is stored by columns, as
+CLBlast's kernels want it.
+"""
+
+# ruff: noqa: F722 - annotations are types of LIFT
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lift_egraph import ir
+from lift_egraph.build import (
+    as_scalar,
+    as_vector,
+    fill,
+    id_,
+    join,
+    let,
+    map_,
+    map_lcl,
+    map_seq,
+    map_wrg,
+    program,
+    reduce_seq,
+    split,
+    to_local,
+    to_private,
+    transpose,
+    zip_,
+)
+from lift_egraph.check import specialise
+
+from .row import Sizes, map_vectors, zeros
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A group of `items_m` times `items_n` work-items computes a tile of the result, in steps of `depth`.
+
+    Each work-item has `lines` rows and `vectors` vectors of `width` columns; it reads its rows of A in vectors of
+    `line_width`.
+    """
+
+    items_m: int
+    items_n: int
+    lines: int
+    vectors: int
+    width: int
+    depth: int
+    line_width: int
+
+    @property
+    def tile_m(self) -> int:
+        """The rows of a tile of the result."""
+        return self.items_m * self.lines
+
+    @property
+    def tile_n(self) -> int:
+        """The columns of a tile of the result."""
+        return self.items_n * self.vectors * self.width
+
+    @property
+    def defines(self) -> dict[str, int | float | str]:
+        """The same for the hand-written text."""
+        return {
+            "ITEMS_M": self.items_m,
+            "ITEMS_N": self.items_n,
+            "LINES": self.lines,
+            "VECTORS": self.vectors,
+            "WIDTH": self.width,
+            "DEPTH": self.depth,
+            "LINE_WIDTH": self.line_width,
+        }
+
+
+def vectors_of(width: int, xs: ir.Expr) -> ir.Expr:
+    """The array in vectors; itself for a width of 1."""
+    return as_vector(width, xs) if width > 1 else xs
+
+
+def scalars_of(width: int, xs: ir.Expr) -> ir.Expr:
+    """The way back."""
+    return as_scalar(xs) if width > 1 else xs
+
+
+def shares(items: int, width: int, row: ir.Expr) -> ir.Expr:
+    """Each work-item's vectors of a row, those of neighbours next to each other: ``[[vector]count]items``."""
+    return transpose(split(items, vectors_of(width, row)))
+
+
+def staged(blocks: Blocks, width: int, tile: ir.Expr, columns: int) -> ir.Expr:
+    """A tile copied to local memory, in vectors, by all work-items: neighbours copy neighbours."""
+    parts = split(blocks.items_m, split(blocks.items_n, as_vector(width, join(tile))))
+    copied = to_local(map_seq(lambda part: map_lcl(1, lambda line: map_lcl(0, id_, line), part), parts))
+    return split(columns, as_scalar(join(join(copied))))
+
+
+def accumulate(blocks: Blocks, block: ir.Expr, of_a: ir.Expr, of_b: ir.Expr) -> ir.Expr:
+    """The outer products of a work-item's rows and columns, added to its block: ``[[vector]vectors]lines``."""
+
+    def step(sums: ir.Expr, lines: ir.Expr, columns: ir.Expr) -> ir.Expr:
+        def update(a_held: ir.Expr, b_held: ir.Expr) -> ir.Expr:
+            return map_seq(
+                lambda line, a: map_vectors(blocks.width, lambda c, b: c + a * b, zip_(line, b_held)),
+                zip_(sums, scalars_of(blocks.line_width, a_held)),
+            )
+
+        return let(
+            to_private(map_seq(id_, lines)),
+            lambda a_held: let(to_private(map_seq(id_, columns)), lambda b_held: update(a_held, b_held)),
+        )
+
+    return reduce_seq(step, block, zip_(of_a, of_b))
+
+
+def in_rows(blocks: Blocks, parts: ir.Expr) -> ir.Expr:
+    """A tile of the result from the blocks of its work-items: ``[[[[vector]vectors]lines]items_n]items_m``."""
+
+    def line(of_items: ir.Expr) -> ir.Expr:
+        return as_scalar(join(transpose(of_items)))
+
+    lines = map_(lambda of_item: map_(line, transpose(of_item)), parts)
+    return join(join(transpose(map_(split(blocks.line_width), lines))))
+
+
+def zero_block(blocks: Blocks) -> ir.Expr:
+    """Where a work-item's sums start."""
+    return fill(blocks.lines, fill(blocks.vectors, zeros(blocks.width)))
+
+
+def tiled(matrix: ir.Expr, rows: int, columns: int) -> ir.Expr:
+    """A matrix of rows in tiles: ``[[[[..]columns]rows]]`` by blocks of columns, then of rows."""
+    return map_(split(rows), transpose(map_(split(columns), matrix)))
+
+
+def joined(tiles: ir.Expr) -> ir.Expr:
+    """The matrix of tiles."""
+    return join(map_(lambda row: map_(join, transpose(row)), tiles))
+
+
+def in_local_memory(blocks: Blocks, sizes: Sizes) -> ir.Program:
+    """Tiles in local memory, then register blocks."""
+
+    @program
+    def mm(A: "[[f32]M]K", B: "[[f32]N]K"):
+        def step(sums: ir.Expr, a_tile: ir.Expr, b_tile: ir.Expr) -> ir.Expr:
+            def by_items(a_local: ir.Expr, b_local: ir.Expr) -> ir.Expr:
+                of_lines = transpose(map_(lambda row: shares(blocks.items_m, blocks.line_width, row), a_local))
+                of_columns = transpose(map_(lambda row: shares(blocks.items_n, blocks.width, row), b_local))
+                return map_lcl(
+                    1,
+                    lambda line, of_a: map_lcl(
+                        0, lambda block, of_b: accumulate(blocks, block, of_a, of_b), zip_(line, of_columns)
+                    ),
+                    zip_(sums, of_lines),
+                )
+
+            return let(
+                staged(blocks, blocks.width, a_tile, blocks.tile_m),
+                lambda a_local: let(
+                    staged(blocks, blocks.width, b_tile, blocks.tile_n), lambda b_local: by_items(a_local, b_local)
+                ),
+            )
+
+        def tile(a_tiles: ir.Expr, b_tiles: ir.Expr) -> ir.Expr:
+            start = fill(blocks.items_m, fill(blocks.items_n, zero_block(blocks)))
+            sums = reduce_seq(step, start, zip_(a_tiles, b_tiles))
+            stored = map_lcl(1, lambda line: map_lcl(0, lambda block: map_seq(map_seq(id_), block), line), sums)
+            return in_rows(blocks, stored)
+
+        a_tiles, b_tiles = tiled(A, blocks.depth, blocks.tile_m), tiled(B, blocks.depth, blocks.tile_n)
+        return joined(map_wrg(1, lambda a: map_wrg(0, lambda b: tile(a, b), b_tiles), a_tiles))
+
+    return specialise(mm, sizes)
