@@ -29,6 +29,9 @@ GUARD = 4096
 _GUARD_PATTERN, _FLOAT_PATTERN = 0xAB, 0xFF
 _LOG_LINES, _PROGRAMS = 24, 16
 _MAX_RUNS = 10_000
+_TOO_LARGE = (
+    cl.status_code.INVALID_WORK_GROUP_SIZE, cl.status_code.INVALID_WORK_ITEM_SIZE, cl.status_code.OUT_OF_RESOURCES,
+)  # fmt: skip
 
 
 def facts() -> list[DeviceInfo]:
@@ -230,18 +233,27 @@ class _Worker:
                 f"the device has {self.device.local_mem_size}"
             )
         local = launch.launch.local_size
+        if local is None or tuple(kernel.get_work_group_info(of_kernel.COMPILE_WORK_GROUP_SIZE, self.device)) == local:
+            return  # NVIDIA's driver says 256 also of kernels that require, and run in, larger groups
         largest = kernel.get_work_group_info(of_kernel.WORK_GROUP_SIZE, self.device)
-        if local is not None and prod(local) > largest:
+        if prod(local) > largest:
             raise DeviceProblem(
                 f"the kernel {launch.name} is launched in work-groups of {prod(local)}, "
                 f"built it allows {largest} on this device"
             )
 
     def _launch(self, prepared: list[tuple[cl.Kernel, Kernel]]) -> list[cl.Event]:
-        return [
-            cl.enqueue_nd_range_kernel(self.queue, kernel, launch.launch.global_size, launch.launch.local_size)
-            for kernel, launch in prepared
-        ]
+        return [self._enqueue(kernel, launch) for kernel, launch in prepared]
+
+    def _enqueue(self, kernel: cl.Kernel, launch: Kernel) -> cl.Event:
+        try:
+            return cl.enqueue_nd_range_kernel(self.queue, kernel, launch.launch.global_size, launch.launch.local_size)
+        except cl.Error as error:
+            if error.code not in _TOO_LARGE:
+                raise
+            local = launch.launch.local_size
+            groups = f"work-groups of {prod(local)}" if local else "groups of any size"
+            raise DeviceProblem(f"the device cannot run the kernel {launch.name} in {groups}: {error}") from None
 
 
 def build_report(log: str, source: str, origins: Origins | None = None) -> str:
