@@ -11,8 +11,11 @@ from egglog.egraph import FactLike
 
 from lift_egraph.sorts import (
     ACCUMULATOR,
+    ELEMENT,
     EMPTY,
     LANE,
+    LEFT,
+    RIGHT,
     Ex,
     Fn,
     Names,
@@ -37,6 +40,7 @@ from lift_egraph.sorts import (
     fill,
     fv,
     fvf,
+    fvo,
     gather,
     generate,
     iterate,
@@ -158,10 +162,16 @@ def _calls(e: Ex, x: Ex, y: Ex, z: Ex, s: String, r: String, n: i64, t: Ty):
 
 @ruleset
 def _scopes(
-    e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, v: V, s: String, t: Ty, n: i64, m: i64, k: i64, op: Op, r: P
-):
-    def mentions(term: Ex, *inside: Ex | Fn):
-        names = [fvf(i) if isinstance(i, Fn) else fv(i) for i in inside]
+    e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, v: V, s: String, t: Ty, n: i64, m: i64, k: i64, op: Op, r: P,
+    other: Op,
+):  # fmt: skip
+    def names_in(part: Ex | Fn | Op) -> Names:
+        if isinstance(part, Op):
+            return fvo(part)
+        return fvf(part) if isinstance(part, Fn) else fv(part)
+
+    def mentions(term: Ex, *inside: Ex | Fn | Op):
+        names = [names_in(i) for i in inside]
         bound = [egglog.var(f"names{i}", Names) for i in range(len(inside))]
         total = EMPTY
         for b in bound:
@@ -189,13 +199,8 @@ def _scopes(
     for applied in (app(f, x), map_(f, x), iterate(n, f, x), map_level(s, n, f, x)):
         yield mentions(applied, f, x)
     yield mentions(reduce_seq(f, z, x), f, z, x)
-    for operator, inside in ((op, ()), (Op.fn(f), (f,))):
-        if inside:
-            yield mentions(reduce_(operator, z, x), f, z, x)
-            yield mentions(combine(operator, x, y), f, x, y)
-    for closed_operator in (Op.scalar(s), op.lift()):
-        yield mentions(reduce_(closed_operator, z, x), z, x)
-        yield mentions(combine(closed_operator, x, y), x, y)
+    yield mentions(reduce_(op, z, x), op, z, x)
+    yield mentions(combine(op, x, y), op, x, y)
     yield egglog.rule(
         eq(f).to(Fn.lam(p, x)), eq(a).to(fv(x)), eq(b).to(bvs(p))
     ).then(set_(fvf(f)).to(a - b))  # fmt: skip
@@ -203,11 +208,10 @@ def _scopes(
         yield egglog.rule(eq(f).to(same), eq(a).to(fvf(g))).then(set_(fvf(f)).to(a))
     for constant in (Fn.join(t), Fn.transpose(t), Fn.zip(t), Fn.split(n, t)):
         yield egglog.rule(eq(f).to(constant)).then(set_(fvf(f)).to(EMPTY))
-    for closed_operator in (Op.scalar(s), op.lift()):
-        yield egglog.rule(eq(f).to(Fn.reduce(closed_operator, z, t)), eq(a).to(fv(z))).then(set_(fvf(f)).to(a))
-    yield egglog.rule(eq(f).to(Fn.reduce(Op.fn(g), z, t)), eq(a).to(fv(z)), eq(b).to(fvf(g))).then(
-        set_(fvf(f)).to(a | b)
-    )
+    yield egglog.rule(eq(f).to(Fn.reduce(op, z, t)), eq(a).to(fv(z)), eq(b).to(fvo(op))).then(set_(fvf(f)).to(a | b))
+    yield egglog.rule(eq(op).to(Op.scalar(s))).then(set_(fvo(op)).to(EMPTY))
+    yield egglog.rule(eq(op).to(Op.fn(f)), eq(a).to(fvf(f))).then(set_(fvo(op)).to(a))
+    yield egglog.rule(eq(op).to(other.lift()), eq(a).to(fvo(other))).then(set_(fvo(op)).to(a))
 
 
 @ruleset
@@ -223,8 +227,8 @@ def _names(f: Fn, p: P, q: P, x: Ex, z: Ex, op: Op, t: Ty, u: Ty, n: i64, m: i64
     yield egglog.rule(eq(f).to(Fn.lam(p, x)), tile(m, n)).then(V.of("chunk", p, n))
     yield egglog.rule(eq(t).to(Ty.arr(n, u)), eq(f).to(Fn.lam(P.pair(P.var(v), q), x))).then(V.of("slice", P.var(v), n))
     yield egglog.rule(eq(t).to(Ty.arr(n, u)), eq(f).to(Fn.lam(P.pair(q, P.var(v)), x))).then(V.of("slice", P.var(v), n))
-    yield egglog.rule(eq(t).to(ty(reduce_(op, z, x)))).then(V(ACCUMULATOR, t))
-    yield egglog.rule(eq(Ty.arr(n, t)).to(ty(combine(op.lift(), z, x)))).then(V(LANE, t))
+    yield egglog.rule(eq(t).to(ty(reduce_(op, z, x)))).then(V(ACCUMULATOR, t), V(ELEMENT, t))
+    yield egglog.rule(eq(Ty.arr(n, t)).to(ty(combine(op.lift(), z, x)))).then(V(LANE, t), V(LEFT, t), V(RIGHT, t))
 
 
 analyses: tuple[Ruleset, ...] = (_types, _calls, _scopes, _operators, _names)

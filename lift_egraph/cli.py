@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from lift_egraph.cli_rules import Json, rules_app
 from lift_egraph.errors import InputProblem, LiftError, OutputProblem
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout instead of a table.")]
+app.add_typer(rules_app, name="rules")
+
 DeviceText = Annotated[
     str | None,
     typer.Option("--device", help="An index as `devices` shows it, or a part of the platform's or device's name."),
@@ -107,23 +109,6 @@ def programs(as_json: Json = False) -> None:
     table = table_of("name", "description", "sizes")
     for name, text, sizes in rows:
         table.add_row(name, text, assignments(sizes))
-    stdout().print(table)
-
-
-@app.command()
-def rules(as_json: Json = False) -> None:
-    """List the rewrite rules: what each says, where it comes from, and when it is used."""
-    from lift_egraph.show import print_json, stdout, table_of
-    from rules import all_rules
-
-    facts = [rule.describe() for rule in all_rules]
-    if as_json:
-        print_json(facts)
-        return
-    table = table_of("name", "law", "source", "family", "phase", "flags")
-    for fact in facts:
-        flags = ", ".join(fact["flags"])
-        table.add_row(fact["name"], fact["law"], fact["source"], fact["family"], fact["phase"], flags)
     stdout().print(table)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 
 from egglog.egraph import ActionLike
 
@@ -132,10 +133,20 @@ def to_egg(term: ir.Expr) -> Ex:
     TypeProblem
         If the term is nested too deeply for the e-graph.
     """
+    given = term.__dict__.get("_encoded")
+    if given is not None:
+        return given
     try:
         return _NODES[type(term)](term)
     except RecursionError:
         raise TypeProblem("the term is nested too deeply for the e-graph") from None
+
+
+def encoded(term: ir.Expr, form: Ex) -> ir.Expr:
+    """The same term, which `to_egg` turns into a given form: one that uses nodes that no term of `ir` has."""
+    made = copy(term)
+    made.__dict__["_encoded"] = form
+    return made
 
 
 def depth(term: ir.Part) -> int:

@@ -54,3 +54,24 @@ class RunProblem(LiftError):
 
 class SearchProblem(LiftError):
     """A program for which no legal low-level term was found."""
+
+
+class RuleProblem(LiftError):
+    """A rewrite rule that cannot be used; the message names the rule and where it stands.
+
+    Attributes
+    ----------
+    rule
+        The name of the rule, or of the file where it is no single rule's fault.
+    place
+        File and line.
+    text
+        What is wrong.
+    """
+
+    def __init__(self, rule: str, place: str, text: str) -> None:
+        super().__init__(rule, place, text)
+        self.rule, self.place, self.text = rule, place, text
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.rule}: {self.text}"

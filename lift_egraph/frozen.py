@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from lift_egraph import ir
@@ -25,6 +25,7 @@ ANALYSES = ("ty", "vty", "pty", "dom", "cod")  # functions that are kept, but ar
 DROPPED = (
     "fv",
     "fvf",
+    "fvo",
     "bvs",
     "tile",
     "lane_width",
@@ -315,6 +316,7 @@ class _Reader:
         return ir.Apply(f, ir.MakePair(self.expr(a), self.expr(b)))
 
 
+@lru_cache(maxsize=4096)
 def _index_function(text: Child) -> ir.IndexFunction:
     from lift_egraph.syntax import parse_size
 

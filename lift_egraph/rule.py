@@ -66,6 +66,12 @@ class Rule:
         }
         return _remade, (self.body, self.law, facts)
 
+    @property
+    def place(self) -> str:
+        """The file and line where the rule is defined."""
+        code = self.body.__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
     def describe(self) -> dict[str, Any]:
         """The facts about this rule as plain data."""
         flags = [flag for flag in ("reassociates", "commutes") if getattr(self, flag)]

@@ -173,6 +173,8 @@ def cod(f: Fn) -> Ty: ...
 def fv(e: Ex) -> Names: ...
 @function(merge=lambda old, new: old & new)
 def fvf(f: Fn) -> Names: ...
+@function(merge=lambda old, new: old & new)
+def fvo(op: Op) -> Names: ...
 @function(merge=lambda old, new: old)
 def bvs(p: P) -> Names: ...
 
@@ -187,8 +189,9 @@ stage_private = relation("stage_private", V)  # binders whose array a work-item 
 scalar_like = relation("scalar_like", Ty)  # types without vectors at the leaves
 
 EMPTY = Set[V].empty()
-LANE = "$lane"
-ACCUMULATOR = "$acc"  # not an identifier of the text form, so no binder of a program has this name
+# the fixed names that rules introduce: no identifiers of the text form, so no binder of a program has them
+ACCUMULATOR, ELEMENT = "$acc", "$x"
+LANE, LEFT, RIGHT = "$lane", "$a", "$b"
 
 
 def absent(p: P, e: Ex) -> egglog.Fact:
@@ -199,6 +202,11 @@ def absent(p: P, e: Ex) -> egglog.Fact:
 def absent_in_function(p: P, f: Fn) -> egglog.Fact:
     """The capture condition for a function: no variable of the pattern is free in it."""
     return eq(fvf(f) - bvs(p)).to(fvf(f))
+
+
+def absent_in_operator(p: P, op: Op) -> egglog.Fact:
+    """The capture condition for an operator: no variable of the pattern is free in it."""
+    return eq(fvo(op) - bvs(p)).to(fvo(op))
 
 
 def fresh(v: V, e: Ex) -> egglog.Fact:

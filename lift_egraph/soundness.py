@@ -1,21 +1,24 @@
 """Checking that a rule is sound: rewritten programs are read back, typed, run and compared with the original.
 
-`check_rule` takes a rule and programs that contain a match of it. For each program the rule runs alone for one
-iteration; members of the program's class that use what is new in the e-graph are sampled, and each must have
-the type and the value of the program. A rule that finds nothing to do in its own programs is no less suspicious
-than a wrong one, so the report counts the programs in which it fired.
+`check_rule` makes programs around matches of a rule. For each program the rule runs alone; members of the program's
+class that use what is new in the e-graph are sampled, and each must have the type and the value of the program.
+A program that the rule gets wrong is shrunk. A rule that finds nothing to do in its own programs is no less
+suspicious than a wrong one, so the report counts the programs in which it fired.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from textwrap import indent
+from typing import Any, NamedTuple
 
 import egglog
 import numpy as np
 from egglog import i64
+from egglog.bindings import EggSmolError
 from egglog.egraph import ActionLike
 
 from lift_egraph import ir, sorts
@@ -23,19 +26,23 @@ from lift_egraph.analyses import analyses
 from lift_egraph.binders import canonical
 from lift_egraph.check import pattern_type, type_of
 from lift_egraph.encoding import operator_laws, to_egg
-from lift_egraph.errors import LiftError, TypeProblem
+from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
 from lift_egraph.frozen import FrozenEGraph, freeze, from_egg
 from lift_egraph.inputs import Kind, random_inputs
+from lift_egraph.instances import Instances, Rejected, Replayer
 from lift_egraph.interp import evaluate
 from lift_egraph.members import MemberSampler, changes, uses
 from lift_egraph.rule import Rule
 from lift_egraph.saturate import ROOT
+from lift_egraph.shrinking import shrink
 from lift_egraph.syntax import print_program, print_term
 from lift_egraph.types import Array, DataType, Pair
 from lift_egraph.values import Value
 
 WIDTHS = (2, 4)
-Facts = Callable[[ir.Expr], Iterable[egglog.Expr]]
+ITERATIONS = 2  # a rule that makes the names its conditions mention needs two
+FRUITLESS = 8  # samples in a row without a new term, after which no more are drawn
+NEAR_MISSES = 4  # one program for so many has its conditions broken
 
 
 @dataclass(frozen=True)
@@ -61,11 +68,16 @@ class Counterexample:
     expected: Value
     found: Value | str
 
+    @property
+    def size(self) -> int:
+        """The number of nodes of the program, and of elements in its inputs."""
+        return sum(1 for _ in ir.subterms(self.program.body)) + sum(map(count_leaves, self.inputs.values()))
+
     def __str__(self) -> str:
         values = "\n".join(f"  {name} = {_shown(value)}" for name, value in self.inputs.items())
         return (
             f"{self.rule.name} is not sound: {self.rule.law}\n"
-            f"{print_program(self.program)}becomes\n  {print_term(self.rewritten)}\nfor\n{values}\n"
+            f"{print_program(self.program)}becomes\n{indent(print_term(self.rewritten), '  ')}\nfor\n{values}\n"
             f"expected\n  {_shown(self.expected)}\nfound\n  {_shown(self.found)}"
         )
 
@@ -85,71 +97,64 @@ class RuleReport:
         return self.fired / self.examples if self.examples else 0.0
 
 
-def no_facts(term: ir.Expr) -> tuple[egglog.Expr, ...]:
-    """No facts beside those that every check registers."""
-    return ()
-
-
 class RuleChecker:
     """Checks one rule on one program after another.
 
     Parameters
     ----------
     rule
-        The rule.
+        The rule. One of the phase ``simplification`` runs to saturation, as it does in use; others run once, and
+        again if they only made names.
     simplification
         Rules run to saturation before and after it, such as the unfolding of definitions.
-    before
-        Rules run for one iteration each, in order, before it: they make what the rule matches.
-    facts
-        What to register about a program beside the laws of operators, the divisors of all lengths as tiles
-        (with one number that is no divisor) and the vector widths 2 and 4.
-    iterations
-        How often the rule runs: one that makes the names its conditions mention needs two.
     members
         How many members of the program's class to look at.
     """
 
-    def __init__(
-        self,
-        rule: Rule,
-        *,
-        simplification: Iterable[Rule] = (),
-        before: Sequence[Rule] = (),
-        facts: Facts = no_facts,
-        iterations: int = 1,
-        members: int = 6,
-    ):
+    def __init__(self, rule: Rule, *, simplification: Iterable[Rule] = (), members: int = 6):
         self.rule = rule
-        self.before = before
-        self.facts = facts
-        self.iterations = iterations
         self.members = members
-        cleaning = (r.ruleset for r in simplification if r.name != rule.name)
-        self._cleaning = egglog.unstable_combine_rulesets(*analyses, *cleaning).saturate()
+        self._simplifies = bool(simplification := tuple(simplification))
+        others = (r.ruleset for r in simplification if r.name != rule.name)
+        self._cleaning = egglog.unstable_combine_rulesets(*analyses, *others).saturate()
+        step = rule.ruleset.saturate() if rule.phase == "simplification" else egglog.run(rule.ruleset)
+        self._step = step + self._cleaning
         self._empty = egglog.EGraph()  # told all rules once, which takes longer than running them
         self._empty.register(*operator_laws())
-        for ruleset in (*(r.ruleset for r in before), rule.ruleset):
-            self._empty.run(egglog.run(ruleset))
+        try:
+            self._empty.run(egglog.run(rule.ruleset))
+        except EggSmolError as problem:
+            raise RuleProblem(rule.name, rule.place, f"egglog refuses it: {problem}") from None
         self._empty.run(self._cleaning)
 
-    def graphs(self, term: ir.Expr) -> tuple[FrozenEGraph, FrozenEGraph]:
-        """The e-graph of a term before and after one iteration of the rule."""
+    def graphs(self, term: ir.Expr, facts: Iterable[ActionLike] = ()) -> tuple[FrozenEGraph, FrozenEGraph]:
+        """The e-graph of a term before and after the rule."""
         with self._empty as graph:
             root = graph.let(ROOT, to_egg(term))
-            graph.register(*(sorts.lane_width(i64(width)) for width in WIDTHS), *_tiles(term), *self.facts(term))
+            graph.register(*(sorts.lane_width(i64(width)) for width in WIDTHS), *_tiles(term), *facts)
             graph.run(self._cleaning)
-            for rule in self.before:
-                graph.run(egglog.run(rule.ruleset))
-                graph.run(self._cleaning)
-            old = freeze(graph, {ROOT: root})
-            for _ in range(self.iterations):
-                graph.run(egglog.run(self.rule.ruleset))
-                graph.run(self._cleaning)
-            return old, freeze(graph, {ROOT: root})
+            old = new = freeze(graph, {ROOT: root})
+            for _ in range(ITERATIONS):
+                graph.run(self._step)
+                new = freeze(graph, {ROOT: root})
+                if new.node_count != old.node_count or new.class_count != old.class_count:
+                    break
+            return old, new
 
-    def check(self, program: ir.Program, seed: int = 0, kind: Kind = "integer") -> RuleReport:
+    def check(
+        self, program: ir.Program, seed: int = 0, kind: Kind = "integer", facts: Iterable[ActionLike] = ()
+    ) -> RuleReport:
         """What the rule does to one program of concrete sizes, run on random inputs.
+
+        Parameters
+        ----------
+        seed
+            Equal seeds give equal inputs and samples.
+        kind
+            The inputs are whole numbers, so that sums in any order are equal, or ``"float"``.
+        facts
+            What to register about the program beside the laws of operators, the divisors of all lengths as tiles
+            (with one number that is no divisor) and the vector widths 2 and 4.
 
         Raises
         ------
@@ -159,86 +164,175 @@ class RuleChecker:
         inputs = random_inputs(program, seed, kind)
         expected = evaluate(program.body, inputs)
         fired = False
-        for term in self.rewritten(program.body, seed):
+        for term in self.rewritten(program.body, seed, facts):
             fired = True
             found = _outcome(term, type_of(program.body), inputs)
             if not equal_values(expected, found):
                 wrong = Counterexample(self.rule, program, term, inputs, expected, found)
                 return RuleReport(self.rule, 1, 1, wrong)
+        if not fired and self._simplifies:
+            return self._alone.check(program, seed, kind, facts)
         return RuleReport(self.rule, 1, int(fired), None)
 
-    def rewritten(self, term: ir.Expr, seed: int = 0) -> Iterator[ir.Expr]:
-        """Distinct closed terms that use what one iteration of the rule puts beside a term.
+    @cached_property
+    def _alone(self) -> RuleChecker:
+        """The check without simplification, which may have done the rule's work before it."""
+        return RuleChecker(self.rule, members=self.members)
+
+    def rewritten(self, term: ir.Expr, seed: int = 0, facts: Iterable[ActionLike] = ()) -> Iterator[ir.Expr]:
+        """Distinct closed terms that use what the rule puts beside a term.
 
         A rule that names what is there already (``λv. join v = join``) gives the term itself.
         """
-        old, new = self.graphs(term)
+        old, new = self.graphs(term, facts)
         changed = changes(old, new)
         sampler = MemberSampler(new, changed)
         seen = set()
-        for attempt in range(4 * self.members):
-            choice = sampler.sample(new.roots[ROOT], random.Random(f"{seed}/{attempt}"))
-            if choice is None or len(seen) == self.members:
+        rng, tried, fruitless = random.Random(seed), set(), 0
+        while len(seen) < self.members and fruitless < FRUITLESS:
+            choice = sampler.sample(new.roots[ROOT], rng)
+            if choice is None:
                 return
-            if not uses(choice, changed):
+            fruitless += 1
+            if choice in tried or not uses(choice, changed):
                 continue
+            tried.add(choice)
             try:
                 member = from_egg(new, choice)
             except TypeProblem:  # an open member: a class may be closed while one of its members is not
                 continue
             name = canonical(member)
             if name not in seen:
+                fruitless = 0
                 seen.add(name)
                 yield member
 
 
 def check_rule(
     rule: Rule,
-    programs: Iterable[ir.Program],
+    examples: int = 200,
     *,
     simplification: Iterable[Rule] = (),
-    before: Sequence[Rule] = (),
-    facts: Facts = no_facts,
-    iterations: int = 1,
-    members: int = 6,
     seed: int = 0,
-    kind: Kind = "integer",
+    members: int = 6,
+    shrink_steps: int = 400,
 ) -> RuleReport:
-    """Check a rule on programs of concrete sizes that contain a match of it.
+    """Check a rule on random programs made around matches of its left-hand side.
+
+    One more program for every four, in which conditions on names and laws are broken, must come to no harm; these
+    do not count as examples.
 
     Parameters
     ----------
+    examples
+        How many programs, unless a counterexample ends it.
+    simplification
+        Rules run to saturation before and after it.
     seed
-        Equal seeds give equal inputs and samples.
-    kind
-        The inputs are whole numbers, so that sums in any order are equal, or ``"float"``.
+        Equal seeds give equal programs, inputs and samples.
+    members
+        How many rewritten terms of each program to look at.
+    shrink_steps
+        How many smaller programs to try in place of one that the rule gets wrong.
 
-    The other parameters are those of `RuleChecker`.
+    Raises
+    ------
+    RuleProblem
+        If the rule cannot be read, or its left-hand side fits no program.
 
     Examples
     --------
-    >>> from egglog import i64, rewrite
+    >>> from egglog import rewrite
     >>> from lift_egraph.rule import rule
     >>> from lift_egraph.sorts import Ex, transpose
-    >>> from lift_egraph.syntax import parse_program
     >>> @rule("transpose xss = xss")
     ... def forget_transpose(xss: Ex):
     ...     yield rewrite(transpose(xss)).to(xss)
-    >>> square = parse_program("program square(xss: [[f32]2]2) = transpose(xss)")
-    >>> report = check_rule(forget_transpose, [square])
-    >>> report.fired, report.counterexample is None
-    (1, False)
+    >>> print(check_rule(forget_transpose, 10).counterexample)
+    forget_transpose is not sound: transpose xss = xss
+    program example(a_f32_2_2: [[f32]2]2) =
+      transpose(a_f32_2_2)
+    becomes
+      transpose(transpose(a_f32_2_2))
+    for
+      a_f32_2_2 = [[ 2.,  1.], [ 0., -2.]]
+    expected
+      [[ 2.,  0.], [ 1., -2.]]
+    found
+      [[ 2.,  1.], [ 0., -2.]]
     """
-    checker = RuleChecker(
-        rule, simplification=simplification, before=before, facts=facts, iterations=iterations, members=members
-    )
-    examples = fired = 0
-    for program in programs:
-        report = checker.check(program, seed + examples, kind)
-        examples, fired = examples + 1, fired + report.fired
-        if report.counterexample is not None:
-            return RuleReport(rule, examples, fired, report.counterexample)
-    return RuleReport(rule, examples, fired, None)
+    check = RuleCheck(rule, simplification=simplification, seed=seed, members=members)
+    report = check.run(examples)
+    return report if report.counterexample is None else replace(report, counterexample=check.shrunk(shrink_steps))
+
+
+class RuleCheck:
+    """The check of a rule on random programs, some programs at a time (see `check_rule`)."""
+
+    def __init__(self, rule: Rule, *, simplification: Iterable[Rule] = (), seed: int = 0, members: int = 6) -> None:
+        self.instances = Instances(rule)
+        self.checker = RuleChecker(rule, simplification=simplification, members=members)
+        self.seed = seed
+        self.report = RuleReport(rule, 0, 0, None)
+        self._failed = Draw(0, True, ())
+
+    def run(self, examples: int) -> RuleReport:
+        """Check some more programs, until one is wrong; the report so far."""
+        for number in range(self.report.examples, self.report.examples + examples):
+            if self.report.counterexample is not None:
+                break
+            fired, wrong = self._one(number, careful=True)
+            if wrong is None and number % NEAR_MISSES == 0:
+                _, wrong = self._one(number, careful=False)
+            self.report = RuleReport(self.report.rule, number + 1, self.report.fired + fired, wrong)
+        return self.report
+
+    def _one(self, number: int, careful: bool) -> tuple[int, Counterexample | None]:
+        try:
+            example, choices = self.instances.draw(f"{self.seed}/{number}/{careful}", careful)
+        except RuleProblem:
+            if careful:
+                raise
+            return 0, None  # no program breaks the conditions and still has a type
+        report = self.checker.check(example.program, self.seed + number, facts=example.facts)
+        self._failed = Draw(number, careful, choices)
+        return report.fired, report.counterexample
+
+    def shrunk(self, steps: int = 400) -> Counterexample:
+        """The counterexample with as simple a program as a number of steps find.
+
+        Raises
+        ------
+        ValueError
+            If none was found.
+        """
+        if self.report.counterexample is None:
+            raise ValueError("no counterexample was found")
+        failed = self._failed
+
+        def wrong(taken: Sequence[int]) -> tuple[tuple[int, ...], Counterexample] | None:
+            replayer = Replayer(taken)
+            try:
+                example = self.instances.example(replayer, failed.careful)
+            except Rejected:
+                return None
+            report = self.checker.check(example.program, self.seed + failed.number, facts=example.facts)
+            return None if report.counterexample is None else (tuple(replayer.taken), report.counterexample)
+
+        return shrink(failed.choices, wrong, self.report.counterexample, steps, lambda c: c.size)
+
+
+class Draw(NamedTuple):
+    """How a program was made: its number, whether the rule's conditions are kept, and the choices."""
+
+    number: int
+    careful: bool
+    choices: tuple[int, ...]
+
+
+def count_leaves(value: Value) -> int:
+    """The number of scalars in a value."""
+    return sum(map(count_leaves, value)) if isinstance(value, tuple) else value.size
 
 
 def equal_values(left: Any, right: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egglog import String, eq, i64, rewrite
+from egglog import eq, i64, rewrite
 
 from lift_egraph.rule import rule
 from lift_egraph.sorts import (
@@ -13,6 +13,7 @@ from lift_egraph.sorts import (
     Ty,
     absent,
     absent_in_function,
+    absent_in_operator,
     app,
     join,
     make_pair,
@@ -23,7 +24,7 @@ from lift_egraph.sorts import (
     ty,
     zip_,
 )
-from rules.scopes import disjoint, operators_without
+from rules.scopes import disjoint
 
 
 @rule("map f (map (λp. b) xs) = map (λp. f b) xs,  p not free in f", source="000 Listing 5.4")
@@ -32,17 +33,16 @@ def map_fusion(f: Fn, p: P, b: Ex, xs: Ex):
 
 
 @rule("map (λp. g b) xs = map g (map (λp. b) xs),  g a pattern, p not free in g", source="000 Listing 5.22")
-def map_fission(f: Fn, p: P, b: Ex, xs: Ex, op: Op, s: String, z: Ex, n: i64, t: Ty):
+def map_fission(f: Fn, p: P, b: Ex, xs: Ex, op: Op, z: Ex, n: i64, t: Ty):
     def mapped(body: Ex) -> Ex:
         return map_(Fn.lam(p, body), xs)
 
     yield rewrite(mapped(join(b))).to(map_(Fn.join(t), mapped(b)), eq(t).to(ty(b)))
     yield rewrite(mapped(transpose(b))).to(map_(Fn.transpose(t), mapped(b)), eq(t).to(ty(b)))
     yield rewrite(mapped(split(n, b))).to(map_(Fn.split(n, t), mapped(b)), eq(t).to(ty(b)))
-    for operator, closed in operators_without(p, s, op, f):
-        yield rewrite(mapped(reduce_(operator, z, b))).to(
-            map_(Fn.reduce(operator, z, t), mapped(b)), eq(t).to(ty(b)), absent(p, z), *closed
-        )
+    yield rewrite(mapped(reduce_(op, z, b))).to(
+        map_(Fn.reduce(op, z, t), mapped(b)), eq(t).to(ty(b)), absent(p, z), absent_in_operator(p, op)
+    )
     yield rewrite(mapped(map_(f, b))).to(
         map_(Fn.map(n, f), mapped(b)), eq(Ty.arr(n, t)).to(ty(b)), absent_in_function(p, f)
     )

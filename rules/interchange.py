@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from egglog import String, eq, i64, rewrite
+from egglog import eq, i64, rewrite
 
 from lift_egraph.rule import rule
 from lift_egraph.sorts import (
-    EMPTY,
     Ex,
     Fn,
     Op,
@@ -14,10 +13,10 @@ from lift_egraph.sorts import (
     Ty,
     V,
     absent,
+    absent_in_operator,
     bvs,
     fill,
     fresh,
-    fvf,
     map_,
     reduce_,
     transpose,
@@ -93,21 +92,16 @@ def map_map_zip_left(p: P, q: P, v: V, b: Ex, ws: Ex, ys: Ex, xs: Ex, n: i64, t:
 
 
 @rule(
-    "map (λp. reduce ⊕ z b) xs = reduce (lift ⊕) (fill n z) (transpose (map (λp. b) xs)),  p not free in z, ⊕ closed",
+    "map (λp. reduce ⊕ z b) xs = reduce (lift ⊕) (fill n z) (transpose (map (λp. b) xs)),  p not free in z and ⊕",
     source="000 Listing 5.18",
 )
-def map_reduce_interchange(p: P, op: Op, s: String, f: Fn, z: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
-    for operator, closed in (
-        (Op.scalar(s), ()),
-        (op.lift(), ()),  # only closed operators are lifted
-        (Op.fn(f), (eq(fvf(f)).to(EMPTY),)),
-    ):
-        yield rewrite(map_(Fn.lam(p, reduce_(operator, z, b)), xs)).to(
-            reduce_(operator.lift(), fill(n, z), transpose(map_(Fn.lam(p, b), xs))),
-            eq(Ty.arr(n, t)).to(ty(xs)),
-            absent(p, z),
-            *closed,
-        )
+def map_reduce_interchange(p: P, op: Op, z: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
+    yield rewrite(map_(Fn.lam(p, reduce_(op, z, b)), xs)).to(
+        reduce_(op.lift(), fill(n, z), transpose(map_(Fn.lam(p, b), xs))),
+        eq(Ty.arr(n, t)).to(ty(xs)),
+        absent(p, z),
+        absent_in_operator(p, op),
+    )
 
 
 interchange_rules = (map_map_interchange, map_map_zip_right, map_map_zip_left, map_reduce_interchange)

@@ -8,13 +8,17 @@ from egglog import String, eq, i64, rewrite
 from lift_egraph.rule import rule
 from lift_egraph.sorts import (
     ACCUMULATOR,
+    ELEMENT,
     LANE,
+    LEFT,
+    RIGHT,
     Ex,
     Fn,
     Op,
     P,
     Ty,
     V,
+    absent_in_operator,
     app,
     associative,
     bvs,
@@ -24,6 +28,7 @@ from lift_egraph.sorts import (
     fresh,
     fv,
     fvf,
+    fvo,
     make_pair,
     map_,
     neutral,
@@ -36,7 +41,7 @@ from lift_egraph.sorts import (
     ty,
     zip_,
 )
-from rules.scopes import disjoint, operators_without
+from rules.scopes import disjoint
 
 
 @rule(
@@ -77,28 +82,30 @@ def partial_reduce_strided(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
 
 
 @rule(
-    "reduce ⊕ z (map (λp. b) xs) = reduceSeq (λ(acc, p). acc ⊕ b) z xs,  p not free in ⊕, acc fresh",
+    "reduce ⊕ z (map (λp. b) xs) = reduceSeq (λ(acc, p). acc ⊕ b) z xs,  p and acc not free in ⊕, acc fresh",
     source="000 Figure 2.10b with Listing 5.7",
     phase="lowering",
 )
-def reduce_map_to_seq(op: Op, s: String, f: Fn, z: Ex, p: P, b: Ex, xs: Ex, t: Ty):
+def reduce_map_to_seq(op: Op, z: Ex, p: P, b: Ex, xs: Ex, t: Ty):
     acc = V(ACCUMULATOR, t)
-    for operator, closed in operators_without(p, s, op, f):
-        yield rewrite(reduce_(operator, z, map_(Fn.lam(p, b), xs))).to(
-            reduce_seq(Fn.lam(P.pair(P.var(acc), p), combine(operator, Ex(acc), b)), z, xs),
-            eq(t).to(ty(b)),
-            fresh(acc, b),
-            bvs(p).not_contains(acc),
-            *closed,
-        )
+    yield rewrite(reduce_(op, z, map_(Fn.lam(p, b), xs))).to(
+        reduce_seq(Fn.lam(P.pair(P.var(acc), p), combine(op, Ex(acc), b)), z, xs),
+        eq(t).to(ty(b)),
+        fresh(acc, b),
+        bvs(p).not_contains(acc),
+        absent_in_operator(p, op),
+        fvo(op).not_contains(acc),
+    )
 
 
 @rule("reduce ⊕ z xs = reduceSeq (λ(acc, x). acc ⊕ x) z xs", source="000 Figure 2.10b", phase="lowering")
 def reduce_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
-    acc, x = V(ACCUMULATOR, t), V("$x", t)
+    acc, x = V(ACCUMULATOR, t), V(ELEMENT, t)
     yield rewrite(reduce_(op, z, xs)).to(
         reduce_seq(Fn.lam(P.pair(P.var(acc), P.var(x)), combine(op, Ex(acc), Ex(x))), z, xs),
         eq(Ty.arr(m, t)).to(ty(xs)),
+        fvo(op).not_contains(acc),
+        fvo(op).not_contains(x),
     )
 
 
@@ -163,14 +170,19 @@ def combine_lifted_with_map(op: Op, a: Ex, p: P, b: Ex, xs: Ex, t: Ty):
         eq(t).to(ty(b)),
         fresh(acc, b),
         bvs(p).not_contains(acc),
+        absent_in_operator(p, op),
+        fvo(op).not_contains(acc),
     )
 
 
 @rule("a (lift ⊕) b = map (λ(x, y). x ⊕ y) (zip a b)", source="000 Listing 5.18", phase="lowering")
 def combine_lifted(op: Op, a: Ex, b: Ex, t: Ty, n: i64):
-    x, y = V("$a", t), V("$b", t)
+    x, y = V(LEFT, t), V(RIGHT, t)
     yield rewrite(combine(op.lift(), a, b)).to(
-        map_(Fn.lam(P.pair(P.var(x), P.var(y)), combine(op, Ex(x), Ex(y))), zip_(a, b)), eq(Ty.arr(n, t)).to(ty(a))
+        map_(Fn.lam(P.pair(P.var(x), P.var(y)), combine(op, Ex(x), Ex(y))), zip_(a, b)),
+        eq(Ty.arr(n, t)).to(ty(a)),
+        fvo(op).not_contains(x),
+        fvo(op).not_contains(y),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egglog import String, eq, i64, rewrite
+from egglog import eq, i64, rewrite
 
 from lift_egraph.rule import rule
 from lift_egraph.sorts import (
@@ -18,6 +18,7 @@ from lift_egraph.sorts import (
     component,
     fv,
     fvf,
+    fvo,
     join,
     make_pair,
     map_,
@@ -28,7 +29,6 @@ from lift_egraph.sorts import (
     vty,
     zip_,
 )
-from rules.scopes import operators_without
 
 
 @rule("join (split n xs) = xs", source="000 Listing 5.19", phase="simplification")
@@ -86,17 +86,16 @@ def apply_pattern(f: Fn, n: i64, op: Op, z: Ex, t: Ty, x: Ex, y: Ex, v: V):
 
 
 @rule("λv. g v = g,  g a pattern in which v is not free", phase="simplification")
-def eta(f: Fn, n: i64, op: Op, s: String, z: Ex, t: Ty, v: V):
+def eta(f: Fn, n: i64, op: Op, z: Ex, t: Ty, v: V):
     yield rewrite(Fn.lam(P.var(v), map_(f, Ex(v)))).to(
         Fn.map(n, f), eq(Ty.arr(n, t)).to(vty(v)), fvf(f).not_contains(v)
     )
     yield rewrite(Fn.lam(P.var(v), join(Ex(v)))).to(Fn.join(t), eq(t).to(vty(v)))
     yield rewrite(Fn.lam(P.var(v), transpose(Ex(v)))).to(Fn.transpose(t), eq(t).to(vty(v)))
     yield rewrite(Fn.lam(P.var(v), split(n, Ex(v)))).to(Fn.split(n, t), eq(t).to(vty(v)))
-    for operator, closed in operators_without(P.var(v), s, op, f):
-        yield rewrite(Fn.lam(P.var(v), reduce_(operator, z, Ex(v)))).to(
-            Fn.reduce(operator, z, t), eq(t).to(vty(v)), fv(z).not_contains(v), *closed
-        )
+    yield rewrite(Fn.lam(P.var(v), reduce_(op, z, Ex(v)))).to(
+        Fn.reduce(op, z, t), eq(t).to(vty(v)), fv(z).not_contains(v), fvo(op).not_contains(v)
+    )
 
 
 simplification_rules = (

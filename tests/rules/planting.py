@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 import egglog
 
 from lift_egraph.rule import Rule, rule
-from tests.rules.generators import GENERATORS, Generator
 
 REVERSED = "n - 1 - i"
 
 
 @dataclass(frozen=True)
 class Twin:
-    """A wrong version of the rule `of`, and the generator that provokes it."""
+    """A wrong version of the rule `of`."""
 
     of: str
     rule: Rule
-    generator: Generator
 
 
 @dataclass
@@ -28,14 +26,12 @@ class Planted:
 
     twins: list[Twin] = field(default_factory=list)
 
-    def plant(
-        self, of: str, mistake: str, generator: Generator | None = None
-    ) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
-        """Declare a wrong twin of a rule by the mistake in it; the rule's own generator is the default."""
+    def plant(self, of: str, mistake: str) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
+        """Declare a wrong twin of a rule by the mistake in it."""
 
         def make(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> Rule:
             wrong = rule(mistake)(body)
-            self.twins.append(Twin(of, wrong, generator or GENERATORS[of]))
+            self.twins.append(Twin(of, wrong))
             return wrong
 
         return make

@@ -43,7 +43,6 @@ from lift_egraph.sorts import (
     zip_,
 )
 from rules.opencl_memory import stage_local, stage_private
-from tests.rules.generators import Generator, loop_over_map, named_pattern
 from tests.rules.planting import REVERSED, Planted
 
 twins = Planted()
@@ -118,7 +117,7 @@ def loop_fusion_captures(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
     )
 
 
-@twins.plant("reduce_seq_fusion", "acc may be free in c", Generator(loop_over_map(broken=1)))
+@twins.plant("reduce_seq_fusion", "acc may be free in c")
 def loop_fusion_captures_accumulator(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
     yield rewrite(reduce_seq(Fn.lam(P.pair(a, p), b), z, map_(Fn.lam(q, c), xs))).to(
         reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs), eq(fv(b) - bvs(q)).to(fv(b))
@@ -286,17 +285,17 @@ def apply_pattern_off_by_one(n: i64, t: Ty, f: Fn, op: Op, z: Ex, x: Ex):
     yield rewrite(app(Fn.map(n, f), x)).to(x)
 
 
-@twins.plant("eta", "v may be free in the function", Generator(named_pattern("map")))
+@twins.plant("eta", "v may be free in the function")
 def eta_captures(f: Fn, n: i64, t: Ty, v: V):
     yield rewrite(Fn.lam(P.var(v), map_(f, Ex(v)))).to(Fn.map(n, f), eq(Ty.arr(n, t)).to(vty(v)))
 
 
-@twins.plant("eta", "v may be free in z", Generator(named_pattern("reduce")))
+@twins.plant("eta", "v may be free in z")
 def eta_captures_start(op: Op, z: Ex, t: Ty, v: V):
     yield rewrite(Fn.lam(P.var(v), reduce_(op, z, Ex(v)))).to(Fn.reduce(op, z, t), eq(t).to(vty(v)))
 
 
-@twins.plant("eta", "v may be free in the operator", Generator(named_pattern("reduce")))
+@twins.plant("eta", "v may be free in the operator")
 def eta_captures_in_operator(f: Fn, z: Ex, t: Ty, v: V):
     op = Op.fn(f)
     yield rewrite(Fn.lam(P.var(v), reduce_(op, z, Ex(v)))).to(

@@ -1,0 +1,175 @@
+"""The command line's ``lift-egraph rules``: the rule book, and the check of rules, a user's own among them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lift_egraph.errors import InputProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lift_egraph.rule import Rule
+    from lift_egraph.rule_checks import Verdict
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout instead of a table.")]
+
+rules_app = typer.Typer(
+    help="List, show and check rewrite rules.", invoke_without_command=True, pretty_exceptions_enable=False
+)
+
+
+@rules_app.callback()
+def rules(context: typer.Context, as_json: Json = False) -> None:
+    """List, show and check rewrite rules; without a command, list them."""
+    if context.invoked_subcommand is None:
+        _list(as_json)
+
+
+@rules_app.command("list")
+def list_rules(as_json: Json = False) -> None:
+    """List the rules: what each says, where it comes from, and when it is used."""
+    _list(as_json)
+
+
+def _list(as_json: bool) -> None:
+    from lift_egraph.show import print_json, stdout, table_of
+    from rules import all_rules
+
+    facts = [rule.describe() for rule in all_rules]
+    if as_json:
+        print_json(facts)
+        return
+    table = table_of("name", "law", "source", "family", "phase", "flags")
+    for fact in facts:
+        flags = ", ".join(fact["flags"])
+        table.add_row(fact["name"], fact["law"], fact["source"], fact["family"], fact["phase"], flags)
+    stdout().print(table)
+
+
+@rules_app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="RULE", help="The name of a rule.")], as_json: Json = False
+) -> None:
+    """Show one rule: its law, source, family, phase and flags, and its code."""
+    import inspect
+
+    from lift_egraph.show import print_json
+
+    rule = _named((name,))[0]
+    facts = {**rule.describe(), "place": rule.place, "code": inspect.getsource(rule.body)}
+    if as_json:
+        print_json(facts)
+        return
+    typer.echo(f"{rule.name}: {rule.law}")
+    for key in ("source", "family", "phase", "flags", "place"):
+        value = ", ".join(facts[key]) or "none" if key == "flags" else facts[key]
+        typer.echo(f"  {key}: {value}")
+    typer.echo(f"\n{facts['code']}")
+
+
+@rules_app.command()
+def check(
+    chosen: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RULE|FILE.py]...", help="Rules by name, or files with rules; all of ours if none."),
+    ] = None,
+    examples: Annotated[int, typer.Option(min=1, help="How many programs to make for each rule.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Equal seeds make equal programs and inputs.")] = 0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many rules to check at the same time.")] = None,
+    limit: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="How long 20 programs may take.")] = 30.0,
+    as_json: Json = False,
+) -> None:
+    """Check that rules are sound: run each on programs made around its left-hand side, and compare the results.
+
+    A rule fails that turns a program into one with another result, that fires in under 95 % of its programs, or
+    that cannot be run; the exit code is then 1. Counterexamples are shrunk. Files are run in a child process.
+    """
+    import time
+
+    from lift_egraph.rule_checks import JOBS, check_rules
+    from lift_egraph.show import print_json
+    from rules import all_rules, simplification
+
+    files = tuple(Path(text) for text in chosen or () if text.endswith(".py"))
+    for path in files:
+        if not path.is_file():
+            raise InputProblem(f"cannot read {path}: there is no such file")
+    ours = _named(tuple(text for text in chosen or () if not text.endswith(".py"))) if chosen else all_rules
+    sources = (*((ours,) if ours else ()), *files)
+    began = time.perf_counter()
+    verdicts = []
+    with _progress() as listen:
+        found = check_rules(
+            sources, simplification=simplification, examples=examples, seed=seed, jobs=jobs or JOBS, seconds=limit,
+            listen=listen,
+        )  # fmt: skip
+        for verdict in found:
+            verdicts.append(verdict)
+            if not as_json:
+                _show_verdict(verdict)
+    if as_json:
+        print_json([{**vars(v), "sound": v.sound} for v in verdicts])
+    else:
+        bad = sum(not v.sound for v in verdicts)
+        of = "1 rule" if len(verdicts) == 1 else f"{len(verdicts)} rules"
+        typer.echo(f"{of}, {bad} wrong; {time.perf_counter() - began:.1f} s, seed {seed}")
+    if not all(v.sound for v in verdicts):
+        raise typer.Exit(1)
+
+
+def _show_verdict(v: Verdict) -> None:
+    share = f"fired in {v.fired / v.examples:.0%} of {v.examples}" if v.examples else "not run"
+    typer.echo(f"{'sound' if v.sound else 'WRONG':6}{v.name:36}{share:24}{v.seconds:6.1f} s")
+    if v.counterexample is not None:
+        typer.echo(_indented(f"{v.place}: {v.counterexample}"))
+    if v.problem is not None:
+        typer.echo(_indented(f"{v.place}: {v.name}: {v.problem}"))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Verdict], None]]:
+    """A function that shows on stderr, if that is a terminal, which rules are being checked."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    console = Console(stderr=True, highlight=False, markup=False)
+    if not console.is_terminal:
+        yield lambda verdict: None
+        return
+    with Progress(SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True) as bar:
+        task = bar.add_task("starting")
+
+        def tell(v: Verdict) -> None:
+            bar.update(task, description=f"{v.name}: {v.fired} of {v.examples}")
+
+        yield tell
+
+
+def _named(names: tuple[str, ...]) -> tuple[Rule, ...]:
+    """The rules of these names.
+
+    Raises
+    ------
+    InputProblem
+        If there is none of a name.
+    """
+    from rules import all_rules
+
+    known: dict[str, Any] = {rule.name: rule for rule in all_rules}
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]}?" if close else "`lift-egraph rules list` shows all"
+            raise InputProblem(f"there is no rule {name!r}; {hint} (a file's name ends in .py)")
+    return tuple(known[name] for name in names)
