@@ -159,6 +159,16 @@ class SteppedVar(NatVar):
         return self.name
 
 
+@dataclass(frozen=True)
+class SharedVar(NatVar):
+    """A constant of a kernel that stands for a part of its indices."""
+
+    value: Nat = field(default=nat(0))
+
+    def __str__(self) -> str:
+        return self.name
+
+
 def computed_index(value: CExpr, size: Nat) -> Nat:
     """The index ``clamp(value, 0, size - 1)`` as an atom of index expressions."""
     return nat(Computed(f"<{value!r}>", 0, (size - 1).range[1], value))
@@ -274,6 +284,14 @@ class SetIndex(Statement):
     variable: NatVar
     value: Nat
     declare: bool
+
+
+@dataclass(frozen=True)
+class LetIndex(Statement):
+    """An integer constant: a part that several indices share."""
+
+    variable: SharedVar
+    value: Nat
 
 
 @dataclass(frozen=True)

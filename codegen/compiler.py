@@ -6,6 +6,7 @@ from math import prod
 
 from codegen.barriers import barriers_after_maps, place_barriers
 from codegen.c_ast import Body, Buffer, For, Load, Name, walk
+from codegen.common_indices import share_indices
 from codegen.dialect import Dialect
 from codegen.host import Host, LoweredKernel, lower_program
 from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Origins, Plan, ScalarInfo
@@ -128,7 +129,7 @@ def _finish(
     buffers = [b for b in every if b.name in used]
     scalars = [s for _, _, s in host.scalars if s.name in named]
     arguments = [Argument("buffer", b.name) for b in buffers] + [Argument("scalar", s.name) for s in scalars]
-    printed = stepped(body) if host.optimise.indices else body
+    printed = share_indices(stepped(body), host.taken) if host.optimise.indices else body
     lines = printer.kernel(name, buffers, scalars, list(lowered.locals), printed, launch)
     return Kernel(name, _text(lines), tuple(arguments), launch, local_bytes, body), lines
 

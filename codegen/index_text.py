@@ -50,6 +50,10 @@ class IndexText:
         self.wide = outer
         return text
 
+    def fits(self, value: Nat) -> bool:
+        """Whether an ``int`` holds the value."""
+        return _in_range(value)
+
     def atomic(self, value: Nat) -> str:
         """The text, in parentheses unless it is one name or number."""
         text = self(value)
@@ -71,6 +75,8 @@ class IndexText:
             return self.written(*written)
         if not value.terms:
             return "0"
+        if len(value.terms) == 1 and value.terms[0][1] == 1 and len(value.terms[0][0]) == 1:
+            return self.atom(value.terms[0][0][0], tight=False, alone=True)
         text = ""
         ordered = sorted(value.terms, key=lambda term: term[1] < 0)  # a leading minus reads badly
         for monomial, coefficient in ordered:
@@ -85,7 +91,7 @@ class IndexText:
                 text += (" - " if coefficient < 0 else " + ") + product
         return text
 
-    def atom(self, atom: Atom, tight: bool) -> str:
+    def atom(self, atom: Atom, tight: bool, alone: bool = False) -> str:
         if isinstance(atom, Computed):
             text = self.data(atom.value)
             low, high = atom.low, atom.high
@@ -97,9 +103,11 @@ class IndexText:
         left, right = self.operand(atom.left), self.operand(atom.right)
         if is_at_least(atom.left, 0):
             text = f"{left} {atom.symbol} {right}"
-            return f"({text})" if tight or atom.symbol == "%" else text
+            return f"({text})" if tight or (atom.symbol == "%" and not alone) else text
         rest = f"({left} % {right} + {right}) % {right}"
-        return f"({rest})" if atom.symbol == "%" else f"(({self.sum(atom.left)} - ({rest})) / {right})"
+        if atom.symbol == "%":
+            return rest if alone else f"({rest})"
+        return f"(({self.sum(atom.left)} - ({rest})) / {right})"
 
     def written(self, symbol: str, left: Nat, right: Nat) -> str:
         """An operation as it was written."""

@@ -25,6 +25,7 @@ from codegen.c_ast import (
     IndexValue,
     Lane,
     Let,
+    LetIndex,
     Load,
     Name,
     Operate,
@@ -38,6 +39,7 @@ from codegen.c_ast import (
     stores,
     walk,
 )
+from codegen.common_indices import in_full
 from codegen.dialect import Dialect
 from codegen.index_text import IndexText
 from codegen.kernel import Launch
@@ -150,7 +152,7 @@ class Printer:
 
     def pointer(self, place: Load, t: Vector, const: bool) -> str:
         kind = f"{place.buffer.space} {'const ' * const}{type_name(t, MEMORY_NAMES)}"
-        if self.dialect.aligned_vectors and divides(t.width, in_single_steps(place.index)):
+        if self.dialect.aligned_vectors and divides(t.width, in_single_steps(in_full(place.index))):
             return f"{kind} *"
         self.vectors.add(t)
         return f"{kind}_u *"
@@ -214,6 +216,8 @@ class Printer:
                 return [f"barrier({' | '.join(f'CLK_{s.upper()}_MEM_FENCE' for s in spaces)})"]
             case SetIndex(variable=variable, value=value, declare=declare):
                 return [f"{'int ' * declare}{variable.name} = {self.index(value)}"]
+            case LetIndex(variable=variable, value=value):
+                return [f"const {'int' if self.index.fits(value) else 'long'} {variable.name} = {self.index(value)}"]
             case Point(read=read, write=write, first=first, second=second):
                 kind = f"{read.space} {type_name(read.element, MEMORY_NAMES)} *"
                 return [f"{kind}{read.name} = {first.name}", f"{kind}{write.name} = {second.name}"]
