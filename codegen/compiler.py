@@ -15,7 +15,7 @@ from codegen.optimise import ALL, Optimisations
 from codegen.printer import Line, Printer
 from codegen.repeats import share_texts
 from codegen.steps import stepped
-from codegen.tidy import inline_constants, sink_constants, unroll
+from codegen.tidy import inline_constants, mark_short_loops, sink_constants, unroll
 from codegen.views import Memory
 from lift_egraph import ir
 from lift_egraph.check import type_of
@@ -110,7 +110,7 @@ def _finish(
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
     local_counts = {level.dimension: n for level, n in lowered.threads.items() if level.kind == "lcl"}
     body = unroll(place_barriers(body, local_counts), named_arrays=dialect.named_arrays)
-    body = sink_constants(inline_constants(body))
+    body = mark_short_loops(sink_constants(inline_constants(body)))
     local_bytes = sum(b.bytes for b in lowered.locals)
     if local_bytes > dialect.local_bytes:
         largest = max(lowered.locals, key=lambda b: b.bytes)

@@ -27,8 +27,8 @@ class Dialect:
     aligned_vectors
         Global memory starts at a multiple of the widest vector, so accesses whose index is a multiple of
         the width say so: the device then moves them in one piece.
-    unroll_between_barriers
-        By how much innermost loops of kernels with barriers are unrolled; 0: not. PoCL runs each step of other
+    unroll_by
+        By how much innermost loops are unrolled in kernels with work-groups; 0: not. PoCL runs each step of other
         such loops for all work-items of the group before the next, with their private variables in memory (matrix
         multiplication in tiles is then 4 times slower).
     max_work_group
@@ -46,7 +46,7 @@ class Dialect:
     math_bytes: int | None = None
     named_arrays: bool = True
     aligned_vectors: bool = False
-    unroll_between_barriers: int = 0
+    unroll_by: int = 0
     max_work_group: int = 256
     group_items: int | None = None
     local_bytes: int = 32768
@@ -59,7 +59,7 @@ POCL = Dialect(
     vector_access="cast",
     plain_operators=True,
     math_bytes=32,
-    unroll_between_barriers=4,
+    unroll_by=4,
     max_work_group=4096,
     local_bytes=2 << 20,
 )

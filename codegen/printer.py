@@ -9,6 +9,7 @@ Source: 000 §4.3.5 (control flow simplification).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import NamedTuple
 
 from codegen.c_ast import (
@@ -91,7 +92,7 @@ class Printer:
         self.vectors: set[Vector] = set()
         self.uses_f64 = False
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
-        self.has_barriers = False
+        self.shares_groups = False
 
     # --- expressions ----------------------------------------------------------------------------
 
@@ -275,9 +276,9 @@ class Printer:
         """What asks the device's compiler to unroll a loop."""
         if loop.pragma:
             return ["#pragma unroll"]
-        by = self.dialect.unroll_between_barriers
+        by = self.dialect.unroll_by
         is_inner = not any(isinstance(part, For | Barrier) for part in walk(loop.body))
-        return [f"#pragma unroll {by}"] if by and self.has_barriers and is_inner and loop.trips > by else []
+        return [f"#pragma unroll {by}"] if by and self.shares_groups and is_inner and loop.trips > by else []
 
     # --- kernels --------------------------------------------------------------------------------
 
@@ -285,7 +286,7 @@ class Printer:
         self, name: str, buffers: list[Buffer], scalars: list[Name], locals_: list[Buffer], body: Body, launch: Launch
     ) -> list[Line]:
         """The lines of one kernel."""
-        self.has_barriers = any(isinstance(part, Barrier) for part in walk(body))
+        self.shares_groups = prod(launch.local_size or (1,)) > 1
         self.indexed = frozenset(
             part.buffer.name
             for part in walk(body)

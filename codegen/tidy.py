@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from codegen.c_ast import (
     Allocate,
+    Barrier,
     Block,
     Body,
     CExpr,
@@ -19,7 +20,10 @@ from codegen.c_ast import (
     Let,
     Load,
     Name,
+    SetIndex,
     Statement,
+    Store,
+    Swap,
     loads,
     rewrite,
     substitute,
@@ -30,7 +34,9 @@ from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat, NatVar, is_at_least, nat
 
 UNROLL_LIMIT = 4096  # statements that one kernel may unroll to
-SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an innermost loop
+SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an innermost loop …
+SHORT_NEST = 32  # … or any loop, if that makes …
+SHORT_BODY = 160  # … no more statements than this
 
 
 def unroll(body: Body, *, named_arrays: bool) -> Body:
@@ -61,8 +67,7 @@ def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statem
     is_grid = statement.level.kind in ("glb", "wrg") and statement.threads > 1  # no unrolling makes its index a number
     if is_grid or not _selects(statement.body, statement.variable, named):
         inner = tuple(s for b in statement.body for s in _unroll(b, named, budget))
-        kept = replace(statement, body=inner)
-        return [replace(kept, pragma=_selects(statement.body, statement.variable, True) or _is_short(kept))]
+        return [replace(statement, body=inner, pragma=_selects(statement.body, statement.variable, True))]
     try:
         return _copies(statement, named, budget)
     except NestingProblem as problem:
@@ -94,15 +99,44 @@ def _copies(statement: For, named: bool, budget: list[int]) -> list[Statement]:
     return result
 
 
-def _is_short(loop: For) -> bool:
-    """Whether a loop is innermost, sequential and of few steps.
+def mark_short_loops(body: Body) -> Body:
+    """Asks the device's compiler to unroll sequential loops of few steps, or of few statements in all.
 
     Compilers for CPUs turn a group into a loop over its work-items and vectorise that: a loop left inside is in
-    the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL).
+    the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL, a convolution 2 times).
     """
-    count = loop.count.constant
-    is_inner = not any(isinstance(s, For) for s in walk(loop.body))
-    return not loop.is_parallel and is_inner and count is not None and count <= SHORT_LOOP
+    return tuple(_marked(statement) for statement in body)
+
+
+def _marked(statement: Statement) -> Statement:
+    if not isinstance(statement, For | If | Block):
+        return statement
+    statement = replace(statement, body=mark_short_loops(statement.body))
+    if not isinstance(statement, For) or statement.is_parallel or statement.count.constant is None:
+        return statement
+    count, length = statement.count.constant, _length(statement.body)
+    short = count <= SHORT_LOOP and length is not None and not any(_stays(part) for part in walk(statement.body))
+    nest = count <= SHORT_NEST and length is not None and count * length <= SHORT_BODY
+    return replace(statement, pragma=statement.pragma or short or nest)
+
+
+def _stays(part: object) -> bool:
+    return isinstance(part, For) and not (part.is_parallel and part.trips == 1)
+
+
+def _length(body: Body) -> int | None:
+    """The statements of a body with its loops unrolled; None where a loop stays, or a barrier is inside."""
+    total = 0
+    for statement in body:
+        inner = _length(statement.body) if isinstance(statement, For | If | Block) else 0
+        if inner is None or isinstance(statement, Barrier):
+            return None
+        if isinstance(statement, For) and _stays(statement):
+            if not statement.pragma or statement.count.constant is None:
+                return None
+            inner *= statement.count.constant
+        total += inner + isinstance(statement, Store | SetIndex | Swap)
+    return total
 
 
 def _selects(body: Body, variable: NatVar, named: bool) -> bool:

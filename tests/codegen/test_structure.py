@@ -10,7 +10,7 @@ import re
 import pytest
 
 from codegen.compiler import compile_program
-from codegen.dialect import GENERIC, NVIDIA, POCL
+from codegen.dialect import GENERIC, INTEL, NVIDIA, POCL
 from codegen.kernel import Launch, Plan
 from lift_egraph import ir
 from lift_egraph.build import (
@@ -106,17 +106,23 @@ def test_a_short_iterate_is_unrolled_in_two_buffers() -> None:
     assert sum(line.startswith("barrier") for line in lines) == 7
 
 
-def test_only_short_innermost_loops_are_unrolled_by_the_device() -> None:
-    def unrolled(length: int) -> list[str]:
+def test_only_short_loops_are_unrolled_by_the_device() -> None:
+    def unrolled(rows: int, length: int) -> int:
         @program
-        def sums(xs: "[[[f32]K]4]N"):
+        def sums(xs: "[[[f32]K]M]N"):
             return map_glb(0, lambda rows: reduce_seq(lambda acc, row: reduce_seq(add, acc, row), 0.0, rows), xs)
 
-        lines = body_of(plan_of(sums, N=5, K=length))
-        return [after for line, after in itertools.pairwise(lines) if line == "#pragma unroll"]
+        lines = body_of(plan_of(sums, N=5, M=rows, K=length))
+        return lines.count("#pragma unroll")
 
-    assert unrolled(8) == ["for (int j = 0; j < 8; j += 1) {"]
-    assert unrolled(9) == []
+    assert unrolled(4, 32) == 2  # 128 steps in all
+    assert unrolled(8, 32) == 1  # 256
+    assert unrolled(4, 33) == 0
+
+
+def test_loops_with_barriers_are_not_unrolled() -> None:
+    lines = body_of(plan_of(low.mm_tiled(4), NVIDIA, M=8, K=8, N=8))
+    assert lines[lines.index("for (int i = 0; i < 8; i += 4) {") - 1] != "#pragma unroll"
 
 
 def test_loops_count_in_the_steps_of_their_indices() -> None:
@@ -151,14 +157,14 @@ def test_stepped_loops_keep_vector_accesses_aligned() -> None:
     assert not [line for line in lines if "float4_u" in line]
 
 
-def test_steps_between_barriers_are_unrolled_on_pocl() -> None:
+def test_long_loops_of_groups_are_unrolled_in_part_on_pocl() -> None:
     def unrolled(dialect) -> list[str]:
-        lines = body_of(plan_of(low.mm_tiled(16), dialect, M=32, K=32, N=32))
-        return [after for line, after in itertools.pairwise(lines) if line.startswith("#pragma unroll")]
+        lines = body_of(plan_of(low.mm_tiled(64), dialect, M=128, K=128, N=128))
+        return [f"{line}: {after}" for line, after in itertools.pairwise(lines) if line.startswith("#pragma")]
 
-    assert unrolled(POCL) == ["for (int j = 0; j < 16; j += 1) {"]
-    assert unrolled(NVIDIA) == []
-    assert "#pragma" not in plan_of(low.mm_naive(), POCL, M=32, K=32, N=32).source
+    assert unrolled(POCL) == ["#pragma unroll 4: for (int j = 0; j < 64; j += 1) {"]
+    assert unrolled(INTEL) == []
+    assert "#pragma" not in plan_of(low.mm_naive(), POCL, M=64, K=64, N=64).source
 
 
 def test_accumulators_that_start_with_themselves_are_not_copied() -> None:
@@ -181,6 +187,7 @@ def test_register_blocks_are_named_vectors() -> None:
     lines = body_of(plan_of(low.mm_blocked(2, 16), M=4, K=8, N=32))
     assert lines == [
         "const int glb_0 = get_global_id(0);",
+        "#pragma unroll",
         "for (int i = 0; i < 32; i += 16) {",
         "float16 acc_0 = (float16)(0.0f);",
         "float16 acc_1 = (float16)(0.0f);",
