@@ -1,8 +1,10 @@
 """The rows of Table 4.2 of thesis 000, and the partial dot product of its Listing 4.5."""
 
 from .atax import ROW as ATAX
+from .convolution import ROW as CONVOLUTION
 from .gemv import ROW as GEMV
 from .gesummv import ROW as GESUMMV
+from .mm_amd import ROW as MM_AMD
 from .mm_nvidia import ROW as MM_NVIDIA
 from .nbody import ROW_A as NBODY_A
 from .nbody import ROW_B as NBODY_B
@@ -15,8 +17,10 @@ ROWS = (
     NBODY_B,
     NN,
     ATAX,
+    CONVOLUTION,
     GEMV,
     GESUMMV,
+    MM_AMD,
     MM_NVIDIA,
     PARTIAL_DOT,
 )

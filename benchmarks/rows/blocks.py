@@ -104,10 +104,12 @@ def accumulate(blocks: Blocks, block: ir.Expr, of_a: ir.Expr, of_b: ir.Expr) -> 
                 zip_(sums, scalars_of(blocks.line_width, a_held)),
             )
 
-        return let(
-            to_private(map_seq(id_, lines)),
-            lambda a_held: let(to_private(map_seq(id_, columns)), lambda b_held: update(a_held, b_held)),
-        )
+        def with_columns(a_held: ir.Expr) -> ir.Expr:
+            return let(to_private(map_seq(id_, columns)), lambda b_held: update(a_held, b_held))
+
+        if blocks.line_width == 1:  # each is read once: a register is found without asking
+            return with_columns(lines)
+        return let(to_private(map_seq(id_, lines)), with_columns)
 
     return reduce_seq(step, block, zip_(of_a, of_b))
 
@@ -169,5 +171,29 @@ def in_local_memory(blocks: Blocks, sizes: Sizes) -> ir.Program:
 
         a_tiles, b_tiles = tiled(A, blocks.depth, blocks.tile_m), tiled(B, blocks.depth, blocks.tile_n)
         return joined(map_wrg(1, lambda a: map_wrg(0, lambda b: tile(a, b), b_tiles), a_tiles))
+
+    return specialise(mm, sizes)
+
+
+def in_registers(blocks: Blocks, sizes: Sizes) -> ir.Program:
+    """Register blocks read from global memory."""
+
+    @program
+    def mm(A: "[[f32]M]K", B: "[[f32]N]K"):
+        def tile(a_lines: ir.Expr, b_lines: ir.Expr) -> ir.Expr:
+            of_lines = transpose(map_(lambda row: shares(blocks.items_m, blocks.line_width, row), a_lines))
+            of_columns = transpose(map_(lambda row: shares(blocks.items_n, blocks.width, row), b_lines))
+
+            def block(of_a: ir.Expr, of_b: ir.Expr) -> ir.Expr:
+                return map_seq(map_seq(id_), accumulate(blocks, zero_block(blocks), of_a, of_b))
+
+            return in_rows(
+                blocks, map_lcl(1, lambda of_a: map_lcl(0, lambda of_b: block(of_a, of_b), of_columns), of_lines)
+            )
+
+        a_blocks, b_blocks = (
+            transpose(map_(split(size), matrix)) for size, matrix in ((blocks.tile_m, A), (blocks.tile_n, B))
+        )
+        return joined(map_wrg(1, lambda a: map_wrg(0, lambda b: tile(a, b), b_blocks), a_blocks))
 
     return specialise(mm, sizes)
