@@ -60,17 +60,19 @@ class _Scope:
         return None if found is None else nat(found)
 
 
-def share_indices(body: Body, taken: set[str]) -> Body:
+def share_indices(body: Body, taken: set[str], *, sums_apart: bool = False) -> Body:
     """The body with shared parts of its indices in constants.
 
     Parameters
     ----------
     taken
         The names of the kernel's arguments; others are found in the body.
+    sums_apart
+        Leave the addresses of vectors and of local memory as they are; see `Dialect.sums_apart`.
     """
     names = taken | set(_names(body))
     body = _Operations(names).share(body)
-    return _Addresses(names).share(body)
+    return _Addresses(names, sums_apart).share(body)
 
 
 class _Sharing:
@@ -188,6 +190,10 @@ class _Operations(_Sharing):
 class _Addresses(_Sharing):
     """The parts of addresses that are no literal numbers."""
 
+    def __init__(self, names: set[str], sums_apart: bool) -> None:
+        super().__init__(names)
+        self.sums_apart = sums_apart
+
     def parts(self, item: Load | Nat) -> Iterator[Nat]:
         base = self.base(item) if isinstance(item, Load) else None
         if base is not None:
@@ -196,6 +202,8 @@ class _Addresses(_Sharing):
     def base(self, load: Load) -> Nat | None:
         """The address without its literal part, where it is worth a name."""
         if load.buffer.space == "private" or not self.is_fixed(load.index):
+            return None
+        if self.sums_apart and (load.width > 1 or load.buffer.space == "local"):
             return None
         base = Nat(tuple((m, c) for m, c in load.index.terms if m))
         return base if len(base.terms) > 1 else None

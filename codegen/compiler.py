@@ -129,7 +129,9 @@ def _finish(
     buffers = [b for b in every if b.name in used]
     scalars = [s for _, _, s in host.scalars if s.name in named]
     arguments = [Argument("buffer", b.name) for b in buffers] + [Argument("scalar", s.name) for s in scalars]
-    printed = share_indices(stepped(body), host.taken) if host.optimise.indices else body
+    printed = body
+    if host.optimise.indices:
+        printed = share_indices(stepped(body), host.taken, sums_apart=dialect.sums_apart)
     lines = printer.kernel(name, buffers, scalars, list(lowered.locals), printed, launch)
     return Kernel(name, _text(lines), tuple(arguments), launch, local_bytes, body), lines
 

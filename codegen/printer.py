@@ -136,7 +136,7 @@ class Printer:
         if buffer.space == "private":
             return self.variable(value), POSTFIX
         if value.width == 1:
-            text = f"{buffer.name}[{self.index(value.index)}]"
+            text = self.element(value)
             return (f"({text} != 0)" if buffer.element == BOOL else text), POSTFIX
         t = Vector(scalar_of(buffer.element), value.width)
         if self.dialect.vector_access == "vload":
@@ -146,6 +146,15 @@ class Printer:
         if scalar_of(t) == BOOL:
             return f"({self.scalars.convert(text, 'int', value.width)} != 0)", POSTFIX
         return text, POSTFIX if self.dialect.vector_access == "vload" else UNARY
+
+    def element(self, place: Load) -> str:
+        """One element of global or local memory."""
+        own = next((v for v in place.index.variables if v.name == "lcl_0"), None)
+        rest = place.index - nat(own) if own else place.index
+        if self.dialect.sums_apart and place.buffer.space == "local" and own and own not in rest.variables:
+            base = self.index(rest)
+            return f"{place.buffer.name}[lcl_0]" if base == "0" else f"({place.buffer.name} + {base})[lcl_0]"
+        return f"{place.buffer.name}[{self.index(place.index)}]"
 
     def address(self, value: Load) -> str:
         index = self.index(value.index)
@@ -244,7 +253,7 @@ class Printer:
         if place.buffer.space == "private":
             return f"{self.variable(place)} = {text}"
         if place.width == 1:
-            return f"{place.buffer.name}[{self.index(place.index)}] = {text}"
+            return f"{self.element(place)} = {text}"
         t = Vector(scalar_of(place.buffer.element), place.width)
         if scalar_of(t) == BOOL:
             text = self.scalars.convert(f"({text}) & 1", "uchar", t.width)

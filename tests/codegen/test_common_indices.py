@@ -102,8 +102,8 @@ def bodies(monkeypatch: pytest.MonkeyPatch, program: ir.Program, dialect: str) -
     """The bodies of a program's kernels before and after sharing."""
     seen: list[tuple[Body, Body]] = []
 
-    def kept(body: Body, taken: set[str]) -> Body:
-        seen.append((body, share_indices(body, taken)))
+    def kept(body: Body, taken: set[str], *, sums_apart: bool) -> Body:
+        seen.append((body, share_indices(body, taken, sums_apart=sums_apart)))
         return seen[-1][1]
 
     monkeypatch.setattr(compiler, "share_indices", kept)

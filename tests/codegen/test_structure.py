@@ -198,11 +198,25 @@ def test_register_blocks_are_named_vectors() -> None:
         "acc_0 = acc_0 + A[A_at] * ab_1;",
         "acc_1 = acc_1 + A[A_at + 8] * ab_1;",
         "}",
+        "*(global float16_u *)(result + 64 * glb_0 + i) = acc_0;",
+        "*(global float16_u *)(result + 64 * glb_0 + i + 32) = acc_1;",
+        "}",
+    ]
+    others = body_of(plan_of(low.mm_blocked(2, 16), INTEL, M=4, K=8, N=32))
+    assert others[-4:-1] == [
         "const int result_at = 64 * glb_0 + i;",
         "*(global float16_u *)(result + result_at) = acc_0;",
         "*(global float16_u *)(result + result_at + 32) = acc_1;",
-        "}",
     ]
+
+
+def test_pocl_reads_local_memory_at_the_own_index_alone() -> None:
+    def step(dialect) -> str:
+        lines = body_of(plan_of(low.mm_tiled(4), dialect, M=8, K=8, N=8))
+        return next(line for line in lines if " * " in line and line.startswith("acc"))
+
+    assert step(POCL).endswith(" + tmp[j + 4 * lcl_1] * (tmp1 + 4 * j)[lcl_0];")
+    assert step(INTEL).endswith(" + tmp[j + 4 * lcl_1] * tmp1[4 * j + lcl_0];")
 
 
 def test_dialects_differ_in_vector_accesses() -> None:
