@@ -35,7 +35,7 @@ from lift_egraph.build import (
 )
 from lift_egraph.check import specialise
 
-from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, vector_of, zeros
+from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, repeated, vector_of
 
 SOFTENING, STEP, DAMPING = 0.01, 0.016, 0.995
 WIDTH = 16  # bodies in a vector, on a CPU
@@ -152,7 +152,7 @@ def term_a(dialect: str, sizes: Sizes) -> ir.Program:
                     zip_(accelerations, as_vector(WIDTH, chunk)),
                 )
 
-            nothing = zeros(WIDTH)
+            nothing = repeated(WIDTH, 0.0)
             summed = reduce_seq(tile_step, fill(1, (nothing, nothing, nothing)), split(TILE_CPU, positions))
             return as_scalar(
                 map_lcl(0, lambda acc, b: step_on_cpu(get(0, b), rest(b), acc), zip_(summed, as_vector(WIDTH, chunk)))
@@ -191,7 +191,7 @@ def term_b(dialect: str, sizes: Sizes) -> ir.Program:
     @program
     def nbody_b_cpu(positions: "[(f32, f32, f32, f32)]N", velocities: "[(f32, f32, f32)]N"):
         def bodies(p, v):
-            nothing = zeros(WIDTH)
+            nothing = repeated(WIDTH, 0.0)
             summed = reduce_seq(
                 lambda a, q: pull(parts(3, p), parts(4, q), parts(3, a)), (nothing, nothing, nothing), positions
             )

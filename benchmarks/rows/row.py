@@ -10,7 +10,7 @@ from typing import Any
 from codegen.dialect import DIALECTS
 from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph import ir
-from lift_egraph.build import as_scalar, as_vector, at, equal, fill, generate, map_seq, select
+from lift_egraph.build import as_scalar, as_vector, at, equal, fill, generate, literal, map_seq, select
 from lift_egraph.check import type_of
 from lift_egraph.functions import to_function
 from lift_egraph.inputs import random_inputs
@@ -182,6 +182,6 @@ def vector_of(*components: ir.Expr) -> ir.Expr:
     return at(0, as_vector(len(components), generate(len(components), component)))
 
 
-def zeros(width: int) -> ir.Expr:
-    """A vector of zeros."""
-    return at(0, as_vector(width, fill(width, 0.0)))
+def repeated(width: int, value: float) -> ir.Expr:
+    """A vector with the same number in all lanes; the number, for a width of 1."""
+    return literal(value) if width == 1 else at(0, as_vector(width, fill(width, value)))

@@ -1,0 +1,105 @@
+"""The nearest of some centres for each point; the points' features lie feature by feature."""
+
+# ruff: noqa: F722 - annotations are types of LIFT
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.kernel import Plan
+from lift_egraph import ir
+from lift_egraph.build import (
+    as_scalar,
+    as_vector,
+    generate,
+    get,
+    id_,
+    join,
+    let,
+    lt,
+    map_glb,
+    map_seq,
+    program,
+    reduce_seq,
+    select,
+    split,
+    transpose,
+    zip_,
+)
+from lift_egraph.check import specialise
+
+from .row import HandKernel, Row, Sizes, on_gpu, plan_by_hand, repeated
+
+WIDTH = 16  # points in a vector, on a CPU
+CHUNK = 800  # points of a work-item, on a CPU
+GROUP = 256
+FAR = 3.4e38
+
+
+def nearest(point: Any, centres: Any, width: int) -> Any:
+    """The number of the centre that is nearest to a point (or to each of a vector of points)."""
+
+    def distance(centre):
+        return reduce_seq(
+            lambda total, pc: let(get(0, pc) - get(1, pc), lambda d: total + d * d),
+            repeated(width, 0.0),
+            zip_(point, centre),
+        )
+
+    def step(best, centre):
+        return let(distance(get(0, centre)), lambda d: nearer(best, d, get(1, centre)))
+
+    def nearer(best, d, number):
+        return let(
+            lt(d, get(0, best)),
+            lambda is_nearer: (select(is_nearer, d, get(0, best)), select(is_nearer, number, get(1, best))),
+        )
+
+    none = repeated(width, 0)
+    found = reduce_seq(step, (repeated(width, FAR), none), zip_(centres, generate("C", id_)))
+    return let(found, lambda best: get(1, best))
+
+
+def term(dialect: str, sizes: Sizes) -> ir.Program:
+    """A point a work-item; on a CPU a chunk of them, in vectors."""
+
+    @program
+    def kmeans(features: "[[f32]N]F", centres: "[[f32]F]C"):
+        points = transpose(features)
+        if on_gpu(dialect):
+            return map_glb(0, lambda point: nearest(point, centres, 1), points)
+        return join(
+            map_glb(
+                0,
+                lambda chunk: as_scalar(map_seq(lambda point: nearest(point, centres, WIDTH), as_vector(WIDTH, chunk))),
+                split(CHUNK, points),
+            )
+        )
+
+    return specialise(kmeans, sizes)
+
+
+def by_hand(dialect: str, sizes: Sizes) -> Plan:
+    """The same by hand."""
+    made, n = term(dialect, sizes), sizes["N"]
+    defines = {"N": n, "FEATURES": sizes["F"], "CENTRES": sizes["C"]}
+    arguments = ("features", "centres", "result")
+    if on_gpu(dialect):
+        kernel = HandKernel("kmeans", arguments, (-(-n // GROUP) * GROUP,), (GROUP,))
+        return plan_by_hand(made, dialect, "kmeans_gpu.cl", (kernel,), defines={**defines, "GROUP": GROUP})
+    kernel = HandKernel("kmeans", arguments, (n // CHUNK,), (1,))
+    return plan_by_hand(made, dialect, "kmeans_cpu.cl", (kernel,), defines={**defines, "CHUNK": CHUNK})
+
+
+ROW = Row(
+    "kmeans",
+    "K-Means",
+    "Rodinia",
+    ("coalescing",),
+    {
+        "small": {"N": 200_000, "F": 34, "C": 5},
+        "large": {"N": 800_000, "F": 34, "C": 5},
+        "check": {"N": 3 * CHUNK, "F": 7, "C": 5},
+    },
+    term,
+    by_hand,
+)

@@ -1,0 +1,138 @@
+"""Molecular dynamics: the Lennard-Jones force on each atom from the atoms in its list of neighbours."""
+
+# ruff: noqa: F722 - annotations are types of LIFT
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from codegen.kernel import Plan
+from lift_egraph import ir
+from lift_egraph.build import (
+    get,
+    join,
+    let,
+    literal,
+    lookup,
+    map_glb,
+    map_seq,
+    program,
+    reduce_seq,
+    select,
+    split,
+    transpose,
+    zip_,
+)
+from lift_egraph.check import specialise
+from lift_egraph.types import Array
+
+from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, repeated, vector_of
+
+CUT_OFF, LJ1, LJ2 = 16.0, 1.5, 2.0
+CHUNK = 500  # atoms of a work-item, on a CPU
+GROUP = 256
+
+
+def strength(square: Any) -> Any:
+    """The force between two atoms over their distance, from its square."""
+    return let(
+        1.0 / square,
+        lambda inverse: let(inverse * inverse * inverse, lambda sixth: inverse * sixth * (LJ1 * sixth - LJ2)),
+    )
+
+
+def force(atom: Any, neighbour: Any, total: Any) -> Any:
+    """The force on an atom with that of a neighbour added, if it is near enough; component by component."""
+    (x, y, z), (other_x, other_y, other_z) = ([lane(k, p) for k in range(3)] for p in (atom, neighbour))
+    fx, fy, fz = (get(k, total) for k in range(3))
+
+    def added(dx, dy, dz, scale):
+        return fx + dx * scale, fy + dy * scale, fz + dz * scale
+
+    def pulled(dx, dy, dz):
+        return let(
+            dx * dx + dy * dy + dz * dz,
+            lambda square: let(select(square < CUT_OFF, strength(square), 0.0), lambda scale: added(dx, dy, dz, scale)),
+        )
+
+    return let((x - other_x, y - other_y, z - other_z), pulled)
+
+
+def vector_force(atom: Any, neighbour: Any, total: Any) -> Any:
+    """The same in a vector of four."""
+
+    def pulled(d):
+        return let(d * d, lambda squares: added(d, lane(0, squares) + lane(1, squares) + lane(2, squares)))
+
+    def added(d, sum_of_squares):
+        return let(sum_of_squares, lambda square: total + d * select(square < CUT_OFF, strength(square), 0.0))
+
+    return let(atom - neighbour, pulled)
+
+
+def term(dialect: str, sizes: Sizes) -> ir.Program:
+    """An atom a work-item, with the force in registers; on a CPU a chunk of atoms."""
+
+    @program
+    def md(positions: "[f32x4]N", neighbours: "[[i32]N]M"):
+        def components(p, numbers):
+            total = reduce_seq(lambda f, q: force(p, q, f), (0.0, 0.0, 0.0), lookup(numbers, positions))
+            return let(total, lambda f: vector_of(get(0, f), get(1, f), get(2, f), literal(0.0)))
+
+        def vector(p, numbers):
+            total = reduce_seq(lambda f, q: vector_force(p, q, f), repeated(4, 0.0), lookup(numbers, positions))
+            return let(total, lambda f: vector_of(lane(0, f), lane(1, f), lane(2, f), literal(0.0)))
+
+        atoms = zip_(positions, transpose(neighbours))
+        if on_gpu(dialect):
+            return map_glb(0, components, atoms)
+        return join(map_glb(0, lambda chunk: map_seq(vector, chunk), split(CHUNK, atoms)))
+
+    return specialise(md, sizes)
+
+
+def inputs(made: ir.Program, seed: int, kind: Any) -> dict[str, Any]:
+    """Atoms near the points of a cubic lattice, with the nearest points' atoms as neighbours.
+
+    No two atoms are in one place, and an atom is not its own neighbour: the force is finite.
+    """
+    neighbour_type = made.inputs[1].type
+    assert isinstance(neighbour_type, Array)
+    assert isinstance(neighbour_type.element, Array)
+    count, atoms = neighbour_type.size.evaluate({}), neighbour_type.element.size.evaluate({})
+    side = int(np.ceil(np.cbrt(atoms)))
+    numbers = np.arange(atoms)
+    places = np.stack([numbers // side**2, numbers // side % side, numbers % side, 0 * numbers], axis=1)
+    jitter = np.random.default_rng(seed).uniform(-0.1, 0.1, (atoms, 4)) * [1, 1, 1, 0]
+    around = sorted(product(range(-4, 5), repeat=3), key=lambda d: (sum(x * x for x in d), d))[1 : count + 1]
+    steps = np.array([(a * side + b) * side + c for a, b, c in around])
+    return {
+        "positions": (places + jitter * (kind == "float")).astype(np.float32),
+        "neighbours": ((numbers[None, :] + steps[:, None]) % atoms).astype(np.int32),
+    }
+
+
+def by_hand(dialect: str, sizes: Sizes) -> Plan:
+    """The same by hand."""
+    made, n = term(dialect, sizes), sizes["N"]
+    defines = {"N": n, "NEIGHBOURS": sizes["M"], "CUT_OFF": f"{CUT_OFF}f", "LJ1": f"{LJ1}f", "LJ2": f"{LJ2}f"}
+    arguments = ("positions", "neighbours", "result")
+    if on_gpu(dialect):
+        kernel = HandKernel("md", arguments, (-(-n // GROUP) * GROUP,), (GROUP,))
+        return plan_by_hand(made, dialect, "md_gpu.cl", (kernel,), defines={**defines, "GROUP": GROUP})
+    kernel = HandKernel("md", arguments, (n // CHUNK,), (1,))
+    return plan_by_hand(made, dialect, "md_cpu.cl", (kernel,), defines={**defines, "CHUNK": CHUNK})
+
+
+ROW = Row(
+    "md",
+    "MD",
+    "SHOC",
+    ("private memory", "coalescing"),
+    {"small": {"N": 12_000, "M": 128}, "large": {"N": 74_000, "M": 128}, "check": {"N": 3 * CHUNK, "M": 30}},
+    term,
+    by_hand,
+    inputs,
+)

@@ -1,0 +1,109 @@
+"""The matrix Q of a non-Cartesian magnetic resonance image: for each voxel a sum over the samples of k-space.
+
+On a GPU a sample is a ``float4`` of its place and its squared magnitude, as in Parboil; on a CPU each component
+is an array of its own.
+"""
+
+# ruff: noqa: F722 - annotations are types of LIFT
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+from codegen.kernel import Plan
+from lift_egraph import ir
+from lift_egraph.build import (
+    as_scalar,
+    as_vector,
+    cos,
+    get,
+    join,
+    let,
+    map_glb,
+    map_seq,
+    program,
+    reduce_seq,
+    sin,
+    split,
+    zip_,
+)
+from lift_egraph.check import specialise
+
+from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, repeated
+
+WIDTH = 16  # voxels in a vector, on a CPU
+VECTORS = 4  # vectors of a work-item, on a CPU
+GROUP = 256
+
+
+def add_sample(total: Any, place: Any, sample: Any) -> Any:
+    """The real and the imaginary part with one sample added."""
+    (x, y, z), (kx, ky, kz, magnitude) = place, sample
+    return let(
+        2 * pi * (kx * x + ky * y + kz * z),
+        lambda angle: (get(0, total) + magnitude * cos(angle), get(1, total) + magnitude * sin(angle)),
+    )
+
+
+def term(dialect: str, sizes: Sizes) -> ir.Program:
+    """A voxel a work-item, with the sums in registers; on a CPU some vectors of voxels."""
+
+    @program
+    def mri_q(xs: "[f32]N", ys: "[f32]N", zs: "[f32]N", samples: "[f32x4]K"):
+        def voxel(x, y, z):
+            def step(q, s):
+                return add_sample(q, (x, y, z), tuple(lane(k, s) for k in range(4)))
+
+            return reduce_seq(step, (0.0, 0.0), samples)
+
+        return map_glb(0, voxel, zip_(xs, ys, zs))
+
+    @program
+    def mri_q_cpu(xs: "[f32]N", ys: "[f32]N", zs: "[f32]N", samples: "[(f32, f32, f32, f32)]K"):
+        def voxels(x, y, z):
+            nothing = repeated(WIDTH, 0.0)
+
+            def step(q, s):
+                return add_sample(q, (x, y, z), tuple(get(k, s) for k in range(4)))
+
+            return reduce_seq(step, (nothing, nothing), samples)
+
+        return join(
+            map_glb(
+                0,
+                lambda chunk: as_scalar(map_seq(voxels, as_vector(WIDTH, chunk))),
+                split(WIDTH * VECTORS, zip_(xs, ys, zs)),
+            )
+        )
+
+    return specialise(mri_q if on_gpu(dialect) else mri_q_cpu, sizes)
+
+
+def by_hand(dialect: str, sizes: Sizes) -> Plan:
+    """The same by hand."""
+    made, n = term(dialect, sizes), sizes["N"]
+    defines = {"N": n, "K": sizes["K"]}
+    if on_gpu(dialect):
+        kernel = HandKernel(
+            "mri_q", ("xs", "ys", "zs", "samples", "result_0", "result_1"), (-(-n // GROUP) * GROUP,), (GROUP,)
+        )
+        return plan_by_hand(made, dialect, "mri_q_gpu.cl", (kernel,), defines={**defines, "GROUP": GROUP})
+    samples = ("samples_0", "samples_1_0", "samples_1_1_0", "samples_1_1_1")
+    kernel = HandKernel("mri_q", ("xs", "ys", "zs", *samples, "result_0", "result_1"), (n // (WIDTH * VECTORS),), (1,))
+    return plan_by_hand(made, dialect, "mri_q_cpu.cl", (kernel,), defines={**defines, "VECTORS": VECTORS})
+
+
+ROW = Row(
+    "mri_q",
+    "MRI-Q",
+    "Parboil",
+    ("private memory", "coalescing"),
+    {
+        "small": {"N": 32 << 10, "K": 2048},
+        "large": {"N": 256 << 10, "K": 2048},
+        "large_cpu": {"N": 64 << 10, "K": 2048},  # the thesis's 262K voxels take six seconds a run on PoCL
+        "check": {"N": 15 * WIDTH * VECTORS, "K": 100},
+    },
+    term,
+    by_hand,
+)
