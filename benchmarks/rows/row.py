@@ -185,3 +185,8 @@ def vector_of(*components: ir.Expr) -> ir.Expr:
 def repeated(width: int, value: float) -> ir.Expr:
     """A vector with the same number in all lanes; the number, for a width of 1."""
     return literal(value) if width == 1 else at(0, as_vector(width, fill(width, value)))
+
+
+def zeros(width: int) -> ir.Expr:
+    """A vector of zeros."""
+    return repeated(width, 0.0)
