@@ -16,6 +16,7 @@ from codegen.compiler import compile_program
 from codegen.device_info import DeviceInfo
 from codegen.dialect import DIALECTS
 from codegen.kernel import Plan
+from codegen.optimise import ALL, Optimisations
 from codegen.run import Runner, find_device
 from codegen.validate import judge, references_for
 from extract.devices import describe
@@ -73,7 +74,7 @@ def generate(row: Row, dialect: str, sizes: Mapping[str, int]) -> tuple[ir.Progr
 # --- checks -------------------------------------------------------------------------------------------
 
 
-def validate(row: Row, dialect: str, runner: Runner) -> None:
+def validate(row: Row, dialect: str, runner: Runner, optimise: Optimisations = ALL) -> None:
     """Hold both kernels against the interpreter, at the size for that.
 
     Raises
@@ -82,7 +83,8 @@ def validate(row: Row, dialect: str, runner: Runner) -> None:
         Naming the side that is wrong and its first wrong element.
     """
     sizes = row.sizes["check"]
-    program, generated, _ = generate(row, dialect, sizes)
+    program = row.program(dialect, sizes)
+    generated = compile_program(program, DIALECTS[dialect], optimise=optimise)
     inputs = {kind: row.inputs(program, 0, kind) for kind in ("integer", "float")}
     reference = references_for(program, inputs["integer"], inputs["float"])
     for kind, values in inputs.items():
@@ -168,7 +170,7 @@ def lines_of(
         try:
             validate(row, dialect, runner)
         except LiftError as problem:
-            yield row.title, "check", _shown(row.sizes["check"]), f"{type(problem).__name__}: {problem}"
+            yield row.title, "check", shown(row.sizes["check"]), f"{type(problem).__name__}: {problem}"
             return
         for name in which:
             sizes = row.sizes_on(dialect, name)
@@ -176,10 +178,11 @@ def lines_of(
                 found: Measured | str = measure(row, dialect, sizes, runner, rounds)
             except LiftError as problem:
                 found = f"{type(problem).__name__}: {problem}"
-            yield row.title, name, _shown(sizes), found
+            yield row.title, name, shown(sizes), found
 
 
-def _shown(sizes: Mapping[str, int]) -> str:
+def shown(sizes: Mapping[str, int]) -> str:
+    """Sizes as text."""
     return ", ".join(f"{key} = {value}" for key, value in sizes.items())
 
 
