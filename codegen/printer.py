@@ -184,7 +184,7 @@ class Printer:
     def body(self, body: Iterable[Statement], depth: int) -> list[Line]:
         """The lines of statements; variables set right after their declaration are initialised by it."""
         lines: list[Line] = []
-        pending = list(body)[::-1]
+        pending = _declared_late(body)[::-1]
         while pending:
             statement = pending.pop()
             if isinstance(statement, Allocate):
@@ -330,6 +330,21 @@ class Printer:
         lines += index_helpers(self.index.helpers)
         lines += [text for _, text in sorted(self.scalars.helpers.items())]
         return "".join(f"{line}\n" for line in lines) + ("\n" if lines else "")
+
+
+def _declared_late(body: Iterable[Statement]) -> list[Statement]:
+    """The statements with each declaration right before the first one that uses it."""
+    result: list[Statement] = []
+    waiting: list[Allocate] = []
+    for statement in body:
+        if isinstance(statement, Allocate):
+            waiting.append(statement)
+            continue
+        used = {part.buffer.name for part in walk(statement) if isinstance(part, Load)} if waiting else set()
+        result += [a for a in waiting if a.buffer.name in used]
+        waiting = [a for a in waiting if a.buffer.name not in used]
+        result.append(statement)
+    return result + waiting
 
 
 def _initial_stores(buffer: Buffer, following: list[Statement]) -> list[Store]:
