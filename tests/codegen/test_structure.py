@@ -336,6 +336,7 @@ def test_tuples_are_written_in_turn_unless_a_write_would_change_what_is_read() -
         )
 
     assert "next" not in plan_of(both, N=16).source
+    assert body_of(plan_of(both, N=16))[1:3] == ["float acc_0 = 0.0f;", "float acc_1 = 1.0f;"]
     assert plan_of(swapped, N=16).source.count("const float next") == 1
 
 
