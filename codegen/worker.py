@@ -1,8 +1,8 @@
 """What runs in the worker process: OpenCL itself. Nothing else imports PyOpenCL.
 
-Every buffer that a kernel writes lies between two guard zones. Before a run the guards hold one pattern and
-the buffer another (for floats a NaN that no arithmetic makes), so that a kernel that writes outside, or
-does not write everything, is noticed.
+Every buffer lies between two guard zones with a pattern in them. Before a run a buffer that the kernels write
+holds another pattern (for floats a NaN that no arithmetic makes), so that a kernel that writes outside, or
+does not write everything, is noticed. The guards of inputs are huge numbers, so that what is read there shows.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
 from lift_egraph.scalar import NUMPY_TYPES
 
 GUARD = 4096
-"""Bytes on either side of a written buffer; a multiple of every device's address alignment."""
+"""Bytes on either side of a buffer; a multiple of every device's address alignment."""
 
 _GUARD_PATTERN, _FLOAT_PATTERN = 0xAB, 0xFF
+_INPUT_GUARD_PATTERN = 0x7F  # 3.4e38, 1.4e306, 2139062143, true
 _LOG_LINES, _PROGRAMS = 24, 16
 _MAX_RUNS = 10_000
 _TOO_LARGE = (
@@ -86,52 +87,73 @@ def serve(index: str) -> Callable[[tuple[Any, ...]], Any]:
     return lambda request: getattr(worker, request[0])(*request[1:])
 
 
+class _Guarded:
+    """Device memory between two guard zones (none where the device checks each access itself)."""
+
+    def __init__(self, worker: _Worker, name: str, size: int, guard_pattern: int) -> None:
+        self._queue, self._name, self._guard, self._pattern = worker.queue, name, worker.guard, guard_pattern
+        self._whole = cl.Buffer(worker.context, cl.mem_flags.READ_WRITE, size + 2 * self._guard)
+        self.buffer = self._whole.get_sub_region(self._guard, size) if self._guard else self._whole
+        for offset, _ in self._zones():
+            self._fill(guard_pattern, offset, self._guard)
+
+    def fill(self, byte: int) -> None:
+        """Sets every byte between the guards."""
+        self._fill(byte, self._guard, self._whole.size - 2 * self._guard)
+
+    def _zones(self) -> list[tuple[int, str]]:
+        return [(0, "before"), (self._whole.size - self._guard, "behind")] if self._guard else []
+
+    def _fill(self, byte: int, offset: int, size: int) -> None:
+        # PoCL fills 60 times faster by words than by bytes.
+        pattern = np.full(1 if size % 4 or offset % 4 else 4, byte, np.uint8)
+        cl.enqueue_fill_buffer(self._queue, self._whole, pattern, offset, size)
+
+    def check(self) -> None:
+        for offset, side in self._zones():
+            zone = np.empty(self._guard, np.uint8)
+            cl.enqueue_copy(self._queue, zone, self._whole, src_offset=offset)
+            if (zone != self._pattern).any():
+                raise RunProblem(f"wrote outside: the memory {side} the buffer {self._name} has changed")
+
+
+def _pattern(element: str) -> int:
+    return _FLOAT_PATTERN if element in ("f32", "f64") else _GUARD_PATTERN
+
+
 class _Buffers:
     """The device memory of one plan on one input set; keeps it alive while kernels run."""
 
-    def __init__(self, worker: _Worker, plan: Plan, inputs: dict[str, cl.Buffer]) -> None:
+    def __init__(self, worker: _Worker, plan: Plan, inputs: dict[str, _Guarded]) -> None:
         self._queue = worker.queue
         self._written = {b.name: b for b in plan.buffers if b.role != "input"}
         self._outputs = [b.name for b in plan.outputs]
-        guard = max(GUARD, worker.alignment)
-        self._guard = guard
-        self._whole: dict[str, cl.Buffer] = {}
-        self.parts = dict(inputs)
+        self._memory = dict(inputs)
         for name, buffer in self._written.items():
-            size = byte_size(buffer)
-            self._whole[name] = whole = cl.Buffer(worker.context, cl.mem_flags.READ_WRITE, size + 2 * guard)
-            self._fill(whole, _GUARD_PATTERN, 0, guard)
-            self._fill(whole, self._pattern(name), guard, size)
-            self._fill(whole, _GUARD_PATTERN, guard + size, guard)
-            self.parts[name] = whole.get_sub_region(guard, size)
-
-    def _pattern(self, name: str) -> int:
-        return _FLOAT_PATTERN if self._written[name].element in ("f32", "f64") else _GUARD_PATTERN
-
-    def _fill(self, buffer: cl.Buffer, byte: int, offset: int, size: int) -> None:
-        # PoCL fills 60 times faster by words than by bytes.
-        pattern = np.full(1 if size % 4 or offset % 4 else 4, byte, np.uint8)
-        cl.enqueue_fill_buffer(self._queue, buffer, pattern, offset, size)
+            self._memory[name] = made = _Guarded(worker, name, byte_size(buffer), _GUARD_PATTERN)
+            made.fill(_pattern(buffer.element))
+        self.parts = {name: made.buffer for name, made in self._memory.items()}
 
     def check_guards(self) -> None:
-        for name, whole in self._whole.items():
-            for offset, side in ((0, "before"), (whole.size - self._guard, "behind")):
-                zone = np.empty(self._guard, np.uint8)
-                cl.enqueue_copy(self._queue, zone, whole, src_offset=offset)
-                if (zone != _GUARD_PATTERN).any():
-                    raise RunProblem(f"wrote outside: the memory {side} the buffer {name} has changed")
+        for made in self._memory.values():
+            made.check()
 
     def outputs(self) -> dict[str, np.ndarray]:
         results: dict[str, np.ndarray] = {}
         for name in self._outputs:
             result = np.empty(self._written[name].length, NUMPY_TYPES[self._written[name].element])
             cl.enqueue_copy(self._queue, result, self.parts[name])
-            untouched = result.view(f"u{result.itemsize}") == int(f"{self._pattern(name):02x}" * result.itemsize, 16)
+            untouched = result.view(f"u{result.itemsize}") == _repeated(self._written[name].element, result)
             # A whole number may happen to equal the pattern: only floats tell about single elements.
             if untouched.any() if result.dtype.kind == "f" else untouched.all():
                 raise RunProblem(f"left {untouched.sum()} of {result.size} elements of the output {name} unwritten")
             results[name] = result
         return results
+
+
+def _repeated(element: str, result: np.ndarray) -> int:
+    """The bits of an element that no kernel has written."""
+    return int(f"{_pattern(element):02x}" * result.itemsize, 16)
 
 
 class _Worker:
@@ -140,10 +162,12 @@ class _Worker:
         self.device = cl.get_platforms()[platform].get_devices()[device]
         self.context = cl.Context([self.device])
         self.queue = cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
-        self.alignment = self.device.mem_base_addr_align // 8
+        # Oclgrind notices every access outside of a whole buffer
+        is_simulator = self.device.platform.name == "Oclgrind"
+        self.guard = 0 if is_simulator else max(GUARD, self.device.mem_base_addr_align // 8)
         self._programs: dict[tuple[str, str], cl.Program] = {}
         self._inputs: dict[str, dict[str, np.ndarray]] = {}
-        self._on_device: dict[str, dict[str, cl.Buffer]] = {}
+        self._on_device: dict[str, dict[str, _Guarded]] = {}
 
     def load(self, name: str, inputs: dict[str, np.ndarray]) -> None:
         self._inputs.setdefault(name, {}).update(inputs)
@@ -206,20 +230,20 @@ class _Worker:
             self._programs[key] = program
         return self._programs[key]
 
-    def _input_buffers(self, plan: Plan, name: str) -> dict[str, cl.Buffer]:
+    def _input_buffers(self, plan: Plan, name: str) -> dict[str, _Guarded]:
         ready = self._on_device[name]
-        used = {b.name for b in plan.inputs}
-        for buffer in used - ready.keys():
-            array = self._inputs[name][buffer]
-            flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-            ready[buffer] = cl.Buffer(self.context, flags, hostbuf=array)
-        return {b: ready[b] for b in used}
+        for buffer in plan.inputs:
+            if buffer.name not in ready:
+                made = _Guarded(self, buffer.name, byte_size(buffer), _INPUT_GUARD_PATTERN)
+                cl.enqueue_copy(self.queue, made.buffer, self._inputs[name][buffer.name])
+                ready[buffer.name] = made
+        return {b.name: ready[b.name] for b in plan.inputs}
 
     def _check_inputs(self, plan: Plan, name: str) -> None:
-        for buffer, device_buffer in self._input_buffers(plan, name).items():
+        for buffer, made in self._input_buffers(plan, name).items():
             expected = self._inputs[name][buffer]
             found = np.empty_like(expected)
-            cl.enqueue_copy(self.queue, found, device_buffer)
+            cl.enqueue_copy(self.queue, found, made.buffer)
             if not np.array_equal(_as_bytes(found), _as_bytes(expected)):
                 raise RunProblem(f"wrote outside: the input {buffer} has changed")
 

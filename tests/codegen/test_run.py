@@ -277,6 +277,30 @@ class TestRun:
             with pytest.raises(RunProblem, match=f"wrote outside: the memory {side} the buffer out has changed"):
                 action(scale(BODY + f" out[{index}] = 0;"), "ramp")
 
+    @pytest.mark.parametrize(("index", "side"), [("-1", "before"), ("1000", "behind")])
+    def test_a_write_just_outside_of_an_input(self, runner, index, side):
+        with pytest.raises(RunProblem, match=f"wrote outside: the memory {side} the buffer x has changed"):
+            runner.run(scale(BODY + f" if (i == 0) ((global float *)x)[{index}] = 0;"), "ramp")
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+
+    def test_what_is_read_outside_of_an_input_is_huge(self, runner):
+        result = runner.run(scale("int i = get_global_id(0); out[i] = a * x[i + 1];"), "ramp")
+        np.testing.assert_array_equal(result, [*EXPECTED[1:], np.inf])
+
+    def test_a_truth_value_as_an_argument(self, runner):
+        plan = Plan(
+            "choose",
+            "generic",
+            "kernel void f(global int *out, const int flag) { out[get_global_id(0)] = flag ? 5 : 6; }",
+            (kernel("f", ("out",), (3, 1, 1), scalars=("flag",)),),
+            (BufferInfo("out", "output", "i32", 3, "result"),),
+            (ScalarInfo("flag", "bool", "flag"),),
+        )
+        runner.load_inputs("yes", {"flag": np.bool_(True)})
+        runner.load_inputs("no", {"flag": np.asarray(False)})
+        np.testing.assert_array_equal(runner.run(plan, "yes"), [5] * 3)
+        np.testing.assert_array_equal(runner.run(plan, "no"), [6] * 3)
+
     def test_a_changed_input(self, runner):
         plan = scale(BODY + " ((global float *)x)[0] = 7;")
         with pytest.raises(RunProblem, match="wrote outside: the input x has changed"):
