@@ -30,6 +30,7 @@ from codegen.c_ast import (
     Store,
     lane_of,
     loads,
+    substitute,
     walk,
 )
 from codegen.in_place import updates_in_place
@@ -50,7 +51,7 @@ from codegen.names import c_name
 from codegen.optimise import ALL, Optimisations
 from codegen.ownership import NOBODY
 from codegen.plain_index import plain
-from codegen.sharing import allocate_for, append, by_one, check_private, copy, copy_for
+from codegen.sharing import allocate_for, append, by_one, check_private, check_reads, copy, copy_for
 from codegen.views import Access, Component, Pairs, Repeat, ThreadVar, Value, View
 from lift_egraph import ir
 from lift_egraph.check import type_of
@@ -91,8 +92,9 @@ class Lowering:
 
     `threads` gives the number of work-items or groups of each parallel level; `taken` the names in use;
     `term` the term in hand, from which new statements come.
-    `homes` are the dimensions of mapLcl that each private array belongs to, `makers` the terms for which
-    private memory was chosen though they do not ask for it, `shared` those that need local memory instead.
+    `homes` are the dimensions of mapLcl that each private array belongs to, `owned` those that share it out,
+    `makers` the terms for which private memory was chosen though they do not ask for it, `shared` those that
+    need local memory instead.
     """
 
     environment: dict[ir.Var | ir.Input, View]
@@ -106,6 +108,7 @@ class Lowering:
     temporaries: list[Buffer] = field(default_factory=list)
     loops: list[tuple[ir.Level, Nat, Nat]] = field(default_factory=list)
     homes: dict[str, frozenset[int]] = field(default_factory=dict)
+    owned: dict[str, frozenset[int]] = field(default_factory=dict)
     makers: dict[str, ir.Expr] = field(default_factory=dict)
     shared: frozenset[ir.Expr] = frozenset()
 
@@ -150,13 +153,17 @@ class Lowering:
         else:
             threads = self.threads[level]
             variable = self.thread_variable(level, top, threads)
-        index = nat(0) if count.constant == 1 else nat(variable) if self.optimise.indices else plain(variable)
+        # the one element of a mapLcl belongs to one work-item: its index is 0, but in private memory not any 0
+        is_owned = level.kind == "lcl" and count.constant == 1 and threads > 1
+        known = nat(0) if count.constant == 1 and not is_owned else nat(variable)
+        index = known if self.optimise.indices or count.constant == 1 else plain(variable)
         self.loops.append((level, index, count))
         with self.block() as body:
             yield index
         self.loops.pop()
         if body:  # an accumulator that starts with what it holds already is not copied
-            self.emit(For(variable, count, level, threads, tuple(body)))
+            inner = substitute(tuple(body), {variable.name: nat(0)}) if is_owned else tuple(body)
+            self.emit(For(variable, count, level, threads, inner))
 
     def thread_variable(self, level: ir.Level, top: int | None, threads: int) -> NatVar:
         """The index variable of a parallel loop; all mapLcl without a loop share one per dimension."""
@@ -168,6 +175,8 @@ class Lowering:
         return ThreadVar(name, 0, top, level.dimension, threads)
 
     def emit(self, statement: Statement) -> None:
+        if isinstance(statement, Let | Store):
+            check_reads(self, statement)
         append(self.statements, replace(statement, origin=self.term) if statement.origin is None else statement)
 
     # --- memory ---------------------------------------------------------------------------------

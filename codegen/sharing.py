@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codegen.c_ast import For, Load, Statement
+from codegen.c_ast import For, Load, Statement, loads
 from codegen.layout import component, layout_view, write_step
 from codegen.memory import memory
 from codegen.ownership import NOBODY, Owners, is_shared_out, of_component, of_elements, outermost, owners_of
@@ -63,6 +63,7 @@ def allocate(lowering: Lowering, name: str, t: DataType, space: str, owners: Own
         if space == "private":
             owned = {o for o in cell.owners if o is not None}
             lowering.homes[cell.buffer.name] = frozenset(owned | _work_items(lowering))
+            lowering.owned[cell.buffer.name] = frozenset(owned)
             lowering.emit_allocation(cell.buffer)
         else:
             (lowering.locals if space == "local" else lowering.temporaries).append(cell.buffer)
@@ -155,6 +156,18 @@ def check_private(lowering: Lowering, place: Load) -> None:
                 place.buffer.name,
                 f"{place.buffer.name} lies in private memory, but its elements are made by different work-items of "
                 f"{ir.Level('lcl', dimension).name}; keep it in local memory",
+            )
+
+
+def check_reads(lowering: Lowering, statement: Statement) -> None:
+    """Elements that are shared out among work-items are read inside a mapLcl of the same dimension only."""
+    here = _work_items(lowering)
+    for place in loads(statement):
+        for dimension in lowering.owned.get(place.buffer.name, frozenset()) - here:
+            raise OwnershipProblem.of(
+                place.buffer.name,
+                f"{place.buffer.name} lies in private memory, shared out over {ir.Level('lcl', dimension).name}, "
+                "but is read outside of it; keep it in local memory",
             )
 
 

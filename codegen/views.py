@@ -104,8 +104,6 @@ class Memory(View):
 def _own_index(index: Nat, size: Nat, owner: int, buffer: Buffer) -> tuple[Nat, Nat]:
     """The index among a work-item's own elements, in private memory shared out over mapLcl(owner)."""
     threads = [v for v in index.variables if isinstance(v, ThreadVar) and v.dimension == owner]
-    if index.constant == 0 and size == nat(1):
-        return nat(0), nat(1)
     if len(threads) != 1 or index != nat(threads[0]):
         raise OwnershipProblem.of(
             buffer.name,
