@@ -11,6 +11,7 @@ Source: 000 §4.3.3, Table 4.1.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from codegen.c_ast import Buffer, CExpr, Choose, Const, IndexValue, Load, computed_index, lane_of
@@ -20,6 +21,8 @@ from lift_egraph.check import apply_index
 from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat, NatVar, is_at_least, maximum, minimum, nat
 from lift_egraph.types import Vector
+
+_LANES: ContextVar[int] = ContextVar("lanes", default=0)  # asVector views around the one that is resolved
 
 Indices = tuple[Nat, ...]
 Choices = tuple[int, ...]
@@ -252,8 +255,14 @@ class AsVector(View):
 
     def resolve(self, indices: Indices, choices: Choices) -> CExpr:
         index, *rest = indices
-        lane = NatVar("lane", 0, self.width - 1)
-        return widen(self.base.resolve((index * self.width + nat(lane), *rest), choices), lane, self.width)
+        depth = _LANES.get()
+        lane = NatVar(f"lane{depth or ''}", 0, self.width - 1)
+        token = _LANES.set(depth + 1)
+        try:
+            scalar = self.base.resolve((index * self.width + nat(lane), *rest), choices)
+        finally:
+            _LANES.reset(token)
+        return widen(scalar, lane, self.width)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from codegen.memory import declared_space, memory
 from codegen.names import c_name
 from codegen.ownership import owners_of
 from codegen.scalar_text import literal
-from codegen.views import AsScalar, AsVector, Join, Pad, Slide, Split, Transpose
+from codegen.views import Access, AsScalar, AsVector, Join, Pad, Slide, Split, Transpose
 from lift_egraph import ir
 from lift_egraph.build import Input, gather, map_lcl, map_seq, reverse, to_local, transpose, zip_
 from lift_egraph.errors import NestingProblem
@@ -68,6 +68,15 @@ def test_indices_widen_to_ramps_and_uniform_values_stay() -> None:
     ramp = widen(IndexValue(nat(i) + nat(lane)), lane, 4)
     assert isinstance(ramp, Operate)
     assert str(ramp.type) == "i32x4"
+
+
+def test_vectors_of_vectors_of_scalars_keep_their_lanes_apart() -> None:
+    rows = memory("m", array(I32, 2, 2), "global", set())
+    pairs = AsVector(2, rows)  # [[i32x2]2]1: a vector of the rows, for each column
+    wide = AsVector(4, AsScalar(2, Access(nat(0), pairs)))
+    resolved = wide.resolve((nat(0),), ())
+    assert isinstance(resolved, Pack)
+    assert [item.index for item in resolved.items if isinstance(item, Load)] == [nat(k) for k in (0, 2, 1, 3)]
 
 
 def test_private_memory_of_a_group_keeps_to_its_owner() -> None:
