@@ -92,11 +92,20 @@ def _copies(statement: For, named: bool, budget: list[int]) -> list[Statement]:
         )
         if guard is not None and not is_at_least(guard, 0):
             result.append(If((guard,), copy, origin=statement.origin))
-        elif any(isinstance(s, Let | Allocate) for s in copy):
+        elif _declares(copy):
             result.append(Block(copy, origin=statement.origin))
         else:
             result += copy
     return result
+
+
+def _declares(body: Body) -> bool:
+    """Whether statements declare a name in the scope around them: parallel loops may be printed without braces."""
+    return any(
+        isinstance(s, Let | Allocate)
+        or (isinstance(s, For) and s.is_parallel and (s.level.kind != "lcl" or _declares(s.body)))
+        for s in body
+    )
 
 
 def mark_short_loops(body: Body) -> Body:
@@ -193,7 +202,7 @@ def sink_constants(body: Body) -> Body:
 def _inside(statement: Statement) -> Statement:
     if isinstance(statement, For | If | Block):
         inner = inline_constants(statement.body)
-        if isinstance(statement, Block) and len(inner) == 1 and not isinstance(inner[0], Let):
+        if isinstance(statement, Block) and len(inner) == 1 and not _declares(inner):
             return inner[0]
         return replace(statement, body=inner)
     return statement

@@ -88,10 +88,10 @@ def serve(index: str) -> Callable[[tuple[Any, ...]], Any]:
 
 
 class _Guarded:
-    """Device memory between two guard zones (none where the device checks each access itself)."""
+    """Device memory between two guard zones."""
 
-    def __init__(self, worker: _Worker, name: str, size: int, guard_pattern: int) -> None:
-        self._queue, self._name, self._guard, self._pattern = worker.queue, name, worker.guard, guard_pattern
+    def __init__(self, worker: _Worker, name: str, size: int, guard_pattern: int, guard: int) -> None:
+        self._queue, self._name, self._guard, self._pattern = worker.queue, name, guard, guard_pattern
         self._whole = cl.Buffer(worker.context, cl.mem_flags.READ_WRITE, size + 2 * self._guard)
         self.buffer = self._whole.get_sub_region(self._guard, size) if self._guard else self._whole
         for offset, _ in self._zones():
@@ -130,7 +130,7 @@ class _Buffers:
         self._outputs = [b.name for b in plan.outputs]
         self._memory = dict(inputs)
         for name, buffer in self._written.items():
-            self._memory[name] = made = _Guarded(worker, name, byte_size(buffer), _GUARD_PATTERN)
+            self._memory[name] = made = _Guarded(worker, name, byte_size(buffer), _GUARD_PATTERN, worker.guard)
             made.fill(_pattern(buffer.element))
         self.parts = {name: made.buffer for name, made in self._memory.items()}
 
@@ -162,9 +162,9 @@ class _Worker:
         self.device = cl.get_platforms()[platform].get_devices()[device]
         self.context = cl.Context([self.device])
         self.queue = cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
-        # Oclgrind notices every access outside of a whole buffer
-        is_simulator = self.device.platform.name == "Oclgrind"
-        self.guard = 0 if is_simulator else max(GUARD, self.device.mem_base_addr_align // 8)
+        self.guard = max(GUARD, self.device.mem_base_addr_align // 8)
+        # Oclgrind notices by itself what is read outside of a whole buffer
+        self.input_guard = 0 if self.device.platform.name == "Oclgrind" else self.guard
         self._programs: dict[tuple[str, str], cl.Program] = {}
         self._inputs: dict[str, dict[str, np.ndarray]] = {}
         self._on_device: dict[str, dict[str, _Guarded]] = {}
@@ -234,7 +234,7 @@ class _Worker:
         ready = self._on_device[name]
         for buffer in plan.inputs:
             if buffer.name not in ready:
-                made = _Guarded(self, buffer.name, byte_size(buffer), _INPUT_GUARD_PATTERN)
+                made = _Guarded(self, buffer.name, byte_size(buffer), _INPUT_GUARD_PATTERN, self.input_guard)
                 cl.enqueue_copy(self.queue, made.buffer, self._inputs[name][buffer.name])
                 ready[buffer.name] = made
         return {b.name: ready[b.name] for b in plan.inputs}

@@ -72,12 +72,17 @@ class Bench:
     """
 
     def __init__(self, name: str) -> None:
-        self.dialect: Dialect = _DIALECTS[name]
+        self.dialect = self.dialect_of(name)
         self.is_simulator = name == "oclgrind"
         self._folder = TemporaryDirectory()
         self._log = Path(self._folder.name, "oclgrind.log")
         checks = {**_CHECKS, "OCLGRIND_LOG": str(self._log)} if self.is_simulator else {}
         self._runner = Runner(found()[name], time_limit=_TIME_LIMIT, environment={**environment(), **checks})
+
+    @staticmethod
+    def dialect_of(name: str) -> Dialect:
+        """The dialect in which kernels for an implementation are printed."""
+        return _DIALECTS[name]
 
     def run(self, cases: Sequence[Case], launch: Launch | None = None) -> Iterator[Outcome]:
         """The outcome of each program, in order."""
