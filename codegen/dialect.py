@@ -24,6 +24,9 @@ class Dialect:
         that its LLVM does not know, PoCL's functions on 64-byte vectors crash.)
     named_arrays
         Private arrays become named variables; without, they stay arrays under ``#pragma unroll``.
+    indexed_private
+        Whether private arrays may be read at an index that is known at run time only; without, the element is chosen
+        among variables. (PoCL 3.0 loses what groups of several work-items write to such arrays.)
     aligned_vectors
         Global memory starts at a multiple of the widest vector, so accesses whose index is a multiple of
         the width say so: the device then moves them in one piece.
@@ -49,6 +52,7 @@ class Dialect:
     plain_operators: bool = False
     math_bytes: int | None = None
     named_arrays: bool = True
+    indexed_private: bool = True
     aligned_vectors: bool = False
     unroll_by: int = 0
     sums_apart: bool = False
@@ -64,6 +68,7 @@ POCL = Dialect(
     vector_access="cast",
     plain_operators=True,
     math_bytes=32,
+    indexed_private=False,
     unroll_by=4,
     sums_apart=True,
     max_work_group=4096,

@@ -134,7 +134,8 @@ class Printer:
     def load(self, value: Load) -> tuple[str, int]:
         buffer = value.buffer
         if buffer.space == "private":
-            return self.variable(value), POSTFIX
+            chosen = buffer.shape and value.index.constant is None and self.is_named(buffer)
+            return self.chosen_element(value) if chosen else self.variable(value), POSTFIX
         if value.width == 1:
             text = self.element(value)
             return (f"({text} != 0)" if buffer.element == BOOL else text), POSTFIX
@@ -171,13 +172,25 @@ class Printer:
         """The variable for an element of a private array."""
         buffer = value.buffer
         number = value.index.constant if buffer.shape else 0
-        if number is None or not self.is_named(buffer):
+        if not self.is_named(buffer):
             return f"{buffer.name}[{self.index(value.index)}]"
+        if number is None:
+            raise NestingProblem(
+                f"the private array {buffer.name} is written at {value.index}, which no unrolling makes a number: "
+                "place it with toLocal or toGlobal"
+            )
         return _element_name(buffer, number)
+
+    def chosen_element(self, value: Load) -> str:
+        """The element of a private array at an index that is not known before the run, chosen among its variables."""
+        index, last = self.index.atomic(value.index), value.buffer.length - 1
+        names = [_element_name(value.buffer, k) for k in range(last + 1)]
+        return "(" + "".join(f"{index} == {k} ? {name} : " for k, name in enumerate(names[:-1])) + names[-1] + ")"
 
     def is_named(self, buffer: Buffer) -> bool:
         """Whether the elements of a private array are variables of their own."""
-        return not buffer.shape or (self.dialect.named_arrays and buffer.name not in self.indexed)
+        can_stay = self.dialect.indexed_private and buffer.name in self.indexed
+        return not buffer.shape or (self.dialect.named_arrays and not can_stay)
 
     # --- statements -----------------------------------------------------------------------------
 

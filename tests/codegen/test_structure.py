@@ -26,6 +26,7 @@ from lift_egraph.build import (
     id_,
     join,
     let,
+    lookup,
     map_,
     map_glb,
     map_lcl,
@@ -39,6 +40,7 @@ from lift_egraph.build import (
     slide,
     split,
     to_local,
+    to_private,
     zip_,
 )
 from lift_egraph.check import specialise
@@ -492,3 +494,12 @@ def test_a_value_used_behind_a_loop_is_read_behind_it() -> None:
     lines = body_of(plan_of(scaled, N=5, K=100))
     read = next(k for k, line in enumerate(lines) if "= xs[glb_0]" in line)
     assert lines.index("}") < read < next(k for k, line in enumerate(lines) if line.startswith("result["))
+
+
+def test_elements_chosen_at_run_time_are_variables_on_pocl() -> None:
+    @program
+    def chosen(xs: "[[f32]4]N", i: "[i32]4"):
+        return map_glb(0, lambda row: lookup(i, to_private(map_seq(lambda x: x + 1.0, row))), xs)
+
+    assert "== 0 ? tmp_0 : " in plan_of(chosen, N=4).source
+    assert "float tmp[4];" in plan_of(chosen, INTEL, N=4).source
