@@ -20,6 +20,7 @@ from codegen.lower import Lowering
 from codegen.memory import memory
 from codegen.names import c_name
 from codegen.optimise import Optimisations
+from codegen.sharing import idle_levels
 from codegen.views import Component, Memory, OwnershipProblem, Pairs, Value, View
 from lift_egraph import ir
 from lift_egraph.binders import unique_names
@@ -142,6 +143,7 @@ class Host:
     def emit(self, term: ir.Expr, acceptor: View) -> None:
         """One kernel that writes the term's value."""
         launch, threads = launch_sizes(term, self.dialect, self.launch)
+        threads |= idle_levels(launch, threads)
         lowering = self.lower(term, acceptor, threads)
         self.temporaries += lowering.temporaries
         self.taken |= {b.name for b in lowering.temporaries}

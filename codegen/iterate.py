@@ -53,13 +53,16 @@ def double_buffered(lowering: Lowering, term: ir.Iterate) -> View:
     """The steps, one after the other, read from one local buffer and write to the other."""
     t, start = type_of(term.array), _length(term.array)
     assert isinstance(t, Array)
-    first = lowering.materialise(term.array, "local")
-    assert isinstance(first, Memory)
     if term.times == 0:
-        return first
+        return lowering.materialise(term.array, "local")
+    lengths = _lengths(term)
+    whole = allocate(lowering, "tmp", Array(_longest(lengths[::2]), t.element), "local")
+    assert isinstance(whole, Memory)
+    first = _resized(whole, start)
+    lowering.produce(term.array, first)
     if not isinstance(term.function.pattern, ir.Var):
         raise NestingProblem("iterate: the function of an iterate over local memory takes the array as one variable")
-    second = allocate(lowering, "tmp", Array(_largest_after_one(term), t.element), "local")
+    second = allocate(lowering, "tmp", Array(_longest(lengths[1::2]), t.element), "local")
     assert isinstance(second, Memory)
     if start.constant is not None and term.times * sum(1 for _ in ir.subterms(term.function)) <= UNROLLED_TERMS:
         unrolled(lowering, term, first, second)
@@ -119,12 +122,15 @@ def _resized(memory: Memory, length: Nat) -> Memory:
     return Memory(tuple(replace(c, sizes=(length, *c.sizes[1:])) for c in memory.cells))
 
 
-def _largest_after_one(term: ir.Iterate):
-    """The longest array that any step writes."""
-    lengths, size = [], _length(term.array)
+def _lengths(term: ir.Iterate) -> list[Nat]:
+    """The lengths of the array before the first step and after each."""
+    lengths = [_length(term.array)]
     for _ in range(term.times):
-        size = _length(iterate_step(term, size).body)
-        lengths.append(size)
+        lengths.append(_length(iterate_step(term, lengths[-1]).body))
+    return lengths
+
+
+def _longest(lengths: list[Nat]) -> Nat:
     return max(lengths, key=lambda n: n.range[1] or 0)
 
 

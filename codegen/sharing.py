@@ -8,10 +8,12 @@ Source: 000 §4.3.2, §4.3.4.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codegen.c_ast import For, Load, Statement, loads
+from codegen.kernel import Launch
 from codegen.layout import component, layout_view, write_step
 from codegen.memory import memory
 from codegen.ownership import NOBODY, Owners, is_shared_out, of_component, of_elements, outermost, owners_of
@@ -138,6 +140,19 @@ def copy(lowering: Lowering, source: View, acceptor: View, t: DataType, owners: 
 
 
 # --- who writes -----------------------------------------------------------------------------------------
+
+
+def idle_levels(launch: Launch, threads: Mapping[ir.Level, int]) -> dict[ir.Level, int]:
+    """The dimensions of a launch that no map of the kernel uses: what runs there must not do the work twice."""
+    if not threads:
+        return {}
+    local = launch.local_size or (1, 1, 1)
+    if any(level.kind == "glb" for level in threads):
+        sizes = {ir.Level("glb", d): launch.global_size[d] for d in range(3)}
+    else:
+        sizes = {ir.Level("wrg", d): launch.global_size[d] // local[d] for d in range(3)}
+        sizes |= {ir.Level("lcl", d): local[d] for d in range(3)}
+    return {level: number for level, number in sizes.items() if number > 1 and level not in threads}
 
 
 def _work_items(lowering: Lowering) -> set[int]:

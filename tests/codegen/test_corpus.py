@@ -13,6 +13,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
+from codegen.kernel import Launch
 from lift_egraph import ir
 from lift_egraph.binders import alpha_equal
 from lift_egraph.check import check_program
@@ -57,3 +58,22 @@ def test_the_corpus_is_right(name: str) -> None:
             print(f"{name}: programs {FIRST} to {start + len(cases) - 1}: {dict(counts)}", flush=True)
     assert counts["refused"] <= 2 + COUNT // 50
     assert counts["unbounded"] <= 2 + COUNT // 50
+
+
+LAUNCHES = (
+    Launch((4, 2, 2), (2, 2, 1)),
+    Launch((3, 3, 3), (1, 3, 1)),
+    Launch((8, 4, 4), (4, 2, 2)),
+    Launch((1, 1, 1), (1, 1, 1)),
+    Launch((5, 2, 3)),
+)
+
+
+@pytest.mark.parametrize("launch", LAUNCHES, ids=str)
+def test_any_launch_is_right(launch: Launch) -> None:
+    if reason := missing("oclgrind"):
+        pytest.skip(reason)
+    with Bench("oclgrind") as bench:
+        cases = [Case.of(numbered(n)) for n in range(24)]
+        for case, outcome in zip(cases, bench.run(cases, launch), strict=True):
+            assert outcome.kind in ("right", "refused"), f"{case.program.name}: {outcome.message}"

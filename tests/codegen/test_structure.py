@@ -24,6 +24,7 @@ from lift_egraph.build import (
     generate,
     get,
     id_,
+    iterate,
     join,
     let,
     lookup,
@@ -32,6 +33,7 @@ from lift_egraph.build import (
     map_lcl,
     map_seq,
     map_wrg,
+    pad,
     program,
     reduce_,
     reduce_seq,
@@ -503,3 +505,17 @@ def test_elements_chosen_at_run_time_are_variables_on_pocl() -> None:
 
     assert "== 0 ? tmp_0 : " in plan_of(chosen, N=4).source
     assert "float tmp[4];" in plan_of(chosen, INTEL, N=4).source
+
+
+def test_an_iterate_over_kernels_is_one_text_between_two_temporaries() -> None:
+    @program
+    def smoothed(xs: "[f32]N"):
+        step = lambda row: map_glb(0, reduce_seq(add, 0.0), slide(3, 1, pad(1, 1, "clamp", row)))  # noqa: E731
+        return iterate(5, step, xs)
+
+    plan = plan_of(smoothed, N=8)
+    assert [[a.name for a in k.arguments] for k in plan.kernels] == [
+        ["xs", "tmp"], ["tmp", "tmp1"], ["tmp1", "tmp"], ["tmp", "tmp1"], ["tmp1", "result"],
+    ]  # fmt: skip
+    assert len({k.name for k in plan.kernels}) == 1
+    assert plan.source.count("kernel void") == 1

@@ -385,6 +385,14 @@ class Grower:
                 return _map_at(level, one, b.split(chunk, xs))
 
             made = b.iterate(times, shrink, e)
+        elif isinstance(t.element, Scalar) and n and n <= 16 and self.pick((True, False, False)):
+            level = self.pick([ir.SEQ, *inside.levels])
+            edge, element = self.pick(("clamp", "mirror", "wrap")), t.element
+
+            def grow(xs: ir.Expr) -> ir.Expr:
+                return _map_at(level, lambda x: value(self.pick, element, (x,)), b.pad(1, self.pick((0, 1)), edge, xs))
+
+            made = b.iterate(self.pick((1, 2, 3)), grow, e)
         else:
             made = ir.Iterate(
                 self.pick((0, 1, 2, 3)),
