@@ -52,6 +52,7 @@ class Host:
     launch: Launch | None
     optimise: Optimisations
     taken: set[str]
+    lowering: type[Lowering] = Lowering
     environment: dict[ir.Var | ir.Input, View] = field(default_factory=dict)
     kernels: list[LoweredKernel] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
@@ -153,7 +154,7 @@ class Host:
         """The term lowered; what no work-item can keep to itself goes to local memory."""
         shared: frozenset[ir.Expr] = frozenset()
         while True:
-            lowering = Lowering(dict(self.environment), threads, set(self.taken), self.optimise, shared=shared)
+            lowering = self.lowering(dict(self.environment), threads, set(self.taken), self.optimise, shared=shared)
             try:
                 lowering.produce(term, acceptor)
             except OwnershipProblem as problem:
@@ -182,11 +183,15 @@ def is_parallel(term: ir.Part) -> bool:
 
 
 def lower_program(
-    program: ir.Program, dialect: Dialect, launch: Launch | None, optimise: Optimisations
+    program: ir.Program,
+    dialect: Dialect,
+    launch: Launch | None,
+    optimise: Optimisations,
+    lowering: type[Lowering] = Lowering,
 ) -> tuple[Host, Memory]:
     """The kernels of a program, and the memory of its result."""
     check_nesting(program.body)
-    host = Host(dialect, launch, optimise, {f"lcl_{d}" for d in range(3)})
+    host = Host(dialect, launch, optimise, {f"lcl_{d}" for d in range(3)}, lowering)
     for item in program.inputs:
         host.declare(item)
     result = memory("result", type_of(program.body), "global", host.taken)

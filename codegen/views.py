@@ -6,6 +6,8 @@ its pattern adds to the type, and asks the view below. Where the answer is a pla
 view serves for writing: ``join`` is written through a split view, ``split`` through a join view, and
 ``asScalar`` through an asVector view.
 
+The text of `codegen.walkthrough` follows two array accesses from their LIFT term to the kernel, view by view.
+
 Source: 000 §4.3.3, Table 4.1.
 """
 

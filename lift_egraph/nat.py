@@ -380,7 +380,7 @@ def _merge_quotient_and_rest(total: dict[Monomial, int]) -> bool:
                 continue
             rest = list(monomial)
             rest.remove(atom)
-            scaled = _scale(nat(Operation("/", atom.left, atom.right)) * atom.right, tuple(rest), coefficient)
+            scaled = _scale(_floor_div(atom.left, atom.right) * atom.right, tuple(rest), coefficient)
             if scaled and all(total.get(m) == c for m, c in scaled.items()):
                 del total[monomial]
                 for m in scaled:
@@ -472,6 +472,8 @@ def _floor_div(value: Nat, divisor: Nat) -> Nat:
         inner = _single_atom(rest)
         if isinstance(inner, Operation) and inner.symbol == "/" and (inner.right.range[0] or 0) > 0:
             return _floor_div(inner.left, inner.right * number)
+        if isinstance(inner, Operation) and inner.symbol == "%" and divides(divisor, inner.right):
+            return _modulo(_floor_div(inner.left, divisor), _floor_div(inner.right, divisor))
     return nat(Operation("/", rest, divisor))
 
 
@@ -484,6 +486,9 @@ def _modulo(value: Nat, divisor: Nat) -> Nat:
     _, rest = _split_by(value, divisor)
     if rest.constant == 0 or _is_rest(rest, divisor):
         return rest
+    inside = _without_rests(rest, divisor)
+    if inside is not rest:
+        return _modulo(inside, divisor)
     if number is not None and number > 0:
         common = _content(rest, number)
         if common > 1:
@@ -492,10 +497,19 @@ def _modulo(value: Nat, divisor: Nat) -> Nat:
         if scaled is not None:
             factor, multiples, remainder = scaled
             return factor * _modulo(multiples, nat(number // factor)) + remainder
-        inner = _single_atom(rest)
-        if isinstance(inner, Operation) and inner.symbol == "%" and divides(divisor, inner.right):
-            return _modulo(inner.left, divisor)
     return nat(Operation("%", rest, divisor))
+
+
+def _without_rests(value: Nat, divisor: Nat) -> Nat:
+    """The sum with ``x`` for each ``x % m`` where the divisor divides ``m``: the same, modulo the divisor."""
+    total, found = nat(0), False
+    for monomial, coefficient in value.terms:
+        atom = monomial[0] if len(monomial) == 1 else None
+        if isinstance(atom, Operation) and atom.symbol == "%" and divides(divisor, atom.right):
+            total, found = total + coefficient * atom.left, True
+        else:
+            total = total + _normal({monomial: coefficient})
+    return total if found else value
 
 
 def _in_multiples(value: Nat, number: int) -> tuple[int, Nat, Nat] | None:

@@ -97,7 +97,7 @@ def test_printed_sizes_are_read_back(sample: Sample) -> None:
         assert again.evaluate(point) == size.evaluate(point)
 
 
-N, M = nat("N"), nat("M")
+N, M, K = nat("N"), nat("M"), nat("K")
 i, j = nat(NatVar("i", 0, 7)), nat(NatVar("j", 0, 3))
 
 
@@ -121,6 +121,47 @@ i, j = nat(NatVar("i", 0, 7)), nat(NatVar("j", 0, 3))
 )
 def test_normal_forms(simplified: Nat, expected: Nat) -> None:
     assert simplified == expected
+
+
+P = nat(NatVar("P", 1, None))
+wg, lid = nat(NatVar("wg", 0, 15)), nat(NatVar("l", 0, 7))
+row, column = (wg * 8 + lid) // 8, (wg * 8 + lid) % 8
+
+RULES = [
+    # 000 §4.3.3 (and the slides): the rules by their numbers
+    ("4.1 x / y = 0 if x < y", i // 8, nat(0)),
+    ("4.2 (x * y + z) / y = x + z / y", (N * 8 + K) // 8, N + K // 8),
+    ("4.2 with a variable", (N * P + K) // P, N + K // P),
+    ("4.3 x mod y = x if x < y", i % 8, i),
+    ("4.4 (x / y) * y + x mod y = x", N // 8 * 8 + N % 8, N),
+    ("4.4 with a variable", N // P * P + N % P, N),
+    ("4.5 (x * y) mod y = 0", (N * 8) % 8, nat(0)),
+    ("4.5 with a variable", (N * P) % P, nat(0)),
+    ("4.6 (x + y) mod z = (x mod z + y mod z) mod z", (N % 8 + K % 8) % 8, (N + K) % 8),
+    ("4.6 with a variable", (N % P + K % P) % P, (N + K) % P),
+    ("4.6 where one part is small", (8 * N + i) % 8, i),
+    ("Figure 4.6", (row + column * 16) // 16 * 16 + (row + column * 16) % 16, lid * 16 + wg),
+    # further ones
+    ("(x mod (y * z)) / y = (x / y) mod z", (N % 16) // 4, (N // 4) % 4),
+    ("x / y / z = x / (y * z)", N // 4 // 4, N // 16),
+    ("three digits", N // 16 * 16 + N % 16 // 4 * 4 + N % 16 % 4, N),
+    ("c * (x mod y) mod y = c * x mod y", (3 * (N % 8)) % 8, (3 * N) % 8),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after"), RULES, ids=[name for name, _, _ in RULES])
+def test_the_rules_of_the_thesis(name: str, before: Nat, after: Nat) -> None:
+    assert before == after, name
+
+
+@given(st.integers(-40, 40), st.integers(-40, 40), st.integers(1, 6), st.integers(1, 6), st.integers(-3, 3))
+def test_the_rules_hold_on_numbers(x: int, z: int, y: int, c: int, k: int) -> None:
+    """The rules for rests of rests, also for negative numbers."""
+    n, m = nat(NatVar("n", None)), nat(NatVar("m", None))
+    values = {"n": x, "m": z}
+    assert (n % (y * c) // y).evaluate(values) == x % (y * c) // y
+    assert ((k * (n % (y * c)) + m) % y).evaluate(values) == (k * (x % (y * c)) + z) % y
+    assert (n // (y * c) * y * c + n % (y * c) // y * y + n % y).evaluate(values) == x
 
 
 def test_substitution_simplifies_again() -> None:
