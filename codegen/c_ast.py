@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import prod
 from typing import Any, Union
 
@@ -317,10 +317,15 @@ class Swap(Statement):
 # --- traversals -----------------------------------------------------------------------------------
 
 
+@cache
+def _part_names(node_type: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(node_type) if f.name != "origin")
+
+
 def children(item: Any) -> Iterator[Any]:
     """The direct sub-expressions, sub-statements and index expressions of a node."""
-    for f in fields(item):
-        value = getattr(item, f.name)
+    for name in _part_names(type(item)):
+        value = getattr(item, name)
         if isinstance(value, CExpr | Statement | Nat):
             yield value
         elif isinstance(value, tuple):
@@ -408,14 +413,14 @@ def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
     if not isinstance(item, CExpr | Statement) or not is_dataclass(item):
         return item
     updates = {}
-    for f in fields(item):
-        old = getattr(item, f.name)
+    for name in _part_names(type(item)):
+        old = getattr(item, name)
         if isinstance(old, CExpr | Statement | Nat) or (
             isinstance(old, tuple) and old and isinstance(old[0], CExpr | Statement | Nat)
         ):
             fresh = rewrite(old, change)
             if fresh is not old:
-                updates[f.name] = fresh
+                updates[name] = fresh
     if isinstance(item, Lane) and updates:
         return lane_of(updates.get("vector", item.vector), updates.get("lane", item.lane))
     return replace(item, **updates) if updates else item

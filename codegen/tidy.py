@@ -5,6 +5,7 @@ Source: 000 §4.3.5 (private memory arrays, vector component access).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -160,25 +161,30 @@ def _selects(body: Body, variable: NatVar, named: bool) -> bool:
 def inline_constants(body: Body) -> Body:
     """Drops constants that are never used, and puts those used once, right away, where they are used."""
     statements = [_inside(s) for s in body]
-    changed = True
-    while changed:
-        changed = False
-        for position in reversed(range(len(statements))):
-            let = statements[position]
-            if not isinstance(let, Let):
-                continue
-            uses = sum(_uses(s, let.name) for s in statements[position + 1 :])
-            if uses == 0:
-                del statements[position]
-                changed = True
-            elif uses == 1:
-                user = next(k for k in range(position + 1, len(statements)) if _uses(statements[k], let.name))
-                between = statements[position + 1 : user]
-                if all(isinstance(s, Let) for s in between) and not isinstance(statements[user], For | If | Block):
-                    statements[user] = rewrite(statements[user], _replacing(let.name, let.value))
-                    del statements[position]
-                    changed = True
-    return tuple(statements)
+    uses = Counter(part.name for part in walk(tuple(statements)) if isinstance(part, Name))
+    kept: list[Statement] = []  # what follows, the next statement last
+    for statement in reversed(statements):
+        if not isinstance(statement, Let):
+            kept.append(statement)
+        elif not uses[statement.name]:
+            uses.subtract(part.name for part in walk(statement.value) if isinstance(part, Name))
+        elif uses[statement.name] > 1 or not _put_in(statement, kept):
+            kept.append(statement)
+    return tuple(reversed(kept))
+
+
+def _put_in(let: Let, following: list[Statement]) -> bool:
+    """Puts a constant that is used once where it is used, if only other constants stand between."""
+    for position in reversed(range(len(following))):
+        statement = following[position]
+        if isinstance(statement, For | If | Block):
+            return False
+        if _uses(statement, let.name):
+            following[position] = rewrite(statement, _replacing(let.name, let.value))
+            return True
+        if not isinstance(statement, Let):
+            return False
+    return False
 
 
 def sink_constants(body: Body) -> Body:
