@@ -299,8 +299,13 @@ class Printer:
         if loop.pragma:
             return ["#pragma unroll"]
         by = self.dialect.unroll_by
-        is_inner = not any(isinstance(part, For | Barrier) for part in walk(loop.body))
-        return [f"#pragma unroll {by}"] if by and self.shares_groups and is_inner and loop.trips > by else []
+        if self.dialect.unroll_long:
+            fits = not any(isinstance(part, For) and not part.pragma and part.trips > 1 for part in walk(loop.body))
+            more = self.dialect.unroll_long // (by * max(_statements(loop.body), 1))
+            by *= 4 if more >= 4 else 2 if more >= 2 else 1
+        else:
+            fits = self.shares_groups and not any(isinstance(part, For | Barrier) for part in walk(loop.body))
+        return [f"#pragma unroll {by}"] if by and fits and loop.trips > by else []
 
     # --- kernels --------------------------------------------------------------------------------
 
@@ -378,6 +383,14 @@ def _is_shared(loop: For) -> bool:
         loop.level.kind == "lcl"
         and loop.variable.name == f"lcl_{loop.level.dimension}"
         and any(loop.variable in part.mentioned for part in walk(loop.body) if isinstance(part, Nat))
+    )
+
+
+def _statements(body: Body) -> int:
+    """The statements that one round of a loop's body runs."""
+    return sum(
+        _statements(s.body) * (s.trips if isinstance(s, For) else 1) if isinstance(s, For | If | Block) else 1
+        for s in body
     )
 
 

@@ -8,6 +8,7 @@ kernel void mm(global const float *restrict A, global const float *restrict B, g
   float4 sums[8][2];
   #pragma unroll
   for (int i = 0; i < 8; i++) sums[i][0] = sums[i][1] = (float4)(0.0f);
+  #pragma unroll 8
   for (int k = 0; k < K; k += DEPTH) {
     #pragma unroll
     for (int part = 0; part < DEPTH * 32; part += 256) {

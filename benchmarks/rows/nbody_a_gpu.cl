@@ -10,7 +10,7 @@ kernel void nbody_a(global const float4 *restrict positions, global const float4
   for (int first = 0; first < N; first += GROUP) {
     tile[item] = positions[first + item];
     barrier(CLK_LOCAL_MEM_FENCE);
-    #pragma unroll 8
+    #pragma unroll 32
     for (int j = 0; j < GROUP; ++j) {
       const float4 other = tile[j];
       const float dx = other.x - own.x, dy = other.y - own.y, dz = other.z - own.z;

@@ -7,7 +7,7 @@ kernel void nbody_b(global const float4 *restrict positions, global const float4
   if (i >= N) return;
   const float4 own = positions[i];
   float ax = 0.0f, ay = 0.0f, az = 0.0f;
-  #pragma unroll 8
+  #pragma unroll 32
   for (int j = 0; j < N; ++j) {
     const float4 other = positions[j];
     const float dx = other.x - own.x, dy = other.y - own.y, dz = other.z - own.z;
