@@ -303,9 +303,10 @@ class Printer:
             fits = not any(isinstance(part, For) and not part.pragma and part.trips > 1 for part in walk(loop.body))
             more = self.dialect.unroll_long // (by * max(_statements(loop.body), 1))
             by *= 4 if more >= 4 else 2 if more >= 2 else 1
+            by = min(by, loop.trips)
         else:
             fits = self.shares_groups and not any(isinstance(part, For | Barrier) for part in walk(loop.body))
-        return [f"#pragma unroll {by}"] if by and fits and loop.trips > by else []
+        return [f"#pragma unroll {by}"] if by > 1 and fits and loop.trips >= by else []
 
     # --- kernels --------------------------------------------------------------------------------
 

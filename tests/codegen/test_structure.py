@@ -519,3 +519,18 @@ def test_an_iterate_over_kernels_is_one_text_between_two_temporaries() -> None:
     ]  # fmt: skip
     assert len({k.name for k in plan.kernels}) == 1
     assert plan.source.count("kernel void") == 1
+
+
+@pytest.mark.parametrize(("length", "asked"), [(8, ""), (200, " 32"), (1000, " 32")])
+def test_long_loops_are_unrolled_on_nvidia_by_the_size_of_their_body(length: int, asked: str) -> None:
+    @program
+    def sums(xs: "[[f32]K]N"):
+        return map_glb(0, lambda row: reduce_seq(add, 0.0, row), xs)
+
+    lines = body_of(plan_of(sums, NVIDIA, N=300, K=length))
+    assert [line for line in lines if line.startswith("#pragma")] == [f"#pragma unroll{asked}"]
+
+
+def test_a_long_loop_over_tiles_is_unrolled_on_nvidia_less_than_a_small_one() -> None:
+    lines = body_of(plan_of(low.mm_tiled(16), NVIDIA, M=256, N=256, K=256))
+    assert [line for line in lines if line.startswith("#pragma")] == ["#pragma unroll 16", "#pragma unroll"]
