@@ -208,6 +208,15 @@ class Let(Statement):
 
 
 @dataclass(frozen=True)
+class SinCos(Statement):
+    """Two constants at once: the sine and the cosine of a value."""
+
+    sine: str
+    cosine: str
+    value: CExpr
+
+
+@dataclass(frozen=True)
 class Allocate(Statement):
     """Declares a private buffer, alive to the end of the block."""
 

@@ -14,6 +14,7 @@ from codegen.names import c_name
 from codegen.optimise import ALL, Optimisations
 from codegen.printer import Line, Printer
 from codegen.repeats import share_texts
+from codegen.sines import pair_sines
 from codegen.steps import stepped
 from codegen.tidy import inline_constants, mark_short_loops, sink_constants, unroll
 from codegen.views import Memory
@@ -132,6 +133,8 @@ def _finish(
     printed = body
     if host.optimise.indices:
         printed = share_indices(stepped(body), host.taken, sums_apart=dialect.sums_apart)
+    if dialect.sincos:
+        printed = pair_sines(printed, host.taken)
     lines = printer.kernel(name, buffers, scalars, list(lowered.locals), printed, launch)
     return Kernel(name, _text(lines), tuple(arguments), launch, local_bytes, body), lines
 

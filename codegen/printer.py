@@ -20,6 +20,7 @@ from codegen.c_ast import (
     Buffer,
     CExpr,
     Choose,
+    Computed,
     Const,
     For,
     If,
@@ -33,6 +34,7 @@ from codegen.c_ast import (
     Pack,
     Point,
     SetIndex,
+    SinCos,
     Statement,
     Store,
     Swap,
@@ -231,6 +233,9 @@ class Printer:
         match statement:
             case Let(name=name, value=value):
                 return [f"const {type_name(value.type)} {name} = {self.text(value)}"]
+            case SinCos(sine=sine, cosine=cosine, value=value):
+                kind = type_name(value.type)
+                return [f"{kind} {cosine}", f"const {kind} {sine} = sincos({self.text(value)}, &{cosine})"]
             case Allocate(buffer=buffer):
                 return [self.declaration(buffer)]
             case Store(place=place, value=value):
@@ -300,13 +305,24 @@ class Printer:
             return ["#pragma unroll"]
         by = self.dialect.unroll_by
         if self.dialect.unroll_long:
-            fits = not any(isinstance(part, For) and not part.pragma and part.trips > 1 for part in walk(loop.body))
-            more = self.dialect.unroll_long // (by * max(_statements(loop.body), 1))
-            by *= 4 if more >= 4 else 2 if more >= 2 else 1
-            by = min(by, loop.trips)
-        else:
-            fits = self.shares_groups and not any(isinstance(part, For | Barrier) for part in walk(loop.body))
-        return [f"#pragma unroll {by}"] if by > 1 and fits and loop.trips >= by else []
+            by = self.long_factor(loop)
+            return [f"#pragma unroll {by}"] if by > 1 else []
+        fits = self.shares_groups and not any(isinstance(part, For | Barrier) for part in walk(loop.body))
+        return [f"#pragma unroll {by}"] if by and fits and loop.trips > by else []
+
+    def long_factor(self, loop: For) -> int:
+        """By how much a loop is unrolled where the dialect unrolls long loops; 1: not."""
+        inner = [s for s in walk(loop.body) if isinstance(s, For) and not s.pragma and s.trips > 1]
+        if loop.is_parallel or any(self.long_factor(part) < part.trips for part in inner):
+            return 1
+        if any(isinstance(v, Computed) for part in walk(loop.body) if isinstance(part, Nat) for v in part.variables):
+            return 1
+        by, length = self.dialect.unroll_by, max(_statements(loop.body), 1)
+        most = self.dialect.unroll_long // length
+        if loop.trips <= min(most, 8 * by):
+            return loop.trips
+        factor = 4 * by if most >= 4 * by else 2 * by if most >= 2 * by else by
+        return factor if loop.trips >= factor else 1
 
     # --- kernels --------------------------------------------------------------------------------
 

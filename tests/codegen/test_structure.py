@@ -18,6 +18,7 @@ from lift_egraph.build import (
     as_scalar,
     as_vector,
     at,
+    cos,
     equal,
     fill,
     gather,
@@ -39,10 +40,12 @@ from lift_egraph.build import (
     reduce_seq,
     reverse,
     select,
+    sin,
     slide,
     split,
     to_local,
     to_private,
+    tuple_,
     zip_,
 )
 from lift_egraph.check import specialise
@@ -534,3 +537,14 @@ def test_long_loops_are_unrolled_on_nvidia_by_the_size_of_their_body(length: int
 def test_a_long_loop_over_tiles_is_unrolled_on_nvidia_less_than_a_small_one() -> None:
     lines = body_of(plan_of(low.mm_tiled(16), NVIDIA, M=256, N=256, K=256))
     assert [line for line in lines if line.startswith("#pragma")] == ["#pragma unroll 16", "#pragma unroll"]
+
+
+def test_sine_and_cosine_of_one_value_are_computed_together_on_nvidia() -> None:
+    @program
+    def turned(xs: "[f32]N"):
+        return map_glb(0, lambda x: tuple_(sin(2.0 * x), cos(2.0 * x)), xs)
+
+    lines = body_of(plan_of(turned, NVIDIA, N=512))
+    assert "const float sine = sincos(2.0f * x, &cosine);" in lines
+    assert not any(re.search(r"\b(sin|cos)\(", line) for line in lines)
+    assert "sincos" not in plan_of(turned, POCL, N=512).source
