@@ -6,8 +6,10 @@ kernel void kmeans(global const float *restrict features, global const float *re
   if (point >= N) return;
   int nearest = 0;
   float least = MAXFLOAT;
+  #pragma unroll
   for (int c = 0; c < CENTRES; ++c) {
     float distance = 0.0f;
+    #pragma unroll
     for (int f = 0; f < FEATURES; ++f) {
       const float d = features[f * N + point] - centres[c * FEATURES + f];
       distance += d * d;

@@ -7,7 +7,7 @@ kernel void mm(global const float *restrict A, global const float *restrict B, g
   float4 sums[8][2];
   #pragma unroll
   for (int i = 0; i < 8; i++) sums[i][0] = sums[i][1] = (float4)(0.0f);
-  #pragma unroll 8
+  #pragma unroll 16
   for (int k = 0; k < K; k++) {
     const int a_at = k * M + row, b_at = k * N + column;  // integers: on an H100 the small case is 1.7 times as fast
     const float4 a0 = *(global const float4 *)(A + a_at), a1 = *(global const float4 *)(A + a_at + 64);

@@ -6,6 +6,7 @@ kernel void mri_q(global const float *restrict xs, global const float *restrict 
   if (i >= N) return;
   const float x = xs[i], y = ys[i], z = zs[i];
   float re = 0.0f, im = 0.0f;
+  #pragma unroll 32
   for (int k = 0; k < K; ++k) {
     const float4 sample = samples[k];
     float c;
