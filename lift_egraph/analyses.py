@@ -83,6 +83,7 @@ def _types(
     yield egglog.rule(eq(v).to(V(s, t))).then(set_(vty(v)).to(t))
     yield egglog.rule(eq(v).to(V.of("chunk", p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
     yield egglog.rule(eq(v).to(V.of("slice", p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
+    yield egglog.rule(eq(v).to(V.of("column", p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
     yield egglog.rule(eq(p).to(P.var(v)), eq(t).to(vty(v))).then(set_(pty(p)).to(t))
     yield egglog.rule(eq(r).to(P.pair(p, q)), eq(t).to(pty(p)), eq(u).to(pty(q))).then(set_(pty(r)).to(Ty.pair(t, u)))
     yield has(Ex(v), t, eq(t).to(vty(v)))
@@ -215,10 +216,16 @@ def _scopes(
 
 
 @ruleset
-def _operators(op: Op, z: Ex, x: Ex, y: Ex, n: i64):
-    yield egglog.rule(associative(op), eq(y).to(reduce_(op.lift(), z, x))).then(associative(op.lift()))
-    yield egglog.rule(commutative(op), eq(y).to(reduce_(op.lift(), z, x))).then(commutative(op.lift()))
-    yield egglog.rule(neutral(op, z), eq(y).to(reduce_(op.lift(), fill(n, z), x))).then(neutral(op.lift(), fill(n, z)))
+def _operators(op: Op, z: Ex, x: Ex, y: Ex, f: Fn, t: Ty, n: i64):
+    """Laws of operators lifted to arrays, for those in use."""
+    lifted, start = op.lift(), fill(n, z)
+    for with_operator, with_start in (
+        (eq(y).to(reduce_(lifted, z, x)), eq(y).to(reduce_(lifted, start, x))),
+        (eq(f).to(Fn.reduce(lifted, z, t)), eq(f).to(Fn.reduce(lifted, start, t))),
+    ):
+        yield egglog.rule(associative(op), with_operator).then(associative(lifted))
+        yield egglog.rule(commutative(op), with_operator).then(commutative(lifted))
+        yield egglog.rule(neutral(op, z), with_start).then(neutral(lifted, start))
 
 
 @ruleset

@@ -246,11 +246,24 @@ def from_egg(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
     TypeProblem
         If the term is open: a class may be closed while one of its members mentions a variable.
     """
-    term = _Reader(graph).expr(choice)
+    term = open_term(graph, choice)
     loose = ir.free_variables(term)
     if loose:
         raise TypeProblem(f"the extracted term uses unbound variables: {', '.join(sorted(v.name for v in loose))}")
     return unique_names(term, base=lambda name: re.sub(r"(_\d+)+$", "", name))
+
+
+def open_term(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
+    """The term that a choice of nodes denotes, which may mention variables that it does not bind.
+
+    Variables are named by their classes, so equal ones of two terms have one name.
+    """
+    return _Reader(graph).expr(choice)
+
+
+def open_function(graph: FrozenEGraph, choice: Choice) -> ir.Function:
+    """The function that a choice of nodes denotes, which may mention variables that it does not bind."""
+    return _Reader(graph).function(choice)
 
 
 class _Reader:

@@ -280,9 +280,9 @@ class _Instance(Values):
         """Binders around the match: mostly of the names and types that the rule binds."""
         context = self.context
         found: list[ir.Pattern] = []
+        likely = sorted(provoking, key=str)
         for _ in range(self.choose((0, 1, 2, 1, 2))):
             t = context.real
-            likely = sorted((v for v in provoking), key=str)
             if likely and self.choose((True, True, True, False)):
                 found.append(self.choose(likely))
             else:
@@ -312,7 +312,7 @@ class _Instance(Values):
             visible = set.intersection(*scopes[hole.name]) if hole.name in scopes else set()
             context = inside.bind(*sorted(visible, key=str))
             hidden = provoking - visible
-            mode = self.choose(("inner", "capture", "capture", "free", "closed"))
+            mode = self.choose(("inner", "inner", "capture", "capture", "free", "closed"))
             if mode == "inner":
                 context = context.urging(visible)
             elif mode == "capture":

@@ -133,11 +133,17 @@ class MemberSampler:
                     queue.append(user)
         return distance
 
-    def sample(self, root: ClassId, rng: random.Random) -> Choice | None:
-        """A member of a class, or None if no wanted node is in any."""
+    def sample(self, root: ClassId, rng: random.Random, slack: int = SLACK) -> Choice | None:
+        """A member of a class, or None if no wanted node is in any.
+
+        Parameters
+        ----------
+        slack
+            How much deeper than the shallowest member it may be.
+        """
         if root not in self._distance or root not in self._depth:
             return None
-        return self._build(root, rng, self._depth[root] + SLACK, True)
+        return self._build(root, rng, self._depth[root] + slack, True)
 
     def _build(self, owner: ClassId, rng: random.Random, fuel: int, seek: bool) -> Choice:
         fitting = [n for n in self._nodes[owner] if self._depth_of(owner, n) <= fuel]

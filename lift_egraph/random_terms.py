@@ -19,7 +19,7 @@ from lift_egraph.types import I32, Array, DataType, Pair, Scalar, Vector
 Choose = Callable[[Sequence[Any]], Any]
 REVERSE = ir.IndexFunction("i", nat("n") - 1 - nat("i"))
 ASSOCIATIVE = ("add", "min", "max")
-NAMES = ("x", "y", "z", "u", "v", "w")
+NAMES = ("x", "y", "z", "u", "v", "w", "r", "s", "p", "q", "a", "b", "c", "d", "e", "f")
 NEUTRAL = {
     "add": {"f32": 0.0, "f64": 0.0, "i32": 0},
     "min": {"f32": float("inf"), "f64": float("inf"), "i32": 2**31 - 1},
@@ -156,9 +156,12 @@ class Context:
         return [v for v in self.urged if v.type == t] or [v for v in self.scope if v.type == t]
 
     def function(self, t: DataType, u: DataType) -> ir.Lambda:
-        """A function; what it should mention is mostly not shadowed."""
+        """A function that mostly uses its argument, and mostly does not shadow what it should mention."""
         p = self.pattern(t, self.urged if self.one_of(True, True, True, False) else ())
-        return ir.Lambda(p, self.bind(p).term(u))
+        inner = self.bind(p)
+        if self.one_of(False, True):
+            inner = inner.urging({*inner.urged, *ir.bound_variables(p)})
+        return ir.Lambda(p, inner.term(u))
 
     # --- operators of reductions ---
 
@@ -170,7 +173,9 @@ class Context:
         other = replace(self, scope=scope, urged=tuple(v for v in self.urged if v in scope))
         if not isinstance(t, Scalar):
             return ir.Lambda(ir.PairPattern(a, b), replace(other, scope=(*scope, a, b), urged=(a,)).term(t))
-        return ir.Lambda(ir.PairPattern(a, b), ir.Call("sub", (ir.Call("add", (a, other.leaf(t))), b)))
+        mixed = ir.Call("add", (a, other.leaf(t)))
+        operands = self.one_of((mixed, b), (b, mixed))  # the second one depends on the order of a fold
+        return ir.Lambda(ir.PairPattern(a, b), ir.Call("sub", operands))
 
     # --- what stands around ---
 

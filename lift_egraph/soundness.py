@@ -9,6 +9,7 @@ suspicious than a wrong one, so the report counts the programs in which it fired
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,15 +24,15 @@ from egglog.egraph import ActionLike
 
 from lift_egraph import ir, sorts
 from lift_egraph.analyses import analyses
-from lift_egraph.binders import canonical
+from lift_egraph.binders import canonical, fresh_name, unique_names
 from lift_egraph.check import pattern_type, type_of
 from lift_egraph.encoding import operator_laws, to_egg
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
-from lift_egraph.frozen import FrozenEGraph, freeze, from_egg
+from lift_egraph.frozen import FrozenEGraph, freeze, open_term
 from lift_egraph.inputs import Kind, random_inputs
 from lift_egraph.instances import Instances, Rejected, Replayer
 from lift_egraph.interp import evaluate
-from lift_egraph.members import MemberSampler, changes, uses
+from lift_egraph.members import SLACK, MemberSampler, changes, uses
 from lift_egraph.rule import Rule
 from lift_egraph.saturate import ROOT
 from lift_egraph.shrinking import shrink
@@ -41,6 +42,7 @@ from lift_egraph.values import Value
 
 WIDTHS = (2, 4)
 ITERATIONS = 2  # a rule that makes the names its conditions mention needs two
+DEEP = 40  # how much deeper than the program a rewritten term may be, if none is found near
 FRUITLESS = 8  # samples in a row without a new term, after which no more are drawn
 NEAR_MISSES = 4  # one program for so many has its conditions broken
 
@@ -166,9 +168,10 @@ class RuleChecker:
         fired = False
         for term in self.rewritten(program.body, seed, facts):
             fired = True
-            found = _outcome(term, type_of(program.body), inputs)
+            given = {**random_inputs(ir.Program("free", _inputs(term), term), seed, kind), **inputs}
+            found = _outcome(term, type_of(program.body), given)
             if not equal_values(expected, found):
-                wrong = Counterexample(self.rule, program, term, inputs, expected, found)
+                wrong = Counterexample(self.rule, program, term, given, expected, found)
                 return RuleReport(self.rule, 1, 1, wrong)
         if not fired and self._simplifies:
             return self._alone.check(program, seed, kind, facts)
@@ -180,7 +183,7 @@ class RuleChecker:
         return RuleChecker(self.rule, members=self.members)
 
     def rewritten(self, term: ir.Expr, seed: int = 0, facts: Iterable[ActionLike] = ()) -> Iterator[ir.Expr]:
-        """Distinct closed terms that use what the rule puts beside a term.
+        """Distinct terms that use what the rule puts beside a term, closed by `closed`.
 
         A rule that names what is there already (``λv. join v = join``) gives the term itself.
         """
@@ -190,7 +193,8 @@ class RuleChecker:
         seen = set()
         rng, tried, fruitless = random.Random(seed), set(), 0
         while len(seen) < self.members and fruitless < FRUITLESS:
-            choice = sampler.sample(new.roots[ROOT], rng)
+            deep = not seen and fruitless >= FRUITLESS // 2  # what is new may stand far below what was there
+            choice = sampler.sample(new.roots[ROOT], rng, DEEP if deep else SLACK)
             if choice is None:
                 return
             fruitless += 1
@@ -198,8 +202,8 @@ class RuleChecker:
                 continue
             tried.add(choice)
             try:
-                member = from_egg(new, choice)
-            except TypeProblem:  # an open member: a class may be closed while one of its members is not
+                member = closed(open_term(new, choice))
+            except TypeProblem:  # a function whose type no analysis reached
                 continue
             name = canonical(member)
             if name not in seen:
@@ -328,6 +332,23 @@ class Draw(NamedTuple):
     number: int
     careful: bool
     choices: tuple[int, ...]
+
+
+def closed(term: ir.Expr) -> ir.Expr:
+    """The term with any value for each of its free variables, given as inputs.
+
+    A class of closed terms may have an open member, as ``fst (a, x) = a``; its value must not depend on the variable.
+    """
+    names = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
+    for v in sorted(ir.free_variables(term), key=str):
+        given = ir.Input(fresh_name(f"any_{re.sub(r'_[0-9]+$', '', v.name)}", names), v.type)
+        term = ir.Apply(ir.Lambda(v, term), given)
+    return unique_names(term, base=lambda name: re.sub(r"(_\d+)+$", "", name))
+
+
+def _inputs(term: ir.Expr) -> tuple[ir.Input, ...]:
+    found = {p.name: p for p in ir.subterms(term) if isinstance(p, ir.Input)}
+    return tuple(found[name] for name in sorted(found))
 
 
 def count_leaves(value: Value) -> int:

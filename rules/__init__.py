@@ -1,16 +1,24 @@
-"""The rule book: every rule of lift-egraph, one module a family, in explicit tuples."""
+"""The rule book: every rule of lift-egraph, one module a family, in explicit tuples.
+
+`algorithmic`, `lowering` and `simplification` are what unguided search uses; the other collections are for guided
+search, where a phase names the few that it needs.
+"""
 
 from __future__ import annotations
 
 from lift_egraph.rule import Rule
-from rules.fusion import fission_rules, fusion_rules
-from rules.interchange import interchange_rules, matrix_rules
-from rules.opencl_memory import memory_rules
-from rules.opencl_parallel import global_rules, group_rules
-from rules.opencl_vector import vector_rules
+from rules.fusion import fission_rules, fusion_rules, let_rules, zip_rules
+from rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
+from rules.iteration import iteration_rules
+from rules.movement import movement_rules, reordering_rules, reordering_simplification
+from rules.opencl_memory import memory_rules, packing_rules, result_rules
+from rules.opencl_parallel import global_rules, group_rules, third_dimension_rules
+from rules.opencl_vector import vector_rules, wide_rules
+from rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
 from rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
 from rules.simplification import simplification_rules
 from rules.split_join import split_join_rules
+from rules.stencil import stencil_rules
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 algorithmic: tuple[Rule, ...] = (
@@ -24,4 +32,22 @@ lowering: tuple[Rule, ...] = (
     *group_rules,
     *memory_rules,
 )
-all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification
+guided: tuple[Rule, ...] = (
+    *zip_rules,
+    *let_rules,
+    *iteration_rules,
+    *movement_rules,
+    *reordering_rules,
+    *reordering_simplification,
+    *strided_rules,
+    *partial_reduce_rules,
+    *outer_zip_rules,
+    *stencil_rules,
+    *loop_interchange_rules,
+    *coarsening_rules,
+    *wide_rules,
+    *third_dimension_rules,
+    *result_rules,
+    *packing_rules,
+)
+all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + guided

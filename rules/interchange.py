@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import egglog
 from egglog import eq, i64, rewrite
 
 from lift_egraph.rule import rule
@@ -17,8 +18,10 @@ from lift_egraph.sorts import (
     bvs,
     fill,
     fresh,
+    fv,
     map_,
     reduce_,
+    reduce_seq,
     transpose,
     ty,
     zip_,
@@ -104,5 +107,82 @@ def map_reduce_interchange(p: P, op: Op, z: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
     )
 
 
+@rule(
+    "map (λ(r, q). map (λv. b) r) (zip xss ys) = transpose (map (λc. map (λ(v, q). b) (zip c ys)) (transpose xss)),  "
+    "r not free in b, c fresh",
+    source="000 §5.4.5: Listing 5.17 with the zip outside",
+)
+def map_map_zip_outside(r: V, q: P, v: V, b: Ex, xss: Ex, ys: Ex, e: Ex, n: i64, t: Ty):
+    column = V.of("slice", P.var(v), n)
+    left = map_(Fn.lam(P.pair(P.var(r), q), map_(Fn.lam(P.var(v), b), Ex(r))), zip_(xss, ys))
+    yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(ys))).then(column)  # the conditions need it to exist
+    yield rewrite(left).to(
+        transpose(
+            map_(
+                Fn.lam(P.var(column), map_(Fn.lam(P.pair(P.var(v), q), b), zip_(Ex(column), ys))),
+                transpose(xss),
+            )
+        ),
+        eq(Ty.arr(n, t)).to(ty(ys)),
+        fv(b).not_contains(r),
+        fresh(column, b),
+        fresh(column, ys),
+        bvs(q).not_contains(v),
+    )
+
+
+@rule(
+    "map (λp. reduceSeq (λ(a, q). b) z ys) xs = reduceSeq (λ(as, q). map (λ(a, p). b) (zip as xs)) (fill n z) ys,  "
+    "p not free in z and ys, a and q not free in xs, as fresh",
+    source="000 Listing 5.18, for loops over one array",
+    phase="lowering",
+)
+def map_loop_interchange(p: P, a: P, q: P, b: Ex, z: Ex, xs: Ex, ys: Ex, e: Ex, n: i64, t: Ty):
+    all_a = V.of("slice", a, n)
+    left = map_(Fn.lam(p, reduce_seq(Fn.lam(P.pair(a, q), b), z, ys)), xs)
+    yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(xs))).then(all_a)  # the conditions need it to exist
+    yield rewrite(left).to(
+        reduce_seq(Fn.lam(P.pair(P.var(all_a), q), map_(Fn.lam(P.pair(a, p), b), zip_(Ex(all_a), xs))), fill(n, z), ys),
+        eq(Ty.arr(n, t)).to(ty(xs)),
+        absent(p, z),
+        absent(p, ys),
+        absent(q, xs),
+        fresh(all_a, b),
+        fresh(all_a, xs),
+        disjoint(a, p),
+        disjoint(p, q),
+        bvs(q).not_contains(all_a),
+    )
+
+
+@rule(
+    "map (λp. reduceSeq (λ(a, q). b) z c) xs = reduceSeq (λ(as, qs). map (λ(a, q). b) (zip as qs)) (fill n z) "
+    "(transpose (map (λp. c) xs)),  p not free in z and b, as and qs fresh",
+    source="000 Listing 5.18, for loops",
+    phase="lowering",
+)
+def map_loop_interchange_rows(p: P, a: P, q: P, b: Ex, z: Ex, c: Ex, xs: Ex, e: Ex, n: i64, t: Ty):
+    all_a, all_q = V.of("slice", a, n), V.of("column", q, n)
+    left = map_(Fn.lam(p, reduce_seq(Fn.lam(P.pair(a, q), b), z, c)), xs)
+    yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(xs))).then(all_a, all_q)
+    yield rewrite(left).to(
+        reduce_seq(
+            Fn.lam(
+                P.pair(P.var(all_a), P.var(all_q)),
+                map_(Fn.lam(P.pair(a, q), b), zip_(Ex(all_a), Ex(all_q))),
+            ),
+            fill(n, z),
+            transpose(map_(Fn.lam(p, c), xs)),
+        ),
+        eq(Ty.arr(n, t)).to(ty(xs)),
+        absent(p, z),
+        absent(p, b),
+        fresh(all_a, b),
+        fresh(all_q, b),
+    )
+
+
 interchange_rules = (map_map_interchange, map_map_zip_right, map_map_zip_left, map_reduce_interchange)
 matrix_rules = (map_map_on_matrix,)
+outer_zip_rules = (map_map_zip_outside,)
+loop_interchange_rules = (map_loop_interchange, map_loop_interchange_rows)

@@ -1,11 +1,33 @@
-"""Vectorisation: the lanes of a short vector are consecutive elements of the mapped array."""
+"""Vectorisation: the lanes of a short vector are consecutive elements of the mapped array.
+
+There is no rule for OpenCL's ``dot`` (000 Listing 5.13): the language has no such operation.
+"""
 
 from __future__ import annotations
 
-from egglog import eq, i64, rewrite
+from egglog import String, eq, i64, rewrite
 
 from lift_egraph.rule import rule
-from lift_egraph.sorts import Ex, Fn, P, Ty, as_scalar, as_vector, lane_width, map_, scalar_like, ty
+from lift_egraph.sorts import (
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    as_scalar,
+    as_vector,
+    associative,
+    at,
+    commutative,
+    fill,
+    lane_width,
+    map_,
+    neutral,
+    reduce_,
+    scalar_like,
+    ty,
+    zip_,
+)
 
 
 @rule(
@@ -25,4 +47,43 @@ def vectorise_map(p: P, b: Ex, xs: Ex, w: i64, n: i64, t: Ty, u: Ty):
     )
 
 
+@rule(
+    "asVector w (zip xs ys) = zip (asVector w xs) (asVector w ys),  no vectors in xs and ys",
+    source="000 Listing 5.11",
+    phase="lowering",
+)
+def vectorise_zip(xs: Ex, ys: Ex, w: i64, n: i64, t: Ty, u: Ty):
+    yield rewrite(as_vector(w, zip_(xs, ys))).to(
+        zip_(as_vector(w, xs), as_vector(w, ys)),
+        eq(Ty.arr(n, t)).to(ty(xs)),
+        eq(Ty.arr(n, u)).to(ty(ys)),
+        scalar_like(t),
+        scalar_like(u),
+    )
+
+
+@rule(
+    "reduce ⊕ z xs = reduce ⊕ z (asScalar [reduce ⊕ (z, …, z) (asVector w xs)]),  w | length, ⊕ associative and "
+    "commutative on scalars, z neutral",
+    source="000 Listing 5.12",
+    phase="lowering",
+    reassociates=True,
+    commutes=True,
+)
+def vectorise_reduce(s: String, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
+    op = Op.scalar(s)
+    lanes = at(0, as_vector(w, fill(w, z)))
+    yield rewrite(reduce_(op, z, xs)).to(
+        reduce_(op, z, as_scalar(fill(1, reduce_(op, lanes, as_vector(w, xs))))),
+        eq(Ty.arr(n, t)).to(ty(xs)),
+        lane_width(w),
+        eq(n % w).to(i64(0)),
+        scalar_like(t),
+        associative(op),
+        commutative(op),
+        neutral(op, z),
+    )
+
+
 vector_rules = (vectorise_map,)
+wide_rules = (vectorise_zip, vectorise_reduce)

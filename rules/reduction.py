@@ -18,6 +18,7 @@ from lift_egraph.sorts import (
     P,
     Ty,
     V,
+    absent,
     absent_in_operator,
     app,
     associative,
@@ -26,11 +27,11 @@ from lift_egraph.sorts import (
     combine,
     commutative,
     fresh,
-    fv,
     fvf,
     fvo,
     make_pair,
     map_,
+    map_level,
     neutral,
     pty,
     reduce_,
@@ -140,12 +141,13 @@ def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t:
     phase="lowering",
 )
 def reduce_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
-    yield rewrite(reduce_seq(Fn.lam(P.pair(a, p), b), z, map_(Fn.lam(q, c), xs))).to(
-        reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs),
-        eq(fv(b) - bvs(q)).to(fv(b)),
-        eq(fv(c) - bvs(a)).to(fv(c)),
-        disjoint(a, q),
-    )
+    for mapped in (map_(Fn.lam(q, c), xs), map_level("seq", 0, Fn.lam(q, c), xs)):
+        yield rewrite(reduce_seq(Fn.lam(P.pair(a, p), b), z, mapped)).to(
+            reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs),
+            absent(q, b),
+            absent(a, c),
+            disjoint(a, q),
+        )
 
 
 @rule("a ⊕ b = op(a, b)", phase="simplification")

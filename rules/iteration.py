@@ -1,0 +1,27 @@
+"""Taking iterations apart. They are over functions that keep the length; others the e-graph holds as text."""
+
+from __future__ import annotations
+
+from egglog import i64, rewrite
+
+from lift_egraph.rule import rule
+from lift_egraph.sorts import Ex, Fn, app, iterate
+
+
+@rule("iterate n f xs = iterate (n - 1) f (iterate 1 f xs),  n > 1", source="000 Figure 2.9a")
+def iterate_decomposition(n: i64, f: Fn, xs: Ex):
+    yield rewrite(iterate(n, f, xs)).to(iterate(n - 1, f, iterate(1, f, xs)), n > 1)
+
+
+@rule("iterate i f (iterate j f xs) = iterate (i + j) f xs", source="000 Figure 2.9a")
+def iterate_composition(i: i64, j: i64, f: Fn, xs: Ex):
+    yield rewrite(iterate(i, f, iterate(j, f, xs))).to(iterate(i + j, f, xs))
+
+
+@rule("iterate 1 f xs = f xs,  iterate 0 f xs = xs")
+def iterate_once(f: Fn, xs: Ex):
+    yield rewrite(iterate(1, f, xs)).to(app(f, xs))
+    yield rewrite(iterate(0, f, xs)).to(xs)
+
+
+iteration_rules = (iterate_decomposition, iterate_composition, iterate_once)

@@ -1,0 +1,120 @@
+"""Moving layout patterns past maps and past each other, and other orders of access."""
+
+from __future__ import annotations
+
+import egglog
+from egglog import String, eq, i64, rewrite
+
+from lift_egraph.rule import rule
+from lift_egraph.sorts import (
+    Ex,
+    Fn,
+    P,
+    Ty,
+    V,
+    gather,
+    join,
+    map_,
+    pad,
+    scatter,
+    slide,
+    split,
+    tile,
+    transpose,
+    ty,
+)
+
+
+@rule("map f (join xss) = join (map (map f) xss)")
+def map_of_join(f: Fn, xss: Ex, m: i64, n: i64, t: Ty):
+    yield rewrite(map_(f, join(xss))).to(join(map_(Fn.map(n, f), xss)), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss)))
+
+
+@rule("map (map f) (transpose xss) = transpose (map (map f) xss)")
+def map_map_of_transpose(f: Fn, xss: Ex, m: i64, n: i64, t: Ty):
+    yield rewrite(map_(Fn.map(m, f), transpose(xss))).to(
+        transpose(map_(Fn.map(n, f), xss)), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss))
+    )
+
+
+@rule("transpose (map (map f) xss) = map (map f) (transpose xss)")
+def transpose_of_map_map(f: Fn, xss: Ex, m: i64, n: i64, t: Ty):
+    yield rewrite(transpose(map_(Fn.map(n, f), xss))).to(
+        map_(Fn.map(m, f), transpose(xss)), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss))
+    )
+
+
+@rule("split k (split n xs) = map (split n) (split (k·n) xs)")
+def split_of_split(n: i64, k: i64, m: i64, xs: Ex, t: Ty):
+    yield rewrite(split(k, split(n, xs))).to(
+        map_(Fn.split(n, Ty.arr(k * n, t)), split(k * n, xs)), eq(Ty.arr(m, t)).to(ty(xs))
+    )
+
+
+@rule("join (join xsss) = join (map join xsss)")
+def join_of_join(xsss: Ex, k: i64, m: i64, n: i64, t: Ty):
+    yield rewrite(join(join(xsss))).to(
+        join(map_(Fn.join(Ty.arr(m, Ty.arr(n, t))), xsss)), eq(Ty.arr(k, Ty.arr(m, Ty.arr(n, t)))).to(ty(xsss))
+    )
+
+
+@rule("slide n s (map f xs) = map (map f) (slide n s xs)", source="000 §2.4.2 (slide)")
+def slide_of_map(f: Fn, xs: Ex, n: i64, s: i64):
+    yield rewrite(slide(n, s, map_(f, xs))).to(map_(Fn.map(n, f), slide(n, s, xs)))
+
+
+@rule("slide n s (transpose xss) = map transpose (transpose (map (slide n s) xss))")
+def slide_of_transpose(xss: Ex, n: i64, s: i64, a: i64, b: i64, t: Ty):
+    row = V("$row", Ty.arr(b, t))
+    windows = map_(Fn.lam(P.var(row), slide(n, s, Ex(row))), xss)
+    yield rewrite(slide(n, s, transpose(xss))).to(
+        map_(Fn.transpose(Ty.arr(a, Ty.arr(n, t))), transpose(windows)), eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss))
+    )
+
+
+@rule("pad l r b (map f xs) = map f (pad l r b xs),  b = clamp, mirror or wrap")
+def pad_of_map(f: Fn, xs: Ex, before: i64, after: i64, boundary: String):
+    yield rewrite(pad(before, after, boundary, map_(f, xs))).to(map_(f, pad(before, after, boundary, xs)))
+
+
+@rule("map f xs = scatter r (map f (gather r xs)),  r i = n - 1 - i", source="000 Listing 5.9")
+def map_backwards(f: Fn, xs: Ex):
+    backwards = "n - 1 - i"
+    yield rewrite(map_(f, xs)).to(scatter(backwards, map_(f, gather(backwards, xs))))
+
+
+@rule(
+    "map f xs = scatter r (map f (gather r xs)),  r i = (i mod s)·(m / s) + i / s,  s | m = length",
+    source="000 Listing 5.9",
+)
+def map_strided(f: Fn, xs: Ex, m: i64, s: i64, t: Ty):
+    stride, count = s.to_string(), (m / s).to_string()
+    order = egglog.join("(i % ", stride, ") * ", count, " + i / ", stride)
+    yield rewrite(map_(f, xs)).to(
+        scatter(order, map_(f, gather(order, xs))),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        tile(m, s),
+        eq(m % s).to(i64(0)),
+        s < m,
+        s > 1,
+    )
+
+
+@rule("gather r (scatter r xs) = xs,  scatter r (gather r xs) = xs", source="000 Listing 5.19", phase="simplification")
+def reorder_and_back(r: String, xs: Ex):
+    yield rewrite(gather(r, scatter(r, xs))).to(xs)
+    yield rewrite(scatter(r, gather(r, xs))).to(xs)
+
+
+movement_rules = (
+    map_of_join,
+    map_map_of_transpose,
+    transpose_of_map_map,
+    split_of_split,
+    join_of_join,
+    slide_of_map,
+    slide_of_transpose,
+    pad_of_map,
+)
+reordering_rules = (map_backwards, map_strided)
+reordering_simplification = (reorder_and_back,)

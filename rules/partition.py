@@ -1,0 +1,159 @@
+"""Distributing the elements of an array: contiguous chunks, or chunks of elements that lie apart (strided).
+
+Source: 001 §4.3 (Figure 4.3 c and d) and §5.2: blocks of neighbours suit caches, interleaved tiles coalesced access.
+"""
+
+from __future__ import annotations
+
+from egglog import eq, i64, rewrite
+
+from lift_egraph.rule import rule
+from lift_egraph.sorts import (
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    associative,
+    commutative,
+    fill,
+    fresh,
+    join,
+    map_,
+    map_level,
+    neutral,
+    pty,
+    reduce_,
+    split,
+    tile,
+    transpose,
+    ty,
+)
+
+
+@rule(
+    "map (λp. b) xs = join (transpose (map (λc. map (λp. b) c) (transpose (split n xs)))),  n | length, c fresh",
+    source="001 §4.3, Figure 4.3 d",
+)
+def split_join_strided(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
+    chunk = V.of("chunk", p, n)
+    yield rewrite(map_(Fn.lam(p, b), xs)).to(
+        join(
+            transpose(map_(Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk))), transpose(split(m / n, xs)))),
+        ),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        tile(m, n),
+        eq(m % n).to(i64(0)),
+        n < m,
+        eq(t).to(pty(p)),
+        fresh(chunk, b),
+    )
+
+
+@rule(
+    "mapX (λp. b) xs = join (mapX (λc. mapSeq (λp. b) c) (split n xs)),  X = Glb, Wrg or Lcl, n | length, c fresh",
+    source="001 §5.2.1 (Serialize); 000 Figure 2.10a",
+    phase="lowering",
+)
+def thread_coarsening(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64):
+    chunk = V.of("chunk", p, n)
+    for kind in ("glb", "wrg", "lcl"):
+        yield rewrite(map_level(kind, d, Fn.lam(p, b), xs)).to(
+            join(map_level(kind, d, Fn.lam(P.var(chunk), map_level("seq", 0, Fn.lam(p, b), Ex(chunk))), split(n, xs))),
+            eq(Ty.arr(m, t)).to(ty(xs)),
+            tile(m, n),
+            eq(m % n).to(i64(0)),
+            n < m,
+            eq(t).to(pty(p)),
+            fresh(chunk, b),
+        )
+
+
+@rule(
+    "mapX (λp. b) xs = join (transpose (mapX (λc. mapSeq (λp. b) c) (transpose (split (m / n) xs)))),  X = Glb, Wrg or "
+    "Lcl, n | m = length, c fresh",
+    source="001 §4.3, Figure 4.3 d; 000 §5.4.2 (coalesced access)",
+    phase="lowering",
+)
+def thread_coarsening_strided(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64):
+    chunk = V.of("chunk", p, n)
+    for kind in ("glb", "wrg", "lcl"):
+        each = Fn.lam(P.var(chunk), map_level("seq", 0, Fn.lam(p, b), Ex(chunk)))
+        yield rewrite(map_level(kind, d, Fn.lam(p, b), xs)).to(
+            join(transpose(map_level(kind, d, each, transpose(split(m / n, xs))))),
+            eq(Ty.arr(m, t)).to(ty(xs)),
+            tile(m, n),
+            eq(m % n).to(i64(0)),
+            n < m,
+            eq(t).to(pty(p)),
+            fresh(chunk, b),
+        )
+
+
+@rule(
+    "reduce ⊕ z xs = reduce ⊕ z (join (transpose (split n xs))),  n | length, ⊕ associative and commutative",
+    source="000 Figure 2.9c: partialReduce = partialReduce ∘ gather p",
+    reassociates=True,
+    commutes=True,
+)
+def reduce_reordered(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
+    yield rewrite(reduce_(op, z, xs)).to(
+        reduce_(op, z, join(transpose(split(n, xs)))),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        tile(m, n),
+        eq(m % n).to(i64(0)),
+        n < m,
+        associative(op),
+        commutative(op),
+        neutral(op, z),
+    )
+
+
+@rule(
+    "map (reduce ⊕ z) (split n xs) = join (map (map (reduce ⊕ z)) (map (split n) (split (k·n) xs))),  k | length / n",
+    source="000 Figure 2.9c: partialReduce = join ∘ map partialReduce ∘ split",
+)
+def partial_reduce_in_parts(op: Op, z: Ex, xs: Ex, n: i64, m: i64, k: i64, t: Ty):
+    each = Fn.reduce(op, z, Ty.arr(n, t))
+    yield rewrite(map_(each, split(n, xs))).to(
+        join(map_(Fn.map(k, each), map_(Fn.split(n, Ty.arr(k * n, t)), split(k * n, xs)))),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        tile(m / n, k),
+        eq(m % (k * n)).to(i64(0)),
+        k * n < m,
+        k > 1,
+    )
+
+
+@rule(
+    "map (reduce ⊕ z) (split n xs) = fill 1 (reduce ⊕ z xs),  n = length",
+    source="000 Figure 2.9c: partialReduce = reduce",
+)
+def partial_reduce_to_one(op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
+    yield rewrite(map_(Fn.reduce(op, z, Ty.arr(n, t)), split(n, xs))).to(
+        fill(1, reduce_(op, z, xs)), eq(Ty.arr(n, t)).to(ty(xs))
+    )
+
+
+@rule(
+    "map (reduce ⊕ z) (split n xs) = map (reduce ⊕ z) (split (n / k) (map (reduce ⊕ z) (split k xs))),  k | n, "
+    "⊕ associative, z neutral",
+    source="000 Figure 2.9c: partialReduce = iterate partialReduce, one step",
+    reassociates=True,
+)
+def partial_reduce_in_steps(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
+    yield rewrite(map_(Fn.reduce(op, z, Ty.arr(n, t)), split(n, xs))).to(
+        map_(Fn.reduce(op, z, Ty.arr(n / k, t)), split(n / k, map_(Fn.reduce(op, z, Ty.arr(k, t)), split(k, xs)))),
+        tile(n, k),
+        eq(n % k).to(i64(0)),
+        k < n,
+        k > 1,
+        associative(op),
+        neutral(op, z),
+    )
+
+
+strided_rules = (split_join_strided,)
+coarsening_rules = (thread_coarsening, thread_coarsening_strided)
+partial_reduce_rules = (reduce_reordered, partial_reduce_in_parts, partial_reduce_to_one, partial_reduce_in_steps)
