@@ -12,7 +12,7 @@ from lift_egraph.soundness import RuleChecker, check_rule
 from lift_egraph.syntax import parse_program
 from rules import all_rules, simplification
 
-EXAMPLES = int(os.environ.get("RULE_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("RULE_EXAMPLES", "12"))
 
 every_rule = pytest.mark.parametrize("rule", all_rules, ids=lambda r: r.name)
 
