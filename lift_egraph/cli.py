@@ -115,7 +115,8 @@ def programs(as_json: Json = False) -> None:
 # --- optimize ---------------------------------------------------------------------------------------------
 
 
-def _read_sizes(texts: list[str]) -> dict[str, int]:
+def read_sizes(texts: list[str]) -> dict[str, int]:
+    """The sizes in texts of the form ``NAME=NUMBER``."""
     sizes: dict[str, int] = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -130,7 +131,7 @@ def _read_sizes(texts: list[str]) -> dict[str, int]:
 
 
 def _check_sizes(texts: list[str]) -> list[str]:
-    _read_sizes(texts)
+    read_sizes(texts)
     return texts
 
 
@@ -189,7 +190,7 @@ def optimize(
         workbench.require_writable(out)
     with progress() as listen:
         report = workbench.optimize(
-            source, _read_sizes(size or []), device=device, top=top, budget=budget, seed=seed, listen=listen
+            source, read_sizes(size or []), device=device, top=top, budget=budget, seed=seed, listen=listen
         )
     if as_json:
         print_json(report.to_json())

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout instead of a table.")]
 
+SMALL = 6  # a size of an audited program, if no other is given
+
 rules_app = typer.Typer(
     help="List, show and check rewrite rules.", invoke_without_command=True, pretty_exceptions_enable=False
 )
@@ -97,11 +99,7 @@ def check(
     from lift_egraph.show import print_json
     from rules import all_rules, simplification
 
-    files = tuple(Path(text) for text in chosen or () if text.endswith(".py"))
-    for path in files:
-        if not path.is_file():
-            raise InputProblem(f"cannot read {path}: there is no such file")
-    ours = _named(tuple(text for text in chosen or () if not text.endswith(".py"))) if chosen else all_rules
+    files, ours = _chosen(chosen, all_rules)
     sources = (*((ours,) if ours else ()), *files)
     began = time.perf_counter()
     verdicts = []
@@ -122,6 +120,60 @@ def check(
         typer.echo(f"{of}, {bad} wrong; {time.perf_counter() - began:.1f} s, seed {seed}")
     if not all(v.sound for v in verdicts):
         raise typer.Exit(1)
+
+
+@rules_app.command()
+def audit(
+    program: Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")],
+    chosen: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RULE|FILE.py]...", help="What to saturate it with; the rules of `optimize` if none."),
+    ] = None,
+    size: Annotated[
+        list[str] | None, typer.Option("--size", metavar="NAME=NUMBER", help="A size; small ones are enough.")
+    ] = None,
+    iterations: Annotated[int, typer.Option(min=1, help="How often to apply the rules.")] = 3,
+    nodes: Annotated[int, typer.Option(min=1, help="How large the e-graph may become.")] = 20_000,
+    members: Annotated[int, typer.Option(min=2, help="How many members of each class to compare.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Of the values and samples.")] = 0,
+    limit: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="When to give up.")] = 300.0,
+) -> None:
+    """Compare the members of every class of a program's e-graph: finds rules that are wrong only together.
+
+    The exit code is 1 if two members of a class have different values.
+    """
+    from lift_egraph.audit import audit_program
+    from lift_egraph.check import specialise
+    from lift_egraph.child import call
+    from lift_egraph.cli import read_program, read_sizes
+    from lift_egraph.rule_checks import MEMORY
+    from lift_egraph.saturate import Limits
+    from rules import algorithmic, lowering, simplification
+
+    source = read_program(program)
+    sizes = {**{name: min(value, SMALL) for name, value in source.sizes}, **read_sizes(size or [])}
+    files, ours = _chosen(chosen, algorithmic + lowering)
+    found, tuples, reason = call(
+        audit_program, specialise(source, sizes), ours, files, simplification,
+        Limits(iterations, nodes, limit), members, seed, time_limit=limit, memory_limit=MEMORY,
+    )  # fmt: skip
+    for wrong in found.disagreements:
+        typer.echo(f"WRONG {wrong}")
+    typer.echo(
+        f"{found.classes} classes, {found.members} members, {len(found.disagreements)} classes whose members differ; "
+        f"{tuples} tuples ({reason}), seed {seed}"
+    )
+    if found.disagreements:
+        raise typer.Exit(1)
+
+
+def _chosen(chosen: list[str] | None, default: tuple[Rule, ...]) -> tuple[tuple[Path, ...], tuple[Rule, ...]]:
+    """The files and the rules of ours that a user names."""
+    files = tuple(Path(text) for text in chosen or () if text.endswith(".py"))
+    for path in files:
+        if not path.is_file():
+            raise InputProblem(f"cannot read {path}: there is no such file")
+    return files, _named(tuple(text for text in chosen or () if not text.endswith(".py"))) if chosen else default
 
 
 def _show_verdict(v: Verdict) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from lift_egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
 
+UNREACHABLE = 10**6  # the depth of a node without a finite member
 SLACK = 10  # how much deeper than the shallowest member of the root a sampled member may be
 TERMS = ("Ex", "Fn", "Op")
 
@@ -145,6 +146,20 @@ class MemberSampler:
             return None
         return self._build(root, rng, self._depth[root] + slack, True)
 
+    def classes(self) -> list[ClassId]:
+        """The classes that have a member, the shallowest first."""
+        return sorted(self._depth, key=lambda c: (self._depth[c], c))
+
+    def spread(self, owner: ClassId, rng: random.Random, count: int, slack: int = SLACK) -> Iterator[Choice]:
+        """Members of a class that begin with different nodes of it, the shallowest member first."""
+        nodes = sorted(self._nodes[owner], key=lambda n: self._depth_of(owner, n))
+        rest = [n for n in nodes[1:] if self._depth_of(owner, n) < UNREACHABLE]
+        rng.shuffle(rest)
+        for node in (nodes[0], *rest)[:count]:
+            fuel = self._depth_of(owner, node) - 1 + (0 if node is nodes[0] else slack)
+            parts = self._parts[owner, node]
+            yield Choice(owner, node, tuple(self._build(p, rng, fuel, False) for p in parts))
+
     def _build(self, owner: ClassId, rng: random.Random, fuel: int, seek: bool) -> Choice:
         fitting = [n for n in self._nodes[owner] if self._depth_of(owner, n) <= fuel]
         if not fitting:
@@ -169,4 +184,4 @@ class MemberSampler:
         )
 
     def _depth_of(self, owner: ClassId, node: ENode) -> int:
-        return 1 + max((self._depth.get(p, 10**6) for p in self._parts[owner, node]), default=0)
+        return 1 + max((self._depth.get(p, UNREACHABLE) for p in self._parts[owner, node]), default=0)

@@ -9,23 +9,21 @@ suspicious than a wrong one, so the report counts the programs in which it fired
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from textwrap import indent
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import egglog
-import numpy as np
 from egglog import i64
 from egglog.bindings import EggSmolError
 from egglog.egraph import ActionLike
 
 from lift_egraph import ir, sorts
 from lift_egraph.analyses import analyses
-from lift_egraph.binders import canonical, fresh_name, unique_names
+from lift_egraph.binders import canonical
 from lift_egraph.check import pattern_type, type_of
+from lift_egraph.counterexamples import Counterexample, closed, equal_values
 from lift_egraph.encoding import operator_laws, to_egg
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
 from lift_egraph.frozen import FrozenEGraph, freeze, open_term
@@ -36,7 +34,6 @@ from lift_egraph.members import SLACK, MemberSampler, changes, uses
 from lift_egraph.rule import Rule
 from lift_egraph.saturate import ROOT
 from lift_egraph.shrinking import shrink
-from lift_egraph.syntax import print_program, print_term
 from lift_egraph.types import Array, DataType, Pair
 from lift_egraph.values import Value
 
@@ -45,43 +42,6 @@ ITERATIONS = 2  # a rule that makes the names its conditions mention needs two
 DEEP = 40  # how much deeper than the program a rewritten term may be, if none is found near
 FRUITLESS = 8  # samples in a row without a new term, after which no more are drawn
 NEAR_MISSES = 4  # one program for so many has its conditions broken
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """A program that a rule turns into something else.
-
-    Attributes
-    ----------
-    program
-        The program, which contains a match of the rule.
-    rewritten
-        The term that the rule made of its body.
-    inputs
-        The inputs for which they differ.
-    expected, found
-        Their results; `found` is a message where the rewritten term has no result or another type.
-    """
-
-    rule: Rule
-    program: ir.Program
-    rewritten: ir.Expr
-    inputs: dict[str, Value]
-    expected: Value
-    found: Value | str
-
-    @property
-    def size(self) -> int:
-        """The number of nodes of the program, and of elements in its inputs."""
-        return sum(1 for _ in ir.subterms(self.program.body)) + sum(map(count_leaves, self.inputs.values()))
-
-    def __str__(self) -> str:
-        values = "\n".join(f"  {name} = {_shown(value)}" for name, value in self.inputs.items())
-        return (
-            f"{self.rule.name} is not sound: {self.rule.law}\n"
-            f"{print_program(self.program)}becomes\n{indent(print_term(self.rewritten), '  ')}\nfor\n{values}\n"
-            f"expected\n  {_shown(self.expected)}\nfound\n  {_shown(self.found)}"
-        )
 
 
 @dataclass(frozen=True)
@@ -334,36 +294,9 @@ class Draw(NamedTuple):
     choices: tuple[int, ...]
 
 
-def closed(term: ir.Expr) -> ir.Expr:
-    """The term with any value for each of its free variables, given as inputs.
-
-    A class of closed terms may have an open member, as ``fst (a, x) = a``; its value must not depend on the variable.
-    """
-    names = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
-    for v in sorted(ir.free_variables(term), key=str):
-        given = ir.Input(fresh_name(f"any_{re.sub(r'_[0-9]+$', '', v.name)}", names), v.type)
-        term = ir.Apply(ir.Lambda(v, term), given)
-    return unique_names(term, base=lambda name: re.sub(r"(_\d+)+$", "", name))
-
-
 def _inputs(term: ir.Expr) -> tuple[ir.Input, ...]:
     found = {p.name: p for p in ir.subterms(term) if isinstance(p, ir.Input)}
     return tuple(found[name] for name in sorted(found))
-
-
-def count_leaves(value: Value) -> int:
-    """The number of scalars in a value."""
-    return sum(map(count_leaves, value)) if isinstance(value, tuple) else value.size
-
-
-def equal_values(left: Any, right: Any) -> bool:
-    """Whether two values are equal: pairs by component, NaN equal to itself, zeros of either sign equal."""
-    if isinstance(left, tuple) or isinstance(right, tuple):
-        both = isinstance(left, tuple) and isinstance(right, tuple)
-        return both and all(equal_values(a, b) for a, b in zip(left, right, strict=True))
-    if isinstance(right, str) or left.dtype != right.dtype:
-        return False
-    return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
 
 
 def _outcome(term: ir.Expr, expected: DataType, inputs: dict[str, Value]) -> Value | str:
@@ -377,9 +310,13 @@ def _outcome(term: ir.Expr, expected: DataType, inputs: dict[str, Value]) -> Val
         return f"{type(problem).__name__}: {problem}"
 
 
+def array_lengths(term: ir.Expr) -> set[int]:
+    """The lengths of all arrays in a term of concrete sizes."""
+    return {n for t in _types(term) for n in _lengths(t)}
+
+
 def _tiles(term: ir.Expr) -> Iterator[ActionLike]:
-    lengths = {n for t in _types(term) for n in _lengths(t)}
-    for n in sorted(lengths):
+    for n in sorted(array_lengths(term)):
         odd = next((d for d in range(2, n) if n % d), None)
         for chunk in range(1, n + 1):
             if n % chunk == 0 or chunk == odd:
@@ -402,9 +339,3 @@ def _lengths(t: DataType) -> Iterator[int]:
     elif isinstance(t, Pair):
         yield from _lengths(t.first)
         yield from _lengths(t.second)
-
-
-def _shown(value: Value | str) -> str:
-    if isinstance(value, tuple):
-        return f"({_shown(value[0])}, {_shown(value[1])})"
-    return value if isinstance(value, str) else np.array2string(value, separator=", ", threshold=64).replace("\n", "")

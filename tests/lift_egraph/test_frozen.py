@@ -16,6 +16,7 @@ from lift_egraph.analyses import analyses
 from lift_egraph.binders import canonical
 from lift_egraph.build import F32, Input, array
 from lift_egraph.check import specialise, type_of
+from lift_egraph.counterexamples import equal_values
 from lift_egraph.encoding import to_egg
 from lift_egraph.errors import TypeProblem
 from lift_egraph.frozen import FrozenEGraph, freeze, from_egg
@@ -23,7 +24,6 @@ from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import evaluate
 from lift_egraph.members import MemberSampler, changes, uses
 from lift_egraph.saturate import Limits, Phase, run_phase
-from lift_egraph.soundness import equal_values
 from rules import algorithmic, simplification
 from rules.split_join import split_join
 

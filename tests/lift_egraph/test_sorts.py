@@ -14,13 +14,13 @@ from lift_egraph.analyses import analyses
 from lift_egraph.binders import alpha_equal
 from lift_egraph.build import F32, Input, array
 from lift_egraph.check import type_of
+from lift_egraph.counterexamples import equal_values
 from lift_egraph.encoding import MAXIMAL_DEPTH, check_depth, to_egg
 from lift_egraph.errors import LiftError, SizeProblem, TypeProblem
 from lift_egraph.frozen import FrozenEGraph, freeze, from_egg
 from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import evaluate
 from lift_egraph.members import MemberSampler
-from lift_egraph.soundness import equal_values
 from tests.strategies import programs
 
 XS = Input("xs", array(F32, 8))
