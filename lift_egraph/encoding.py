@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
+from functools import lru_cache
 
 from egglog.egraph import ActionLike
 
@@ -56,6 +57,7 @@ from lift_egraph.types import Array, DataType, Pair, Scalar, Vector
 MAXIMAL_DEPTH = 140  # egglog's Python layer recurses; deeper terms would end in a RecursionError
 
 
+@lru_cache(maxsize=4096)
 def type_to_egg(t: DataType) -> Ty:
     """A type with concrete sizes as an egglog term."""
     if isinstance(t, Scalar):

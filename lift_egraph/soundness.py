@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import egglog
@@ -82,7 +82,7 @@ class RuleChecker:
         step = rule.ruleset.saturate() if rule.phase == "simplification" else egglog.run(rule.ruleset)
         self._step = step + self._cleaning
         self._empty = egglog.EGraph()  # told all rules once, which takes longer than running them
-        self._empty.register(*operator_laws())
+        self._empty.register(*operator_laws(), *(sorts.lane_width(i64(width)) for width in WIDTHS))
         try:
             self._empty.run(egglog.run(rule.ruleset))
         except EggSmolError as problem:
@@ -93,7 +93,7 @@ class RuleChecker:
         """The e-graph of a term before and after the rule."""
         with self._empty as graph:
             root = graph.let(ROOT, to_egg(term))
-            graph.register(*(sorts.lane_width(i64(width)) for width in WIDTHS), *_tiles(term), *facts)
+            graph.register(*_tiles(term), *facts)
             graph.run(self._cleaning)
             old = new = freeze(graph, {ROOT: root})
             for _ in range(ITERATIONS):
@@ -317,10 +317,14 @@ def array_lengths(term: ir.Expr) -> set[int]:
 
 def _tiles(term: ir.Expr) -> Iterator[ActionLike]:
     for n in sorted(array_lengths(term)):
-        odd = next((d for d in range(2, n) if n % d), None)
-        for chunk in range(1, n + 1):
-            if n % chunk == 0 or chunk == odd:
-                yield sorts.tile(i64(n), i64(chunk))
+        yield from _tiles_of(n)
+
+
+@cache
+def _tiles_of(n: int) -> tuple[ActionLike, ...]:
+    """The divisors of a length, and one number that is none; making such facts takes longer than using them."""
+    odd = next((d for d in range(2, n) if n % d), None)
+    return tuple(sorts.tile(i64(n), i64(d)) for d in range(1, n + 1) if n % d == 0 or d == odd)
 
 
 def _types(term: ir.Expr) -> Iterator[DataType]:
