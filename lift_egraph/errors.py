@@ -75,3 +75,7 @@ class RuleProblem(LiftError):
 
     def __str__(self) -> str:
         return f"{self.place}: {self.rule}: {self.text}"
+
+
+class SketchProblem(LiftError):
+    """A sketch that no term of the e-graph satisfies; the message says which part of it."""

@@ -266,6 +266,16 @@ def open_function(graph: FrozenEGraph, choice: Choice) -> ir.Function:
     return _Reader(graph).function(choice)
 
 
+def read_part(graph: FrozenEGraph, choice: Choice) -> ir.Part:
+    """The term or function that a choice of nodes denotes; it may be open, and its names are those of the e-graph."""
+    sort = graph.sorts[choice.class_id]
+    if sort == "Ex":
+        return open_term(graph, choice)
+    if sort == "Fn":
+        return open_function(graph, choice)
+    raise TypeProblem("an operator has no form without the type of its arguments: name the reduction around it")
+
+
 class _Reader:
     def __init__(self, graph: FrozenEGraph):
         self.graph = graph

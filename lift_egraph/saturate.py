@@ -31,6 +31,7 @@ _STAGES = {"local": sorts.stage_local, "private": sorts.stage_private}
 class StopReason(enum.Enum):
     """Why a saturation ended."""
 
+    SATISFIED = "sketch satisfied"
     SATURATED = "saturated"
     ITERATIONS = "iteration limit"
     NODES = "node limit"
@@ -240,12 +241,12 @@ def saturate(
     assert end is not None
     if last is None:
         raise RunProblem(f"saturation failed before its first iteration: {end.text or end.kind}")
-    return replace(last, stop_reason=_ENDS.get(end.kind, last.stop_reason))
+    return replace(last, stop_reason=ENDS.get(end.kind, last.stop_reason))
 
 
 LARGEST_SNAPSHOT = 100_000  # tuples of an e-graph that is sent home after each iteration
 STARTUP_SECONDS = 5.0  # a child imports egglog and registers the rules before its clock should run
-_ENDS = {
+ENDS = {
     "time": StopReason.TIME,
     "memory": StopReason.MEMORY,
     "crashed": StopReason.CRASHED,
