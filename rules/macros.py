@@ -1,0 +1,218 @@
+"""Macro rules: optimisations as named compositions of phases and sketches.
+
+A macro rule names the few small rules that an optimisation needs and sketches the program that it leads to. It
+never rewrites by itself: the program that it yields was derived by the small rules in an e-graph, so it is as
+right as they are, and it applies wherever they find a way to the sketch. Macros compose with ``+``.
+
+>>> both = tiling((64, 32), (8, 4)) + reduce_outwards((64, 32), (8, 4), 16)
+>>> print(both)
+tiling, then reduce outwards: map (map f) in blocks, the sum of blocks outermost
+>>> print(both.stages[0].sketch)
+contains(join(map 8 (map (join, transpose(map 8 (map 8 (map 4)))))))
+
+Source: 000 §5.5 and §7.2.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lift_egraph import ir
+from lift_egraph.errors import SizeProblem
+from lift_egraph.guided import Guided, Reached, Stage, guide
+from lift_egraph.rule import Rule
+from lift_egraph.saturate import Limits, Phase
+from lift_egraph.sketch import (
+    ANY,
+    Contains,
+    Pattern,
+    Sketch,
+    as_scalar,
+    as_vector,
+    call,
+    join,
+    map_,
+    map_level,
+    reduce_,
+    split,
+    to_memory,
+    transpose,
+    vectorize,
+    zip_,
+)
+from rules.fusion import map_fission, map_fusion
+from rules.interchange import interchange_rules, map_map_interchange, map_map_on_matrix
+from rules.opencl_memory import stage_in_local
+from rules.opencl_parallel import map_to_lcl0, map_to_seq, map_to_wrg0
+from rules.opencl_vector import vectorise_map
+from rules.reduction import operator_rules, partial_reduce
+from rules.simplification import simplification_rules
+from rules.split_join import split_join, split_of_map, split_of_zip, zip_takes_names
+
+SIMPLIFICATION = simplification_rules + operator_rules
+LIMITS = Limits(iterations=10, nodes=100_000, seconds=30.0)
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A named composition of phases and sketches.
+
+    Attributes
+    ----------
+    law
+        What it does, in mathematics or a phrase.
+    stages
+        The phases, each with the sketch that ends it.
+    """
+
+    name: str
+    law: str
+    stages: tuple[Stage, ...]
+
+    def __add__(self, other: Macro) -> Macro:
+        """This macro, then the other on its result."""
+        return Macro(f"{self.name}, then {other.name}", f"{self.law}, {other.law}", self.stages + other.stages)
+
+    def __call__(self, term: ir.Expr, *, on_iteration: Callable[[Reached], None] = lambda reached: None) -> Guided:
+        """The stages on a term of concrete sizes; the result says whether the last sketch was reached."""
+        return guide(term, self.stages, on_iteration=on_iteration)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.law}"
+
+
+def stage(
+    name: str,
+    rules: tuple[Rule, ...],
+    sketch: Sketch,
+    *,
+    tiles: dict[int, tuple[int, ...]] | None = None,
+    widths: tuple[int, ...] = (),
+    staging: tuple[str, ...] = (),
+    limits: Limits = LIMITS,
+) -> Stage:
+    """A stage with the usual simplification and limits."""
+    return Stage(Phase(name, rules, SIMPLIFICATION, tiles or {}, widths, limits, staging), sketch)
+
+
+# --- tiling and register blocking ------------------------------------------------------------------------
+
+SPLITTING = (split_join, map_fission, map_map_interchange)
+
+
+def untiled(counts: tuple[int, int], block: Sketch, *, outer: Callable[..., Pattern] = map_) -> Sketch:
+    """A matrix put together from blocks: ``join (map (map join ∘ transpose ∘ map block) …)``."""
+    return join(outer(map_(join(), transpose(map_(block, length=counts[1]))), length=counts[0]))
+
+
+def tiling(sizes: tuple[int, int], tile: tuple[int, int]) -> Macro:
+    """Two nested maps in blocks of rows and columns (000 §5.5.2).
+
+    Parameters
+    ----------
+    sizes, tile
+        The lengths of the outer and of the inner map, and of a block in each.
+    """
+    sketch = _blocks(sizes, tile, ANY)
+    tiles = _tiles(sizes, tile)
+    return Macro("tiling", "map (map f) in blocks", (stage("tile", SPLITTING, Contains(sketch), tiles=tiles),))
+
+
+def tiling_on_matrix(sizes: tuple[int, int], tile: tuple[int, int]) -> Macro:
+    """Two nested maps over the elements of one matrix in blocks (000 Figure 5.10)."""
+    sketch = _blocks(sizes, tile, ANY)
+    rules = (split_join, map_fission, map_fusion, map_map_on_matrix)
+    return Macro(
+        "tiling", "map (map f) in blocks", (stage("tile", rules, Contains(sketch), tiles=_tiles(sizes, tile)),)
+    )
+
+
+def reduce_outwards(sizes: tuple[int, int], tile: tuple[int, int], length: int) -> Macro:
+    """In each block of a tiled product of rows and columns, the sum comes out of the maps (000 Figure 5.11).
+
+    Then every element of a block's row and column is used for a whole block of partial results: two-dimensional
+    register blocking.
+    """
+    rows, columns = tile
+    update = reduce_(ANY, ANY, map_(map_(map_(length=columns), length=rows), zip_()), length=length)
+    sketch = Contains(untiled(_counts(sizes, tile), update))
+    return Macro("reduce outwards", "the sum of blocks outermost", (stage("reorder", interchange_rules, sketch),))
+
+
+def register_blocking_2d(sizes: tuple[int, int], tile: tuple[int, int], length: int) -> Macro:
+    """Blocks of rows times blocks of columns, each of their elements read once a step (000 Figure 5.5c)."""
+    return tiling(sizes, tile) + reduce_outwards(sizes, tile, length)
+
+
+def register_blocking_1d(rows: int, block: int, length: int) -> Macro:
+    """Blocks of rows: each element of a column is used for a whole block (000 Figure 5.5b)."""
+    update = reduce_(ANY, ANY, map_(map_(length=block), zip_()), length=length)
+    blocked = join(map_(Contains(map_(map_(reduce_(length=length), length=block))), split(block), length=rows // block))
+    reused = join(map_(Contains(map_(update)), split(block), length=rows // block))
+    return Macro(
+        "1D register blocking",
+        "map (λr. map (λc. reduce …)) with a block of r for each element of c",
+        (
+            stage("tile", SPLITTING, Contains(blocked), tiles=_tiles((rows,), (block,))),
+            stage("reorder", interchange_rules, Contains(reused)),
+        ),
+    )
+
+
+def split_reduction(sizes: tuple[int, int], tile: tuple[int, int], length: int, chunk: int) -> Macro:
+    """Tiling, with the sum in chunks: the tiles of both matrices in 000 Listing 5.23."""
+    inner = reduce_(ANY, ANY, map_(call("mul"), zip_()), length=chunk)
+    body = reduce_(ANY, ANY, map_(inner, zip_()), length=length // chunk)
+    sketch = _blocks(sizes, tile, body)
+    rules = (*SPLITTING, partial_reduce, split_of_map, split_of_zip, zip_takes_names, map_fusion)
+    tiles = _tiles((*sizes, length), (*tile, chunk))
+    return Macro("tiling with chunks", "map (map f) in blocks", (stage("split", rules, Contains(sketch), tiles=tiles),))
+
+
+# --- vectors and memory ----------------------------------------------------------------------------------
+
+
+def vectorised_loads(width: int) -> Macro:
+    """A map reads vectors of consecutive elements (000 §5.4.3)."""
+    sketch = Contains(as_scalar(map_(vectorize(width), as_vector(width))))
+    return Macro(
+        "vectorised loads",
+        "map f = asScalar ∘ map (vectorize w f) ∘ asVector w",
+        (stage("vectorise", (vectorise_map,), sketch, widths=(width,)),),
+    )
+
+
+def local_memory_staging(chunk: int, length: int) -> Macro:
+    """Work-groups of one chunk each, which first copy it to local memory (000 §5.3.1)."""
+    rules = (split_join, map_to_wrg0, map_to_lcl0, map_to_seq)
+    groups = map_level("mapWrg(0)", Contains(map_level("mapLcl(0)", length=chunk)), split(chunk))
+    staged = map_level("mapWrg(0)", Contains(to_memory("local", map_level("mapLcl(0)", length=chunk))))
+    return Macro(
+        "local-memory staging",
+        "map f = join ∘ mapWrg (λc. let c = toLocal (mapLcl id c) in mapLcl f c) ∘ split n",
+        (
+            stage("map to groups", rules, Contains(groups), tiles=_tiles((length,), (chunk,))),
+            stage("stage", (stage_in_local,), Contains(staged), staging=("local",)),
+        ),
+    )
+
+
+def _tiles(sizes: tuple[int, ...], tile: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+    """The facts that let arrays of these lengths be split."""
+    found: dict[int, tuple[int, ...]] = {}
+    for size, chunk in zip(sizes, tile, strict=True):
+        if chunk < 1 or size % chunk:
+            raise SizeProblem(f"blocks of {chunk} do not divide a length of {size}")
+        if chunk not in found.get(size, ()):
+            found[size] = (*found.get(size, ()), chunk)
+    return found
+
+
+def _counts(sizes: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
+    _tiles(sizes, tile)
+    return sizes[0] // tile[0], sizes[1] // tile[1]
+
+
+def _blocks(sizes: tuple[int, int], tile: tuple[int, int], body: Sketch) -> Sketch:
+    return untiled(_counts(sizes, tile), map_(map_(body, length=tile[1]), length=tile[0]))

@@ -1,0 +1,37 @@
+"""The goals of the benchmark, at a size that the interpreter can check."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lift_egraph import ir
+from lift_egraph.guided import guide
+from lift_egraph.inputs import random_inputs
+from lift_egraph.interp import evaluate
+from lift_egraph.saturate import StopReason
+from lift_egraph.soundness import equal_values
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+goals = pytest.importorskip("goals")
+
+SMALL = goals.Problem(size=16, tile=8, chunk=4, lanes=4)
+
+
+@pytest.mark.parametrize("goal", goals.goals(SMALL), ids=lambda goal: goal.name)
+def test_a_goal_is_reached_in_three_sketches_and_keeps_the_result(goal):
+    assert len(goal.stages) <= 3
+    found = guide(SMALL.program.body, goal.stages)
+    assert found.found, found.stages[-1].why_not
+    assert all(s.stop_reason is StopReason.SATISFIED and s.iterations for s in found.stages)
+    inputs = random_inputs(SMALL.program, 0, "integer")
+    assert equal_values(evaluate(found.term, inputs), evaluate(SMALL.program.body, inputs))
+    below = {type(t) for t in ir.subterms(found.term)}
+    assert (ir.Vectorize in below) == (goal.name not in ("baseline", "blocking"))
+    spaces = {t.space for t in ir.subterms(found.term) if isinstance(t, ir.ToMemory)}
+    assert ("global" in spaces) == (goal.name in ("array packing", "cache blocks", "parallel"))
+    assert ("private" in spaces) == (goal.name in ("cache blocks", "parallel"))
+    parallel = {t.level.kind for t in ir.subterms(found.term) if isinstance(t, ir.MapLevel)} - {"seq"}
+    assert parallel == ({"glb"} if goal.name == "parallel" else set())
