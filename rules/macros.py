@@ -34,6 +34,7 @@ from lift_egraph.sketch import (
     join,
     map_,
     map_level,
+    nest,
     reduce_,
     split,
     to_memory,
@@ -119,13 +120,31 @@ def tiling(sizes: tuple[int, int], tile: tuple[int, int]) -> Macro:
     return Macro("tiling", "map (map f) in blocks", (stage("tile", SPLITTING, Contains(sketch), tiles=tiles),))
 
 
-def tiling_on_matrix(sizes: tuple[int, int], tile: tuple[int, int]) -> Macro:
-    """Two nested maps over the elements of one matrix in blocks (000 Figure 5.10)."""
-    sketch = _blocks(sizes, tile, ANY)
-    rules = (split_join, map_fission, map_fusion, map_map_on_matrix)
-    return Macro(
-        "tiling", "map (map f) in blocks", (stage("tile", rules, Contains(sketch), tiles=_tiles(sizes, tile)),)
-    )
+def tiling_on_grid(lengths: tuple[int, ...], tile: int, body: Sketch) -> Macro:
+    """Maps over all dimensions of one array in blocks, for any number of dimensions (000 Figure 5.10 has two).
+
+    First every map is split; then each dimension's loop over blocks moves outwards past the loops inside the
+    blocks of those before it, one sketch for each dimension but the first.
+
+    Parameters
+    ----------
+    lengths, tile
+        The lengths of the array from outside to inside, and the one of a block in each dimension.
+    body
+        What the innermost map computes.
+    """
+    tiles = _tiles(lengths, (tile,) * len(lengths))
+    counts = [n // tile for n in lengths]
+
+    def loops(order: list[int]) -> Sketch:
+        return nest(*(map_(length=n) for n in order), body)
+
+    order = [n for count in counts for n in (count, tile)]
+    stages = [stage("split", (split_join,), loops(order), tiles=tiles)]
+    for done in range(1, len(counts)):
+        order = [*counts[: done + 1], *(tile,) * (done + 1), *order[2 * done + 2 :]]
+        stages.append(stage("reorder", (map_fission, map_map_on_matrix), loops(order)))
+    return Macro("tiling", f"map f over {len(lengths)} dimensions in blocks", tuple(stages))
 
 
 def reduce_outwards(sizes: tuple[int, int], tile: tuple[int, int], length: int) -> Macro:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lift_egraph import ir
+from lift_egraph.check import type_of
 from lift_egraph.guided import guide
 from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import evaluate
@@ -16,6 +17,7 @@ from lift_egraph.soundness import equal_values
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 goals = pytest.importorskip("goals")
+tiling = pytest.importorskip("tiling")
 
 SMALL = goals.Problem(size=16, tile=8, chunk=4, lanes=4)
 
@@ -35,3 +37,15 @@ def test_a_goal_is_reached_in_three_sketches_and_keeps_the_result(goal):
     assert ("private" in spaces) == (goal.name in ("cache blocks", "parallel"))
     parallel = {t.level.kind for t in ir.subterms(found.term) if isinstance(t, ir.MapLevel)} - {"seq"}
     assert parallel == ({"glb"} if goal.name == "parallel" else set())
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 4])
+def test_tiling_is_found_in_every_dimension_and_keeps_the_result(dimensions: int):
+    sizes = tiling.lengths(dimensions, 2)
+    program = tiling.program(sizes)
+    found = tiling.tiling(sizes, 2)(program.body)
+    assert len(found.stages) == dimensions
+    inputs = random_inputs(program, 0, "integer")
+    assert equal_values(evaluate(found.term, inputs), evaluate(program.body, inputs))
+    maps = [t.array for t in ir.subterms(found.term) if isinstance(t, ir.Map)]
+    assert {t.size.constant for t in map(type_of, maps)} >= {2, *range(5, 5 + dimensions)}

@@ -13,6 +13,7 @@ from lift_egraph.guided import Guided
 from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import evaluate
 from lift_egraph.saturate import StopReason
+from lift_egraph.sketch import call
 from lift_egraph.soundness import equal_values
 from lift_egraph.syntax import parse_program
 from rules import macros
@@ -41,7 +42,7 @@ def lengths(term: ir.Expr, kind: type[ir.Expr] = ir.Map) -> list[int | None]:
 
 CASES: list[tuple[ir.Program, Macro, Callable[[ir.Expr], bool]]] = [
     (MM, macros.tiling((8, 16), (2, 4)), lambda t: lengths(t).count(4) == 3 and 2 in lengths(t)),
-    (MATRIX, macros.tiling_on_matrix((8, 16), (2, 4)), lambda t: 2 in lengths(t) and 4 in lengths(t)),
+    (MATRIX, macros.tiling_on_grid((8, 16), 2, call("sub")), lambda t: {4, 8, 2} <= set(lengths(t))),
     (MM, macros.register_blocking_2d((8, 16), (2, 4), 12), lambda t: 2 in lengths(t) and 4 in lengths(t)),
     (MM, macros.register_blocking_1d(8, 2, 12), lambda t: 2 in lengths(t)),
     (MM, macros.split_reduction((8, 16), (2, 4), 12, 3), lambda t: sorted(lengths(t, ir.Reduce)) == [3, 4]),  # pyright: ignore
