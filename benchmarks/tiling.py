@@ -63,8 +63,8 @@ def main() -> None:
         ("program", "", "sketches", "found", "seconds", "peak MB", "e-nodes", "e-classes", "iterations", "ended by"),
         rows,
         notes=(
-            "seconds are those of saturation, matching and extraction in the search process; its start takes another 1 to 2 s for "
-            "each search",
+            "seconds are those of saturation, matching and extraction in the search process; its start takes "
+            "another 1 to 2 s for each search",
             "e-nodes and e-classes are those of the largest stage; the peak is that of the whole search process",
             f"unguided: the same rules all at once, within {free.seconds:.0f} s and {free.memory_mb} MB",
         ),

@@ -107,6 +107,11 @@ class Matcher:
             found.append(Match(member.cost, from_egg(self.graph, member.choice()), names))
         return found
 
+    def best(self, root: ClassId, sketch: Sketch) -> Choice | None:
+        """The cheapest member of a class that satisfies a sketch, as nodes of the e-graph."""
+        found = self._table(sketch).get(root, ())
+        return found[0].choice() if found else None
+
     def require(self, root: ClassId, sketch: Sketch) -> Match:
         """The cheapest member of a class that satisfies a sketch.
 
