@@ -133,9 +133,7 @@ def choice_of(graph: FrozenEGraph, term: Node) -> Choice | None:
     return Choice(owner, node, inside)
 
 
-def written(
-    graph: FrozenEGraph, node: ENode, own: dict[ClassId, Node], made: dict[ClassId, list[ENode]]
-) -> Node | None:
+def written(graph: FrozenEGraph, node: ENode, own: dict[ClassId, Node]) -> Node | None:
     """A new node with the term's own parts where there are any, and what the rule made elsewhere."""
 
     def part(class_id: ClassId, above: frozenset[ClassId]) -> Node | None:

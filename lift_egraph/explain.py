@@ -35,7 +35,7 @@ from lift_egraph.egg_terms import (
 )
 from lift_egraph.encoding import operator_laws, to_egg
 from lift_egraph.errors import LiftError, SearchProblem
-from lift_egraph.frozen import ClassId, ENode, FrozenEGraph, freeze, from_egg, read_part
+from lift_egraph.frozen import ClassId, FrozenEGraph, freeze, from_egg, read_part
 from lift_egraph.guided import Guided, Reached
 from lift_egraph.members import embedding
 from lift_egraph.rule import Rule
@@ -127,6 +127,30 @@ def _target(seed: ir.Expr, reached: Reached) -> Node:
             if found is not None and alpha_equal(from_egg(state.graph, found), reached.term):
                 return read_choice(state.graph, found)
     raise SearchProblem(f"the stage {reached.stage.phase.name} did not reach the same term again")
+
+
+def applications(term: ir.Expr, rule: Rule, phase: Phase | None = None) -> list[Step]:
+    """What one application of a rule makes of a term, at each place where it applies, outermost places first.
+
+    Parameters
+    ----------
+    phase
+        Whose tiles and vector widths to use; by default there are none.
+
+    Examples
+    --------
+    >>> from lift_egraph.syntax import parse_program
+    >>> from rules.simplification import join_of_split
+    >>> program = parse_program("program p(xs: [f32]8) = map(abs, join(split(4, join(split(2, xs)))))")
+    >>> for step in applications(program.body, join_of_split):
+    ...     print(step.path, print_term(step.after))
+    (1,) map(abs, join(split(2, xs)))
+    (1, 0, 1) map(abs, join(split(4, xs)))
+    """
+    world = World(phase or Phase(rule.name, (rule,), ()))
+    start = world.encode(term)
+    found = world.apply(start, rule.ruleset, _makes_names(rule))
+    return [world.step(rule, path, start, after) for path, after in found if world.is_closed(after)]
 
 
 def replay(step: Step, phase: Phase) -> bool:
@@ -306,15 +330,7 @@ class World:
                 graph.run(egglog.run(ruleset))
                 graph.run(self._knowing)
             new = freeze(graph, {ROOT: root})
-        made = _made(old, new, embedding(old, new))
-        own = {c: part for _, part in reversed(list(term.places())) if (c := class_of(new, part)) is not None}
-        found: list[tuple[Path, Node]] = []
-        for path, part in term.places():
-            for node in made.get(class_of(new, part), ()):  # pyright: ignore
-                result = written(new, node, own, made)
-                if result is not None and result != part:
-                    found.append((path, term.replaced(path, result)))
-        return found
+        return list(_applied(term, old, new))
 
     def is_closed(self, term: Node) -> bool:
         """Whether a term has no free variables: a class may be closed while a member is not."""
@@ -374,23 +390,30 @@ def _makes_names(rule: Rule) -> bool:
     return any(not isinstance(r, RewriteDecl) for r in rule.ruleset.__egg_ruleset__.rules)
 
 
-def _made(old: FrozenEGraph, new: FrozenEGraph, image: dict[ClassId, ClassId]) -> dict[ClassId, list[ENode]]:
-    """The nodes that are new in the classes that were there before."""
-    known: dict[ClassId, set[Any]] = {}
-    for c, nodes in old.nodes.items():
-        for n in nodes:
-            if c in image and all(k in image for k in n.classes):
-                known.setdefault(image[c], set()).add(renamed(n, image))
-    found: dict[ClassId, list[ENode]] = {}
-    for c, before in known.items():
-        if new.sorts[c] in ("Ex", "Fn", "Op"):
-            fresh = [n for n in new.nodes[c] if (n.op, n.children) not in before]
-            if fresh:
-                found[c] = fresh
-    merged: dict[ClassId, set[ClassId]] = {}
-    for c, target in image.items():
-        merged.setdefault(target, set()).add(c)
-    for target, sources in merged.items():
-        if len(sources) > 1 and new.sorts[target] in ("Ex", "Fn", "Op"):
-            found[target] = list(new.nodes[target])
-    return found
+def _applied(term: Node, old: FrozenEGraph, new: FrozenEGraph) -> Iterator[tuple[Path, Node]]:
+    """What a rule made of a term: the new nodes at each place, and the parts that it says are equal."""
+    image = embedding(old, new)
+    known: set[tuple[ClassId, str, tuple[Any, ...]]] = {
+        (image[c], *renamed(n, image))
+        for c, nodes in old.nodes.items()
+        for n in nodes
+        if c in image and all(k in image for k in n.classes)
+    }
+    places = [(path, part, class_of(old, part)) for path, part in term.places()]
+    own = {image[c]: part for _, part, c in reversed(places) if c in image}
+    for path, _, owner in places:
+        if owner not in image:
+            continue
+        target = image[owner]
+        for node in new.nodes[target]:
+            if (target, node.op, node.children) not in known:
+                made = written(new, node, own)
+                if made is not None:
+                    yield path, term.replaced(path, made)
+        reached: list[Path] = []  # what is deeper in a part that is equal takes another step
+        for place, other, c in places:
+            if c == owner or image.get(c) != target or path[: len(place)] == place:  # pyright: ignore
+                continue
+            if not any(place[: len(p)] == p for p in reached):
+                reached.append(place)
+                yield path, term.replaced(path, other)
