@@ -36,6 +36,7 @@ from lift_egraph.sketch import (
     map_level,
     nest,
     reduce_,
+    slide,
     split,
     to_memory,
     transpose,
@@ -44,12 +45,14 @@ from lift_egraph.sketch import (
 )
 from rules.fusion import map_fission, map_fusion
 from rules.interchange import interchange_rules, map_map_interchange, map_map_on_matrix
+from rules.movement import map_of_join
 from rules.opencl_memory import stage_in_local
 from rules.opencl_parallel import map_to_lcl0, map_to_seq, map_to_wrg0
 from rules.opencl_vector import vectorise_map
 from rules.reduction import operator_rules, partial_reduce
 from rules.simplification import simplification_rules
 from rules.split_join import split_join, split_of_map, split_of_zip, zip_takes_names
+from rules.stencil import slide_tiling
 
 SIMPLIFICATION = simplification_rules + operator_rules
 LIMITS = Limits(iterations=10, nodes=100_000, seconds=30.0)
@@ -214,6 +217,26 @@ def local_memory_staging(chunk: int, length: int) -> Macro:
             stage("map to groups", rules, Contains(groups), tiles=_tiles((length,), (chunk,))),
             stage("stage", (stage_in_local,), Contains(staged), staging=("local",)),
         ),
+    )
+
+
+def overlapped_tiling(windows: int, tile: int, size: int, step: int = 1) -> Macro:
+    """A stencil in overlapping tiles, each with all that its windows read.
+
+    Parameters
+    ----------
+    windows, tile
+        The number of windows, and of those in a tile.
+    size, step
+        Of a window.
+    """
+    within = map_(ANY, slide(size, step), length=tile)
+    sketch = join(map_(within, slide(size + (tile - 1) * step, tile * step), length=windows // tile))
+    rules = (slide_tiling, map_of_join, map_fusion)
+    return Macro(
+        "overlapped tiling",
+        "map f ∘ slide n s = join ∘ map (map f ∘ slide n s) ∘ slide (n + (k - 1)·s) (k·s)",
+        (stage("tile", rules, Contains(sketch), tiles=_tiles((windows,), (tile,))),),
     )
 
 

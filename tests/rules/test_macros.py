@@ -22,6 +22,9 @@ from rules.macros import Macro
 MM = specialise(programs.load("mm"), {"M": 8, "N": 16, "K": 12})
 MATRIX = parse_program("program negated(xss: [[f32]16]8) = map(map(fun x => 0.0 - x), xss)")
 VECTOR = parse_program("program doubled(xs: [f32]32) = map(fun x => x + x, xs)")
+STENCIL = parse_program(
+    "program sums(xs: [f32]16) = map(fun w => reduce(add, 0.0, w), slide(3, 1, pad(1, 1, clamp, xs)))"
+)
 
 
 def derive(program: ir.Program, macro: Macro) -> Guided:
@@ -46,6 +49,11 @@ CASES: list[tuple[ir.Program, Macro, Callable[[ir.Expr], bool]]] = [
     (MM, macros.register_blocking_2d((8, 16), (2, 4), 12), lambda t: 2 in lengths(t) and 4 in lengths(t)),
     (MM, macros.register_blocking_1d(8, 2, 12), lambda t: 2 in lengths(t)),
     (MM, macros.split_reduction((8, 16), (2, 4), 12, 3), lambda t: sorted(lengths(t, ir.Reduce)) == [3, 4]),  # pyright: ignore
+    (
+        STENCIL,
+        macros.overlapped_tiling(16, 4, 3),
+        lambda t: [str(w.size) for w in ir.subterms(t) if isinstance(w, ir.Slide)] == ["3", "6"],
+    ),
     (VECTOR, macros.vectorised_loads(4), lambda t: any(isinstance(p, ir.Vectorize) for p in ir.subterms(t))),
     (
         VECTOR,
