@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from codegen.kernel import FORMAT, BufferInfo, Plan, ScalarInfo
-from lift_egraph.errors import InputProblem, OutputProblem
+from codegen.open_plan import OpenPlan
+from lift_egraph.errors import InputProblem, OutputProblem, SyntaxProblem
 from lift_egraph.scalar import NUMPY_TYPES
 from lift_egraph.types import SCALAR_BYTES
 from lift_egraph.values import Value
@@ -82,7 +83,7 @@ def _shape(buffer: BufferInfo) -> tuple[int, ...]:
     return buffer.shape or (() if buffer.length == 1 else (buffer.length,))
 
 
-def save_plan(plan: Plan, directory: Path | str) -> None:
+def save_plan(plan: Plan | OpenPlan, directory: Path | str) -> None:
     """Write ``kernel.cl`` and ``launch.json`` into a directory.
 
     Raises
@@ -99,8 +100,22 @@ def save_plan(plan: Plan, directory: Path | str) -> None:
         raise OutputProblem(f"cannot write to {directory}: {error.strerror}") from None
 
 
-def load_plan(directory: Path | str) -> Plan:
-    """The plan in a directory of ``kernel.cl`` and ``launch.json``.
+def load_plan(directory: Path | str, sizes: Mapping[str, int] | None = None) -> Plan:
+    """The plan in a directory of ``kernel.cl`` and ``launch.json``, at given sizes where they are open.
+
+    Raises
+    ------
+    InputProblem
+        When a file is missing or is no launch description.
+    SizeProblem
+        When the sizes are not right.
+    """
+    plan = read_plan(directory)
+    return plan.at(sizes or {}) if isinstance(plan, OpenPlan) else plan
+
+
+def read_plan(directory: Path | str) -> Plan | OpenPlan:
+    """The plan in a directory, with its sizes open if they are arguments of the kernels without a value.
 
     Raises
     ------
@@ -119,16 +134,17 @@ def load_plan(directory: Path | str) -> Plan:
     try:
         if content["format"] != FORMAT:
             raise InputProblem(f"{where} has the format {content['format']}, expected {FORMAT}")
-        plan = Plan.from_json(content, source)
+        is_open = any("value" not in s for s in content["sizes"])
+        plan = OpenPlan.from_json(content, source) if is_open else Plan.from_json(content, source)
         _check(plan)
     except KeyError as error:
         raise InputProblem(f"{where} is no launch description: {error} is missing") from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, SyntaxProblem) as error:
         raise InputProblem(f"{where} is no launch description: {error}") from None
     return plan
 
 
-def _check(plan: Plan) -> None:
+def _check(plan: Plan | OpenPlan) -> None:
     """Raise `ValueError` for a plan, read from a file, that contradicts itself."""
     if not plan.outputs:
         raise ValueError("it has no output")
@@ -139,6 +155,7 @@ def _check(plan: Plan) -> None:
         if place.element not in NUMPY_TYPES:
             raise ValueError(f"{place.name} has the unknown element type {place.element!r}")
     known = {"buffer": {b.name for b in plan.buffers}, "scalar": {s.name for s in plan.scalars}}
+    known["size"] = {s.name for s in plan.sizes}
     for kernel in plan.kernels:
         for argument in kernel.arguments:
             if argument.name not in known.get(argument.kind, ()):

@@ -10,9 +10,9 @@ here the same ones are found from the accesses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import prod
+from math import inf
 
 from codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement, loads, stores, walk
 from codegen.views import ThreadVar
@@ -40,9 +40,9 @@ class _Accesses:
 
 
 class _Placing:
-    def __init__(self, shared: dict[str, str], threads: dict[int, int], extent: dict[int, int]) -> None:
+    def __init__(self, shared: dict[str, str], threads: dict[int, float], extent: dict[int, float]) -> None:
         self.shared = shared  # buffer name -> space
-        self.threads = threads
+        self.threads = threads  # dimension -> work-items, infinite where only the launch says how many
         self.extent = extent  # one more than the greatest index of any mapLcl, by dimension
         self.single: frozenset[int] = frozenset()  # dimensions of which a single work-item runs
 
@@ -75,7 +75,7 @@ class _Placing:
         return {(address.substitute(first), width) for address, width in accesses}
 
     @property
-    def running(self) -> dict[int, int]:
+    def running(self) -> dict[int, float]:
         """One more than the greatest index of mapLcl in each dimension of which several work-items run."""
         return {d: n for d, n in self.extent.items() if d not in self.single and self.threads.get(d, 1) > 1}
 
@@ -172,11 +172,12 @@ class _Placing:
             body = self.place(loop.body, inner, True)
             self.single = outer
             if any(isinstance(s, Barrier) for s in walk(tuple(body))) and (
-                loop.most % loop.threads or not loop.count.constant
+                loop.threads is None or loop.most % loop.threads or not loop.count.constant
             ):
+                many = f"{loop.threads} work-items" if loop.threads else "a local size that only the launch says"
                 problem = NestingProblem(
                     f"work-items exchange data inside {loop.level.name} over {loop.count} elements, but with "
-                    f"{loop.threads} work-items not all of them run each step: a barrier there would hang"
+                    f"{many} not all of them run each step: a barrier there would hang"
                 )
                 raise blame(problem, loop.origin)
             self.separate(state, self.accesses(loop, not inside_lcl), result)
@@ -199,20 +200,21 @@ class _Placing:
         return replace(loop, body=tuple(body))
 
 
-def place_barriers(body: Body, threads: dict[int, int]) -> Body:
+def place_barriers(body: Body, threads: Mapping[int, int | None]) -> Body:
     """The kernel's body with the barriers it needs.
 
     Parameters
     ----------
     threads
-        The number of work-items of a group in each dimension of mapLcl.
+        The number of work-items of a group in each dimension of mapLcl; None where only the launch says it.
 
     Raises
     ------
     NestingProblem
         Where a barrier would be needed in control flow that not all work-items of a group take.
     """
-    if prod(threads.values()) == 1 or not any(isinstance(s, For) and s.level.kind == "lcl" for s in walk(body)):
+    has_maps = any(isinstance(s, For) and s.level.kind == "lcl" for s in walk(body))
+    if not has_maps or all(count == 1 for count in threads.values()):
         return body
     written = {name for place in stores(body) for name in _names(place, True)}
     read = {name for place in loads(body) for name in _names(place, True)}
@@ -222,11 +224,12 @@ def place_barriers(body: Body, threads: dict[int, int]) -> Body:
             for name in (part.buffer.name, *part.buffer.targets):
                 if part.buffer.targets or name in written & read:
                     spaces[name] = part.buffer.space
-    extent = dict(threads)
+    counts = {d: inf if count is None else count for d, count in threads.items()}
+    extent: dict[int, float] = {d: 1 if count is None else count for d, count in threads.items()}
     for part in walk(body):
         if isinstance(part, For) and part.level.kind == "lcl":
             extent[part.level.dimension] = max(extent.get(part.level.dimension, 1), part.most)
-    return tuple(_Placing(spaces, threads, extent).place(body, _Accesses(), False))
+    return tuple(_Placing(spaces, counts, extent).place(body, _Accesses(), False))
 
 
 def barriers_after_maps(body: Body) -> Body:
@@ -255,7 +258,7 @@ def _after_maps(body: Body, is_uniform: bool) -> Body:
 def _is_taken_by_all(loop: For) -> bool:
     """Whether all work-items of a group run the same steps of a loop."""
     if loop.level.kind in ("lcl", "glb"):
-        return bool(loop.count.constant) and loop.most % loop.threads == 0
+        return bool(loop.count.constant) and loop.threads is not None and loop.most % loop.threads == 0
     return not any(isinstance(v, ThreadVar) for v in loop.count.variables)
 
 

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any, Union
 
 from lift_egraph.ir import SEQ, Expr, Level
-from lift_egraph.nat import Nat, NatVar, nat
+from lift_egraph.nat import Nat, NatVar, maximum, minimum, nat
 from lift_egraph.types import I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
 
 LeafType = Union[Scalar, Vector]
@@ -25,23 +25,34 @@ class Buffer:
     """Memory for one scalar leaf of a value.
 
     `element` is a scalar, except in private memory, where it may be a vector. `shape` gives the
-    length of each dimension (empty: one element). `targets` names the buffers that a pointer may
-    point to. `mutable` is False for the inputs of the program. `origin` is the LIFT subterm whose
-    value it holds.
+    length of each dimension (empty: one element); in global memory it may be an expression of open
+    sizes. `targets` names the buffers that a pointer may point to. `mutable` is False for the inputs
+    of the program. `origin` is the LIFT subterm whose value it holds.
     """
 
     name: str
     space: str
     element: LeafType
-    shape: tuple[int, ...] = ()
+    shape: tuple[int | Nat, ...] = ()
     mutable: bool = True
     targets: tuple[str, ...] = ()
     origin: Expr | None = field(default=None, compare=False, repr=False)
 
     @property
     def length(self) -> int:
-        """The number of elements."""
-        return prod(self.shape)
+        """The number of elements.
+
+        Raises
+        ------
+        SizeProblem
+            If that depends on an open size.
+        """
+        return self.elements.evaluate({})
+
+    @property
+    def elements(self) -> Nat:
+        """The number of elements as an expression of the open sizes."""
+        return prod((nat(n) for n in self.shape), start=nat(1))
 
     @property
     def bytes(self) -> int:
@@ -170,7 +181,9 @@ class SharedVar(NatVar):
 
 
 def computed_index(value: CExpr, size: Nat) -> Nat:
-    """The index ``clamp(value, 0, size - 1)`` as an atom of index expressions."""
+    """The index ``clamp(value, 0, size - 1)``, an atom of index expressions where the size is a number."""
+    if size.constant is None:
+        return minimum(maximum(nat(Computed(f"<{value!r}>", None, None, value)), 0), size - 1)
     return nat(Computed(f"<{value!r}>", 0, (size - 1).range[1], value))
 
 
@@ -235,15 +248,16 @@ class Store(Statement):
 class For(Statement):
     """Runs `body` for each index below `count`.
 
-    For a parallel `level` the indices are shared out among `threads` work-items or work-groups;
-    a sequential loop has ``threads == 1``. `variable` knows its range. `pragma` asks the device's
-    compiler to unroll. The variable counts in multiples of `step`, up to ``count * step``.
+    For a parallel `level` the indices are shared out among `threads` work-items or work-groups (None:
+    as many as the launch says); a sequential loop has ``threads == 1``. `variable` knows its range.
+    `pragma` asks the device's compiler to unroll. The variable counts in multiples of `step`, up to
+    ``count * step``.
     """
 
     variable: NatVar
     count: Nat
     level: Level
-    threads: int
+    threads: int | None
     body: Body
     pragma: bool = False
     step: int = 1
@@ -261,7 +275,7 @@ class For(Statement):
     @property
     def trips(self) -> int:
         """How often one work-item (or group) runs the body, at most."""
-        return -(-self.most // self.threads)
+        return -(-self.most // (self.threads or 1))
 
 
 @dataclass(frozen=True)

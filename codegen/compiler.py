@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from codegen.barriers import barriers_after_maps, place_barriers
 from codegen.c_ast import Body, Buffer, For, Load, Name, walk
 from codegen.common_indices import share_indices
 from codegen.dialect import Dialect
-from codegen.host import Host, LoweredKernel, lower_program
-from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Origins, Plan, ScalarInfo
+from codegen.header import header
+from codegen.host import Host, LoweredKernel, lower_program, open_sizes
+from codegen.index_range import INT_MAX, largest_values
+from codegen.kernel import LARGEST_LAUNCH, Argument, Kernel, Launch, Origins, Plan, ScalarInfo
 from codegen.names import c_name
+from codegen.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement
 from codegen.optimise import ALL, Optimisations
 from codegen.printer import Line, Printer
 from codegen.repeats import share_texts
+from codegen.requirements import requirements_of
 from codegen.sines import pair_sines
 from codegen.steps import stepped
 from codegen.tidy import inline_constants, mark_short_loops, sink_constants, unroll
 from codegen.views import Memory
 from lift_egraph import ir
-from lift_egraph.check import type_of
+from lift_egraph.check import substitute_nats, type_of
 from lift_egraph.describe import blame, describe
-from lift_egraph.errors import DeviceProblem
-from lift_egraph.nat import Nat
+from lift_egraph.errors import DeviceProblem, SizeProblem
+from lift_egraph.nat import Nat, NatLike, nat
 from lift_egraph.types import DataType, Vector, leaves, scalar_of, width_of
 
 _MUCH_WORK = 256  # steps of a work-item's loops from which it gets a group of its own on a CPU …
@@ -34,6 +39,7 @@ def compile_program(
     dialect: Dialect,
     *,
     launch: Launch | None = None,
+    any_launch: bool = False,
     term_text: str | None = None,
     optimise: Optimisations = ALL,
 ) -> Plan:
@@ -43,6 +49,9 @@ def compile_program(
     ----------
     launch
         Launch sizes for the kernels with parallel maps, instead of the inferred ones.
+    any_launch
+        Make kernels that are right for every launch (`Plan.launched`): each parallel map is a loop. Where that
+        needs a known local size, `launch` must give it; the number of groups stays free.
     term_text
         The program as text, for the comment above the kernels.
     optimise
@@ -52,17 +61,52 @@ def compile_program(
     ------
     NestingProblem
         If the term is not low-level, or breaks OpenCL's thread hierarchy or memory rules.
+    SizeProblem
+        If a size is open.
     DeviceProblem
         If a kernel exceeds a limit of the device.
     """
-    host, result = lower_program(program, dialect, launch, optimise)
+    sizes = open_sizes(program)
+    if sizes:
+        names = ", ".join(v.name for v in sizes)
+        raise SizeProblem(
+            f"{program.name} is open in the size {names}: give it a value (lift_egraph.check.specialise), or make it "
+            "an argument of the kernels (compile_open)"
+        )
+    made = compile_open(
+        program, dialect, launch=launch, any_launch=any_launch, term_text=term_text, optimise=optimise
+    )
+    return made.at({})
+
+
+def compile_open(
+    program: ir.Program,
+    dialect: Dialect,
+    *,
+    launch: Launch | None = None,
+    any_launch: bool = False,
+    term_text: str | None = None,
+    optimise: Optimisations = ALL,
+) -> OpenPlan:
+    """The OpenCL kernels of a low-level program with its open sizes as arguments; else as `compile_program`.
+
+    Sizes that have a value are constants in the kernels (`lift_egraph.check.specialise` with ``keep``). The number
+    of work-groups is free where it depends on a size; the local size is fixed, but with `any_launch`.
+
+    Raises
+    ------
+    SizeProblem
+        If private or local memory depends on an open size.
+    """
+    program, sizes = _named_sizes(program)
+    host, result = lower_program(program, dialect, launch, optimise, any_launch=any_launch)
     printer = Printer(dialect, optimise)
     base = c_name(program.name, set(host.taken))
     kernels: list[Kernel] = []
     texts: list[list[Line]] = []
     for number, lowered in enumerate(host.kernels):
         name = base if len(host.kernels) == 1 else f"{base}_{number + 1}"
-        kernel, made = _finish(name, lowered, host, result, dialect, printer, launch)
+        kernel, made = _finish(name, lowered, host, result, dialect, printer, launch, sizes)
         kernels.append(kernel)
         texts.append(made)
     kernels = share_texts(kernels)
@@ -70,19 +114,49 @@ def compile_program(
     for kernel, made in zip(kernels, texts, strict=True):
         shared.setdefault(kernel.name, made)
     lines = [line for made in shared.values() for line in (*made, Line(""))]
-    header = _header(program, dialect, kernels, term_text)
-    before = f"{header}\n{printer.preamble()}"
-    lines = [*(Line(text) for text in before.split("\n")[:-1]), *lines[:-1]]
-    return Plan(
+    plan = OpenPlan(
         program.name,
         dialect.name,
-        _text(lines),
+        "",
         tuple(kernels),
         _buffers(program, host, result),
         tuple(ScalarInfo(s.name, scalar_of(s.type).name, value, path) for value, path, s in host.scalars),
+        sizes,
+        _requirements(program, kernels, sizes),
         dialect.options,
-        _origins(lines),
     )
+    before = f"{header(plan, term_text)}\n{printer.preamble()}"
+    lines = [*(Line(text) for text in before.split("\n")[:-1]), *lines[:-1]]
+    return replace(plan, source=_text(lines), origins=_origins(lines))
+
+
+def _named_sizes(program: ir.Program) -> tuple[ir.Program, tuple[OpenSize, ...]]:
+    """The program with its open sizes under names that C accepts."""
+    variables, taken = open_sizes(program), {"lane", "lcl_0", "lcl_1", "lcl_2"}
+    sizes = tuple(OpenSize(c_name(v.name, taken), v.name) for v in variables)
+    values: dict[str, NatLike] = {s.size: nat(s.name) for s in sizes if s.name != s.size}
+    if not values:
+        return program, sizes
+    inputs = tuple(substitute_nats(i, values) for i in program.inputs)
+    return replace(program, inputs=inputs, body=substitute_nats(program.body, values)), sizes
+
+
+def _requirements(
+    program: ir.Program, kernels: list[Kernel], sizes: tuple[OpenSize, ...]
+) -> tuple[Requirement, ...]:
+    """What the sizes must fulfil: for the program's patterns, then for the index arithmetic."""
+    if not sizes:
+        return ()
+    found = requirements_of(program.body)
+    for kernel in kernels:
+        for bound in largest_values(kernel.body, (nat(s.name) for s in sizes)):
+            text = f"the index arithmetic of {kernel.name} leaves 32 bits: specialise the sizes"
+            found.append(Requirement(bound, None, INT_MAX, text))
+        for number in kernel.global_size or ():
+            if number.constant is None:
+                text = f"{kernel.name} has too many work-items in one dimension"
+                found.append(Requirement(number, None, LARGEST_LAUNCH, text))
+    return tuple({(r.expression, r.low, r.high): r for r in found}.values())
 
 
 def _text(lines: list[Line]) -> str:
@@ -107,9 +181,10 @@ def _finish(
     dialect: Dialect,
     printer: Printer,
     wanted: Launch | None,
+    sizes: tuple[OpenSize, ...],
 ) -> tuple[Kernel, list[Line]]:
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
-    local_counts = {level.dimension: n for level, n in lowered.threads.items() if level.kind == "lcl"}
+    local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
     body = unroll(place_barriers(body, local_counts), named_arrays=dialect.named_arrays)
     body = mark_short_loops(sink_constants(inline_constants(body)))
     local_bytes = sum(b.bytes for b in lowered.locals)
@@ -120,23 +195,35 @@ def _finish(
             f"use smaller tiles; the largest is {largest.name} with {largest.bytes} bytes"
         )
         raise blame(problem, largest.origin)
-    launch = lowered.launch
-    few = prod(launch.global_size) <= _FEW_ITEMS
-    if wanted is None and launch.local_size is None and few and _work(body) >= _MUCH_WORK:
-        launch = Launch(launch.global_size, (1, 1, 1))
+    threads = lowered.threads
+    local, items = threads.local_size, prod(threads.global_size, start=nat(1)).constant
+    few = items is None or items <= _FEW_ITEMS
+    if wanted is None and local is None and few and _work(body) >= _MUCH_WORK:
+        local = (1, 1, 1)
     used = {part.buffer.name for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"}
     named = {part.name for part in walk(body) if isinstance(part, Name)}
     every = [b for _, _, b in host.inputs] + host.temporaries + [c.buffer for c in result.cells]
     buffers = [b for b in every if b.name in used]
     scalars = [s for _, _, s in host.scalars if s.name in named]
-    arguments = [Argument("buffer", b.name) for b in buffers] + [Argument("scalar", s.name) for s in scalars]
+    mentioned = {v.name for part in walk(body) if isinstance(part, Nat) for v in part.mentioned}
+    used_sizes = [size.name for size in sizes if size.name in mentioned]
+    arguments = (
+        *(Argument("buffer", b.name) for b in buffers),
+        *(Argument("scalar", s.name) for s in scalars),
+        *(Argument("size", size) for size in used_sizes),
+    )
     printed = body
     if host.optimise.indices:
         printed = share_indices(stepped(body), host.taken, sums_apart=dialect.sums_apart)
     if dialect.sincos:
         printed = pair_sines(printed, host.taken)
-    lines = printer.kernel(name, buffers, scalars, list(lowered.locals), printed, launch)
-    return Kernel(name, _text(lines), tuple(arguments), launch, local_bytes, body), lines
+    freedom = threads.freedom
+    required = None if freedom and freedom.local else local
+    lines = printer.kernel(name, buffers, scalars, used_sizes, list(lowered.locals), printed, required)
+    at_once = [n.constant or 1 for n in threads.global_size]
+    launch = Launch((at_once[0], at_once[1], at_once[2]), local)
+    kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, threads.global_size)
+    return kernel, lines
 
 
 def _work(body: Body) -> int:
@@ -149,31 +236,20 @@ def _work(body: Body) -> int:
     return total
 
 
-def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[BufferInfo, ...]:
-    def info(buffer: Buffer, role: str, value: str, path: tuple[int, ...], t: DataType) -> BufferInfo:
+def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[OpenBuffer, ...]:
+    def info(buffer: Buffer, role: str, value: str, path: tuple[int, ...], t: DataType) -> OpenBuffer:
         shapes = {components: _shape(sizes, leaf) for components, sizes, leaf in leaves(t)}
-        return BufferInfo(
-            buffer.name, role, scalar_of(buffer.element).name, buffer.length, value, path, shapes.get(path, ())
+        return OpenBuffer(
+            buffer.name, role, scalar_of(buffer.element).name, buffer.elements, value, path, shapes.get(path, ())
         )
 
     types = {i.name: i.type for i in program.inputs}
     inputs = [info(b, "input", value, path, types[value]) for value, path, b in host.inputs]
     outputs = [info(c.buffer, "output", "result", c.choices, type_of(program.body)) for c in result.cells]
-    temporaries = [BufferInfo(b.name, "temporary", scalar_of(b.element).name, b.length) for b in host.temporaries]
+    temporaries = [OpenBuffer(b.name, "temporary", scalar_of(b.element).name, b.elements) for b in host.temporaries]
     return (*inputs, *temporaries, *outputs)
 
 
-def _shape(sizes: tuple[Nat, ...], leaf: DataType) -> tuple[int, ...]:
-    lanes = (width_of(leaf),) if isinstance(leaf, Vector) else ()
-    return (*(s.evaluate({}) for s in sizes), *lanes)
-
-
-def _header(program: ir.Program, dialect: Dialect, kernels: list[Kernel], term_text: str | None) -> str:
-    lines = [f"// {program.name}, generated by lift-egraph for {dialect.name}"]
-    if term_text:
-        lines += ["//", *(f"//   {line}" for line in term_text.splitlines()), "//"]
-    for kernel in kernels:
-        local = kernel.launch.local_size
-        group = f"groups of {' x '.join(map(str, local))}" if local else "groups as the device likes"
-        lines.append(f"// {kernel.name}: {' x '.join(map(str, kernel.launch.global_size))} work-items, {group}")
-    return "\n".join(lines) + "\n"
+def _shape(sizes: tuple[Nat, ...], leaf: DataType) -> tuple[Nat, ...]:
+    lanes = (nat(width_of(leaf)),) if isinstance(leaf, Vector) else ()
+    return (*sizes, *lanes)

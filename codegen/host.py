@@ -9,12 +9,13 @@ Source: 000 §4.3.4.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from codegen.c_ast import Body, Buffer, Name
 from codegen.dialect import Dialect
 from codegen.kernel import Launch
-from codegen.launch import launch_sizes
+from codegen.launch import Threads, launch_sizes
 from codegen.layout import bindings, is_layout, is_pure, size_of, view_of, write_step
 from codegen.lower import Lowering
 from codegen.memory import memory
@@ -24,9 +25,10 @@ from codegen.sharing import idle_levels
 from codegen.views import Component, Memory, OwnershipProblem, Pairs, Value, View
 from lift_egraph import ir
 from lift_egraph.binders import unique_names
-from lift_egraph.check import iterate_step, type_of
+from lift_egraph.check import iterate_step, size_variables, type_of
+from lift_egraph.nat import Nat, NatVar
 from lift_egraph.nesting import check_nesting
-from lift_egraph.types import Array, DataType, Pair
+from lift_egraph.types import Array, DataType, Pair, leaves
 
 _LAYOUT = (
     ir.Zip, ir.MakePair, ir.Component, ir.Split, ir.Join, ir.Transpose, ir.Gather, ir.Slide, ir.Pad,
@@ -40,8 +42,7 @@ class LoweredKernel:
 
     body: Body
     locals: tuple[Buffer, ...]
-    launch: Launch
-    threads: dict[ir.Level, int]
+    threads: Threads
 
 
 @dataclass
@@ -53,6 +54,7 @@ class Host:
     optimise: Optimisations
     taken: set[str]
     lowering: type[Lowering] = Lowering
+    any_launch: bool = False
     environment: dict[ir.Var | ir.Input, View] = field(default_factory=dict)
     kernels: list[LoweredKernel] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
@@ -143,14 +145,14 @@ class Host:
 
     def emit(self, term: ir.Expr, acceptor: View) -> None:
         """One kernel that writes the term's value."""
-        launch, threads = launch_sizes(term, self.dialect, self.launch)
-        threads |= idle_levels(launch, threads)
-        lowering = self.lower(term, acceptor, threads)
+        threads = launch_sizes(term, self.dialect, self.launch, any_launch=self.any_launch)
+        threads = replace(threads, counts={**threads.counts, **idle_levels(threads)})
+        lowering = self.lower(term, acceptor, threads.counts)
         self.temporaries += lowering.temporaries
         self.taken |= {b.name for b in lowering.temporaries}
-        self.kernels.append(LoweredKernel(tuple(lowering.statements), tuple(lowering.locals), launch, threads))
+        self.kernels.append(LoweredKernel(tuple(lowering.statements), tuple(lowering.locals), threads))
 
-    def lower(self, term: ir.Expr, acceptor: View, threads: dict[ir.Level, int]) -> Lowering:
+    def lower(self, term: ir.Expr, acceptor: View, threads: dict[ir.Level, int | None]) -> Lowering:
         """The term lowered; what no work-item can keep to itself goes to local memory."""
         shared: frozenset[ir.Expr] = frozenset()
         while True:
@@ -182,16 +184,48 @@ def is_parallel(term: ir.Part) -> bool:
     return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
 
 
+def taken_names(program: ir.Program) -> set[str]:
+    """The names that no buffer or variable of a kernel may have: those of shared indices, and of open sizes."""
+    return {"lane", *(f"lcl_{d}" for d in range(3)), *(v.name for v in open_sizes(program))}
+
+
+def open_sizes(program: ir.Program) -> tuple[NatVar, ...]:
+    """The sizes without a value, in order of appearance: in the types of the inputs, then in the program."""
+    every = {v.name: v for term in (*program.inputs, program.body) for v in _free_sizes(term)}
+    ordered = [name for name in size_variables(program) if name in every]
+    return tuple(every[name] for name in dict.fromkeys((*ordered, *sorted(every))))
+
+
+def _free_sizes(term: ir.Part) -> Iterator[NatVar]:
+    inner = (v for part in ir.parts(term) for v in _free_sizes(part))
+    if isinstance(term, ir.Iterate):
+        inner = (v for v in inner if v.name != term.size)
+    yield from inner
+    if isinstance(term, ir.Input | ir.Var):
+        for _, sizes, _ in leaves(term.type):
+            for size in sizes:
+                yield from size.variables
+        return
+    for name in getattr(term, "__dataclass_fields__", ()):
+        value = getattr(term, name)
+        if isinstance(value, Nat):
+            yield from value.variables
+        elif isinstance(value, ir.IndexFunction):
+            yield from (v for v in value.body.variables if v.name not in (value.variable, "n"))
+
+
 def lower_program(
     program: ir.Program,
     dialect: Dialect,
     launch: Launch | None,
     optimise: Optimisations,
     lowering: type[Lowering] = Lowering,
+    *,
+    any_launch: bool = False,
 ) -> tuple[Host, Memory]:
     """The kernels of a program, and the memory of its result."""
     check_nesting(program.body)
-    host = Host(dialect, launch, optimise, {f"lcl_{d}" for d in range(3)}, lowering)
+    host = Host(dialect, launch, optimise, taken_names(program), lowering, any_launch)
     for item in program.inputs:
         host.declare(item)
     result = memory("result", type_of(program.body), "global", host.taken)

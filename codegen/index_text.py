@@ -31,8 +31,8 @@ def _fits(value: Nat) -> bool:
 
 
 def _in_range(value: Nat) -> bool:
-    low, high = value.range
-    return high is not None and high <= _INT_MAX and low is not None and low >= -_INT_MAX
+    low, high = value.range  # without bounds for open sizes: see `index_range`
+    return (high is None or high <= _INT_MAX) and (low is None or low >= -_INT_MAX)
 
 
 class IndexText:
@@ -95,6 +95,8 @@ class IndexText:
         if isinstance(atom, Computed):
             text = self.data(atom.value)
             low, high = atom.low, atom.high
+            if high is None:
+                return self.cast(self.closed(text))
             return self.cast(f"{self.helper('min')}({self.helper('max')}({text}, {low}), {high})")
         if not isinstance(atom, Operation):
             return self.cast(atom.name)
@@ -121,6 +123,9 @@ class IndexText:
         bare = parts(value) is not None and binds_tighter(value, symbol, is_right)
         return self.sum(value) if bare else self.operand(value)
 
+    def closed(self, text: str) -> str:
+        return text if _ONE_WORD.fullmatch(text) else f"({text})"
+
     def helper(self, symbol: str) -> str:
         """The name of a function that the kernel then needs."""
         name = f"index_{symbol}{'_long' if self.wide else ''}"
@@ -128,8 +133,7 @@ class IndexText:
         return name
 
     def operand(self, value: Nat) -> str:
-        text = self.sum(value)
-        return text if _ONE_WORD.fullmatch(text) else f"({text})"
+        return self.closed(self.sum(value))
 
     def cast(self, text: str) -> str:
         return f"(long){text}" if self.wide else text

@@ -90,15 +90,15 @@ def _of_term(
 class Lowering:
     """The state of lowering one kernel.
 
-    `threads` gives the number of work-items or groups of each parallel level; `taken` the names in use;
-    `term` the term in hand, from which new statements come.
+    `threads` gives the number of work-items or groups of each parallel level (None: known at the launch only);
+    `taken` the names in use; `term` the term in hand, from which new statements come.
     `homes` are the dimensions of mapLcl that each private array belongs to, `owned` those that share it out,
     `makers` the terms for which private memory was chosen though they do not ask for it, `shared` those that
     need local memory instead.
     """
 
     environment: dict[ir.Var | ir.Input, View]
-    threads: dict[ir.Level, int]
+    threads: dict[ir.Level, int | None]
     taken: set[str]
     optimise: Optimisations = ALL
     width: int = 1
@@ -141,6 +141,7 @@ class Lowering:
         """A loop over ``0 … count - 1``; yields the index."""
         most = count.range[1]
         top = None if most is None else max(most - 1, 0)
+        below = count if most is None else None
         if most is not None and most >= 1 << 31:
             raise SizeProblem(f"a loop of {count} steps is beyond the 32-bit index range")
         if level.kind == "seq":
@@ -148,15 +149,15 @@ class Lowering:
                 yield nat(0)
                 return
             depth = sum(1 for loop in self.loops if loop[0] == ir.SEQ)
-            variable = NatVar(c_name(_LOOP_NAMES[depth % len(_LOOP_NAMES)], self.taken), 0, top)
+            variable = NatVar(c_name(_LOOP_NAMES[depth % len(_LOOP_NAMES)], self.taken), 0, top, below=below)
             threads = 1
         else:
             threads = self.threads[level]
-            variable = self.thread_variable(level, top, threads)
+            variable = self.thread_variable(level, top, below, threads)
         # the one element of a mapLcl belongs to one work-item: its index is 0, but in private memory not any 0
-        is_owned = level.kind == "lcl" and count.constant == 1 and threads > 1
-        known = nat(0) if count.constant == 1 and not is_owned else nat(variable)
-        index = known if self.optimise.indices or count.constant == 1 else plain(variable)
+        is_owned = level.kind == "lcl" and count.constant == 1 and threads != 1
+        known = nat(0) if count.constant in (0, 1) and not is_owned else nat(variable)
+        index = known if self.optimise.indices or count.constant in (0, 1) else plain(variable)
         self.loops.append((level, index, count))
         with self.block() as body:
             yield index
@@ -165,14 +166,14 @@ class Lowering:
             inner = substitute(tuple(body), {variable.name: nat(0)}) if is_owned else tuple(body)
             self.emit(For(variable, count, level, threads, inner))
 
-    def thread_variable(self, level: ir.Level, top: int | None, threads: int) -> NatVar:
+    def thread_variable(self, level: ir.Level, top: int | None, below: Nat | None, threads: int | None) -> NatVar:
         """The index variable of a parallel loop; all mapLcl without a loop share one per dimension."""
         name = f"{level.kind}_{level.dimension}"
         if level.kind != "lcl":
-            return NatVar(c_name(name, self.taken), 0, top)
-        if top is None or top >= threads:
+            return NatVar(c_name(name, self.taken), 0, top, below=below)
+        if threads is None or top is None or top >= threads:
             name = c_name(f"{name}_step", self.taken)
-        return ThreadVar(name, 0, top, level.dimension, threads)
+        return ThreadVar(name, 0, top, level.dimension, threads, below=below)
 
     def emit(self, statement: Statement) -> None:
         if isinstance(statement, Let | Store):

@@ -61,7 +61,7 @@ def memory(
     *,
     width: int = 1,
     owners: Owners = NOBODY,
-    threads: Mapping[int, int] | None = None,
+    threads: Mapping[int, int | None] | None = None,
     prefix: tuple[tuple[Nat, Nat], ...] = (),
     mutable: bool = True,
     origin: ir.Expr | None = None,
@@ -87,12 +87,12 @@ def memory(
         owned = _owned(owners.get(choices, ()), len(sizes), threads or {})
         if space != "private":
             owned = (None,) * len(sizes)
-        shape = []
+        shape: list[int | Nat] = []
         for size, owner in zip(sizes, owned, strict=True):
-            number = size.range[1]
-            if number is None:
-                raise SizeProblem(f"the size {size} of {name} : {t} is not a number; give sizes before generating code")
-            shape.append(-(-number // threads[owner]) if owner is not None and threads else number)
+            number = _number(size, space, name, t)
+            if owner is not None and threads and isinstance(number, int):
+                number = -(-number // _work_items(threads[owner], owner, name, t))
+            shape.append(number)
         element: Scalar | Vector = scalar_of(leaf)
         if space == "private":
             element = Vector(element, lanes) if lanes > 1 else element
@@ -104,11 +104,12 @@ def memory(
             inner = inner * size
         for index, size in prefix:
             offset = offset * size + index
-        shape = [number for _, size in prefix if (number := size.range[1]) is not None] + shape
+        shape = [_number(size, space, name, t) for _, size in prefix] + shape
         label = "_".join((name, *(str(c) for c in choices))) if len(parts) > 1 else name
-        named = _array_name(label, shape, taken) if space == "private" and shape else c_name(label, taken)
+        numbers = [n for n in shape if isinstance(n, int)]
+        named = _array_name(label, numbers, taken) if space == "private" and shape else c_name(label, taken)
         buffer = Buffer(named, space, element, tuple(shape), mutable, origin=origin)
-        if buffer.bytes >= 1 << 63:
+        if buffer.elements.constant is not None and buffer.bytes >= 1 << 63:
             raise SizeProblem(f"{name} : {t} has {buffer.length} elements: its bytes are beyond 64-bit addresses")
         if space == "private" and buffer.length > PRIVATE_LIMIT:
             raise NestingProblem(
@@ -131,7 +132,31 @@ def _array_name(base: str, shape: list[int], taken: set[str]) -> str:
             return name
 
 
-def _owned(owners: tuple[int | None, ...], dimensions: int, threads: Mapping[int, int]) -> tuple[int | None, ...]:
+def _owned(
+    owners: tuple[int | None, ...], dimensions: int, threads: Mapping[int, int | None]
+) -> tuple[int | None, ...]:
     """The owner of each dimension; a single work-item owns everything anyway."""
     known = (*owners, *(None,) * dimensions)[:dimensions]
     return tuple(None if owner is None or threads.get(owner) == 1 else owner for owner in known)
+def _number(size: Nat, space: str, name: str, t: DataType) -> int | Nat:
+    """The most that a length can be; in global memory it may be open."""
+    number = size.range[1]
+    if number is not None:
+        return number
+    if space == "global":
+        return size
+    open_sizes = ", ".join(sorted({v.name for v in size.variables}))
+    raise SizeProblem(
+        f"{name} : {t} lies in {space} memory, so its length must be a number, but {size} depends on {open_sizes}: "
+        f"specialise {open_sizes}, or split the array into blocks of a known length"
+    )
+
+
+def _work_items(count: int | None, owner: int, name: str, t: DataType) -> int:
+    if count is None:
+        raise NestingProblem(
+            f"{name} : {t} lies in private memory, shared out over {ir.Level('lcl', owner).name}: how many elements a "
+            "work-item keeps depends on the local size, so a kernel for any launch needs one "
+            "(launch=Launch(global_size, local_size))"
+        )
+    return count

@@ -45,7 +45,6 @@ from codegen.c_ast import (
 from codegen.common_indices import in_full
 from codegen.dialect import Dialect
 from codegen.index_text import IndexText
-from codegen.kernel import Launch
 from codegen.optimise import ALL, Optimisations
 from codegen.scalar_text import (
     C_NAMES,
@@ -288,10 +287,10 @@ class Printer:
         d = loop.level.dimension
         own, every = f"{_OWN[loop.level.kind]}({d})", f"{_ALL[loop.level.kind]}({d})"
         simplify = self.optimise.control_flow
-        is_whole = simplify and count == nat(loop.threads)
+        is_whole = simplify and loop.threads is not None and count == nat(loop.threads)
         inside = depth if is_whole else depth + 1
         inner = self.body(loop.body, inside)
-        if simplify and is_at_least(loop.threads, count):
+        if simplify and loop.threads is not None and is_at_least(loop.threads, count):
             uses = loop.variable.high != 0
             if uses and loop.level.kind != "lcl":  # those of mapLcl are shared, at the top of the kernel
                 inner = [Line(f"{'  ' * inside}const int {name} = {own};", loop.origin), *inner]
@@ -327,10 +326,17 @@ class Printer:
     # --- kernels --------------------------------------------------------------------------------
 
     def kernel(
-        self, name: str, buffers: list[Buffer], scalars: list[Name], locals_: list[Buffer], body: Body, launch: Launch
+        self,
+        name: str,
+        buffers: list[Buffer],
+        scalars: list[Name],
+        sizes: list[str],
+        locals_: list[Buffer],
+        body: Body,
+        group: tuple[int, int, int] | None,
     ) -> list[Line]:
-        """The lines of one kernel."""
-        self.shares_groups = prod(launch.local_size or (1,)) > 1
+        """The lines of one kernel; `sizes` are those it takes as arguments, `group` the local size it requires."""
+        self.shares_groups = prod(group or (1,)) > 1
         self.indexed = frozenset(
             part.buffer.name
             for part in walk(body)
@@ -343,10 +349,10 @@ class Printer:
             kind = type_name(buffer.element, MEMORY_NAMES)
             parameters.append(f"global {'' if buffer.name in written else 'const '}{kind} *restrict {buffer.name}")
         parameters += [f"const {type_name(s.type)} {s.name}" for s in scalars]
+        parameters += [f"const int {size}" for size in sizes]
         lines: list[Line] = []
-        if launch.local_size:
-            sizes = ", ".join(str(n) for n in launch.local_size)
-            lines.append(Line(f"__attribute__((reqd_work_group_size({sizes})))"))
+        if group:
+            lines.append(Line(f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"))
         lines.append(Line(f"kernel void {name}({', '.join(parameters)}) {{"))
         lines += [Line(f"  local {self.declaration(b)};", b.origin) for b in locals_]
         shared = {s.level.dimension for s in walk(body) if isinstance(s, For) and _is_shared(s)}
@@ -415,6 +421,7 @@ def _element_name(buffer: Buffer, number: int) -> str:
     """``acc_0_1`` for element (0, 1) of a private array."""
     digits = []
     for size in reversed(buffer.shape):
+        assert isinstance(size, int), "memory() has refused it"
         digits.append(str(number % size))
         number //= size
     return "_".join([buffer.name, *reversed(digits)])

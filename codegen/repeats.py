@@ -38,4 +38,4 @@ def _canonical(kernel: Kernel) -> tuple[Any, list[str]]:
             return Load(buffer, rewrite(part.index, change), part.width)
         return None
 
-    return (rewrite(kernel.body, change), kernel.launch, kernel.local_bytes), list(names)
+    return (rewrite(kernel.body, change), kernel.launch, kernel.global_size, kernel.local_bytes), list(names)

@@ -15,11 +15,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from codegen.arrays import byte_size, join_outputs, load_plan, split_inputs
+from codegen.arrays import byte_size, join_outputs, read_plan, split_inputs
 from codegen.device_info import DeviceInfo, Timing
 from codegen.kernel import Launch, Plan
+from codegen.open_plan import OpenPlan
 from lift_egraph.child import Ended, Server, call
-from lift_egraph.errors import DeviceProblem, RunProblem
+from lift_egraph.errors import DeviceProblem, RunProblem, SizeProblem
 from lift_egraph.values import Value
 
 # PoCL's own cache may return a program without kernels where its compiler warned
@@ -94,8 +95,6 @@ def check_limits(plan: Plan, device: DeviceInfo) -> None:
     """
     for buffer in plan.buffers:
         size = byte_size(buffer)
-        if size == 0:
-            raise DeviceProblem(f"the buffer {buffer.name} has no elements")
         if size > device.max_allocation:
             raise DeviceProblem(
                 f"the buffer {buffer.name} has {size} bytes, one allocation may have {device.max_allocation}"
@@ -252,16 +251,27 @@ class Runner:
 
 
 def run_directory(
-    directory: Path | str, inputs: Mapping[str, Any], device: str | None = None, *, time_limit: float = 60.0
+    directory: Path | str,
+    inputs: Mapping[str, Any],
+    device: str | None = None,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    time_limit: float = 60.0,
 ) -> Value:
     """Run the kernels that were written to a directory.
+
+    Open sizes are those in `sizes`, else what the shapes of the inputs tell.
 
     Raises
     ------
     LiftError
         As `load_plan`, `find_device` and `Runner.run` do.
     """
-    plan = load_plan(directory)
+    plan = read_plan(directory)
+    if isinstance(plan, OpenPlan):
+        plan = plan.at({**plan.sizes_of(inputs), **(sizes or {})})
+    elif sizes:
+        raise SizeProblem(f"{plan.name} has no open size: its sizes are constants in the kernels")
     split_inputs(plan, inputs)
     with Runner(find_device(device), time_limit=time_limit) as runner:
         runner.load_inputs("inputs", inputs)

@@ -8,12 +8,12 @@ Source: 000 §4.3.2, §4.3.4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codegen.c_ast import For, Load, Statement, loads
-from codegen.kernel import Launch
+from codegen.launch import Threads
 from codegen.layout import component, layout_view, write_step
 from codegen.memory import memory
 from codegen.ownership import NOBODY, Owners, is_shared_out, of_component, of_elements, outermost, owners_of
@@ -45,8 +45,7 @@ def allocate(lowering: Lowering, name: str, t: DataType, space: str, owners: Own
         prefix = tuple((index, count) for level, index, count in lowering.loops if level != ir.SEQ)
         prefix += tuple(
             (nat(NatVar(f"{GROUP_INDEX[level.kind]}({level.dimension})", 0, number - 1)), nat(number))
-            for level, number in lowering.threads.items()
-            if level.kind != "lcl" and number > 1 and level not in levels
+            for level, number in _others(lowering, levels, f"{name} : {t}")
         )
     counts = {level.dimension: number for level, number in lowering.threads.items() if level.kind == "lcl"}
     width = lowering.width if not any(isinstance(leaf, Vector) for _, _, leaf in leaves(t)) else 1
@@ -142,17 +141,30 @@ def copy(lowering: Lowering, source: View, acceptor: View, t: DataType, owners: 
 # --- who writes -----------------------------------------------------------------------------------------
 
 
-def idle_levels(launch: Launch, threads: Mapping[ir.Level, int]) -> dict[ir.Level, int]:
+def idle_levels(threads: Threads) -> dict[ir.Level, int]:
     """The dimensions of a launch that no map of the kernel uses: what runs there must not do the work twice."""
-    if not threads:
+    if not threads.counts:
         return {}
-    local = launch.local_size or (1, 1, 1)
-    if any(level.kind == "glb" for level in threads):
-        sizes = {ir.Level("glb", d): launch.global_size[d] for d in range(3)}
+    local, items = threads.local_size or (1, 1, 1), [n.constant or 1 for n in threads.global_size]
+    if any(level.kind == "glb" for level in threads.counts):
+        sizes = {ir.Level("glb", d): items[d] for d in range(3)}
     else:
-        sizes = {ir.Level("wrg", d): launch.global_size[d] // local[d] for d in range(3)}
+        sizes = {ir.Level("wrg", d): items[d] // local[d] for d in range(3)}
         sizes |= {ir.Level("lcl", d): local[d] for d in range(3)}
-    return {level: number for level, number in sizes.items() if number > 1 and level not in threads}
+    return {level: number for level, number in sizes.items() if number > 1 and level not in threads.counts}
+
+
+def _others(lowering: Lowering, here: set[ir.Level], what: str) -> Iterator[tuple[ir.Level, int]]:
+    """The groups, or work-items of a mapGlb, that run outside of any loop over them, with their number."""
+    for level, number in lowering.threads.items():
+        if level.kind == "lcl" or number == 1 or level in here:
+            continue
+        if number is None:
+            raise NestingProblem(
+                f"{what} lies in global memory, and each work-item or group outside of {level.name} needs its own: "
+                "their number must be known, so specialise the sizes and leave the launch to the compiler"
+            )
+        yield level, number
 
 
 def _work_items(lowering: Lowering) -> set[int]:
@@ -166,7 +178,7 @@ def check_private(lowering: Lowering, place: Load) -> None:
     if home is None:
         return
     for dimension in _work_items(lowering) - home:
-        if lowering.threads[ir.Level("lcl", dimension)] > 1:
+        if lowering.threads[ir.Level("lcl", dimension)] != 1:
             raise OwnershipProblem.of(
                 place.buffer.name,
                 f"{place.buffer.name} lies in private memory, but its elements are made by different work-items of "

@@ -65,7 +65,7 @@ def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statem
                 f"unrolling private arrays makes more than {UNROLL_LIMIT} statements: use smaller register blocks"
             )
         return [statement]
-    is_grid = statement.level.kind in ("glb", "wrg") and statement.threads > 1  # no unrolling makes its index a number
+    is_grid = statement.level.kind in ("glb", "wrg") and statement.threads != 1  # no unrolling makes its index a number
     if is_grid or not _selects(statement.body, statement.variable, named):
         inner = tuple(s for b in statement.body for s in _unroll(b, named, budget))
         return [replace(statement, body=inner, pragma=_selects(statement.body, statement.variable, True))]
@@ -77,16 +77,24 @@ def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statem
 
 def _copies(statement: For, named: bool, budget: list[int]) -> list[Statement]:
     """The steps of a loop, one after the other."""
-    count = statement.count.constant
+    count, threads = statement.count.constant, statement.threads
     if count is None:
-        raise NestingProblem(f"a loop of {statement.count} steps indexes private memory: its length must be a number")
+        raise NestingProblem(
+            f"a loop of {statement.count} steps selects from private memory or vector components, so its length must "
+            "be a number: specialise the size, or split the array into blocks of a known length"
+        )
+    if threads is None:
+        raise NestingProblem(
+            f"{statement.level.name} selects from private memory or vector components: a kernel for any launch needs "
+            "a local size here (launch=Launch(global_size, local_size))"
+        )
     result: list[Statement] = []
     for step in range(statement.trips):
         index, guard = nat(step), None
         if statement.is_parallel:
             level = statement.level
-            own = NatVar(f"get_local_id({level.dimension})", 0, statement.threads - 1)
-            index = own + nat(statement.threads * step) if statement.threads > 1 else nat(step)
+            own = NatVar(f"get_local_id({level.dimension})", 0, threads - 1)
+            index = own + nat(threads * step) if threads > 1 else nat(step)
             guard = count - 1 - index
         copy: Body = tuple(
             s for b in substitute(statement.body, {statement.variable.name: index}) for s in _unroll(b, named, budget)

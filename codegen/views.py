@@ -32,10 +32,13 @@ Choices = tuple[int, ...]
 
 @dataclass(frozen=True)
 class ThreadVar(NatVar):
-    """The index variable of a mapLcl: in private memory each work-item keeps only its own elements."""
+    """The index variable of a mapLcl: in private memory each work-item keeps only its own elements.
+
+    `threads` is the number of work-items in its dimension of a group; None where only the launch says it.
+    """
 
     dimension: int = 0
-    threads: int = 1
+    threads: int | None = 1
 
     def __str__(self) -> str:
         return self.name
@@ -116,6 +119,7 @@ def _own_index(index: Nat, size: Nat, owner: int, buffer: Buffer) -> tuple[Nat, 
             f"but is read at the index {index} of another work-item; keep it in local memory",
         )
     count = threads[0].threads
+    assert count is not None, "memory() has refused it"
     return index // count, (size + count - 1) // count
 
 

@@ -29,6 +29,7 @@ GUARD = 4096
 _GUARD_PATTERN, _FLOAT_PATTERN = 0xAB, 0xFF
 _INPUT_GUARD_PATTERN = 0x7F  # 3.4e38, 1.4e306, 2139062143, true
 _LOG_LINES, _PROGRAMS = 24, 16
+_EMPTY_BYTES = 8  # of a buffer without elements: OpenCL has no empty ones
 _MAX_RUNS = 10_000
 _TOO_LARGE = (
     cl.status_code.INVALID_WORK_GROUP_SIZE, cl.status_code.INVALID_WORK_ITEM_SIZE, cl.status_code.OUT_OF_RESOURCES,
@@ -130,7 +131,8 @@ class _Buffers:
         self._outputs = [b.name for b in plan.outputs]
         self._memory = dict(inputs)
         for name, buffer in self._written.items():
-            self._memory[name] = made = _Guarded(worker, name, byte_size(buffer), _GUARD_PATTERN, worker.guard)
+            size = max(byte_size(buffer), _EMPTY_BYTES)
+            self._memory[name] = made = _Guarded(worker, name, size, _GUARD_PATTERN, worker.guard)
             made.fill(_pattern(buffer.element))
         self.parts = {name: made.buffer for name, made in self._memory.items()}
 
@@ -142,6 +144,9 @@ class _Buffers:
         results: dict[str, np.ndarray] = {}
         for name in self._outputs:
             result = np.empty(self._written[name].length, NUMPY_TYPES[self._written[name].element])
+            if not result.size:
+                results[name] = result
+                continue
             cl.enqueue_copy(self._queue, result, self.parts[name])
             untouched = result.view(f"u{result.itemsize}") == _repeated(self._written[name].element, result)
             # A whole number may happen to equal the pattern: only floats tell about single elements.
@@ -206,12 +211,13 @@ class _Worker:
         program = self._build(plan)
         scalars = {s.name: self._inputs[name][s.name][()] for s in plan.scalars}
         scalars = {n: np.int32(v) if isinstance(v, np.bool_) else v for n, v in scalars.items()}
+        sizes = {s.name: np.int32(s.value) for s in plan.sizes}
         buffers = _Buffers(self, plan, self._input_buffers(plan, name))
         prepared: list[tuple[cl.Kernel, Kernel]] = []
         for launch in plan.kernels:
             kernel = cl.Kernel(program, launch.name)
             self._check_kernel(kernel, launch)
-            values = {"buffer": buffers.parts, "scalar": scalars}
+            values = {"buffer": buffers.parts, "scalar": scalars, "size": sizes}
             kernel.set_args(*(values[a.kind][a.name] for a in launch.arguments))
             prepared.append((kernel, launch))
         return prepared, buffers
@@ -234,14 +240,18 @@ class _Worker:
         ready = self._on_device[name]
         for buffer in plan.inputs:
             if buffer.name not in ready:
-                made = _Guarded(self, buffer.name, byte_size(buffer), _INPUT_GUARD_PATTERN, self.input_guard)
-                cl.enqueue_copy(self.queue, made.buffer, self._inputs[name][buffer.name])
+                size = max(byte_size(buffer), _EMPTY_BYTES)
+                made = _Guarded(self, buffer.name, size, _INPUT_GUARD_PATTERN, self.input_guard)
+                if buffer.length:
+                    cl.enqueue_copy(self.queue, made.buffer, self._inputs[name][buffer.name])
                 ready[buffer.name] = made
         return {b.name: ready[b.name] for b in plan.inputs}
 
     def _check_inputs(self, plan: Plan, name: str) -> None:
         for buffer, made in self._input_buffers(plan, name).items():
             expected = self._inputs[name][buffer]
+            if not expected.size:
+                continue
             found = np.empty_like(expected)
             cl.enqueue_copy(self.queue, found, made.buffer)
             if not np.array_equal(_as_bytes(found), _as_bytes(expected)):

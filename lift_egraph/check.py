@@ -5,6 +5,7 @@ Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from lift_egraph import ir
@@ -333,21 +334,28 @@ def size_variables(program: ir.Program) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def specialise(program: ir.Program, sizes: dict[str, int] | None = None) -> ir.Program:
-    """The program at concrete sizes: the given ones, else its defaults.
+def specialise(
+    program: ir.Program, sizes: dict[str, int] | None = None, *, keep: Collection[str] = ()
+) -> ir.Program:
+    """The program at concrete sizes: the given ones, else its defaults; those in `keep` stay open.
 
     Raises
     ------
     SizeProblem
-        For an unknown size name, a size below 1, a missing size, or sizes that a pattern cannot divide.
+        For an unknown size name, a size below 0, a missing size, or sizes that a pattern cannot divide.
     """
-    names = size_variables(program)
-    chosen = {**dict(program.sizes), **(sizes or {})}
+    every = size_variables(program)
+    for name in keep:
+        if name not in every:
+            raise SizeProblem(f"{program.name} has no size {name!r}; it has {', '.join(every) or 'none'}")
+    names = tuple(n for n in every if n not in keep)
+    defaults = {n: v for n, v in program.sizes if n not in keep}
+    chosen = {**defaults, **(sizes or {})}
     for name, value in chosen.items():
         if name not in names:
             raise SizeProblem(f"{program.name} has no size {name!r}; it has {', '.join(names) or 'none'}")
-        if value < 1:
-            raise SizeProblem(f"the size {name} must be at least 1, got {value}")
+        if value < 0:
+            raise SizeProblem(f"the size {name} must be at least 0, got {value}")
         if value >= 1 << 31:
             raise SizeProblem(f"the size {name} = {value} is beyond the 32-bit index range")
     missing = [n for n in names if n not in chosen]
@@ -355,9 +363,9 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None) -> ir.P
         raise SizeProblem(f"{program.name} needs a value for the size {', '.join(missing)} (--size {missing[0]}=…)")
     values: dict[str, NatLike] = {n: chosen[n] for n in names}
     inputs = tuple(substitute_nats(i, values) for i in program.inputs)
-    special = ir.Program(
-        program.name, inputs, substitute_nats(program.body, values), tuple((n, chosen[n]) for n in names)
-    )
+    kept = tuple((n, v) for n, v in program.sizes if n in keep)
+    body = substitute_nats(program.body, values)
+    special = ir.Program(program.name, inputs, body, (*((n, chosen[n]) for n in names), *kept))
     try:
         check_program(special)
     except (SizeProblem, TypeProblem) as problem:

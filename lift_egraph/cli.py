@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from codegen.kernel import BufferInfo, Plan, ScalarInfo
+    from codegen.open_plan import OpenBuffer, OpenPlan
     from lift_egraph.ir import Program
     from lift_egraph.values import Value
 
@@ -221,10 +222,19 @@ def run(
         ),
     ] = None,
     device: DeviceText = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            metavar="NAME=NUMBER",
+            callback=lambda v: _check_sizes(v or []),
+            help="A size that is an argument of the kernels and that no input's shape tells.",
+        ),
+    ] = None,
     limit: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="When to give up on the kernel.")] = 60.0,
 ) -> None:
     """Run a written kernel on your own arrays."""
-    from codegen.arrays import load_plan
+    from codegen.arrays import read_plan
     from codegen.run import run_directory
 
     given: dict[str, list[str]] = {}
@@ -233,20 +243,21 @@ def run(
         if not equals or not name or not value:
             raise typer.BadParameter(f"{text!r} is not of the form NAME=FILE.npy", param_hint="--input")
         given.setdefault(name, []).append(value)
-    plan = load_plan(directory)
+    plan = read_plan(directory)
     if len(output) != len(plan.outputs):
         raise InputProblem(
             f"the result of {plan.name} has {len(plan.outputs)} array(s), each needs an --output; got {len(output)}"
         )
     _check_outputs(output)
     values = {name: _input_value(plan, name, texts) for name, texts in given.items()}
-    results = list(_leaves(run_directory(directory, values, device, time_limit=limit)))
+    sizes = _read_sizes(size or [])
+    results = list(_leaves(run_directory(directory, values, device, sizes=sizes, time_limit=limit)))
     for path, array in zip(output, results, strict=True):
         _save(path, array)
         typer.echo(f"wrote {path}: {array.dtype} of shape {array.shape}", err=True)
 
 
-def _input_value(plan: Plan, name: str, texts: list[str]) -> Any:
+def _input_value(plan: Plan | OpenPlan, name: str, texts: list[str]) -> Any:
     """The value of an input from the texts for its leaves; None for one that the plan does not have."""
     places = [p for p in (*plan.inputs, *plan.scalars) if p.value == name]
     places.sort(key=lambda p: p.components)
@@ -264,7 +275,7 @@ def _nest(found: list[tuple[tuple[int, ...], Any]]) -> Any:
     return _nest(first), _nest(second)
 
 
-def _leaf_value(place: BufferInfo | ScalarInfo, text: str) -> Any:
+def _leaf_value(place: BufferInfo | OpenBuffer | ScalarInfo, text: str) -> Any:
     from codegen.kernel import ScalarInfo
 
     if isinstance(place, ScalarInfo) and not text.endswith(".npy"):

@@ -12,7 +12,7 @@ Source: 000 §4.3.3 (simplifying array accesses).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import gcd
 from typing import Union
@@ -24,11 +24,15 @@ Bound = int | None  # None: unbounded on that side
 
 @dataclass(frozen=True)
 class NatVar:
-    """A size or index variable with its inclusive range ``low <= name <= high``."""
+    """A size or index variable with its inclusive range ``low <= name <= high``.
+
+    `below` is a bound that is no number: ``name < below``, as for the index of a loop over an open size.
+    """
 
     name: str
     low: Bound = 0
     high: Bound = None
+    below: Nat | None = field(default=None, kw_only=True)
 
     def range(self) -> tuple[Bound, Bound]:
         return self.low, self.high
@@ -322,14 +326,34 @@ def operate(symbol: str, left: Nat, right: Nat) -> Nat:
 
 def is_less(left: NatLike, right: NatLike) -> bool:
     """Whether ``left < right`` follows from the ranges of the variables (False: not known)."""
-    low = (nat(right) - nat(left)).range[0]
-    return low is not None and low > 0
+    return _is_at_least_number(nat(right) - nat(left), 1)
 
 
 def is_at_least(left: NatLike, right: NatLike) -> bool:
     """Whether ``left >= right`` follows from the ranges of the variables (False: not known)."""
-    low = (nat(left) - nat(right)).range[0]
-    return low is not None and low >= 0
+    return _is_at_least_number(nat(left) - nat(right), 0)
+
+
+def _is_at_least_number(value: Nat, number: int) -> bool:
+    """Whether ``value >= number`` for all values of its variables within their ranges and bounds.
+
+    Variables with a bound that is no number are replaced by what makes the value least, so the bounds of one
+    variable meet those of others: ``N - i - 1 >= 0`` for ``i < N``.
+    """
+    low = value.range[0]
+    if low is not None:
+        return low >= number
+    bounded = [v for v in value.variables if v.below is not None and v.low is not None]
+    for variable in sorted(bounded, key=lambda v: v.name):
+        slope = value.coefficient_of(variable)
+        if slope is None:
+            continue
+        low, high = slope.range
+        if low is not None and low >= 0:
+            return _is_at_least_number(value.substitute({variable.name: variable.low or 0}), number)
+        if high is not None and high <= 0 and variable.below is not None:
+            return _is_at_least_number(value.substitute({variable.name: variable.below - 1}), number)
+    return False
 
 
 def divides(divisor: NatLike, value: NatLike) -> bool | None:

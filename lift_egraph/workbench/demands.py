@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 from lift_egraph import ir
@@ -53,6 +54,13 @@ def available_memory() -> int | None:
     except OSError:
         return None
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")), None)
+
+
+def require_elements(program: ir.Program, sizes: Mapping[str, int]) -> None:
+    """Raise a `SizeProblem` for sizes of 0: there is nothing to measure then."""
+    for name, value in {**dict(program.sizes), **sizes}.items():
+        if value < 1:
+            raise SizeProblem(f"the size {name} must be at least 1, got {value}")
 
 
 def require_parallelism(program: ir.Program) -> None:

@@ -20,7 +20,7 @@ from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProble
 from lift_egraph.provenance import applied_rules
 from lift_egraph.saturate import Limits
 from lift_egraph.syntax import print_program
-from lift_egraph.workbench.demands import data_bytes, require_feasible, require_parallelism
+from lift_egraph.workbench.demands import data_bytes, require_elements, require_feasible, require_parallelism
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import Found, search
 
@@ -79,6 +79,7 @@ def optimize(
         If the program, its sizes and the device do not go together, or nothing legal was found.
     """
     began = time.perf_counter()
+    require_elements(program, sizes or {})
     special = specialise(program, sizes)
     require_parallelism(special)
     info = device if isinstance(device, DeviceInfo) else find_device(device)

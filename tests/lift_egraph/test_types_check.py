@@ -149,7 +149,7 @@ def test_specialise() -> None:
     [
         ({}, "needs a value for the size K"),
         ({"K": 6}, "split(4) does not divide an array of length 6"),
-        ({"K": 0}, "must be at least 1"),
+        ({"K": -1}, "must be at least 0"),
         ({"K": 4, "Q": 1}, "no size 'Q'; it has K, M"),
         ({"K": 1 << 31}, "32-bit index range"),
     ],

@@ -1,0 +1,266 @@
+"""Sizes as arguments of kernels: one text for all sizes, empty ones too; what sizes must fulfil is checked."""
+
+# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.arrays import load_plan, read_plan, save_plan
+from codegen.compiler import compile_open, compile_program
+from codegen.dialect import GENERIC, POCL
+from codegen.kernel import Plan
+from codegen.open_plan import OpenPlan
+from codegen.run import Runner, find_device, run_directory
+from lift_egraph import ir
+from lift_egraph.build import (
+    add,
+    at,
+    gather,
+    generate,
+    get,
+    id_,
+    join,
+    lookup,
+    map_glb,
+    map_lcl,
+    map_seq,
+    map_wrg,
+    pad,
+    program,
+    reduce_seq,
+    reverse,
+    slide,
+    split,
+    to_f32,
+    to_local,
+    zip_,
+)
+from lift_egraph.check import specialise, type_of
+from lift_egraph.errors import NestingProblem, SizeProblem
+from lift_egraph.inputs import random_inputs
+from lift_egraph.interp import run
+from lift_egraph.values import Value
+from tests.codegen import low_level as low
+from tests.codegen.opencl import needs_opencl
+
+SIZES = (0, 1, 2, 3, 13, 16, 31, 33)
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with Runner(find_device("Portable")) as made:
+        yield made
+
+
+def leaves(value: Value) -> list[np.ndarray]:
+    return [x for part in value for x in leaves(part)] if isinstance(value, tuple) else [np.asarray(value)]
+
+
+def check(runner: Runner, plan: Plan, special: ir.Program) -> None:
+    """The plan's result is that of the interpreter, bit for bit on whole numbers."""
+    inputs = random_inputs(special, 3, "integer")
+    runner.load_inputs("inputs", inputs)
+    for found, wanted in zip(leaves(runner.run(plan, "inputs")), leaves(run(special, inputs)), strict=True):
+        assert found.shape == wanted.shape
+        np.testing.assert_array_equal(found, wanted, err_msg=plan.source)
+
+
+@program
+def stencil(xs: "[f32]N"):
+    windows = slide(3, 1, pad(1, 1, "clamp", xs))
+    return map_glb(0, lambda w: at(0, w) - at(2, w) * 2.0 + at(1, w), windows)
+
+
+@program
+def tiles(xs: "[f32]N"):
+    """Tiles of four, reversed in local memory."""
+    return join(map_wrg(0, lambda c: map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, id_, c)))), split(4, xs)))
+
+
+@program
+def rows(A: "[[f32]N]M"):
+    """A group for each row, a loop over its elements."""
+    return map_wrg(0, lambda row: map_lcl(0, lambda x: x * 2.0, gather(reverse, row)), A)
+
+
+@program
+def found(xs: "[f32]N", places: "[i32]M"):
+    return map_glb(0, lambda x, i: x * to_f32(i), zip_(lookup(places, xs), generate(type_of(places).size, lambda i: i)))
+
+
+@program
+def wrapped(A: "[[f32]N]M"):
+    return map_glb(1, lambda row: map_glb(0, lambda w: reduce_seq(add, 0.0, w), slide(3, 1, pad(1, 1, "wrap", row))), A)
+
+
+def two_stage() -> ir.Program:
+    @program
+    def dot(xs: "[f32]N", ys: "[f32]N"):
+        partial = map_glb(
+            0, lambda c: reduce_seq(lambda a, p: a + get(0, p) * get(1, p), 0.0, c), split(4, zip_(xs, ys))
+        )
+        return reduce_seq(add, 0.0, partial)
+
+    return dot
+
+
+CASES = [
+    *(
+        (low.mm_naive(), {"M": m, "K": k, "N": n})
+        for m, k, n in zip(SIZES, SIZES[3:] + SIZES[:3], SIZES[::-1], strict=True)
+    ),
+    *((two_stage(), {"N": 4 * n}) for n in SIZES),
+    *((stencil, {"N": n}) for n in SIZES[1:]),
+    *((tiles, {"N": 4 * n}) for n in SIZES),
+    *((rows, {"M": m, "N": n}) for m, n in ((0, 3), (3, 0), (1, 1), (2, 63), (3, 64), (2, 65), (5, 200))),
+    *((found, {"N": 5, "M": n}) for n in SIZES),
+    *((wrapped, {"M": 2, "N": n}) for n in SIZES[1:]),
+    *((low.mm_tiled(4), {"M": 4 * m, "K": 4 * k, "N": 4 * n}) for m, k, n in ((0, 1, 1), (1, 0, 1), (2, 3, 1))),
+    *((low.j2d5pt(2, 4), {"M": 2 * m, "N": 4 * n}) for m, n in ((1, 1), (2, 3), (5, 4))),
+    *((low.partial_dot(32, 3), {"N": 32 * n}) for n in (0, 1, 5)),
+]
+
+
+@needs_opencl
+@pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
+def test_one_kernel_for_all_sizes(runner: Runner, made: ir.Program, sizes: dict[str, int]) -> None:
+    check(runner, compile_open(made, POCL).at(sizes), specialise(made, sizes))
+
+
+@needs_opencl
+@pytest.mark.parametrize(
+    ("made", "sizes"),
+    [
+        (low.mm_naive(), {"M": 0, "K": 3, "N": 4}),
+        (low.mm_naive(), {"M": 2, "K": 0, "N": 4}),
+        (two_stage(), {"N": 0}),
+        (tiles, {"N": 0}),
+        (rows, {"M": 3, "N": 0}),
+        (low.partial_dot(32, 3), {"N": 0}),
+    ],
+)
+def test_empty_arrays_with_constant_sizes(runner: Runner, made: ir.Program, sizes: dict[str, int]) -> None:
+    special = specialise(made, sizes)
+    check(runner, compile_program(special, POCL), special)
+
+
+def test_some_sizes_stay_open() -> None:
+    part = specialise(low.mm_naive(), {"K": 8}, keep=("M", "N"))
+    plan = compile_open(part, GENERIC)
+    assert [s.size for s in plan.sizes] == ["M", "N"]
+    assert "i < 8" in plan.source
+    assert "const int K" not in plan.source
+    assert [a.name for a in plan.kernels[0].arguments] == ["A", "B", "result", "M", "N"]
+    assert [a.kind for a in plan.kernels[0].arguments] == ["buffer"] * 3 + ["size"] * 2
+
+
+def test_lengths_and_launches_are_expressions() -> None:
+    plan = compile_open(low.mm_naive(), GENERIC)
+    assert {b.name: str(b.length) for b in plan.buffers} == {"A": "K * M", "B": "K * N", "result": "M * N"}
+    at_sizes = plan.at({"M": 3, "K": 4, "N": 5})
+    assert [b.length for b in at_sizes.buffers] == [12, 20, 15]
+    assert [b.shape for b in at_sizes.buffers] == [(3, 4), (4, 5), (3, 5)]
+    assert at_sizes.kernels[0].launch.global_size == (3, 5, 1)
+    assert [(s.name, s.value) for s in at_sizes.sizes] == [("K", 4), ("M", 3), ("N", 5)]
+
+
+def test_indices_are_simplified_below_open_bounds() -> None:
+    @program
+    def flat(A: "[[f32]N]M"):
+        return map_glb(0, map_seq(id_), split(type_of(at(0, A)).size, join(A)))
+
+    source = compile_open(flat, GENERIC).source
+    assert "N * glb_0 + i" in source
+    assert "%" not in source.split("kernel void")[1]
+
+
+@pytest.mark.parametrize(
+    ("made", "sizes", "message"),
+    [
+        (two_stage(), {}, "needs a value for the size N"),
+        (two_stage(), {"N": 4, "Q": 1}, "no open size 'Q'; it has N"),
+        (two_stage(), {"N": -4}, "the size N of dot is -4, not 0 to 2147483647"),
+        (two_stage(), {"N": 6}, r"dot at N = 6: split\(4\) does not divide an array of length N; N % 4 is 2"),
+        (stencil, {"N": 0}, r"pad\(clamp\) needs an array of length 1 or more"),
+        (low.mm_naive(), {"M": 1 << 16, "K": 1 << 16, "N": 1}, "leaves 32 bits: specialise the sizes; .* 4294967295"),
+        (low.mm_naive(), {"M": (1 << 30) + 1, "K": 1, "N": 1}, "too many work-items"),
+    ],
+)
+def test_sizes_that_are_wrong(made: ir.Program, sizes: dict[str, int], message: str) -> None:
+    with pytest.raises(SizeProblem, match=message):
+        compile_open(made, GENERIC).at(sizes)
+
+
+def test_the_limit_of_32_bits_is_exact() -> None:
+    plan = compile_open(low.mm_naive(), GENERIC)
+    assert plan.at({"M": 1 << 16, "K": 1 << 15, "N": 1}).kernels  # the last index is 2^31 - 1
+    with pytest.raises(SizeProblem, match="32 bits"):
+        plan.at({"M": 1 << 16, "K": (1 << 15) + 1, "N": 1})
+
+
+def test_constant_sizes_beyond_32_bits_are_computed_in_64() -> None:
+    large = specialise(low.mm_naive(), {"M": 1 << 16, "K": 1 << 16, "N": 4})
+    assert "(long)" in compile_program(large, GENERIC).source
+    small = specialise(low.mm_naive(), {"M": 1 << 15, "K": 1 << 16, "N": 4})
+    assert "(long)" not in compile_program(small, GENERIC).source
+
+
+def test_open_sizes_are_refused_where_numbers_are_needed() -> None:
+    @program
+    def whole(A: "[[f32]N]M"):
+        return map_wrg(0, lambda row: map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, id_, row)))), A)
+
+    with pytest.raises(SizeProblem, match=r"lies in local memory.* depends on N: specialise N"):
+        compile_open(whole, GENERIC)
+    with pytest.raises(SizeProblem, match="mm is open in the size K, M, N: give it a value"):
+        compile_program(low.mm_naive(), GENERIC)
+
+
+def test_names_of_sizes_that_c_does_not_accept() -> None:
+    @program
+    def doubled(xs: "[f32]float", lane: "f32"):
+        return map_glb(0, lambda x: x * lane, xs)
+
+    plan = compile_open(doubled, GENERIC)
+    assert [(s.name, s.size) for s in plan.sizes] == [("float_", "float")]
+    assert "const int float_" in plan.source
+    assert plan.at({"float": 7}).buffers[0].length == 7
+
+
+@needs_opencl
+def test_a_directory_with_open_sizes(tmp_path) -> None:
+    plan = compile_open(two_stage(), POCL)
+    save_plan(plan, tmp_path)
+    content = json.loads((tmp_path / "launch.json").read_text())
+    assert content["sizes"] == [{"name": "N", "size": "N", "low": 0, "high": 2**31 - 1}]
+    assert content["requires"][0] == {
+        "expression": "N % 4", "low": 0, "high": 0, "because": "split(4) does not divide an array of length N",
+    }  # fmt: skip
+    again = read_plan(tmp_path)
+    assert isinstance(again, OpenPlan)
+    without_trees = tuple(replace(k, source="", body=(), launch=again.kernels[0].launch) for k in plan.kernels)
+    assert tuple(replace(k, launch=again.kernels[0].launch) for k in again.kernels) == without_trees
+    assert again.buffers == plan.buffers
+    assert again.requirements == plan.requirements
+    assert load_plan(tmp_path, {"N": 8}).buffers[0].length == 8
+    with pytest.raises(SizeProblem, match="needs a value"):
+        load_plan(tmp_path)
+    xs = np.arange(12, dtype=np.float32)
+    assert run_directory(tmp_path, {"xs": xs, "ys": xs}) == 506
+    with pytest.raises(SizeProblem, match="N % 4"):
+        run_directory(tmp_path, {"xs": xs[:5], "ys": xs[:5]})
+
+
+def test_private_memory_of_open_length() -> None:
+    @program
+    def copied(A: "[[f32]N]M"):
+        from lift_egraph.build import let, to_private
+
+        return map_glb(0, lambda row: let(to_private(map_seq(id_, row)), lambda r: map_seq(id_, gather(reverse, r))), A)
+
+    with pytest.raises((SizeProblem, NestingProblem), match="specialise N"):
+        compile_open(copied, GENERIC)
