@@ -250,7 +250,7 @@ def run(
         )
     _check_outputs(output)
     values = {name: _input_value(plan, name, texts) for name, texts in given.items()}
-    sizes = _read_sizes(size or [])
+    sizes = read_sizes(size or [])
     results = list(_leaves(run_directory(directory, values, device, sizes=sizes, time_limit=limit)))
     for path, array in zip(output, results, strict=True):
         _save(path, array)
