@@ -327,6 +327,8 @@ class Lowering:
     def produce(self, term: ir.Expr, acceptor: View) -> None:
         """Computes a term's value into the place that the acceptor describes."""
         t = type_of(term)
+        if _is_empty(t):
+            return
         if isinstance(term, ir.Apply):
             lambda_ = ir.function_body(term.function)
             self.bind(lambda_.pattern, self.consume(term.argument))
@@ -374,7 +376,7 @@ class Lowering:
 
     def reduce(self, term: ir.ReduceSeq, acceptor: View | None) -> View:
         """Accumulates in private memory, or in the acceptor if it is private already."""
-        t, lambda_ = type_of(term), ir.function_body(term.operator)
+        lambda_ = ir.function_body(term.operator)
         pattern = lambda_.pattern
         target = acceptor
         if target is None or target.space != "private":
@@ -385,6 +387,16 @@ class Lowering:
             copy_for(self, term, self.consume(term.initial), target)
         else:
             self.produce(term.initial, target)
+        if size_of(term.array).constant != 0:
+            self.steps(term, target)
+        if acceptor is not None and acceptor is not target:
+            copy_for(self, term, target, acceptor)
+        return target
+
+    def steps(self, term: ir.ReduceSeq, target: View) -> None:
+        """The loop of a reduction, over elements of which there is at least one."""
+        t, lambda_ = type_of(term), ir.function_body(term.operator)
+        pattern = lambda_.pattern
         array = self.consume(term.array)
         with self.loop(size_of(term.array)) as index:
             element = Access(index, array)
@@ -396,9 +408,6 @@ class Lowering:
             accumulator = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
             with self.lanes(term.operator):
                 self.update(lambda_.body, accumulator, target, t, term)
-        if acceptor is not None and acceptor is not target:
-            copy_for(self, term, target, acceptor)
-        return target
 
     def bind_accumulator(self, pattern: ir.Pattern, view: View) -> None:
         """Binds the old value without reading it: it is the memory that the step updates."""
@@ -428,3 +437,8 @@ class Lowering:
 def _memory_of(place: Load) -> tuple[str, ...]:
     """The names of the buffers that an access may touch."""
     return (place.buffer.name, *place.buffer.targets)
+
+
+def _is_empty(t: DataType) -> bool:
+    """Whether values of a type have no element: nothing is computed for them, and index functions have no range."""
+    return all(any(size.constant == 0 for size in sizes) for _, sizes, _ in leaves(t))

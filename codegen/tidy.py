@@ -65,6 +65,8 @@ def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statem
                 f"unrolling private arrays makes more than {UNROLL_LIMIT} statements: use smaller register blocks"
             )
         return [statement]
+    if statement.count.constant == 0:
+        return []  # it never runs, and its indices lie in no array
     is_grid = statement.level.kind in ("glb", "wrg") and statement.threads != 1  # no unrolling makes its index a number
     if is_grid or not _selects(statement.body, statement.variable, named):
         inner = tuple(s for b in statement.body for s in _unroll(b, named, budget))

@@ -32,6 +32,8 @@ def boundary(kind: str, positions: np.ndarray, size: int) -> np.ndarray:
 
 def index_values(function: ir.IndexFunction, size: int, where: str) -> np.ndarray:
     """An index function at all indices of an array."""
+    if size == 0:
+        return np.zeros(0, np.int64)  # there is no index to compute, and `% n` would divide by zero
     result = np.broadcast_to(_nat_values(function.body, {"n": size, function.variable: np.arange(size)}), (size,))
     if size and not (result.min() >= 0 and result.max() < size):
         raise SizeProblem(f"{where}({function.variable} -> {function.body}) leaves an array of length {size}")

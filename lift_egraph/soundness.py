@@ -93,7 +93,8 @@ class RuleChecker:
         """The e-graph of a term before and after the rule."""
         with self._empty as graph:
             root = graph.let(ROOT, to_egg(term))
-            graph.register(*_tiles(term), *facts)
+            if actions := [*_tiles(term), *facts]:  # a term without sizes has no tiles, and egglog takes no empty list
+                graph.register(*actions)
             graph.run(self._cleaning)
             old = new = freeze(graph, {ROOT: root})
             for _ in range(ITERATIONS):

@@ -30,7 +30,7 @@ from tests.strategies import elements
 Move = Callable[[], ir.Expr]
 Pool = tuple[ir.Expr, ...]
 
-SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 15, 16, 17, 31, 32, 33)
+SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 15, 16, 17, 31, 32, 33)
 MOST_ELEMENTS = 256  # of one value
 MOST_PRIVATE = 32  # elements that a work-item computes at once
 MOST_WORK = 2048  # elements times the loops around them
@@ -207,11 +207,13 @@ class Grower:
         yield lambda: b.split(self.pick(_divisors(n)), e)
         yield lambda: b.gather(self.pick(_index_functions(n)), e)
         yield lambda: b.scatter(self.pick(_permutations(n)), e)
-        yield lambda: b.slide(*self.pick(_windows(n)), e)
+        if windows := _windows(n):
+            yield lambda: b.slide(*self.pick(windows), e)
         yield lambda: b.zip_(e, self.pick(_of_length(n, pool)))
-        yield lambda: self.pad(e, n, t.element)
-        yield lambda: b.lookup(self.indices(n, pool), e)
-        if n:
+        if n or isinstance(t.element, Scalar):
+            yield lambda: self.pad(e, n, t.element)
+        if n:  # an empty array has no edges, and nothing can be looked up in it
+            yield lambda: b.lookup(self.indices(n, pool), e)
             yield lambda: b.at(self.pick(range(n)), e)
         if isinstance(t.element, Array):
             yield lambda: b.join(e)
@@ -245,7 +247,7 @@ class Grower:
             yield lambda: self.vectors(e, self.pick(widths), place, pool)
 
     def pad(self, e: ir.Expr, n: int, element: DataType) -> ir.Expr:
-        edges: list[Any] = ["clamp", "mirror", "wrap"]
+        edges: list[Any] = ["clamp", "mirror", "wrap"] if n else []
         if isinstance(element, Scalar):
             edges.append(b.constant(True if element == BOOL else 2 if element == I32 else -1.0))
         edge = self.pick(edges)
