@@ -1,8 +1,8 @@
 """Barriers: where work-items of a group would otherwise race, and nowhere else.
 
 A barrier stands between two steps that touch the same local (or temporary global) memory, at least
-one of them writing, unless every work-item stays with its own elements. A loop whose last step races
-with its first step of the next round ends in a barrier.
+one of them writing, unless every work-item stays with its own elements, or the first one does all. A loop
+whose last step races with its first step of the next round ends in a barrier.
 
 Source: 000 §4.3.4. There barriers follow every mapLcl and are removed where they are not required;
 here the same ones are found from the accesses.
@@ -23,20 +23,28 @@ from lift_egraph.nat import Nat, NatVar, nat
 
 @dataclass
 class _Accesses:
-    """What was read and written since the last barrier: by buffer, the first addresses and how many elements."""
+    """What was read and written since the last barrier: by buffer, the first addresses and how many elements.
+
+    `by_others` has the buffers that not only the first work-item of the group touched.
+    """
 
     reads: dict[str, set[tuple[Nat, int]]] = field(default_factory=dict)
     writes: dict[str, set[tuple[Nat, int]]] = field(default_factory=dict)
+    by_others: set[str] = field(default_factory=set)
 
     def merge(self, other: _Accesses) -> None:
         for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
             for name, addresses in theirs.items():
                 mine[name] = mine.get(name, set()) | addresses
+        self.by_others |= other.by_others
 
     def copy(self) -> _Accesses:
         made = _Accesses()
         made.merge(self)
         return made
+
+    def clear(self) -> None:
+        self.reads, self.writes, self.by_others = {}, {}, set()
 
 
 class _Placing:
@@ -53,7 +61,19 @@ class _Placing:
                 for name in _names(place, through_pointers):
                     if name in self.shared:
                         target.setdefault(name, set()).add((_canonical(place.index), place.width))
+        if not self.is_of_first_item(item):
+            found.by_others = {*found.reads, *found.writes}
         return found
+
+    def is_of_first_item(self, item: Statement) -> bool:
+        """Whether one work-item of the group does it all: the first in every dimension."""
+        single = self.single
+        while isinstance(item, For) and item.level.kind == "lcl" and item.most <= 1:
+            single |= {item.level.dimension}
+            if len(item.body) != 1:
+                break
+            (item,) = item.body
+        return all(d in single for d, count in self.threads.items() if count > 1)
 
     def races(self, before: _Accesses, after: _Accesses) -> list[str]:
         """The buffers that two steps must not touch without a barrier between them."""
@@ -62,6 +82,8 @@ class _Placing:
             b_reads, b_writes = before.reads.get(name, set()), before.writes.get(name, set())
             a_reads, a_writes = after.reads.get(name, set()), after.writes.get(name, set())
             if not ((b_writes and (a_reads or a_writes)) or (b_reads and a_writes)):
+                continue
+            if name not in before.by_others | after.by_others:
                 continue
             if not self.own_elements(self.of_running(b_reads | b_writes | a_reads | a_writes)):
                 found.append(name)
@@ -147,7 +169,7 @@ class _Placing:
         result: list[Statement] = []
         for statement in body:
             if isinstance(statement, Barrier):
-                state.reads, state.writes = {}, {}
+                state.clear()
             elif isinstance(statement, For):
                 statement = self.place_in_loop(statement, state, result, inside_lcl)
             else:
@@ -160,7 +182,7 @@ class _Placing:
         names = self.races(state, step)
         if names:
             result.append(Barrier(self.spaces(names)))
-            state.reads, state.writes = {}, {}
+            state.clear()
         state.merge(step)
 
     def place_in_loop(self, loop: For, state: _Accesses, result: list[Statement], inside_lcl: bool) -> For:
@@ -185,7 +207,7 @@ class _Placing:
         names = self.races(state, self.accesses(loop, not inside_lcl))
         if names:  # once before the loop, rather than in each of its rounds
             result.append(Barrier(self.spaces(names)))
-            state.reads, state.writes = {}, {}
+            state.clear()
         before = state.copy()
         body = self.place(loop.body, state, inside_lcl)
         if loop.trips > 1:
@@ -194,7 +216,7 @@ class _Placing:
             if len(repeated) > len(body) or _barriers(repeated) > _barriers(body):
                 names = self.shared
                 body.append(Barrier(self.spaces(n for n in names if n in state.reads or n in state.writes)))
-                state.reads, state.writes = {}, {}
+                state.clear()
         if loop.count.constant is None:
             state.merge(before)
         return replace(loop, body=tuple(body))

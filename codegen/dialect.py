@@ -83,7 +83,7 @@ POCL = Dialect(
     max_work_group=4096,
     local_bytes=2 << 20,
 )
-INTEL = Dialect("intel", vector_access="cast", max_work_group=8192, local_bytes=256 << 10)
+INTEL = Dialect("intel", vector_access="cast", unroll_by=4, max_work_group=8192, local_bytes=256 << 10)
 NVIDIA = Dialect(
     "nvidia",
     vector_access="cast",

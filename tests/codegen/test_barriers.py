@@ -97,6 +97,9 @@ EXAMPLES = {
         in_groups(lambda c: map_lcl(0, increment, staged(c))), 0, Launch((16, 1, 1), (4, 1, 1))
     ),
     "split": Example(in_groups(lambda c: map_lcl(0, reduce_seq(add, 0.0), split(4, staged(c)))), 1),
+    "one item": Example(
+        in_groups(lambda c: map_lcl(0, increment, to_local(map_lcl(0, reduce_seq(add, 0.0), split(16, staged(c)))))), 1
+    ),
     "join": Example(in_groups(lambda c: map_lcl(0, id_, join(to_local(map_lcl(0, map_seq(id_), split(4, c)))))), 1),
     "gather": Example(in_groups(lambda c: map_lcl(0, id_, gather(reverse, staged(c)))), 1),
     "scatter": Example(in_groups(lambda c: map_lcl(0, id_, to_local(scatter(reverse, map_lcl(0, id_, c))))), 1),
