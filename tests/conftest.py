@@ -1,9 +1,12 @@
-"""Settings of all tests: Hypothesis profiles, chosen by ``HYPOTHESIS_PROFILE``."""
+"""Settings of all tests: Hypothesis profiles, chosen by ``HYPOTHESIS_PROFILE``, and what they share."""
 
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -13,3 +16,11 @@ settings.register_profile(
     "ci", deadline=None, max_examples=200, derandomize=True, print_blob=True, suppress_health_check=_QUIET
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Children of a process that ignores Ctrl-C, as a shell's background jobs do, would ignore it too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

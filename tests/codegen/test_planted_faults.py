@@ -26,23 +26,27 @@ class Fault:
     """A way to spoil the text of a kernel: the first match of `right` becomes `wrong`.
 
     Some spoilt kernels are right all the same (a guard around work that all may do, a sum that starts with zero in
-    memory); `least` says how many of `PLANS` must be reported on each device.
+    memory); `least` says how many of `PLANS` must be reported on each device. `where` describes the kernels in which
+    the fault matters.
     """
 
     right: str
     wrong: str | Callable[[re.Match[str]], str]
     least: dict[str, int]
+    where: str = ""
+    everywhere: bool = False  # every match is spoilt
 
 
 _WRITE = r"(\n *result(?:_\d)*\[)([^\]]*)(\] = )"
 _LOOP = r"(for \(int (\w+) = 0; \2 < )(\d+)(; \2 \+= (\d+))"
 _GUARD = r"if \(get_local_id\((\d)\) < (\d+)\)"
 _SUM = r"(\n *(?:float|int) acc\w*) = [^;]*;"
+_READ_LATER = r"local \w+ (\w+)\[[\s\S]*barrier\([^)]*\);[\s\S]*(?:=[^=;]*|[(,] *)\b\1\b"  # behind a barrier
 _SOME = "get_local_id(0) + get_local_id(1) + get_local_id(2) < 1"
 BOTH = {"pocl": 8, "oclgrind": 8}
 
 FAULTS = {
-    "dropped barrier": Fault(r"\n *barrier\([^)]*\);", "", {"oclgrind": 4}),
+    "dropped barriers": Fault(r"\n *barrier\([^)]*\);", "", {"oclgrind": 7}, _READ_LATER, everywhere=True),
     "barrier that some leave out": Fault(r"(barrier\([^)]*\);)", rf"if ({_SOME}) \1", {"oclgrind": 7}),
     "write one further": Fault(_WRITE, r"\g<1>\2 + 1\3", BOTH),
     "write one before": Fault(_WRITE, r"\g<1>\2 - 1\3", BOTH),
@@ -71,8 +75,10 @@ def _plans(kind: str) -> Iterator[tuple[Case, Plan, Plan]]:
             plan = compile_program(program, dialect)
         except LiftError:
             continue
-        if len(plan.kernels) == 1 and re.search(fault.right, plan.source):  # of several, some may compute in vain
-            wrong = replace(plan, source=re.sub(fault.right, fault.wrong, plan.source, count=1))
+        found = re.search(fault.right, plan.source) and re.search(fault.where, plan.source)
+        if len(plan.kernels) == 1 and found:  # of several kernels, some may compute in vain
+            spoilt = re.sub(fault.right, fault.wrong, plan.source, count=0 if fault.everywhere else 1)
+            wrong = replace(plan, source=spoilt)
             yield Case.of(program), plan, wrong
 
 

@@ -308,6 +308,7 @@ LONG_PARENT = """
 """
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_reaches_the_parent_at_once():
     parent = start_parent(LONG_PARENT, "-c")
     pid = int(parent.stdout.readline())

@@ -160,6 +160,7 @@ def test_text_that_is_no_python_or_no_rules(tmp_path):
     assert "it defines no rules" in check(tmp_path / "mine.py", "").stdout
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt():
     command = [sys.executable, "-m", "lift_egraph", "rules", "check", "--examples", "5000"]
     process = subprocess.Popen(
@@ -169,10 +170,13 @@ def test_interrupt():
         text=True,
         env={**os.environ, "PYTHONPATH": os.getcwd()},
     )
-    time.sleep(4.0)
-    process.send_signal(signal.SIGINT)
-    began = time.perf_counter()
-    _, errors = process.communicate(timeout=20)
-    assert time.perf_counter() - began < 2.0
+    try:
+        time.sleep(4.0)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        _, errors = process.communicate(timeout=20)
+        assert time.perf_counter() - began < 2.0
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert errors.strip() == "interrupted"

@@ -68,6 +68,7 @@ def test_memory_is_bounded_and_the_last_graph_kept():
     assert done.graph.tuples > 0
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_returns_within_two_seconds():
     code = (
         "import rules, sys; from tests.lift_egraph.test_saturate import *\n"
@@ -77,15 +78,18 @@ def test_interrupt_returns_within_two_seconds():
         "print(r.stop_reason.value)"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=os.getcwd())
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("iteration"):
-            break
-    time.sleep(2.0)
-    process.send_signal(signal.SIGINT)
-    began = time.perf_counter()
-    output, _ = process.communicate(timeout=20)
-    assert time.perf_counter() - began < 2.0
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("iteration"):
+                break
+        time.sleep(2.0)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        output, _ = process.communicate(timeout=20)
+        assert time.perf_counter() - began < 2.0
+    finally:
+        process.kill()
     assert output.splitlines()[-1] == "interrupted"
 
 
