@@ -204,12 +204,59 @@ def optimize(
         raise typer.Exit(130)
 
 
+# --- compile ----------------------------------------------------------------------------------------------
+
+
+@app.command("compile")
+def compile_(
+    program: Annotated[str, typer.Argument(help="A .lift file in which every pattern says how it runs.")],
+    size: Annotated[
+        list[str] | None,
+        typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: _check_sizes(v or []), help="A size."),
+    ] = None,
+    open_: Annotated[
+        list[str] | None,
+        typer.Option("--open", metavar="NAME", help="Make this size an argument of the kernels; again for each."),
+    ] = None,
+    any_launch: Annotated[
+        bool, typer.Option("--any-launch", help="Make kernels that are right for any number and size of work-groups.")
+    ] = False,
+    device: DeviceText = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the kernels, their launch and the program here.")
+    ] = None,
+) -> None:
+    """Generate the kernels of a low-level program of your own, without any search.
+
+    They are printed, or written with --out, if the device computes what the interpreter does, at the sizes of the
+    program or those given by --size. For programs of `map` and `reduce` there is `optimize`.
+    """
+    source = read_program(program)
+    from lift_egraph import workbench
+    from lift_egraph.show import show_validated
+
+    if out is not None:
+        workbench.require_writable(out)
+    made = workbench.compile_low_level(
+        source, read_sizes(size or []), open_sizes=open_ or [], any_launch=any_launch, device=device, seed=seed
+    )
+    if out is None:
+        typer.echo(made.plan.source, nl=False)
+    else:
+        workbench.write_kernel(made.plan, made.term, out)
+        typer.echo(f"wrote {out}/kernel.cl, launch.json and lowered.lift", err=True)
+    show_validated(made)
+
+
 # --- run --------------------------------------------------------------------------------------------------
 
 
 @app.command()
 def run(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `optimize --out DIR` wrote.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="What `optimize --out DIR` or `compile --out DIR` wrote.")
+    ],
     output: Annotated[
         list[Path], typer.Option("--output", metavar="FILE.npy", help="Where to write; again for each tuple component.")
     ],

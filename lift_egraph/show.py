@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from lift_egraph.workbench import Event, Report
+    from lift_egraph.workbench import Event, Report, Validated
 
 REASONS = 3  # why candidates were rejected: how many reasons are shown
 PIPE_WIDTH = 160  # columns of a table that goes to a file or a pipe
@@ -114,6 +114,15 @@ def show_report(report: Report) -> None:
         console.print(f"  {count} × {reason}", soft_wrap=True)
     if len(reasons) > REASONS:
         console.print(f"  and {len(reasons) - REASONS} other reasons")
+
+
+def show_validated(made: Validated) -> None:
+    """Print on stderr how the kernels of a low-level program were validated, and their time."""
+    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    at = f" at {assignments(made.sizes)}" if made.sizes else ""
+    console.print(f"Validated on {made.device}{at}: {made.verdict.message}.")
+    if made.milliseconds is not None:
+        console.print(f"The kernels take {_number(made.milliseconds)} ms.")
 
 
 def _number(value: float | None) -> str:

@@ -8,8 +8,9 @@ Each arrow of the way is one function, so that a notebook can stop at each and l
 from __future__ import annotations
 
 from lift_egraph.workbench.demands import data_bytes, require_feasible, require_parallelism
+from lift_egraph.workbench.low_level import Validated, compile_low_level
 from lift_egraph.workbench.pipeline import evaluate, load_references, make_candidate, optimize
-from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write
+from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write, write_kernel
 from lift_egraph.workbench.search import (
     Found,
     PhaseSummary,
@@ -27,7 +28,9 @@ __all__ = [
     "Listener",
     "PhaseSummary",
     "Report",
+    "Validated",
     "algorithmic_phase",
+    "compile_low_level",
     "data_bytes",
     "evaluate",
     "load_references",
@@ -41,4 +44,5 @@ __all__ = [
     "search",
     "summarise",
     "write",
+    "write_kernel",
 ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from codegen.arrays import save_plan
 from codegen.kernel import Plan
+from codegen.open_plan import OpenPlan
 from lift_egraph import ir
 from lift_egraph.errors import OutputProblem
 from lift_egraph.syntax import print_program, print_term
@@ -138,17 +139,29 @@ def write(report: Report, directory: Path) -> None:
     best = report.best
     if best is None:
         raise OutputProblem("there is no valid kernel to write")
-    save_plan(best.plan, directory)
+    write_kernel(best.plan, best.program, directory)
+    _write_text(directory / "report.json", json.dumps(report.to_json(), indent=2) + "\n")
+
+
+def write_kernel(plan: Plan | OpenPlan, term: ir.Program, directory: Path) -> None:
+    """Write ``kernel.cl``, ``launch.json``, and the term that they were generated from as ``lowered.lift``.
+
+    Raises
+    ------
+    OutputProblem
+        If the directory cannot be written to.
+    """
+    save_plan(plan, directory)
+    _write_text(directory / "lowered.lift", print_program(term))
+
+
+def _write_text(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.part")
     try:
-        for name, text in (
-            ("lowered.lift", print_program(best.program)),
-            ("report.json", json.dumps(report.to_json(), indent=2) + "\n"),
-        ):
-            beside = directory / f".{name}.part"
-            beside.write_text(text)
-            beside.replace(directory / name)
+        beside.write_text(text)
+        beside.replace(path)
     except OSError as problem:
-        raise OutputProblem(f"cannot write to {directory}: {problem.strerror}") from None
+        raise OutputProblem(f"cannot write to {path.parent}: {problem.strerror}") from None
 
 
 def require_writable(directory: Path) -> None:

@@ -393,12 +393,51 @@ def test_the_table(device):
     assert "Rejected: " in shown
 
 
+DOT = """program dot(xs: [f32]N, ys: [f32]N) where N = 1024 =
+  reduceSeq(add, 0.0,
+    mapGlb(0, reduceSeq(fun (a, p) => a + get(0, p) * get(1, p), 0.0), split(4, zip(xs, ys))))
+"""
+
+
 @pytest.fixture
-def interruptible():
-    """Children of a process that ignores Ctrl-C, as a shell's background jobs do, would ignore it too."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+def dot(tmp_path):
+    (tmp_path / "dot.lift").write_text(DOT)
+    return tmp_path / "dot.lift"
+
+
+def test_compile_prints_the_kernels_of_a_low_level_program(dot, device):
+    result = succeed("compile", dot, "--device", device, "--size=N=64")
+    assert "f32[64], the input xs" in result.stdout
+    assert result.stdout.rstrip().endswith("}")
+    assert "at N = 64: on integers: 1 of 1 elements equal bit for bit" in result.stderr
+    assert " ms." in result.stderr
+
+
+def test_compile_leaves_sizes_open_and_run_takes_what_it_wrote(dot, device, tmp_path):
+    result = succeed("compile", dot, "--device", device, "--open", "N", "--any-launch", "--out", tmp_path / "k")
+    assert result.stdout == ""
+    assert {p.name for p in (tmp_path / "k").iterdir()} == {"kernel.cl", "launch.json", "lowered.lift"}
+    assert "const int N" in (tmp_path / "k" / "kernel.cl").read_text()
+    x = np.arange(12, dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    files = [f"--input=xs={tmp_path / 'x.npy'}", f"--input=ys={tmp_path / 'x.npy'}"]
+    succeed("run", tmp_path / "k", *files, "--output", tmp_path / "o.npy", "--device", device)
+    assert np.load(tmp_path / "o.npy") == np.dot(x, x)
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "message"),
+    [
+        ("mm", (), "lower it to mapGlb, mapWrg, mapLcl or mapSeq"),
+        ("dot", ("--open", "M"), "dot has no size 'M'; it has N"),
+        ("dot", ("--size=N=1023",), "split(4) does not divide an array of length 1023"),
+    ],
+)
+def test_compile_says_what_is_wrong(dot, device, program, options, message):
+    result = lift("compile", dot if program == "dot" else program, "--device", device, *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stdout == ""
 
 
 @pytest.mark.usefixtures("interruptible")

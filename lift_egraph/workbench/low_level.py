@@ -1,0 +1,95 @@
+"""From a low-level program, as somebody wrote it, to a validated kernel: no search."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from codegen.compiler import compile_open, compile_program
+from codegen.device_info import DeviceInfo
+from codegen.dialect import DIALECTS
+from codegen.kernel import Plan
+from codegen.open_plan import OpenPlan
+from codegen.run import Runner, check_limits, find_device
+from codegen.validate import Verdict, judge, references
+from extract.devices import describe
+from lift_egraph import ir
+from lift_egraph.check import specialise
+from lift_egraph.errors import RunProblem
+from lift_egraph.pretty import print_program
+from lift_egraph.workbench.demands import data_bytes, require_feasible
+from lift_egraph.workbench.pipeline import COPY_RATE, KERNEL_LIMIT, load_references
+
+
+@dataclass(frozen=True)
+class Validated:
+    """The kernels of a low-level program that gave the right results, and their time at the given sizes.
+
+    `plan` has open sizes if some were asked for; `term` is the program that it was generated from.
+    """
+
+    term: ir.Program
+    plan: Plan | OpenPlan
+    sizes: dict[str, int]
+    device: DeviceInfo
+    verdict: Verdict
+    milliseconds: float | None
+
+
+def compile_low_level(
+    program: ir.Program,
+    sizes: dict[str, int] | None = None,
+    *,
+    open_sizes: Collection[str] = (),
+    any_launch: bool = False,
+    device: str | DeviceInfo | None = None,
+    seed: int = 0,
+) -> Validated:
+    """Generate the kernels of a low-level program, hold them against the interpreter, and time them.
+
+    Parameters
+    ----------
+    program
+        A program in which every pattern says how it runs.
+    sizes
+        Values of its size variables; the program's defaults for the rest.
+    open_sizes
+        Sizes to make arguments of the kernels. Their values in `sizes` serve the validation.
+    any_launch
+        Whether the kernels are to be right for other work-group sizes too (`codegen.kernel.Freedom`).
+    device
+        An index or a part of a device's name; see `codegen.run.find_device`.
+    seed
+        Of the random inputs.
+
+    Raises
+    ------
+    NestingProblem, SizeProblem, TypeProblem
+        If no kernel can be generated from the program.
+    DeviceProblem
+        If there is no device, or the kernels ask more than it has.
+    BuildProblem, RunProblem
+        If they do not build or run; also if a result is wrong.
+    """
+    info = device if isinstance(device, DeviceInfo) else find_device(device)
+    dialect = DIALECTS[describe(info).dialect]
+    special = specialise(program, sizes)
+    values = dict(special.sizes)
+    if open_sizes:
+        fixed = {name: value for name, value in values.items() if name not in open_sizes}
+        term = specialise(program, fixed, keep=open_sizes)
+        plan = compile_open(term, dialect, any_launch=any_launch, term_text=print_program(term))
+        tried = plan.at({s.size: values[s.size] for s in plan.sizes})
+    else:
+        term = special
+        plan = tried = compile_program(term, dialect, any_launch=any_launch, term_text=print_program(term))
+    check_limits(tried, info)
+    require_feasible(special)
+    reference = references(special, seed)
+    with Runner(info, time_limit=KERNEL_LIMIT + data_bytes(special) / COPY_RATE) as runner:
+        load_references(runner, reference)
+        verdict = judge(reference, runner.run(tried, "integers"), runner.run(tried, "floats"))
+        if not verdict.valid:
+            raise RunProblem(f"the kernel of {program.name} is wrong on {info}: {verdict.message}")
+        milliseconds = runner.measure(tried, "floats").median_ms
+    return Validated(term, plan, values, info, verdict, milliseconds)
