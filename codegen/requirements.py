@@ -1,13 +1,13 @@
 """What the patterns of a program with open sizes ask of them: that a split divides, that a window fits.
 
-At concrete sizes the type checker says the same (`lift_egraph.check`). That the index function of a ``scatter`` is a
-permutation is checked there only.
+At concrete sizes the type checker says the same (`lift_egraph.check`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codegen.index_functions import indices_permute, indices_stay_within
 from codegen.open_plan import Requirement
 from lift_egraph import ir
 from lift_egraph.check import iterate_step, type_of
@@ -71,6 +71,11 @@ def _of(term: ir.Expr) -> Iterator[Requirement]:
                     yield Requirement(n, 1, None, f"pad({kind}) needs an array of length 1 or more, not {n}")
                     text = f"pad({kind}) by {amount} needs an array as long at least, not {n}"
                     yield Requirement(n - amount, 0, None, text)
+        case ir.Gather(indices=indices, array=array):
+            yield from indices_stay_within(indices, _size(array))
+        case ir.Scatter(indices=indices, array=array):
+            yield from indices_stay_within(indices, _size(array))
+            yield from indices_permute(indices, _size(array))
         case ir.At(index=index, array=array):
             n = _size(array)
             yield Requirement(index, 0, None, f"at({index}): an index must not be negative")

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+
 from lift_egraph import ir
 from lift_egraph.errors import SizeProblem, TypeProblem
-from lift_egraph.nat import Nat, NatLike, divides, nat
+from lift_egraph.index_arrays import index_values
+from lift_egraph.nat import Nat, NatLike, NatVar, divides, nat
 from lift_egraph.scalar import result_type
 from lift_egraph.types import (
     I32,
@@ -21,6 +24,8 @@ from lift_egraph.types import (
     substitute_sizes,
     without_lanes,
 )
+
+MOST_INDICES = 1 << 24  # of an index function, up to which all are tried
 
 
 def type_of(term: ir.Expr) -> DataType:
@@ -141,19 +146,27 @@ def _transpose(term: ir.Transpose) -> DataType:
 
 
 def _gather(term: ir.Gather) -> DataType:
-    return _array(term.array, "gather")
+    t = _array(term.array, "gather")
+    function, n = term.indices, t.size.constant
+    if n is not None and n <= MOST_INDICES and _is_closed(function):
+        low, high = function.body.substitute({function.variable: nat(NatVar("i", 0, max(n - 1, 0))), "n": nat(n)}).range
+        if n > 0 and (low is None or high is None or low < 0 or high >= n):
+            index_values(function, n, "gather")
+    return t
 
 
 def _scatter(term: ir.Scatter) -> DataType:
     t = _array(term.array, "scatter")
-    n = t.size.constant
-    if n is not None and n <= 1 << 16:
-        targets = {apply_index(term.indices, i, n) for i in range(n)}
-        if targets != set(range(n)):
-            raise SizeProblem(
-                f"scatter({term.indices.variable} -> {term.indices.body}) is no permutation of {n} elements"
-            )
+    function, n = term.indices, t.size.constant
+    if n is not None and n <= MOST_INDICES and _is_closed(function):
+        targets = index_values(function, n, "scatter")
+        if np.bincount(targets, minlength=n).max(initial=1) > 1:
+            raise SizeProblem(f"scatter({function.variable} -> {function.body}) is no permutation of {n} elements")
     return t
+
+
+def _is_closed(function: ir.IndexFunction) -> bool:
+    return {v.name for v in function.body.variables} <= {function.variable, "n"}
 
 
 def apply_index(function: ir.IndexFunction, index: NatLike, size: NatLike) -> Any:
@@ -334,9 +347,7 @@ def size_variables(program: ir.Program) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def specialise(
-    program: ir.Program, sizes: dict[str, int] | None = None, *, keep: Collection[str] = ()
-) -> ir.Program:
+def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep: Collection[str] = ()) -> ir.Program:
     """The program at concrete sizes: the given ones, else its defaults; those in `keep` stay open.
 
     Raises

@@ -43,6 +43,7 @@ from lift_egraph.check import specialise, type_of
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import run
+from lift_egraph.syntax import parse_program
 from lift_egraph.values import Value
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
@@ -253,6 +254,46 @@ def test_a_directory_with_open_sizes(tmp_path) -> None:
     assert run_directory(tmp_path, {"xs": xs, "ys": xs}) == 506
     with pytest.raises(SizeProblem, match="N % 4"):
         run_directory(tmp_path, {"xs": xs[:5], "ys": xs[:5]})
+
+
+def reordered(text: str) -> OpenPlan:
+    return compile_open(parse_program(f"program reordered(xs: [f32]N) = {text}"), GENERIC)
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        ("mapGlb(0, id, gather(reverse, xs))", (0, 1, 7), ()),
+        ("mapGlb(0, id, gather(i => (i + 3) % n, xs))", (0, 1, 7), ()),
+        ("mapGlb(0, id, gather(i => i % (n / 2), xs))", (2, 7), (0, 1)),
+        ("mapGlb(0, id, gather(i => (i % 2) * (n / 2) + i / 2, xs))", (0, 1, 7, 8), ()),
+        ("mapGlb(0, id, gather(i => 3, xs))", (4, 9), (0, 3)),
+        ("scatter(reverse, mapGlb(0, id, xs))", (0, 1, 7), ()),
+        ("scatter(i => (i + 3) % n, mapGlb(0, id, xs))", (0, 1, 7), ()),
+        ("scatter(i => (i % 4) * (n / 4) + i / 4, mapGlb(0, id, xs))", (0, 4, 12), (3, 6)),
+    ],
+)
+def test_index_functions_at_open_sizes(text: str, right: tuple[int, ...], wrong: tuple[int, ...]) -> None:
+    plan = reordered(text)
+    for size in right:
+        assert plan.at({"N": size}).buffers[0].length == size
+    for size in wrong:
+        with pytest.raises(SizeProblem, match=r"the indices i =>|a stride of 4"):
+            plan.at({"N": size})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mapGlb(0, id, gather(i => i + 1, xs))", "leave an array of length N"),
+        ("mapGlb(0, id, gather(i => i - 1, xs))", "leave an array of length N"),
+        ("mapGlb(0, id, gather(i => n / (i + 1), xs))", "divide by what depends on the index"),
+        ("scatter(i => i / 2, mapGlb(0, id, xs))", "cannot be shown to be a permutation of N elements"),
+    ],
+)
+def test_index_functions_that_are_wrong_at_open_sizes(text: str, message: str) -> None:
+    with pytest.raises(SizeProblem, match=message):
+        reordered(text)
 
 
 def test_private_memory_of_open_length() -> None:

@@ -84,6 +84,8 @@ KEEP = ir.Lambda(e, e)
         (ir.Join(a), TypeProblem, "join works on an array of arrays"),
         (ir.Transpose(a), TypeProblem, "transpose works on an array of arrays"),
         (ir.Scatter(ir.IndexFunction("i", nat("i") // 2), a), SizeProblem, "no permutation of 8 elements"),
+        (ir.Gather(ir.IndexFunction("i", nat("i") + 1), a), SizeProblem, "leaves an array of length 8"),
+        (ir.Gather(ir.IndexFunction("i", nat("i") - 1), a), SizeProblem, "leaves an array of length 8"),
         (ir.Slide(nat(9), nat(1), a), SizeProblem, "a window of 9 does not fit"),
         (ir.Slide(nat(3), nat(2), a), SizeProblem, "does not tile an array of length 8"),
         (ir.Slide(nat(0), nat(1), a), SizeProblem, "the window size must be at least 1"),
