@@ -148,9 +148,9 @@ def _transpose(term: ir.Transpose) -> DataType:
 def _gather(term: ir.Gather) -> DataType:
     t = _array(term.array, "gather")
     function, n = term.indices, t.size.constant
-    if n is not None and n <= MOST_INDICES and _is_closed(function):
-        low, high = function.body.substitute({function.variable: nat(NatVar("i", 0, max(n - 1, 0))), "n": nat(n)}).range
-        if n > 0 and (low is None or high is None or low < 0 or high >= n):
+    if n is not None and 0 < n <= MOST_INDICES and _is_closed(function):
+        low, high = function.body.substitute({function.variable: nat(NatVar("i", 0, n - 1)), "n": nat(n)}).range
+        if low is None or high is None or low < 0 or high >= n:
             index_values(function, n, "gather")
     return t
 

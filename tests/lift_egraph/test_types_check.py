@@ -32,6 +32,11 @@ INPUTS = {
 }  # fmt: skip
 
 
+def test_index_functions_of_nothing():
+    empty, rotated = ir.Input("a", parse_type("[f32]0")), ir.IndexFunction("i", (nat("i") + 1) % nat("n"))
+    assert type_of(ir.Gather(rotated, empty)) == type_of(ir.Scatter(rotated, empty)) == empty.type
+
+
 @pytest.mark.parametrize(
     ("term", "expected"),
     [
