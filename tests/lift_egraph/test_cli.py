@@ -425,6 +425,26 @@ def test_compile_leaves_sizes_open_and_run_takes_what_it_wrote(dot, device, tmp_
     assert np.load(tmp_path / "o.npy") == np.dot(x, x)
 
 
+def test_run_takes_sizes_that_no_shape_tells(device, tmp_path):
+    (tmp_path / "rows.lift").write_text(
+        "program rows(xs: [f32](M * N)) where M = 3, N = 4 =\n"
+        "  mapGlb(0, fun row => reduceSeq(add, 0.0, row), split(N, xs))\n"
+    )
+    succeed("compile", tmp_path / "rows.lift", "--device", device, "--open=M", "--open=N", "--out", tmp_path / "k")
+    np.save(tmp_path / "x.npy", np.arange(12, dtype=np.float32))
+    arguments = ("run", tmp_path / "k", f"--input=xs={tmp_path / 'x.npy'}", "--output", tmp_path / "o.npy")
+    succeed(*arguments, "--device", device, "--size=M=2", "--size=N=6")
+    assert np.load(tmp_path / "o.npy").tolist() == [15, 51]
+    for sizes, message in (
+        ((), "rows needs a value for the size M, N"),
+        (("--size=M=2", "--size=N=5"), "the input xs must have the shape (10,), got the shape (12,)"),
+        (("--size=M=2", "--size=K=6"), "rows has no open size 'K'; it has M, N"),
+    ):
+        result = lift(*arguments, "--device", device, *sizes)
+        assert result.exit_code == 1
+        assert message in result.stderr
+
+
 @pytest.mark.parametrize(
     ("program", "options", "message"),
     [
