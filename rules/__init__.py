@@ -11,9 +11,10 @@ from rules.fusion import fission_rules, fusion_rules, let_rules, zip_rules
 from rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
 from rules.iteration import iteration_rules
 from rules.movement import movement_rules, reordering_rules, reordering_simplification
-from rules.opencl_memory import memory_rules, packing_rules, result_rules
+from rules.opencl_memory import memory_rules, result_rules
 from rules.opencl_parallel import global_rules, group_rules, third_dimension_rules
 from rules.opencl_vector import vector_rules, wide_rules
+from rules.packing import packing_rules
 from rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
 from rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
 from rules.simplification import simplification_rules

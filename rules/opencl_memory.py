@@ -13,12 +13,9 @@ from lift_egraph.sorts import (
     V,
     app,
     map_level,
-    split,
     stage_local,
     stage_private,
     to_memory,
-    transpose,
-    ty,
     vty,
 )
 
@@ -60,31 +57,5 @@ def result_in_global(f: Fn, xs: Ex, d: i64):
         yield rewrite(map_level(kind, d, f, xs)).to(to_memory("global", map_level(kind, d, f, xs)))
 
 
-@rule(
-    "transpose xss = toGlobal (mapGlb(1) (mapGlb(0) id) (transpose xss)):  a packed copy",
-    source="new; array packing, as tiled matrix multiplications do",
-    phase="memory",
-)
-def pack_transposed(xss: Ex, m: i64, n: i64, t: Ty):
-    yield rewrite(transpose(xss)).to(packed(transpose(xss), m, t), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss)))
-
-
-@rule(
-    "split k xs = toGlobal (mapGlb(1) (mapGlb(0) id) (split k xs)):  a packed copy",
-    source="new; array packing, as tiled matrix multiplications do",
-    phase="memory",
-)
-def pack_chunks(xs: Ex, k: i64, m: i64, t: Ty):
-    yield rewrite(split(k, xs)).to(packed(split(k, xs), k, t), eq(Ty.arr(m, t)).to(ty(xs)))
-
-
-def packed(xss: Ex, n: i64, t: Ty) -> Ex:
-    """A copy of a matrix with rows of length n in global memory, in the order in which it is read."""
-    row, item = V("$row", Ty.arr(n, t)), V("$item", t)
-    copied = map_level("glb", 0, Fn.lam(P.var(item), Ex(item)), Ex(row))
-    return to_memory("global", map_level("glb", 1, Fn.lam(P.var(row), copied), xss))
-
-
 memory_rules = (stage_in_local, stage_in_private)
 result_rules = (result_in_global,)
-packing_rules = (pack_transposed, pack_chunks)

@@ -19,21 +19,47 @@ from lift_egraph.sorts import (
     scalar_like,
     split,
     to_memory,
+    transpose,
     ty,
 )
 
 
 @rule(
-    "split n xss = map transpose (toGlobal (map (map (map id)) (map transpose (split n xss)))),  xss closed",
+    "transpose xss = toGlobal (mapGlb(1) (mapGlb(0) id) (transpose xss)):  a packed copy",
+    source="new; array packing, as tiled matrix multiplications do",
+    phase="memory",
+)
+def pack_transposed(xss: Ex, m: i64, n: i64, t: Ty):
+    yield rewrite(transpose(xss)).to(packed(transpose(xss), m, t), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss)))
+
+
+@rule(
+    "split k xs = toGlobal (mapGlb(1) (mapGlb(0) id) (split k xs)):  a packed copy",
+    source="new; array packing, as tiled matrix multiplications do",
+    phase="memory",
+)
+def pack_chunks(xs: Ex, k: i64, m: i64, t: Ty):
+    yield rewrite(split(k, xs)).to(packed(split(k, xs), k, t), eq(Ty.arr(m, t)).to(ty(xs)))
+
+
+def packed(xss: Ex, n: i64, t: Ty) -> Ex:
+    """A copy of a matrix with rows of length n in global memory, in the order in which it is read."""
+    row, item = V("$row", Ty.arr(n, t)), V("$item", t)
+    copied = map_level("glb", 0, Fn.lam(P.var(item), Ex(item)), Ex(row))
+    return to_memory("global", map_level("glb", 1, Fn.lam(P.var(row), copied), xss))
+
+
+@rule(
+    "split n xss = map transpose (toGlobal (map (map (map id)) (map transpose (split n xss)))),  n > 1, xss closed",
     source="new: array packing of 'Guided equality saturation', POPL 2024",
     phase="memory",
 )
 def pack_blocks(xss: Ex, n: i64, m: i64, k: i64, t: Ty):
     element = V("$element", t)
     copy = Fn.map(k, Fn.map(n, Fn.lam(P.var(element), Ex(element))))
-    packed = to_memory("global", map_(copy, map_(Fn.transpose(Ty.arr(n, Ty.arr(k, t))), split(n, xss))))
+    copied = to_memory("global", map_(copy, map_(Fn.transpose(Ty.arr(n, Ty.arr(k, t))), split(n, xss))))
     yield rewrite(split(n, xss)).to(
-        map_(Fn.transpose(Ty.arr(k, Ty.arr(n, t))), packed),
+        map_(Fn.transpose(Ty.arr(k, Ty.arr(n, t))), copied),
         eq(Ty.arr(m, Ty.arr(k, t))).to(ty(xss)),
         scalar_like(t),
         eq(fv(xss)).to(EMPTY),
@@ -56,4 +82,4 @@ def keep_block_in_private(f: Fn, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     )
 
 
-packing_rules = (pack_blocks, keep_block_in_private)
+packing_rules = (pack_transposed, pack_chunks, pack_blocks, keep_block_in_private)

@@ -44,7 +44,6 @@ from lift_egraph.sorts import (
     ty,
     zip_,
 )
-from rules.opencl_memory import packed
 from rules.scopes import disjoint
 from rules.stencil import Grid, nested, tiled_windows, windows
 from tests.rules.planting import REVERSED, Planted
@@ -359,13 +358,3 @@ def map_to_lcl2_backwards(f: Fn, xs: Ex):
 @twins.plant("result_in_global", "the result is reversed on its way")
 def result_reversed(f: Fn, xs: Ex, d: i64):
     yield rewrite(map_level("glb", d, f, xs)).to(to_memory("global", gather(REVERSED, map_level("glb", d, f, xs))))
-
-
-@twins.plant("pack_transposed", "the copy is packed in the order of the original")
-def packed_in_order(xss: Ex, m: i64, t: Ty):
-    yield rewrite(transpose(xss)).to(packed(xss, m, t), eq(Ty.arr(m, Ty.arr(m, t))).to(ty(xss)))
-
-
-@twins.plant("pack_chunks", "the chunks are packed in columns")
-def packed_in_columns(xs: Ex, k: i64, m: i64, t: Ty):
-    yield rewrite(split(k, xs)).to(packed(transpose(split(k, xs)), k, t), eq(Ty.arr(m, t)).to(ty(xs)), eq(m).to(k * k))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.rules import wrong_algorithmic, wrong_guided, wrong_lowering
+from tests.rules import wrong_algorithmic, wrong_guided, wrong_lowering, wrong_packing
 from tests.rules.planting import Twin
 
-TWINS: tuple[Twin, ...] = (*wrong_algorithmic.twins.twins, *wrong_lowering.twins.twins, *wrong_guided.twins.twins)
+MODULES = (wrong_algorithmic, wrong_lowering, wrong_guided, wrong_packing)
+TWINS: tuple[Twin, ...] = tuple(twin for module in MODULES for twin in module.twins.twins)
