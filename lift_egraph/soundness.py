@@ -26,13 +26,13 @@ from lift_egraph.check import pattern_type, type_of
 from lift_egraph.counterexamples import Counterexample, closed, equal_values
 from lift_egraph.encoding import operator_laws, to_egg
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
-from lift_egraph.frozen import FrozenEGraph, freeze, open_term
+from lift_egraph.frozen import FrozenEGraph, open_term
 from lift_egraph.inputs import Kind, random_inputs
 from lift_egraph.instances import Instances, Rejected, Replayer
 from lift_egraph.interp import evaluate
 from lift_egraph.members import SLACK, MemberSampler, changes, uses
 from lift_egraph.rule import Rule
-from lift_egraph.saturate import ROOT
+from lift_egraph.scratch import ROOT, Scratch
 from lift_egraph.shrinking import shrink
 from lift_egraph.types import Array, DataType, Pair
 from lift_egraph.values import Value
@@ -41,6 +41,7 @@ WIDTHS = (2, 4)
 ITERATIONS = 2  # a rule that makes the names its conditions mention needs two
 DEEP = 40  # how much deeper than the program a rewritten term may be, if none is found near
 FRUITLESS = 8  # samples in a row without a new term, after which no more are drawn
+STEP, CLEANING = 0, 1  # schedules of a check
 NEAR_MISSES = 4  # one program for so many has its conditions broken
 
 
@@ -78,28 +79,22 @@ class RuleChecker:
         self.members = members
         self._simplifies = bool(simplification := tuple(simplification))
         others = (r.ruleset for r in simplification if r.name != rule.name)
-        self._cleaning = egglog.unstable_combine_rulesets(*analyses, *others).saturate()
+        cleaning = egglog.unstable_combine_rulesets(*analyses, *others).saturate()
         step = rule.ruleset.saturate() if rule.phase == "simplification" else egglog.run(rule.ruleset)
-        self._step = step + self._cleaning
-        self._empty = egglog.EGraph()  # told all rules once, which takes longer than running them
-        self._empty.register(*operator_laws(), *(sorts.lane_width(i64(width)) for width in WIDTHS))
+        facts = (*operator_laws(), *(sorts.lane_width(i64(width)) for width in WIDTHS))
         try:
-            self._empty.run(egglog.run(rule.ruleset))
+            self._scratch = Scratch(facts, (step, cleaning))
         except EggSmolError as problem:
             raise RuleProblem(rule.name, rule.place, f"egglog refuses it: {problem}") from None
-        self._empty.run(self._cleaning)
 
     def graphs(self, term: ir.Expr, facts: Iterable[ActionLike] = ()) -> tuple[FrozenEGraph, FrozenEGraph]:
         """The e-graph of a term before and after the rule."""
-        with self._empty as graph:
-            root = graph.let(ROOT, to_egg(term))
-            if actions := [*_tiles(term), *facts]:  # a term without sizes has no tiles, and egglog takes no empty list
-                graph.register(*actions)
-            graph.run(self._cleaning)
-            old = new = freeze(graph, {ROOT: root})
+        with self._scratch.holding(to_egg(term), (*_tiles(term), *facts)) as held:
+            held.run(CLEANING)
+            old = new = held.freeze()
             for _ in range(ITERATIONS):
-                graph.run(self._step)
-                new = freeze(graph, {ROOT: root})
+                held.run(STEP, CLEANING)
+                new = held.freeze()
                 if new.node_count != old.node_count or new.class_count != old.class_count:
                     break
             return old, new
