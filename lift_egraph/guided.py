@@ -51,7 +51,7 @@ class Reached:
     term
         The cheapest term that satisfies the stage's sketch; None while there is none.
     why_not
-        Which part of the sketch is not satisfied, where none is.
+        Which part of the sketch is not satisfied, where none is; or the error that ended the search.
     seconds
         Of saturation, matching and extraction together.
     peak_mb
@@ -100,8 +100,8 @@ class Guided:
             return self.stages[-1].term
         last = self.stages[-1]
         raise SketchProblem(
-            f"stage {len(self.stages)} of {self.wanted}, {last.stage.phase.name}, ended by its "
-            f"{last.stop_reason.value} after {len(last.iterations)} iterations: {last.why_not or 'it was not reached'}"
+            f"stage {len(self.stages)} of {self.wanted}, {last.stage.phase.name}, ended ({last.stop_reason.value}) "
+            f"after {len(last.iterations)} iterations: {last.why_not or 'it was not reached'}"
         )
 
     @property
@@ -193,10 +193,11 @@ def guide(
             raise KeyboardInterrupt
         raise RunProblem(f"the search failed before its first iteration: {child.end.text}")
     if reason is not None:
+        why_not = child.end.text if reason is StopReason.CRASHED else ""
         if fresh and len(done) < len(stages):
-            done.append(Reached(stages[len(done)], None, "", (), reason, 0.0, 0.0, 0, 0, 0))
+            done.append(Reached(stages[len(done)], None, why_not, (), reason, 0.0, 0.0, 0, 0, 0))
         elif not fresh:
-            done[-1] = replace(done[-1], stop_reason=reason)
+            done[-1] = replace(done[-1], stop_reason=reason, why_not=why_not or done[-1].why_not)
     return Guided(program, tuple(done), len(stages))
 
 

@@ -7,11 +7,14 @@ Nothing registers itself: the collections in `rules` are explicit tuples.
 from __future__ import annotations
 
 import importlib
+import io
+import pickle
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import cloudpickle
 import egglog
 from egglog import Ruleset
 from egglog.declarations import Ident
@@ -64,7 +67,7 @@ class Rule:
             "reassociates": self.reassociates,
             "commutes": self.commutes,
         }
-        return _remade, (self.body, self.law, facts)
+        return _remade, (_dumped(self.body), self.law, facts)
 
     @property
     def place(self) -> str:
@@ -124,13 +127,29 @@ def rule(
     return make
 
 
-def _named(module: str, name: str) -> Rule:
-    found = getattr(importlib.import_module(module), name)
-    assert isinstance(found, Rule)
-    return found
+def _named(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
 
 
-def _remade(body: Callable[..., Iterable[egglog.RewriteOrRule]], law: str, facts: dict[str, Any]) -> Rule:
+_SHARED = {id(value): (m.__name__, name) for m in (egglog, sorts) for name, value in vars(m).items()}
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Functions by value, but egglog's and the sorts by name: their values hold all declarations, without an end."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        found = _SHARED.get(id(obj))
+        return (_named, found) if found is not None else super().reducer_override(obj)
+
+
+def _dumped(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file).dump(body)
+    return file.getvalue()
+
+
+def _remade(dumped: bytes, law: str, facts: dict[str, Any]) -> Rule:
+    body = pickle.loads(dumped)
     for name in ("Ex", "Fn", "Op", "P", "Ty", "V"):  # annotations are not among the globals that travel
         body.__globals__.setdefault(name, getattr(sorts, name))
     for name in ("i64", "String"):

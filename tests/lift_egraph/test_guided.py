@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from egglog import rewrite
 
 import rules
 from lift_egraph import programs
@@ -13,8 +14,11 @@ from lift_egraph.errors import SketchProblem
 from lift_egraph.guided import Reached, Stage, guide
 from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import evaluate
+from lift_egraph.rule import rule
 from lift_egraph.saturate import Limits, Phase, StopReason
 from lift_egraph.sketch import ANY, Sketch, call, join, map_, nest, parse_nest, reduce_, reduce_seq, transpose, zip_
+from lift_egraph.sorts import Ex
+from lift_egraph.sorts import transpose as transpose_
 from lift_egraph.soundness import equal_values
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
@@ -60,7 +64,7 @@ def test_a_failure_names_the_stage_and_the_part():
     assert len(found.stages) == 2
     with pytest.raises(SketchProblem) as problem:
         _ = found.term
-    assert "stage 2 of 3, tile, ended by its iteration limit after 1 iterations" in str(problem.value)
+    assert "stage 2 of 3, tile, ended (iteration limit) after 1 iterations" in str(problem.value)
     assert "there is no reduceSeq at all" in str(problem.value)
 
 
@@ -70,6 +74,18 @@ def test_a_stage_that_is_cut_short_keeps_its_figures():
     assert found.stages[0].stop_reason in (StopReason.TIME, StopReason.MEMORY)
     assert found.stages[0].tuples > 1000
     assert "map 5" in found.stages[0].why_not
+
+
+@rule("transpose (transpose xs) = xs")
+def fails_when_it_is_read(xs: Ex):
+    yield rewrite(transpose_(transpose_(xs))).to(nothing_of_this_name)  # noqa: F821  # pyright: ignore
+
+
+def test_a_rule_that_fails_is_what_a_failure_says():
+    found = guide(MM.body, (Stage(replace(ALL, rules=(fails_when_it_is_read,)), nest(map_(length=5))),))
+    assert found.stages[0].stop_reason is StopReason.CRASHED
+    with pytest.raises(SketchProblem, match="NameError: name 'nothing_of_this_name' is not defined"):
+        _ = found.term
 
 
 def test_nothing_to_do_is_the_program():

@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 
+import cloudpickle
 import pytest
 
 import rules
@@ -18,6 +19,7 @@ from extract.search import best_terms
 from lift_egraph import ir, programs
 from lift_egraph.binders import alpha_equal
 from lift_egraph.check import specialise, type_of
+from lift_egraph.patterns import forms
 from lift_egraph.rule import Rule
 from lift_egraph.saturate import Limits, Phase, Saturation, StopReason, run_phase, saturate
 
@@ -102,6 +104,31 @@ def test_phases_run_the_same_in_this_process():
 @pytest.mark.parametrize("chosen", rules.all_rules, ids=lambda r: r.name)
 def test_rules_travel_by_name(chosen: Rule):
     assert pickle.loads(pickle.dumps(chosen)) is chosen
+
+
+SCRIPT = """
+from egglog import eq, i64, rewrite
+from lift_egraph.rule import rule
+from lift_egraph.sorts import EMPTY, Ex, Fn, Ty, fv, join, map_, ty
+
+def rows(xss: Ex, n: i64, t: Ty):
+    return eq(Ty.arr(n, t)).to(ty(xss))
+
+@rule("map join xss = xss, which is wrong, but closed")
+def mine(xss: Ex, n: i64, t: Ty, u: Ty):
+    yield rewrite(map_(Fn.join(u), xss)).to(join(xss), rows(xss, n, t), eq(fv(xss)).to(EMPTY))
+"""
+
+
+def test_rules_of_a_script_travel_with_what_they_use():
+    written = {"__name__": "__main__"}
+    exec(SCRIPT, written)
+    mine = pickle.loads(cloudpickle.dumps(written["mine"]))
+    assert isinstance(mine, Rule)
+    assert mine is not written["mine"]
+    assert (mine.name, mine.law) == ("mine", "map join xss = xss, which is wrong, but closed")
+    assert mine.body.__globals__["Fn"] is written["Fn"]
+    assert str(forms(mine)) == str(forms(written["mine"]))  # pyright: ignore[reportArgumentType]
 
 
 def test_a_second_phase_starts_from_the_first():
