@@ -15,6 +15,7 @@ from lift_egraph import sorts
 from lift_egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, term_classes
 
 Path = tuple[int, ...]
+_NOT_TERMS = ("Ty_", "P_", "V_")
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,54 @@ class Node:
         """Every part that is a term, function or operator, with its place, outermost first."""
         yield path, self
         for i, child in enumerate(self.children):
-            if isinstance(child, Node) and not child.op.startswith(("Ty_", "P_", "V_")):
+            if isinstance(child, Node) and not child.op.startswith(_NOT_TERMS):
                 yield from child.places((*path, i))
 
     @property
     def size(self) -> int:
         """The number of nodes that are terms, functions or operators."""
         return sum(1 for _ in self.places())
+
+
+_PARTS = {
+    "map_": ("f", "xs"), "map_level": ("f", "xs"), "reduce_": ("op", "z", "xs"), "reduce_seq": ("f", "z", "xs"),
+    "iterate": ("f", "xs"), "app": ("f", "x"), "pad_constant": ("value", "xs"), "lookup": ("indices", "xs"),
+    "Fn_reduce": ("op", "z"),
+}  # fmt: skip
+_SPELT = {"app": "let", "make_pair": "pair", "reduce_seq": "reduceSeq", "to_memory": "toMemory", "pad_constant": "pad",
+          "as_vector": "asVector", "as_scalar": "asScalar", "iterate_text": "iterate"}  # fmt: skip
+_SILENT = ("Fn_lam", "Op_fn", "Op_lift")
+
+
+def place_of(term: Node, path: Path) -> str:
+    """A place in a term as the patterns on the way to it: ``map.f/reduce.xs`` is the array of the reduce in a map.
+
+    Examples
+    --------
+    >>> xs = Node("Ex_input", ("xs",))
+    >>> place_of(Node("map_", (Node("Fn_join", ()), Node("split", (4, xs)))), (1, 1))
+    'map.xs/split'
+    """
+    steps: list[str] = []
+    for position in path:
+        below = [i for i, c in enumerate(term.children) if isinstance(c, Node) and not c.op.startswith(_NOT_TERMS)]
+        if term.op not in _SILENT:
+            names = _PARTS.get(term.op) or tuple(str(i) for i in range(1, len(below) + 1))
+            suffix = f".{names[below.index(position)]}" if len(below) > 1 else ""
+            steps.append(_spelt(term) + suffix)
+        child = term.children[position]
+        assert isinstance(child, Node)
+        term = child
+    return "/".join(steps) or "the whole"
+
+
+def _spelt(term: Node) -> str:
+    if term.op == "map_level":
+        kind, dimension, *_ = term.children
+        return f"map{str(kind).capitalize()}{'' if kind == 'seq' else dimension}"
+    if term.op.startswith("call"):
+        return str(term.children[0])
+    return _SPELT.get(term.op, term.op.removeprefix("Fn_").rstrip("_"))
 
 
 def renamed(node: ENode, image: dict[ClassId, ClassId]) -> tuple[str, tuple[Any, ...]]:
@@ -127,7 +169,7 @@ def choice_of(graph: FrozenEGraph, term: Node) -> Choice | None:
         return None
     children = tuple(class_of(graph, c) if isinstance(c, Node) else c for c in term.children)
     node = next(n for n in graph.nodes[owner] if (n.op, n.children) == (term.op, children))
-    parts = [c for c in term.children if isinstance(c, Node) and not c.op.startswith(("Ty_", "P_", "V_"))]
+    parts = [c for c in term.children if isinstance(c, Node) and not c.op.startswith(_NOT_TERMS)]
     assert len(parts) == len(list(term_classes(graph, node)))
     inside = tuple(choice for p in parts if (choice := choice_of(graph, p)) is not None)
     return Choice(owner, node, inside)

@@ -25,7 +25,7 @@ from lift_egraph.rule import Rule
 from lift_egraph.sorts import V
 
 ROOT = "root"
-_STAGES = {"local": sorts.stage_local, "private": sorts.stage_private}
+MARKS = {"local": sorts.stage_local, "private": sorts.stage_private}
 
 
 class StopReason(enum.Enum):
@@ -116,7 +116,7 @@ def start(term: ir.Expr, phase: Phase) -> tuple[egglog.EGraph, egglog.Expr]:
     for t in ir.subterms(term):
         if isinstance(t, ir.MapLevel) and isinstance(t.function, ir.Lambda) and t.level != ir.SEQ:
             for binder in ir.bound_variables(t.function.pattern):
-                facts += [_STAGES[space](V(binder.name, type_to_egg(binder.type))) for space in phase.staging]
+                facts += [MARKS[space](V(binder.name, type_to_egg(binder.type))) for space in phase.staging]
     graph.register(*facts)
     return graph, root
 
