@@ -167,6 +167,63 @@ def audit(
         raise typer.Exit(1)
 
 
+@rules_app.command()
+def matches(
+    chosen: Annotated[str, typer.Argument(metavar="RULE|FILE.py", help="A rule by name, or a file with rules.")],
+    program: Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")],
+    size: Annotated[list[str] | None, typer.Option("--size", metavar="NAME=NUMBER", help="A size.")] = None,
+    tile: Annotated[
+        list[int] | None, typer.Option(min=1, metavar="NUMBER", help="A size of chunks that arrays may be split by.")
+    ] = None,
+    width: Annotated[
+        list[int] | None, typer.Option(min=1, metavar="NUMBER", help="A width of vectors that rules may introduce.")
+    ] = None,
+    stage: Annotated[
+        list[str] | None,
+        typer.Option(metavar="local|private", help="Mark the data of parallel maps for this address space."),
+    ] = None,
+    near: Annotated[int, typer.Option(min=0, help="How many near misses to show.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Show where a rule matches in a program and what it makes there, and where it almost matches and why it fails.
+
+    A place is the number of the argument to go into, level by level from the outside. Near misses where all of the
+    rule's left-hand side fits but a condition fails come first, then those where one part of it does not fit.
+    """
+    from lift_egraph.check import specialise
+    from lift_egraph.child import call
+    from lift_egraph.cli import read_program, read_sizes
+    from lift_egraph.explore import survey
+    from lift_egraph.rule_checks import BATCH_SECONDS, MEMORY
+    from lift_egraph.show import print_json
+    from rules import all_rules
+
+    files, ours = _chosen([chosen], ())
+    source = specialise(read_program(program), read_sizes(size or []))
+    found = call(
+        survey, source, ours, files, all_rules, tuple(tile or ()), tuple(width or ()), tuple(stage or ()),
+        time_limit=BATCH_SECONDS, memory_limit=MEMORY,
+    )  # fmt: skip
+    if as_json:
+        print_json(found)
+        return
+    for fact in found:
+        typer.echo(f"{fact['rule']}: {fact['law']}")
+        typer.echo(f"matches at {len(fact['matches'])} {'place' if len(fact['matches']) == 1 else 'places'}")
+        for match in fact["matches"]:
+            typer.echo(f"  {_place(match['path'])}: {match['before']}\n    becomes {match['after']}")
+        misses = fact["near_misses"]
+        typer.echo(f"almost matches at {len(misses)} {'place' if len(misses) == 1 else 'places'}")
+        for miss in misses[:near]:
+            typer.echo("\n    ".join((f"  {_place(miss['path'])}: {miss['part']}", *miss["reasons"])))
+        if len(misses) > near:
+            typer.echo(f"  and {len(misses) - near} more; --near {len(misses)} shows them")
+
+
+def _place(path: tuple[int, ...]) -> str:
+    return ".".join(map(str, path)) or "the whole"
+
+
 def _chosen(chosen: list[str] | None, default: tuple[Rule, ...]) -> tuple[tuple[Path, ...], tuple[Rule, ...]]:
     """The files and the rules of ours that a user names."""
     files = tuple(Path(text) for text in chosen or () if text.endswith(".py"))

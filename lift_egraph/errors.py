@@ -79,3 +79,7 @@ class RuleProblem(LiftError):
 
 class SketchProblem(LiftError):
     """A sketch that no term of the e-graph satisfies; the message says which part of it."""
+
+
+class ExplorationProblem(LiftError):
+    """A rule, a place or a step that there is not, in interactive exploration."""

@@ -65,6 +65,9 @@ class FrozenEGraph:
         The classes of the terms the e-graph was made from, by name.
     tuples
         The number of rows in all of egglog's tables, analyses included.
+    facts
+        What conditions of rules ask for, if wanted: for ``tile``, ``fv`` … the arguments for which it holds, and the
+        names that it gives there.
     """
 
     nodes: dict[ClassId, list[ENode]]
@@ -72,6 +75,7 @@ class FrozenEGraph:
     analyses: dict[str, dict[ClassId, ClassId]]
     roots: dict[str, ClassId]
     tuples: int
+    facts: dict[str, dict[tuple[Child, ...], frozenset[ClassId]]] = field(default_factory=dict, repr=False)
     _types: dict[ClassId, DataType] = field(default_factory=dict, repr=False)
 
     @property
@@ -150,7 +154,7 @@ class FrozenEGraph:
         return ir.PairPattern(self.pattern(n.classes[0]), self.pattern(n.classes[1]))
 
 
-def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr]) -> FrozenEGraph:
+def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr], *, facts: bool = False) -> FrozenEGraph:
     """Read an egglog e-graph into plain tables.
 
     Parameters
@@ -159,6 +163,8 @@ def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr]) -> FrozenEGraph:
         The e-graph.
     roots
         Terms made with ``graph.let``, by name.
+    facts
+        Whether to read also what conditions of rules ask for.
     """
     raw = graph._egraph  # the compiled e-graph: the public freeze is a thousand times slower
     state = raw.freeze()
@@ -167,6 +173,7 @@ def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr]) -> FrozenEGraph:
     nodes: dict[ClassId, list[ENode]] = {}
     analyses: dict[str, dict[ClassId, ClassId]] = {name: {} for name in ANALYSES}
     found_roots: dict[str, ClassId] = {}
+    known_facts: dict[str, dict[tuple[Child, ...], frozenset[ClassId]]] = {}
     tuples = 0
 
     def class_of(sort: str, value: Any) -> ClassId:
@@ -206,6 +213,14 @@ def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr]) -> FrozenEGraph:
         op = name[len(PREFIX) :]
         tuples += len(table.rows)
         if op in DROPPED:
+            if facts:
+                element = table.output_sort.partition("[")[2].rstrip("]")  # of a set of names; a relation has none
+                known_facts[op] = {
+                    tuple(child_of(s, v) for s, v in zip(table.input_sorts, row.inputs, strict=True)): frozenset(
+                        class_of(element, name) for name in (raw.value_to_set(row.output) if element else ())
+                    )
+                    for row in table.rows
+                }
             continue
         if op in ANALYSES:
             into = analyses[op]
@@ -220,7 +235,7 @@ def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr]) -> FrozenEGraph:
             children = tuple(child_of(s, v) for s, v in zip(table.input_sorts, row.inputs, strict=True))
             classes = tuple(c for c, yes in zip(children, is_class, strict=True) if yes)
             nodes[class_of(table.output_sort, row.output)].append(ENode(op, children, classes))  # pyright: ignore
-    return FrozenEGraph(nodes, sorts, analyses, found_roots, tuples)
+    return FrozenEGraph(nodes, sorts, analyses, found_roots, tuples, known_facts)
 
 
 # --- from_egg: a choice of nodes back to a term -----------------------------------------------------
