@@ -187,8 +187,8 @@ def matches(
 ) -> None:
     """Show where a rule matches in a program and what it makes there, and where it almost matches and why it fails.
 
-    A place is the number of the argument to go into, level by level from the outside. Near misses where all of the
-    rule's left-hand side fits but a condition fails come first, then those where one part of it does not fit.
+    A place is the patterns on the way to it: map.f/reduce.xs is the array of the reduce in a map. Near misses where
+    all of the rule's left-hand side fits but a condition fails come first, then those where one part of it does not.
     """
     from lift_egraph.check import specialise
     from lift_egraph.child import call
@@ -211,17 +211,13 @@ def matches(
         typer.echo(f"{fact['rule']}: {fact['law']}")
         typer.echo(f"matches at {len(fact['matches'])} {'place' if len(fact['matches']) == 1 else 'places'}")
         for match in fact["matches"]:
-            typer.echo(f"  {_place(match['path'])}: {match['before']}\n    becomes {match['after']}")
+            typer.echo(f"  {match['place']}: {match['before']}\n    becomes {match['after']}")
         misses = fact["near_misses"]
         typer.echo(f"almost matches at {len(misses)} {'place' if len(misses) == 1 else 'places'}")
         for miss in misses[:near]:
-            typer.echo("\n    ".join((f"  {_place(miss['path'])}: {miss['part']}", *miss["reasons"])))
+            typer.echo("\n    ".join((f"  {miss['place']}: {miss['part']}", *miss["reasons"])))
         if len(misses) > near:
             typer.echo(f"  and {len(misses) - near} more; --near {len(misses)} shows them")
-
-
-def _place(path: tuple[int, ...]) -> str:
-    return ".".join(map(str, path)) or "the whole"
 
 
 def _chosen(chosen: list[str] | None, default: tuple[Rule, ...]) -> tuple[tuple[Path, ...], tuple[Rule, ...]]:

@@ -6,35 +6,33 @@
 >>> explorer = Explorer(program, rules.all_rules)
 >>> print(explorer.matches("map_fusion"))
 map_fusion: map f (map (λp. b) xs) = map (λp. f b) xs,  p not free in f
-[0] at (): map(sqrt, map(abs, xs))
+[0] at the whole: map(sqrt, map(abs, xs))
     becomes map(fun x => let x1 = abs(x) in sqrt(x1), xs)
 >>> print(explorer.near_misses("split_join")[0])
-at (): needs that a size of chunks n is offered for arrays of length m, but none is for 8
+at the whole: needs that a size of chunks n is offered for arrays of length m, but none is for 8
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any, Generic, TypeVar
 
 from egglog.bindings import EggSmolError
-from egglog.egraph import ActionLike
 
-from lift_egraph import ir, sorts
-from lift_egraph.egg_terms import Node, Path, to_expr
+from lift_egraph import ir
+from lift_egraph.egg_terms import Node, Path, place_of
 from lift_egraph.encoding import check_depth
 from lift_egraph.errors import ExplorationProblem, RuleProblem
-from lift_egraph.explain import DEFINITIONS, Step, World
 from lift_egraph.grammar import suggestion
 from lift_egraph.places import NearMiss, View, matching_places, near_misses
+from lift_egraph.rewriting import DEFINITIONS, Step, World
 from lift_egraph.rule import Rule
-from lift_egraph.saturate import Phase
+from lift_egraph.saturate import MARKS, Phase
 from lift_egraph.soundness import array_lengths
 from lift_egraph.syntax import print_term
 
-_STAGES = {"local": sorts.stage_local, "private": sorts.stage_private}
 SHOWN = 10  # how many near misses are printed
 
 
@@ -68,8 +66,15 @@ class Listing(Sequence[T], Generic[T]):
 def item_lines(number: int, item: Any) -> list[str]:
     """A match or a near miss, as it is listed."""
     if isinstance(item, NearMiss):
-        return [f"[{number}] at {item.path}: {item.part}", *(f"    {reason}" for reason in item.reasons)]
-    return [f"[{number}] at {item.path}: {item.part}", f"    becomes {item.result}"]
+        return [f"[{number}] at {item.place}: {item.part}", *(f"    {reason}" for reason in item.reasons)]
+    return [f"[{number}] at {item.place}: {item.part}", f"    becomes {item.result}"]
+
+
+At = int | str | Path | None
+
+
+def _is_at(item: Step | NearMiss, at: At) -> bool:
+    return at is None or at in (item.path, item.place)
 
 
 class Explorer:
@@ -108,10 +113,10 @@ class Explorer:
         check_depth(term)
         self._book = {rule.name: rule for rule in rules}
         self._tiles, self._widths = tiles, tuple(widths)
-        if unknown := [space for space in staging if space not in _STAGES]:
-            raise ExplorationProblem(f"binders are marked for {' or '.join(_STAGES)} memory, not for {unknown[0]}")
+        if unknown := [space for space in staging if space not in MARKS]:
+            raise ExplorationProblem(f"binders are marked for {' or '.join(MARKS)} memory, not for {unknown[0]}")
         self._staging = tuple(staging)
-        self._world = self._world_for(term, ())
+        self._world = self._world_for(term)
         self._start = self._world.encode(term)
         self._steps: list[Step] = []
         self._enter()
@@ -181,13 +186,14 @@ class Explorer:
 
     # --- steps ---
 
-    def apply(self, rule: Rule | str, at: int | Path | None = None) -> Step:
+    def apply(self, rule: Rule | str, at: At = None) -> Step:
         """Apply a rule at one place.
 
         Parameters
         ----------
         at
-            The number of the match in `matches`, or its path; it may be left out where there is only one match.
+            The number of the match in `matches`, or its place, as it is listed or as a path; it may be left out where
+            there is only one match.
 
         Raises
         ------
@@ -196,12 +202,7 @@ class Explorer:
         """
         rule = self._named(rule)
         found = self.matches(rule)
-        if at is None:
-            chosen = found[:]
-        elif isinstance(at, int):
-            chosen = found[at : at + 1] if at >= 0 else ()
-        else:
-            chosen = [step for step in found if step.path == tuple(at)]
+        chosen = found[at : at + 1] if isinstance(at, int) and at >= 0 else [s for s in found if _is_at(s, at)]
         if len(chosen) == 1:
             self._steps.append(chosen[0])
             self._enter()
@@ -229,18 +230,16 @@ class Explorer:
 
     # --- inside ---
 
-    def _why_not(self, rule: Rule, at: int | Path | None) -> str:
+    def _why_not(self, rule: Rule, at: At) -> str:
         count = len(self.matches(rule))
         if isinstance(at, int) and count:
             return f"{rule.name} has no match number {at}; there are {count}, from 0 on"
-        if at is not None and not isinstance(at, int):
-            places = dict(self._node.places())
-            if tuple(at) not in places:
-                return f"there is no place {tuple(at)} in the term; `matches` lists those of a rule"
-        misses = [m for m in self.near_misses(rule) if at is None or isinstance(at, int) or m.path == tuple(at)]
-        where = "anywhere" if at is None or isinstance(at, int) else f"at {tuple(at)}"
+        anywhere = at is None or isinstance(at, int)
+        if not anywhere and not any(at in (path, place_of(self._node, path)) for path, _ in self._node.places()):
+            return f"there is no place {at} in the term; `matches` and `near_misses` list those of a rule"
+        misses = [m for m in self.near_misses(rule) if anywhere or _is_at(m, at)]
         why = f"; it almost does {misses[0]}" if misses else ""
-        return f"{rule.name} does not match {where}{why}"
+        return f"{rule.name} does not match {'anywhere' if anywhere else f'at {at}'}{why}"
 
     def _named(self, rule: Rule | str) -> Rule:
         if isinstance(rule, Rule):
@@ -257,29 +256,17 @@ class Explorer:
         """Forget what was known of the last term, and offer chunks for the lengths of the present one."""
         self._known: dict[Rule, Listing[Step]] = {}
         self.__dict__.pop("_view", None)
-        self._world = self._world_for(self.term, self._marked())
+        self._world = self._world_for(self.term)
 
-    def _world_for(self, term: ir.Expr, marked: tuple[ActionLike, ...]) -> World:
+    def _world_for(self, term: ir.Expr) -> World:
         tiles = self._tiles
         if not isinstance(tiles, Mapping):
             tiles = {n: tuple(tiles) for n in sorted(array_lengths(term))} if tiles else {}
-        facts = (tuple(sorted(tiles.items())), tuple(map(str, marked)))
-        if self.__dict__.get("_facts") != facts:
-            self._facts = facts
+        world = self.__dict__.get("_world")
+        if world is None or world.phase.tiles != tiles:
             definitions = tuple(r for r in self._book.values() if r.name in DEFINITIONS)
-            phase = Phase("exploration", (), definitions, tiles, self._widths)
-            self._world = World(phase, marked)
-        return self._world
-
-    def _marked(self) -> tuple[ActionLike, ...]:
-        """The names that may be staged: the binders of parallel maps."""
-        names = dict.fromkeys(
-            name
-            for _, part in self._node.places()
-            if part.op == "map_level" and part.children[0] != ir.SEQ.kind
-            for name in _bound(part.children[2])
-        )
-        return tuple(_STAGES[space](to_expr(name)) for name in names for space in self._staging)
+            world = World(Phase("exploration", (), definitions, tiles, self._widths, staging=self._staging))
+        return world
 
     @cached_property
     def _view(self) -> View:
@@ -320,27 +307,13 @@ def survey(
             "rule": rule.name,
             "law": rule.law,
             "matches": [
-                {"path": s.path, "before": s.part, "after": s.result, "program": print_term(s.after)}
+                {"path": s.path, "place": s.place, "before": s.part, "after": s.result, "program": print_term(s.after)}
                 for s in explorer.matches(rule)
             ],
             "near_misses": [
-                {"path": m.path, "part": m.part, "fits": m.fits, "reasons": m.reasons}
+                {"path": m.path, "place": m.place, "part": m.part, "fits": m.fits, "reasons": m.reasons}
                 for m in explorer.near_misses(rule)
             ],
         }
         for rule in chosen
     ]
-
-
-def _bound(function: Any) -> Iterator[Node]:
-    """The names that a function binds."""
-    if isinstance(function, Node) and function.op == "Fn_lam":
-        waiting = [function.children[0]]
-        while waiting:
-            pattern = waiting.pop()
-            assert isinstance(pattern, Node)
-            if pattern.op == "P_var":
-                assert isinstance(pattern.children[0], Node)
-                yield pattern.children[0]
-            else:
-                waiting += reversed(pattern.children)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lift_egraph import ir
-from lift_egraph.egg_terms import Node, Path, class_of
-from lift_egraph.explain import World, part_text
+from lift_egraph.egg_terms import Node, Path, class_of, place_of
 from lift_egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.patterns import Constant, Pattern, forms
+from lift_egraph.rewriting import World, part_text
 from lift_egraph.rule import Rule
 from lift_egraph.rule_match import Absent, Fit, Mismatch, RuleMatcher
 from lift_egraph.rule_text import failure_text, pattern_text
@@ -23,8 +23,8 @@ class NearMiss:
 
     Attributes
     ----------
-    path, part
-        The place, and what stands there.
+    path, place, part
+        The place, as numbers and in words, and what stands there.
     reasons
         The conditions that fail, with their values, where the left-hand side fits; else the one part of it that
         does not fit.
@@ -34,12 +34,13 @@ class NearMiss:
 
     rule: Rule
     path: Path
+    place: str
     part: str
     reasons: tuple[str, ...]
     fits: bool
 
     def __str__(self) -> str:
-        return f"at {self.path}: {'; '.join(self.reasons)}"
+        return f"at {self.place}: {'; '.join(self.reasons)}"
 
 
 def matching_places(view: View, rule: Rule) -> set[Path]:
@@ -64,11 +65,11 @@ def near_misses(view: View, rule: Rule) -> list[NearMiss]:
     """
     found: list[tuple[tuple[int, int], NearMiss]] = []
     unlike: dict[tuple[Path, Any], list[Mismatch]] = {}
-    for path, part, owner in view.places:
+    for path, _, owner in view.places:
         fits = [fit for form in forms(rule) for fit in view.matcher.fits(form, owner)]
         for fit in fits:
             if fit.failed:
-                miss = NearMiss(rule, path, view.show(part), tuple(view.failures(fit)), True)
+                miss = view.near_miss(rule, path, tuple(view.failures(fit)), True)
                 found.append(((0, len(fit.failed)), miss))
         for form in () if fits else forms(rule):
             mismatch = view.matcher.nearest(form, owner)
@@ -77,7 +78,7 @@ def near_misses(view: View, rule: Rule) -> list[NearMiss]:
     for (path, _), several in unlike.items():
         expected = " or ".join(dict.fromkeys(pattern_text(m.expected) for m in several))
         there = view.show_value(several[0].found, _sort(several[0].expected))
-        miss = NearMiss(rule, path, view.show(view.term.at(path)), (f"expected {expected}, found {there}",), False)
+        miss = view.near_miss(rule, path, (f"expected {expected}, found {there}",), False)
         found.append(((1, -max(m.shared for m in several)), miss))
     found.sort(key=lambda pair: pair[0])  # it is stable: outermost places first
     return list(dict.fromkeys(miss for _, miss in found))
@@ -100,6 +101,10 @@ class View:
         if part not in self._texts:
             self._texts[part] = part_text(self.graph, part)
         return self._texts[part]
+
+    def near_miss(self, rule: Rule, path: Path, reasons: tuple[str, ...], fits: bool) -> NearMiss:
+        """A near miss at a place."""
+        return NearMiss(rule, path, place_of(self.term, path), self.show(self.term.at(path)), reasons, fits)
 
     def failures(self, fit: Fit) -> Iterator[str]:
         """The conditions that fail, with their values."""

@@ -204,6 +204,13 @@ class World:
         found = self.apply(term, rule.ruleset, makes_names(rule))
         return [self.step(rule, path, term, after) for path, after in found if self.is_closed(after)]
 
+    def look(self, term: Node) -> FrozenEGraph:
+        """The e-graph of a term before any rule, with the facts that conditions ask for."""
+        with self._empty as graph:
+            root = self._put(graph, term)
+            graph.run(self._knowing)
+            return freeze(graph, {ROOT: root}, facts=True)
+
     def is_closed(self, term: Node) -> bool:
         """Whether a term has no free variables: a class may be closed while a member is not."""
         try:
@@ -222,14 +229,7 @@ class World:
             expr = to_expr(part)
             graph.register(expr)
             graph.run(self._knowing)
-            frozen = freeze(graph, {})
-        choice = choice_of(frozen, part)
-        assert choice is not None
-        try:
-            found = read_part(frozen, choice)
-        except LiftError:  # an operator: only the reduction around it has a form
-            return part.op
-        return print_term(_plainly_named(found), ONE_LINE)
+            return part_text(freeze(graph, {}), part)
 
     def step(self, rule: Rule, path: Path, before: Node, after: Node) -> Step:
         """The step for people."""
@@ -242,6 +242,17 @@ class World:
             self.show(after.at(path)),
             (before, after),
         )
+
+
+def part_text(graph: FrozenEGraph, part: Node) -> str:
+    """A part of a term on one line; `graph` holds the part."""
+    choice = choice_of(graph, part)
+    assert choice is not None
+    try:
+        found = read_part(graph, choice)
+    except LiftError:  # an operator: only the reduction around it has a form
+        return part.op
+    return print_term(_plainly_named(found), ONE_LINE)
 
 
 def _plainly_named(part: ir.Part) -> ir.Expr:
