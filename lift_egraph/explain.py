@@ -136,7 +136,7 @@ def _chain(world: World, start: Node, target: Node, iterations: int) -> Iterator
     schedule = yield from _smallest(schedule, lambda s: world.reaches(start, s, target), "ordering the rules")
     now = yield from _simplified(world, start, schedule, target)
     seen = {start}
-    while schedule:
+    while schedule and not world.same(now, target):
         yield f"rewriting: at least {len(schedule)} steps left"
         found = _next(world, now, schedule, target)
         if found is None:

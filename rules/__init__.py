@@ -7,7 +7,7 @@ search, where a phase names the few that it needs.
 from __future__ import annotations
 
 from lift_egraph.rule import Rule
-from rules.fusion import fission_rules, fusion_rules, let_rules, zip_rules
+from rules.fusion import fission_rules, fusion_rules, let_rules, pattern_fusion_rules, zip_rules
 from rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
 from rules.iteration import iteration_rules
 from rules.movement import movement_rules, reordering_rules, reordering_simplification
@@ -19,7 +19,7 @@ from rules.partition import coarsening_rules, partial_reduce_rules, strided_rule
 from rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
 from rules.simplification import simplification_rules
 from rules.split_join import split_join_rules
-from rules.stencil import stencil_rules
+from rules.stencil import stencil_rules, stencil_simplification
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 algorithmic: tuple[Rule, ...] = (
@@ -36,6 +36,7 @@ lowering: tuple[Rule, ...] = (
 guided: tuple[Rule, ...] = (
     *zip_rules,
     *let_rules,
+    *pattern_fusion_rules,
     *iteration_rules,
     *movement_rules,
     *reordering_rules,
@@ -44,6 +45,7 @@ guided: tuple[Rule, ...] = (
     *partial_reduce_rules,
     *outer_zip_rules,
     *stencil_rules,
+    *stencil_simplification,
     *loop_interchange_rules,
     *coarsening_rules,
     *wide_rules,

@@ -160,6 +160,7 @@ from egglog import eq, i64, rewrite
 
 from lift_egraph.rule import rule
 from lift_egraph.sorts import (
+    ELEMENT,
     LEFT,
     RIGHT,
     Ex,
@@ -174,6 +175,7 @@ from lift_egraph.sorts import (
     app,
     bvs,
     fresh,
+    fvf,
     join,
     make_pair,
     map_,
@@ -189,6 +191,24 @@ from rules.scopes import disjoint
 @rule("map f (map (λp. b) xs) = map (λp. f b) xs,  p not free in f", source="000 Listing 5.4")
 def map_fusion(f: Fn, p: P, b: Ex, xs: Ex):
     yield rewrite(map_(f, map_(Fn.lam(p, b), xs))).to(map_(Fn.lam(p, app(f, b)), xs), absent_in_function(p, f))
+
+
+@rule("map f (map g xs) = map (λx. f (g x)) xs,  g a pattern, x fresh", source="000 Listing 5.4")
+def map_fusion_of_pattern(e: Ex, f: Fn, g: Fn, xs: Ex, n: i64, m: i64, t: Ty):
+    x = V(ELEMENT, t)
+    element = eq(Ty.arr(m, t)).to(ty(xs))
+    patterns = (
+        (Fn.map(n, g), map_(g, Ex(x)), (fvf(g).not_contains(x),)),
+        (Fn.split(n, t), split(n, Ex(x)), ()),
+        (Fn.join(t), join(Ex(x)), ()),
+        (Fn.transpose(t), transpose(Ex(x)), ()),
+    )
+    for pattern, applied, fresh_in_pattern in patterns:
+        left = map_(f, map_(pattern, xs))
+        yield egglog.rule(eq(e).to(left), element).then(x)
+        yield rewrite(left).to(
+            map_(Fn.lam(P.var(x), app(f, applied)), xs), element, fvf(f).not_contains(x), *fresh_in_pattern
+        )
 
 
 @rule("map (λp. g b) xs = map g (map (λp. b) xs),  g a pattern, p not free in g", source="000 Listing 5.22")
@@ -256,4 +276,5 @@ def map_fission_of_let(p: P, f: Fn, c: Ex, xs: Ex):
 fusion_rules = (map_fusion, zip_of_maps)
 zip_rules = (zip_of_map_left, zip_of_map_right)
 let_rules = (map_fission_of_let,)
+pattern_fusion_rules = (map_fusion_of_pattern,)
 fission_rules = (map_fission,)

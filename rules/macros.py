@@ -16,7 +16,7 @@ Source: 000 §5.5 and §7.2.3.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lift_egraph import ir
 from lift_egraph.errors import SizeProblem
@@ -43,16 +43,16 @@ from lift_egraph.sketch import (
     vectorize,
     zip_,
 )
-from rules.fusion import map_fission, map_fusion
+from rules.fusion import map_fission, map_fusion, map_fusion_of_pattern
 from rules.interchange import interchange_rules, map_map_interchange, map_map_on_matrix
-from rules.movement import map_of_join
+from rules.movement import map_map_of_transpose, map_of_join, slide_of_map, slide_of_transpose
 from rules.opencl_memory import stage_in_local
 from rules.opencl_parallel import map_to_lcl0, map_to_seq, map_to_wrg0
 from rules.opencl_vector import vectorise_map
 from rules.reduction import operator_rules, partial_reduce
 from rules.simplification import simplification_rules
 from rules.split_join import split_join, split_of_map, split_of_zip, zip_takes_names
-from rules.stencil import slide_tiling
+from rules.stencil import apply_slide, map_of_slide, slide_tiling
 
 SIMPLIFICATION = simplification_rules + operator_rules
 LIMITS = Limits(iterations=10, nodes=100_000, seconds=30.0)
@@ -237,6 +237,46 @@ def overlapped_tiling(windows: int, tile: int, size: int, step: int = 1) -> Macr
         "overlapped tiling",
         "map f ∘ slide n s = join ∘ map (map f ∘ slide n s) ∘ slide (n + (k - 1)·s) (k·s)",
         (stage("tile", rules, Contains(sketch), tiles=_tiles((windows,), (tile,))),),
+    )
+
+
+def overlapped_tiling_2d(windows: tuple[int, int], tile: tuple[int, int], size: int, step: int = 1) -> Macro:
+    """A stencil over a matrix in overlapping tiles, by the rule for one dimension (`slide_tiling`) twice.
+
+    First the rows: the windows over the matrix become those over bands of rows. Then each band is turned, so that the
+    windows over its columns come outermost: the sketch is a band whose windows are those over its transposition, and
+    that are transposed back. Then the columns: a band's windows become those over its tiles.
+
+    Parameters
+    ----------
+    windows, tile
+        The numbers of rows and columns of windows, and of those in a tile.
+    size, step
+        Of a window, in both dimensions.
+    """
+    (rows, columns), (high, wide) = windows, tile
+    bands, tiles = _tiles((rows,), (high,)), _tiles((columns,), (wide,))
+    over_bands = slide(size + (high - 1) * step, high * step)
+    over_tiles = slide(size + (wide - 1) * step, wide * step)
+    in_bands = map_(ANY, map_(transpose(), slide(size, step, map_(slide(size, step))), length=high))
+    turned = map_(map_(ANY, length=high), map_(slide(size, step), map_(transpose(), slide(size, step))))
+    in_tiles = Contains(replace(turned, length=wide))
+    turned = replace(turned, length=columns)
+    tiled = join(map_(in_tiles, transpose(map_(over_tiles)), length=columns // wide))
+
+    def result(band: Sketch) -> Sketch:
+        return join(map_(band, over_bands, length=rows // high))
+
+    fusion = (map_of_join, map_fusion, map_fusion_of_pattern, apply_slide)
+    turning = (map_of_slide, slide_of_transpose, map_map_of_transpose)
+    return Macro(
+        "overlapped tiling in 2D",
+        "map2d f ∘ slide2d n s = untile2d ∘ map2d (map2d f ∘ slide2d n s) ∘ slide2d (n + (k - 1)·s) (k·s)",
+        (
+            stage("tile rows", (slide_tiling, slide_of_map, *fusion), result(in_bands), tiles=bands),
+            stage("turn", turning, result(transpose(turned))),
+            stage("tile columns", (slide_tiling, slide_of_transpose, *fusion), result(transpose(tiled)), tiles=tiles),
+        ),
     )
 
 

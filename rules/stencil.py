@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from egglog import eq, i64, rewrite
 
 from lift_egraph.rule import rule
-from lift_egraph.sorts import Ex, Fn, P, Ty, V, join, map_, slide, tile, transpose, ty
+from lift_egraph.sorts import Ex, Fn, P, Ty, V, app, join, map_, slide, tile, transpose, ty
 
 
 @dataclass(frozen=True)
@@ -142,4 +142,26 @@ def slide_tiling_3d(
     )
 
 
-stencil_rules = (slide_tiling, slide_tiling_2d, slide_tiling_3d)
+@rule("map (slide n s) xss = transpose (map transpose (slide n s (transpose xss)))", source="slide_of_transpose")
+def map_of_slide(v: V, n: i64, s: i64, a: i64, b: i64, xss: Ex, t: Ty):
+    yield rewrite(map_(Fn.lam(P.var(v), slide(n, s, Ex(v))), xss)).to(
+        transpose(map_(Fn.transpose(Ty.arr(n, Ty.arr(a, t))), slide(n, s, transpose(xss)))),
+        eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss)),
+    )
+
+
+@rule(
+    "map (map f) (slide n s xs) = slide n s (map f xs):  f once for each element, not for each window with it",
+    source="000 §2.4.2 (slide)",
+)
+def map_map_of_slide(f: Fn, n: i64, s: i64, xs: Ex):
+    yield rewrite(map_(Fn.map(n, f), slide(n, s, xs))).to(slide(n, s, map_(f, xs)))
+
+
+@rule("let v = xs in slide n s v = slide n s xs", phase="simplification")
+def apply_slide(v: V, n: i64, s: i64, xs: Ex):
+    yield rewrite(app(Fn.lam(P.var(v), slide(n, s, Ex(v))), xs)).to(slide(n, s, xs))
+
+
+stencil_rules = (slide_tiling, slide_tiling_2d, slide_tiling_3d, map_of_slide, map_map_of_slide)
+stencil_simplification = (apply_slide,)

@@ -7,11 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from lift_egraph import ir, programs
+from lift_egraph.binders import alpha_equal
 from lift_egraph.check import specialise, type_of
 from lift_egraph.errors import SizeProblem
 from lift_egraph.guided import Guided
 from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import evaluate
+from lift_egraph.rewriting import World, makes_names
 from lift_egraph.saturate import StopReason
 from lift_egraph.sketch import call
 from lift_egraph.soundness import equal_values
@@ -43,6 +45,7 @@ def lengths(term: ir.Expr, kind: type[ir.Expr] = ir.Map) -> list[int | None]:
     return [t.size.constant for t in map(type_of, found)]  # pyright: ignore
 
 
+JACOBI = specialise(programs.load("j2d5pt"), {"M": 8, "N": 16})
 CASES: list[tuple[ir.Program, Macro, Callable[[ir.Expr], bool]]] = [
     (MM, macros.tiling((8, 16), (2, 4)), lambda t: lengths(t).count(4) == 3 and 2 in lengths(t)),
     (MATRIX, macros.tiling_on_grid((8, 16), 2, call("sub")), lambda t: {4, 8, 2} <= set(lengths(t))),
@@ -66,6 +69,43 @@ CASES: list[tuple[ir.Program, Macro, Callable[[ir.Expr], bool]]] = [
 @pytest.mark.parametrize(("program", "macro", "holds"), CASES, ids=[f"{m.name} of {p.name}" for p, m, _ in CASES])
 def test_a_macro_is_derived_from_small_rules(program: ir.Program, macro: Macro, holds: Callable[[ir.Expr], bool]):
     assert holds(derive(program, macro).term)
+
+
+CHAINS = {
+    "tile rows": """
+        slide_tiling 1.1, slide_of_map 1.1.0.1, map_fusion_of_pattern 1.1.0, apply_slide 1.1.0.0.1, map_of_join 1,
+        map_fusion 1.0, apply_pattern 1.0.0.1, map_of_join, map_fusion 0, apply_pattern 0.0.1""",
+    "turn": """
+        map_of_slide 0.0.1.1.1.2, slide_of_transpose 0.0.1.1.1, map_transpose_of_map_transpose 0.0.1.1,
+        map_map_of_transpose 0.0.1""",
+    "tile columns": """
+        slide_tiling 0.0.1.0.1.1.1, map_of_join 0.0.1.0.1.1, map_of_join 0.0.1.0.1, map_fusion 0.0.1.0.1.0.1,
+        map_fusion 0.0.1.0.1.0, apply_pattern 0.0.1.0.1.0.0.1, apply_pattern 0.0.1.0.1.0.0.1.1,
+        slide_of_transpose 0.0.1.0.1.0.1, map_of_join 0.0.1.0, map_fusion 0.0.1.0.0, apply_pattern 0.0.1.0.0.0.1,
+        map_fusion_of_pattern 0.0.1.0.0""",
+}
+
+
+def test_overlapped_tiling_in_2d_is_a_chain_of_small_rules():
+    """What `explain` finds, which takes longer than to follow it."""
+    found = derive(JACOBI, macros.overlapped_tiling_2d((8, 16), (4, 2), 3))
+    assert [str(t.size) for t in ir.subterms(found.term) if isinstance(t, ir.Slide)] == ["3", "3", "4", "6"]
+    inputs = random_inputs(JACOBI, 0, "integer")
+    expected = evaluate(JACOBI.body, inputs)
+    term = JACOBI.body
+    for stage in found.stages:
+        phase = stage.stage.phase
+        world = World(phase)
+        node = world.encode(term)
+        for step in CHAINS[phase.name].split(","):
+            name, _, place = step.strip().partition(" ")
+            (rule,) = (r for r in (*phase.rules, *phase.simplification) if r.name == name)
+            path = tuple(int(i) for i in place.split(".") if i)
+            (node,) = (after for at, after in world.apply(node, rule.ruleset, makes_names(rule)) if at == path)
+            assert equal_values(evaluate(world.decode(node), inputs), expected)
+        assert stage.term is not None
+        term = stage.term
+        assert alpha_equal(world.decode(node), term)
 
 
 def test_macros_compose():

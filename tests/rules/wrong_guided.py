@@ -6,6 +6,7 @@ import egglog
 from egglog import String, eq, i64, rewrite
 
 from lift_egraph.sorts import (
+    ELEMENT,
     LEFT,
     RIGHT,
     Ex,
@@ -73,6 +74,14 @@ def zip_right_swapped(p: P, b: Ex, xs: Ex, ys: Ex, n: i64, t: Ty):
 @twins.plant("map_fission_of_let", "p may be free in the function")
 def let_fission_captures(p: P, f: Fn, c: Ex, xs: Ex):
     yield rewrite(map_(Fn.lam(p, app(f, c)), xs)).to(map_(f, map_(Fn.lam(p, c), xs)))
+
+
+@twins.plant("map_fusion_of_pattern", "x may be free in f")
+def pattern_fusion_captures(f: Fn, g: Fn, xs: Ex, n: i64, m: i64, t: Ty):
+    x = V(ELEMENT, t)
+    yield rewrite(map_(f, map_(Fn.map(n, g), xs))).to(
+        map_(Fn.lam(P.var(x), app(f, map_(g, Ex(x)))), xs), eq(Ty.arr(m, t)).to(ty(xs))
+    )
 
 
 # --- iteration ------------------------------------------------------------------------------------------
@@ -317,6 +326,21 @@ def cubes_exchanged(n: i64, s: i64, k: i64, a: i64, d: i64, xsss: Ex, t: Ty, u: 
         turned,
         eq(Ty.arr(a, Ty.arr(a, Ty.arr(a, t)))).to(ty(xsss)), tile(count, k), eq(count % k).to(i64(0)), k < count, k > 1,
     )  # fmt: skip
+
+
+@twins.plant("map_of_slide", "the windows are not transposed")
+def map_of_slide_by_rows(v: V, n: i64, s: i64, xss: Ex):
+    yield rewrite(map_(Fn.lam(P.var(v), slide(n, s, Ex(v))), xss)).to(transpose(slide(n, s, transpose(xss))))
+
+
+@twins.plant("map_map_of_slide", "the function is mapped over the windows")
+def map_map_of_slide_too_flat(f: Fn, n: i64, s: i64, xs: Ex):
+    yield rewrite(map_(Fn.map(n, f), slide(n, s, xs))).to(map_(f, slide(n, s, xs)))
+
+
+@twins.plant("apply_slide", "the step may be any")
+def apply_slide_by_one(v: V, n: i64, s: i64, xs: Ex):
+    yield rewrite(app(Fn.lam(P.var(v), slide(n, s, Ex(v))), xs)).to(slide(n, 1, xs))
 
 
 # --- vectors, levels and memory -------------------------------------------------------------------------
