@@ -82,12 +82,17 @@ class Phase:
 
 @dataclass(frozen=True)
 class Iteration:
-    """What one iteration did: how large the e-graph is, how long it took, and the matches of each rule."""
+    """What one iteration did: how large the e-graph is, how long it took, and the matches of each rule.
+
+    `nodes` and `classes` are those of terms and functions; `tuples` counts all rows of egglog's tables.
+    """
 
     number: int
     tuples: int
     seconds: float
     matches: Mapping[str, int]
+    nodes: int = 0
+    classes: int = 0
 
 
 @dataclass
@@ -145,7 +150,8 @@ def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
         graph.run(cleaning)
         before, frozen = frozen.tuples, freeze(graph, {ROOT: root})
         growth = frozen.tuples / max(before, 1)
-        done.append(Iteration(len(done) + 1, frozen.tuples, time.perf_counter() - tick, matches))
+        seconds, size = time.perf_counter() - tick, (frozen.node_count, frozen.class_count)
+        done.append(Iteration(len(done) + 1, frozen.tuples, seconds, matches, *size))
         if frozen.tuples == before and not any(matches.values()):
             yield Saturation(phase.name, frozen, list(done), StopReason.SATURATED)
             return
