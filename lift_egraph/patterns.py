@@ -208,3 +208,9 @@ def _operation(callable_: Any) -> str:
     if isinstance(callable_, egg.PropertyRef):
         return f"{name}_{callable_.property_name}"
     return name
+
+
+def read_term(term: Any) -> Pattern:
+    """A term of egglog's as a pattern without variables."""
+    found = term.__egg_typed_expr__
+    return _read(found.expr, found.tp.ident.name)
