@@ -45,6 +45,9 @@ class Dialect:
         1.4 times as fast). Not so where the loads go to places that are read from memory (molecular dynamics).
     sincos
         Sine and cosine of one value are computed together (1.4 times as fast on an H100).
+    volatile_rereads
+        Global memory that a kernel writes and reads again is volatile where work-groups may have several work-items:
+        PoCL 3.0 reads some of it before it is written.
     max_work_group
         The largest number of work-items in a group.
     group_items
@@ -65,6 +68,7 @@ class Dialect:
     sums_apart: bool = False
     unroll_long: int = 0
     sincos: bool = False
+    volatile_rereads: bool = False
     max_work_group: int = 256
     group_items: int | None = None
     local_bytes: int = 32768
@@ -80,6 +84,7 @@ POCL = Dialect(
     indexed_private=False,
     unroll_by=4,
     sums_apart=True,
+    volatile_rereads=True,
     max_work_group=4096,
     local_bytes=2 << 20,
 )

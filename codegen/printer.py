@@ -92,6 +92,7 @@ class Printer:
         self.index = IndexText(lambda value: self.expression(value)[0])
         self.vectors: set[Vector] = set()
         self.uses_f64 = False
+        self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
         self.shares_groups = False
 
@@ -163,7 +164,8 @@ class Printer:
         return value.buffer.name if index == "0" else f"{value.buffer.name} + {index}"
 
     def pointer(self, place: Load, t: Vector, const: bool) -> str:
-        kind = f"{place.buffer.space} {'const ' * const}{type_name(t, MEMORY_NAMES)}"
+        volatile = "volatile " * (place.buffer.name in self.reread)
+        kind = f"{volatile}{place.buffer.space} {'const ' * const}{type_name(t, MEMORY_NAMES)}"
         if self.dialect.aligned_vectors and divides(t.width, in_single_steps(in_full(place.index))):
             return f"{kind} *"
         self.vectors.add(t)
@@ -260,7 +262,7 @@ class Printer:
         if not buffer.shape or (buffer.space == "private" and self.is_named(buffer)):
             return f"{kind} {', '.join(_element_name(buffer, k) for k in range(buffer.length))}"
         aligned = " __attribute__((aligned(64)))" if self.dialect.aligned_vectors and buffer.space == "local" else ""
-        return f"{kind} {buffer.name}[{buffer.length}]{aligned}"
+        return f"{kind} {buffer.name}[{max(buffer.length, 1)}]{aligned}"  # C has no empty arrays
 
     def store(self, place: CExpr, value: CExpr) -> str:
         text = broadcast(self.text(value), value.type, place.type)
@@ -344,10 +346,14 @@ class Printer:
         )
         parameters = []
         written = {place.buffer.name for place in stores(body)}
+        volatile = self.dialect.volatile_rereads and (group is None or self.shares_groups)
+        self.reread = _read_again(body) if volatile else frozenset()
         for buffer in buffers:
             self.uses_f64 |= scalar_of(buffer.element) == F64
             kind = type_name(buffer.element, MEMORY_NAMES)
-            parameters.append(f"global {'' if buffer.name in written else 'const '}{kind} *restrict {buffer.name}")
+            qualifier = "" if buffer.name in written else "const "
+            volatile = "volatile " * (buffer.name in self.reread)
+            parameters.append(f"{volatile}global {qualifier}{kind} *restrict {buffer.name}")
         parameters += [f"const {type_name(s.type)} {s.name}" for s in scalars]
         parameters += [f"const int {size}" for size in sizes]
         lines: list[Line] = []
@@ -371,6 +377,14 @@ class Printer:
         lines += index_helpers(self.index.helpers)
         lines += [text for _, text in sorted(self.scalars.helpers.items())]
         return "".join(f"{line}\n" for line in lines) + ("\n" if lines else "")
+
+
+def _read_again(body: Body) -> frozenset[str]:
+    """The global memory that a kernel both writes and reads, without what it reaches through pointers."""
+    read = [part.buffer for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"]
+    pointed = {name for buffer in read for name in (buffer.name, *buffer.targets) if buffer.targets}
+    loaded = {place.buffer.name for place in loads(body)}
+    return frozenset({place.buffer.name for place in stores(body)} & loaded & {b.name for b in read} - pointed)
 
 
 def _declared_late(body: Iterable[Statement]) -> list[Statement]:

@@ -60,6 +60,29 @@ def test_the_corpus_is_right(name: str) -> None:
     assert counts["unbounded"] <= 2 + COUNT // 50
 
 
+ONCE_WRONG = {
+    "global memory that each work-item writes and reads": """
+        program copies(in0: [[f32]8]16) =
+          mapGlb(2,
+            fun x => mapGlb(0, fun y => y * -1.0, toGlobal(reduceSeq(fun (a, y) => mapSeq(fun z => -at(7, x), a),
+              fill(2, -3.0), x))),
+            in0)""",
+    "an array of nothing in local memory": """
+        program nothing(in0: [[f32]0]7) =
+          mapWrg(0, fun x => pad(1, 1, constant(2.0), toLocal(mapLcl(0, fun y => y + 1.0, x))), in0)""",
+}
+
+
+@pytest.mark.parametrize("what", ONCE_WRONG)
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_what_the_corpus_found_stays_right(name: str, what: str) -> None:
+    if reason := missing(name):
+        pytest.skip(reason)
+    with Bench(name) as bench:
+        (outcome,) = bench.run([Case.of(parse_program(ONCE_WRONG[what]))])
+    assert outcome.kind == "right", outcome.message
+
+
 LAUNCHES = (
     Launch((4, 2, 2), (2, 2, 1)),
     Launch((3, 3, 3), (1, 3, 1)),
