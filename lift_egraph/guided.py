@@ -34,7 +34,7 @@ class Stage:
     sketch
         What to look for after each iteration.
     weigh
-        Which satisfying term is the cheapest: what a node counts.
+        Which satisfying term is the cheapest: what a node counts. Infinity rules a node out.
     """
 
     phase: Phase

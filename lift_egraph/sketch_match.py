@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -70,7 +71,7 @@ def satisfying(
     graph, root
         A frozen e-graph and one of its classes.
     weigh
-        What a node counts; the cost of a term is the sum over its nodes. Not negative.
+        What a node counts; the cost of a term is the sum over its nodes. Not negative; infinity rules a node out.
     """
     return Matcher(graph, weigh, count).matches(root, sketch)
 
@@ -86,7 +87,7 @@ class Matcher:
 
     def __init__(self, graph: FrozenEGraph, weigh: Weigh = term_size, count: int = 1):
         self.graph, self.weigh, self.count = graph, weigh, count
-        self._nodes = closed_nodes(graph)
+        self._nodes = {site: inside for site, inside in closed_nodes(graph).items() if weigh(graph, *site) < math.inf}
         self._by_name: dict[str, list[tuple[ClassId, ENode, Reading]]] = {}
         for owner, node in self._nodes:
             reading = read(graph, owner, node)

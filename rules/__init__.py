@@ -11,7 +11,7 @@ from rules.fusion import fission_rules, fusion_rules, let_rules, pattern_fusion_
 from rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
 from rules.iteration import iteration_rules
 from rules.movement import movement_rules, reordering_rules, reordering_simplification
-from rules.opencl_memory import memory_rules, result_rules
+from rules.opencl_memory import block_rules, memory_rules, result_rules
 from rules.opencl_parallel import global_rules, group_rules, third_dimension_rules
 from rules.opencl_vector import vector_rules, wide_rules
 from rules.packing import packing_rules
@@ -50,6 +50,7 @@ guided: tuple[Rule, ...] = (
     *coarsening_rules,
     *wide_rules,
     *third_dimension_rules,
+    *block_rules,
     *result_rules,
     *packing_rules,
 )

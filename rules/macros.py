@@ -43,13 +43,15 @@ from lift_egraph.sketch import (
     vectorize,
     zip_,
 )
+from lift_egraph.sketch_match import Weigh, term_size
+from lift_egraph.weights import lowered
 from rules.fusion import map_fission, map_fusion, map_fusion_of_pattern
 from rules.interchange import interchange_rules, map_map_interchange, map_map_on_matrix
 from rules.movement import map_map_of_transpose, map_of_join, slide_of_map, slide_of_transpose
-from rules.opencl_memory import stage_in_local
-from rules.opencl_parallel import map_to_lcl0, map_to_seq, map_to_wrg0
+from rules.opencl_memory import stage_block_in_local, stage_in_local
+from rules.opencl_parallel import map_to_lcl0, map_to_lcl1, map_to_seq, map_to_wrg0, map_to_wrg1
 from rules.opencl_vector import vectorise_map
-from rules.reduction import operator_rules, partial_reduce
+from rules.reduction import loop_rules, operator_rules, partial_reduce
 from rules.simplification import simplification_rules
 from rules.split_join import split_join, split_of_map, split_of_zip, zip_takes_names
 from rules.stencil import apply_slide, map_of_slide, slide_tiling
@@ -95,9 +97,10 @@ def stage(
     widths: tuple[int, ...] = (),
     staging: tuple[str, ...] = (),
     limits: Limits = LIMITS,
+    weigh: Weigh = term_size,
 ) -> Stage:
     """A stage with the usual simplification and limits."""
-    return Stage(Phase(name, rules, SIMPLIFICATION, tiles or {}, widths, limits, staging), sketch)
+    return Stage(Phase(name, rules, SIMPLIFICATION, tiles or {}, widths, limits, staging), sketch, weigh)
 
 
 # --- tiling and register blocking ------------------------------------------------------------------------
@@ -276,6 +279,39 @@ def overlapped_tiling_2d(windows: tuple[int, int], tile: tuple[int, int], size: 
             stage("tile rows", (slide_tiling, slide_of_map, *fusion), result(in_bands), tiles=bands),
             stage("turn", turning, result(transpose(turned))),
             stage("tile columns", (slide_tiling, slide_of_transpose, *fusion), result(transpose(tiled)), tiles=tiles),
+        ),
+    )
+
+
+def local_tiles(dimensions: int, body: Sketch = ANY) -> Macro:
+    """An overlapped tiling on work-groups, each of which first copies its tile to local memory (000 §5.3.1).
+
+    First everything is lowered: tiles to work-groups, windows to work-items, and what is inside to loops. Then the
+    sketch is a work-group that contains a copy to local memory by all its work-items.
+
+    Parameters
+    ----------
+    dimensions
+        How many dimensions are tiled, 1 or 2: what `overlapped_tiling` or `overlapped_tiling_2d` made.
+    body
+        What a work-item computes of a window.
+    """
+    if dimensions == 1:
+        levels: tuple[Rule, ...] = (map_to_wrg0, map_to_lcl0)
+        mapped = join(map_level("mapWrg(0)", map_level("mapLcl(0)", body)))
+        copying, copy = stage_in_local, map_level("mapLcl(0)")
+    else:
+        levels = (map_to_wrg0, map_to_wrg1, map_to_lcl0, map_to_lcl1)
+        block = map_level("mapLcl(0)", map_level("mapLcl(1)", body))
+        mapped = join(map_level("mapWrg(1)", transpose(join(map_level("mapWrg(0)", Contains(block))))))
+        copying, copy = stage_block_in_local, map_level("mapLcl(1)", map_level("mapLcl(0)"))
+    copied = Contains(map_level("mapWrg(0)", Contains(to_memory("local", copy))))
+    return Macro(
+        "tiles in local memory",
+        "map f = mapWrg (λt. let t = toLocal (mapLcl id t) in mapLcl f t)",
+        (
+            stage("map to groups", (*levels, map_to_seq, *loop_rules), mapped, weigh=lowered),
+            stage("copy", (copying,), copied, staging=("local",)),
         ),
     )
 

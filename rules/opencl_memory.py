@@ -36,6 +36,22 @@ def stage_in_local(v: V, b: Ex, xs: Ex, d: i64, n: i64, t: Ty):
 
 
 @rule(
+    "mapWrg(0) (λv. b) = mapWrg(0) (λv. let v = toLocal (mapLcl(1) (mapLcl(0) id) v) in b),  v marked, a matrix",
+    source="000 Figure 2.10d",
+    phase="memory",
+)
+def stage_block_in_local(v: V, b: Ex, xs: Ex, n: i64, m: i64, t: Ty):
+    item, row = V("$item", t), V("$row", Ty.arr(m, t))
+    copy_row = map_level("lcl", 0, Fn.lam(P.var(item), Ex(item)), Ex(row))
+    copy = to_memory("local", map_level("lcl", 1, Fn.lam(P.var(row), copy_row), Ex(v)))
+    yield rewrite(map_level("wrg", 0, Fn.lam(P.var(v), b), xs)).to(
+        map_level("wrg", 0, Fn.lam(P.var(v), app(Fn.lam(P.var(v), b), copy)), xs),
+        stage_local(v),
+        eq(Ty.arr(n, Ty.arr(m, t))).to(vty(v)),
+    )
+
+
+@rule(
     "mapX (λv. b) = mapX (λv. let v = toPrivate (mapSeq id v) in b),  X = Glb or Lcl, v marked",
     source="000 Figure 2.10d",
     phase="memory",
@@ -58,4 +74,5 @@ def result_in_global(f: Fn, xs: Ex, d: i64):
 
 
 memory_rules = (stage_in_local, stage_in_private)
+block_rules = (stage_block_in_local,)
 result_rules = (result_in_global,)

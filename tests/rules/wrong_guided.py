@@ -43,6 +43,7 @@ from lift_egraph.sorts import (
     to_memory,
     transpose,
     ty,
+    vty,
     zip_,
 )
 from rules.scopes import disjoint
@@ -377,6 +378,17 @@ def map_to_wrg2_backwards(f: Fn, xs: Ex):
 @twins.plant("map_to_lcl2", "the elements are read in the other order")
 def map_to_lcl2_backwards(f: Fn, xs: Ex):
     yield rewrite(map_(f, xs)).to(map_level("lcl", 2, f, gather(REVERSED, xs)))
+
+
+@twins.plant("stage_block_in_local", "the copy is transposed")
+def block_staged_by_columns(v: V, b: Ex, xs: Ex, n: i64, t: Ty):
+    item, row = V("$item", t), V("$row", Ty.arr(n, t))
+    copy_row = map_level("lcl", 0, Fn.lam(P.var(item), Ex(item)), Ex(row))
+    copy = to_memory("local", map_level("lcl", 1, Fn.lam(P.var(row), copy_row), transpose(Ex(v))))
+    yield rewrite(map_level("wrg", 0, Fn.lam(P.var(v), b), xs)).to(
+        map_level("wrg", 0, Fn.lam(P.var(v), app(Fn.lam(P.var(v), b), copy)), xs),
+        eq(Ty.arr(n, Ty.arr(n, t))).to(vty(v)),
+    )
 
 
 @twins.plant("result_in_global", "the result is reversed on its way")
