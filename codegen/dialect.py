@@ -20,7 +20,7 @@ class Dialect:
     plain_operators
         Spell abs and conversions without built-in functions.
     math_bytes
-        The widest vector that built-in functions such as exp take; wider ones are computed in halves. (On CPUs
+        The widest vector that built-in functions such as exp take; wider ones are computed in pieces. (On CPUs
         that its LLVM does not know, PoCL's functions on 64-byte vectors crash.)
     named_arrays
         Private arrays become named variables; without, they stay arrays under ``#pragma unroll``.

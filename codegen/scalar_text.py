@@ -105,15 +105,18 @@ class ScalarText:
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX
         widest = self.dialect.math_bytes
         if widest is not None and SCALAR_BYTES[scalar.name] * width_of(item.type) > widest:
-            op = self.halves(op, item.type)
+            op = self.in_pieces(op, item.type, widest)
         return f"{op}({', '.join(texts)})", POSTFIX
 
-    def halves(self, op: str, t: Scalar | Vector) -> str:
-        """The name of the function that computes a built-in function on both halves of a vector."""
+    def in_pieces(self, op: str, t: Scalar | Vector, widest: int) -> str:
+        """The name of the function that computes a built-in function on pieces of a vector that have `widest` bytes."""
+        pieces, size = [""], SCALAR_BYTES[scalar_of(t).name] * width_of(t)
+        while size > widest:
+            pieces, size = [f"{piece}.{half}" for piece in pieces for half in ("lo", "hi")], size // 2
         c_type, names = type_name(t), "ab"[: OPERATIONS[op].arity]
-        low, high = (f"{op}({', '.join(f'{n}.{half}' for n in names)})" for half in ("lo", "hi"))
+        results = ", ".join(f"{op}({', '.join(f'{n}{piece}' for n in names)})" for piece in pieces)
         name, parameters = f"{op}_{c_type}", ", ".join(f"{c_type} {n}" for n in names)
-        self.helpers[name] = f"static inline {c_type} {name}({parameters}) {{ return ({c_type})({low}, {high}); }}"
+        self.helpers[name] = f"static inline {c_type} {name}({parameters}) {{ return ({c_type})({results}); }}"
         return name
 
     def closed(self, text: str, level: int, needed: int) -> str:

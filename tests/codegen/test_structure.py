@@ -50,6 +50,7 @@ from lift_egraph.build import (
 )
 from lift_egraph.check import specialise
 from lift_egraph.errors import DeviceProblem, NestingProblem
+from lift_egraph.syntax import parse_program
 from tests.codegen import low_level as low
 
 
@@ -231,6 +232,20 @@ def test_dialects_differ_in_vector_accesses() -> None:
     sizes = {"M": 4, "K": 8, "N": 32}
     assert "vload16(0, B + i + 32 * j1)" in plan_of(low.mm_blocked(2, 16), GENERIC, **sizes).source
     assert "vload" not in plan_of(low.mm_blocked(2, 16), POCL, **sizes).source
+
+
+@pytest.mark.parametrize(
+    ("element", "width", "pieces"),
+    [
+        ("f32", 16, "(sqrt(a.lo), sqrt(a.hi))"),
+        ("f64", 8, "(sqrt(a.lo), sqrt(a.hi))"),
+        ("f64", 16, "(sqrt(a.lo.lo), sqrt(a.lo.hi), sqrt(a.hi.lo), sqrt(a.hi.hi))"),
+    ],
+)
+def test_functions_of_wide_vectors_are_computed_in_pieces_on_pocl(element: str, width: int, pieces: str) -> None:
+    text = f"program roots(xs: [{element}]N) = asScalar(mapGlb(0, vectorize({width}, sqrt), asVector({width}, xs)))"
+    source = plan_of(parse_program(text), N=32).source
+    assert pieces in source
 
 
 def test_padded_vectors_have_a_fast_path() -> None:
