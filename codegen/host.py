@@ -26,7 +26,7 @@ from codegen.views import Component, Memory, OwnershipProblem, Pairs, Value, Vie
 from lift_egraph import ir
 from lift_egraph.binders import unique_names
 from lift_egraph.check import iterate_step, size_variables, type_of
-from lift_egraph.nat import Nat, NatVar
+from lift_egraph.nat import Nat, NatVar, maximum
 from lift_egraph.nesting import check_nesting
 from lift_egraph.types import Array, DataType, Pair, leaves
 
@@ -175,8 +175,14 @@ def resized(whole: Memory, t: DataType) -> Memory:
 
 
 def _longest(types: list[DataType]) -> DataType:
-    """The array type of the greatest length."""
-    return max(types, key=lambda t: t.size.range[1] or 0 if isinstance(t, Array) else 0)
+    """The array type that has room for all of some: they differ in the length only."""
+    first, *others = types
+    assert isinstance(first, Array)
+    length = first.size
+    for t in others:
+        assert isinstance(t, Array)
+        length = maximum(length, t.size)
+    return Array(length, first.element)
 
 
 def is_parallel(term: ir.Part) -> bool:

@@ -23,6 +23,7 @@ from lift_egraph.build import (
     generate,
     get,
     id_,
+    iterate,
     join,
     lookup,
     map_glb,
@@ -98,6 +99,12 @@ def wrapped(A: "[[f32]N]M"):
     return map_glb(1, lambda row: map_glb(0, lambda w: reduce_seq(add, 0.0, w), slide(3, 1, pad(1, 1, "wrap", row))), A)
 
 
+@program
+def growing(xs: "[f32]N"):
+    """Steps between two temporaries that must have room for the longest of their arrays."""
+    return iterate(5, lambda a: map_glb(0, lambda x: x + 1.0, pad(1, 2, "clamp", a)), xs)
+
+
 def two_stage() -> ir.Program:
     @program
     def dot(xs: "[f32]N", ys: "[f32]N"):
@@ -123,6 +130,7 @@ CASES = [
     *((low.mm_tiled(4), {"M": 4 * m, "K": 4 * k, "N": 4 * n}) for m, k, n in ((0, 1, 1), (1, 0, 1), (2, 3, 1))),
     *((low.j2d5pt(2, 4), {"M": 2 * m, "N": 4 * n}) for m, n in ((1, 1), (2, 3), (5, 4))),
     *((low.partial_dot(32, 3), {"N": 32 * n}) for n in (0, 1, 5)),
+    *((growing, {"N": n}) for n in (1, 5)),
 ]
 
 
