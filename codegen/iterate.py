@@ -87,8 +87,9 @@ def unrolled(lowering: Lowering, term: ir.Iterate, first: Memory, second: Memory
 def looped(lowering: Lowering, term: ir.Iterate, first: Memory, second: Memory) -> None:
     """A loop whose pointers and length change with each step."""
     start = _length(term.array)
-    high = start.range[1]
-    size = NatVar(c_name(term.size, lowering.taken), 1, high)
+    ranges = [length.range for length in _lengths(term)[:-1]]
+    lows, highs = [low or 0 for low, _ in ranges], [high for _, high in ranges if high is not None]
+    size = NatVar(c_name(term.size, lowering.taken), min(lows), max(highs) if len(highs) == len(ranges) else None)
     # the bound of a mapLcl inside is checked at run time, so one text serves all sizes
     body: ir.Lambda = unique_names(substitute_nats(term.function, {term.size: nat(size)}), lowering.taken)
     next_size = _length(body.body)

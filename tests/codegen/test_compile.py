@@ -570,8 +570,21 @@ def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], di
         np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=plan.source)
 
 
+@program
+def iterated_that_grows(xs: "[f32]N"):
+    """Local arrays of 4, 6, … and 16 elements, in groups of 8."""
+
+    def group(c):
+        grown = iterate(6, lambda v: to_local(map_lcl(0, lambda x: x + 1.0, pad(1, 1, "clamp", v))), c)
+        return join(map_lcl(0, map_seq(id_), split(2, grown)))
+
+    return map_wrg(0, group, split(4, xs))
+
+
 @pytest.mark.parametrize(
-    ("made", "size"), [(low.partial_dot(16, 3), 64), (iterated_three_to_one, 60)], ids=["halves", "short"]
+    ("made", "size"),
+    [(low.partial_dot(16, 3), 64), (iterated_three_to_one, 60), (iterated_that_grows, 8)],
+    ids=["halves", "short", "grows"],
 )
 def test_iterates_too_long_to_unroll_agree(monkeypatch: pytest.MonkeyPatch, made: ir.Program, size: int) -> None:
     monkeypatch.setattr("codegen.iterate.UNROLLED_TERMS", 0)
