@@ -50,6 +50,11 @@ def _bounds(value: Nat, limits: Mapping[str, Nat]) -> Iterator[Nat]:
             if isinstance(atom, Operation):
                 yield from _bounds(atom.left, limits)
                 yield from _bounds(atom.right, limits)
+                if atom.symbol in ("/", "%") and not is_at_least(atom.left, 0):
+                    # the rest of a negative number in C, made positive: see `index_text`
+                    yield 2 * _magnitude(atom.right, limits) - 1
+                    if atom.symbol == "/":
+                        yield _magnitude(atom.left, limits) + _magnitude(atom.right, limits) - 1
 
 
 def _size(atom: Atom, limits: Mapping[str, Nat]) -> Nat:

@@ -26,7 +26,12 @@ def _fits(value: Nat) -> bool:
     sums = [value]
     if any(c < 0 for _, c in value.terms):  # printed after the others, so both sums occur
         sums.append(Nat(tuple((m, c) for m, c in value.terms if c > 0)))
-    operations = (atom for monomial, _ in value.terms for atom in monomial if isinstance(atom, Operation))
+    operations = [atom for monomial, _ in value.terms for atom in monomial if isinstance(atom, Operation)]
+    for atom in operations:
+        if atom.symbol in ("/", "%") and not is_at_least(atom.left, 0):
+            # the rest of a number that may be negative is made positive by adding the divisor
+            rest = atom.left % atom.right
+            sums += [rest + atom.right, atom.left - rest]
     return all(map(_in_range, sums)) and all(_fits(atom.left) and _fits(atom.right) for atom in operations)
 
 

@@ -211,6 +211,20 @@ def test_the_limit_of_32_bits_is_exact() -> None:
         plan.at({"M": 1 << 16, "K": (1 << 15) + 1, "N": 1})
 
 
+def test_rests_of_negative_numbers_stay_within_32_bits() -> None:
+    """C's rest plus the divisor is computed on the way: almost twice the size."""
+    text = "program p(xs: [bool]N) = reduceSeq(or, false, gather(i => (i / 2 - i % 2) % n, xs))"
+    plan = compile_open(parse_program(text), GENERIC)
+    assert "% N + N) % N" in plan.source
+    assert plan.at({"N": 1 << 30}).kernels
+    with pytest.raises(SizeProblem, match="32 bits"):
+        plan.at({"N": (1 << 30) + 1})
+    large = compile_program(specialise(parse_program(text), {"N": 2**31 - 4}), GENERIC).source
+    assert "% 2147483644L + 2147483644L) % 2147483644L" in large
+    small = compile_program(specialise(parse_program(text), {"N": 1 << 30}), GENERIC).source
+    assert "(long)" not in small
+
+
 def test_constant_sizes_beyond_32_bits_are_computed_in_64() -> None:
     large = specialise(low.mm_naive(), {"M": 1 << 16, "K": 1 << 16, "N": 4})
     assert "(long)" in compile_program(large, GENERIC).source
