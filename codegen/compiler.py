@@ -227,11 +227,12 @@ def _finish(
 
 
 def _work(body: Body) -> int:
-    """The steps that one work-item runs, roughly."""
+    """The steps that one work-item runs, roughly, if there are as many as parallel maps have elements."""
     total = 0
     for statement in body:
         inner = getattr(statement, "body", None)
-        steps = statement.trips if isinstance(statement, For) else 1
+        is_shared_out = isinstance(statement, For) and statement.is_parallel and statement.threads is None
+        steps = statement.trips if isinstance(statement, For) and not is_shared_out else 1
         total += steps * _work(inner) if inner is not None else 1
     return total
 

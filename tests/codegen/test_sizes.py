@@ -177,6 +177,16 @@ def test_lengths_and_launches_are_expressions() -> None:
     assert [(s.name, s.value) for s in at_sizes.sizes] == [("K", 4), ("M", 3), ("N", 5)]
 
 
+def test_groups_of_maps_over_open_sizes_are_as_the_device_likes() -> None:
+    """Groups of one work-item are for those that do much work: the loop that shares the elements out is none."""
+    scaled = parse_program("program scaled(xs: [f32]N) = mapGlb(0, fun x => x * 2.0, xs)")
+    assert compile_open(scaled, POCL).kernels[0].launch.local_size is None
+    special = specialise(scaled, {"N": 1000})
+    assert compile_program(special, POCL, any_launch=True).kernels[0].launch.local_size is None
+    sums = parse_program("program sums(A: [[f32]N]M) = mapGlb(0, fun row => reduceSeq(add, 0.0, row), A)")
+    assert compile_open(sums, POCL).kernels[0].launch.local_size == (1, 1, 1)
+
+
 def test_indices_are_simplified_below_open_bounds() -> None:
     @program
     def flat(A: "[[f32]N]M"):
