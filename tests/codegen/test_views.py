@@ -127,3 +127,6 @@ def test_numbers_read_back_exactly() -> None:
 def test_names_are_legal_in_c() -> None:
     taken: set[str] = set()
     assert [c_name(n, taken) for n in ("x", "x", "float", "x'", "7up")] == ["x", "x1", "float_", "x_", "x7up"]
+    known = ("atan2", "get_global_id", "vload4", "convert_int", "CLK_LOCAL_MEM_FENCE", "FLT_MAX")
+    assert [c_name(n, taken) for n in known] == [f"{n}_" for n in known]
+    assert [c_name(n, taken) for n in ("get", "M_i", "rows_M", "fastest")] == ["get", "M_i", "rows_M", "fastest"]
