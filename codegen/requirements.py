@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from codegen.index_functions import indices_permute, indices_stay_within
 from codegen.open_plan import Requirement
 from lift_egraph import ir
-from lift_egraph.check import iterate_step, type_of
+from lift_egraph.check import is_tried, iterate_step, type_of
 from lift_egraph.nat import Nat
 from lift_egraph.types import Array
 
@@ -71,11 +71,12 @@ def _of(term: ir.Expr) -> Iterator[Requirement]:
                     yield Requirement(n, 1, None, f"pad({kind}) needs an array of length 1 or more, not {n}")
                     text = f"pad({kind}) by {amount} needs an array as long at least, not {n}"
                     yield Requirement(n - amount, 0, None, text)
-        case ir.Gather(indices=indices, array=array):
-            yield from indices_stay_within(indices, _size(array))
-        case ir.Scatter(indices=indices, array=array):
-            yield from indices_stay_within(indices, _size(array))
-            yield from indices_permute(indices, _size(array))
+        case ir.Gather(indices=indices, array=array) | ir.Scatter(indices=indices, array=array):
+            n = _size(array)
+            if not is_tried(indices, n):
+                yield from indices_stay_within(indices, n)
+                if isinstance(term, ir.Scatter):
+                    yield from indices_permute(indices, n)
         case ir.At(index=index, array=array):
             n = _size(array)
             yield Requirement(index, 0, None, f"at({index}): an index must not be negative")

@@ -148,7 +148,7 @@ def _transpose(term: ir.Transpose) -> DataType:
 def _gather(term: ir.Gather) -> DataType:
     t = _array(term.array, "gather")
     function, n = term.indices, t.size.constant
-    if n is not None and 0 < n <= MOST_INDICES and _is_closed(function):
+    if n and is_tried(function, t.size):
         low, high = function.body.substitute({function.variable: nat(NatVar("i", 0, n - 1)), "n": nat(n)}).range
         if low is None or high is None or low < 0 or high >= n:
             index_values(function, n, "gather")
@@ -158,15 +158,17 @@ def _gather(term: ir.Gather) -> DataType:
 def _scatter(term: ir.Scatter) -> DataType:
     t = _array(term.array, "scatter")
     function, n = term.indices, t.size.constant
-    if n is not None and n <= MOST_INDICES and _is_closed(function):
+    if n is not None and is_tried(function, t.size):
         targets = index_values(function, n, "scatter")
         if np.bincount(targets, minlength=n).max(initial=1) > 1:
             raise SizeProblem(f"scatter({function.variable} -> {function.body}) is no permutation of {n} elements")
     return t
 
 
-def _is_closed(function: ir.IndexFunction) -> bool:
-    return {v.name for v in function.body.variables} <= {function.variable, "n"}
+def is_tried(function: ir.IndexFunction, size: Nat) -> bool:
+    """Whether all indices of a function on an array of a length are tried as soon as the term is typed."""
+    is_closed = {v.name for v in function.body.variables} <= {function.variable, "n"}
+    return is_closed and size.constant is not None and size.constant <= MOST_INDICES
 
 
 def apply_index(function: ir.IndexFunction, index: NatLike, size: NatLike) -> Any:
