@@ -35,6 +35,7 @@ from codegen.c_ast import (
 )
 from codegen.in_place import updates_in_place
 from codegen.iterate import double_buffered, runs_in_local_memory, step_by_step
+from codegen.kernel import LARGEST_LAUNCH
 from codegen.layout import (
     Environment,
     Mapped,
@@ -153,6 +154,12 @@ class Lowering:
             threads = 1
         else:
             threads = self.threads[level]
+            stride = LARGEST_LAUNCH if threads is None else threads
+            if most is not None and most > stride and most + stride > 1 << 31:
+                raise SizeProblem(
+                    f"{count} steps of {level.name}, shared out by {'up to ' if threads is None else ''}{stride} "
+                    "work-items or groups in a loop, are beyond the 32-bit index range"
+                )
             variable = self.thread_variable(level, top, below, threads)
         # the one element of a mapLcl belongs to one work-item: its index is 0, but in private memory not any 0
         is_owned = level.kind == "lcl" and count.constant == 1 and threads != 1

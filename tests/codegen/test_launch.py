@@ -13,7 +13,8 @@ from lift_egraph import ir
 from lift_egraph.build import add as plus
 from lift_egraph.build import gather, join, let, map_lcl, map_wrg, program, reduce_seq, reverse, split, to_local
 from lift_egraph.check import specialise
-from lift_egraph.errors import DeviceProblem, NestingProblem
+from lift_egraph.errors import DeviceProblem, NestingProblem, SizeProblem
+from lift_egraph.syntax import parse_program
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 from tests.codegen.test_sizes import check, rows, stencil, tiles, two_stage, wrapped
@@ -118,3 +119,19 @@ def test_launches_that_are_refused() -> None:
     fixed = compile_program(specialise(tiles, {"N": 64}), GENERIC)
     with pytest.raises(DeviceProblem, match="one launch only"):
         fixed.launched(Launch((8, 1, 1), (4, 1, 1)))
+
+
+def test_loops_that_share_out_many_elements_stay_within_32_bits() -> None:
+    """The last index and the stride are added up before they are compared with the length."""
+    copied = parse_program("program copied(xs: [bool]N) = mapGlb(0, id, xs)")
+    groups = parse_program("program groups(xs: [bool]N) = mapWrg(0, mapLcl(0, id), split(2147483647, xs))")
+    fits = specialise(copied, {"N": 1 << 30})
+    assert compile_program(fits, GENERIC, any_launch=True).kernels
+    large = specialise(copied, {"N": 2**31 - 1})
+    assert compile_program(large, GENERIC).kernels  # without a loop
+    with pytest.raises(SizeProblem, match=r"shared out by up to 1073741824 .* beyond the 32-bit index range"):
+        compile_program(large, GENERIC, any_launch=True)
+    with pytest.raises(SizeProblem, match=r"shared out by 1000 .* beyond the 32-bit index range"):
+        compile_program(large, GENERIC, launch=Launch((1000, 1, 1)))
+    with pytest.raises(SizeProblem, match=r"mapLcl\(0\), shared out by 256"):
+        compile_program(specialise(groups, {"N": 2**31 - 1}), GENERIC)
