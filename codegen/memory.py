@@ -146,8 +146,9 @@ def _number(size: Nat, space: str, name: str, t: DataType) -> int | Nat:
     if space == "global":
         return size
     open_sizes = ", ".join(sorted({v.name for v in size.variables}))
+    which = f"{size} is open" if str(size) == open_sizes else f"{size} depends on {open_sizes}"
     raise SizeProblem(
-        f"{name} : {t} lies in {space} memory, so its length must be a number, but {size} depends on {open_sizes}: "
+        f"{name} : {t} lies in {space} memory, so its length must be a number, but {which}: "
         f"specialise {open_sizes}, or split the array into blocks of a known length"
     )
 
