@@ -68,7 +68,7 @@ def launch_sizes(term: ir.Part, dialect: Dialect, wanted: Launch | None, *, any_
     Raises
     ------
     DeviceProblem
-        If the wanted group is larger than the device allows.
+        If the wanted group is larger than the device allows, or not given where the kernel must know it.
     """
     lengths = parallel_lengths(term)
     kinds = {level.kind for level in lengths}
@@ -79,6 +79,9 @@ def launch_sizes(term: ir.Part, dialect: Dialect, wanted: Launch | None, *, any_
             f"a group of {prod(wanted.local_size)} work-items is more than "
             f"{dialect.name} allows ({dialect.max_work_group})"
         )
+        raise blame(problem, next(_maps(term)))
+    if wanted and wanted.local_size is None and "wrg" in kinds and not any_launch:
+        problem = DeviceProblem("a kernel of mapWrg is made for groups of a known size: the launch needs a local size")
         raise blame(problem, next(_maps(term)))
     if wanted:
         x, y, z = wanted.global_size

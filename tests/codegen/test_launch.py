@@ -135,3 +135,10 @@ def test_loops_that_share_out_many_elements_stay_within_32_bits() -> None:
         compile_program(large, GENERIC, launch=Launch((1000, 1, 1)))
     with pytest.raises(SizeProblem, match=r"mapLcl\(0\), shared out by 256"):
         compile_program(specialise(groups, {"N": 2**31 - 1}), GENERIC)
+
+
+def test_groups_of_the_devices_choice_are_refused_where_the_kernel_must_know_them() -> None:
+    special = specialise(summed, {"N": 12})
+    with pytest.raises(DeviceProblem, match=r"the launch needs a local size\n  in mapWrg\(0"):
+        compile_program(special, GENERIC, launch=Launch((12, 1, 1)))
+    assert compile_program(special, GENERIC, launch=Launch((12, 1, 1)), any_launch=True).kernels
