@@ -58,9 +58,12 @@ def indices_permute(function: ir.IndexFunction, n: Nat) -> Iterator[Requirement]
             continue
         if body == nat(atom) and atom.right == n and _is_injective(atom.left, index):
             return
-        if atom.left == nat(index) and body == (n // atom.right) * nat(atom) + nat(index) // atom.right:
-            yield Requirement(n % atom.right, 0, 0, f"a stride of {atom.right} does not divide an array of length {n}")
-            return
+        stride, rest = atom.right, body - nat(index) // atom.right
+        for part in (stride, *(a.right for a in _atoms(stride) if a.symbol == "/")):
+            other = n // part
+            if atom.left == nat(index) and (stride, rest) in ((part, other * nat(atom)), (other, part * nat(atom))):
+                yield Requirement(n % part, 0, 0, f"a stride of {part} does not divide an array of length {n}")
+                return
     raise SizeProblem(
         f"scatter({function.variable} => {function.body}) cannot be shown to be a permutation of {n} elements at all "
         "sizes: specialise them"

@@ -11,14 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-from codegen.compiler import compile_program
+from codegen.compiler import compile_open, compile_program
 from codegen.dialect import GENERIC, INTEL, POCL, Dialect
 from codegen.kernel import Launch, Plan
 from codegen.run import Runner
 from codegen.validate import References, compare, judge, references
 from lift_egraph import ir
-from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, NestingProblem
+from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, NestingProblem, SizeProblem
 from tests.codegen.corpus.devices import environment, found
+from tests.codegen.corpus.opened import opened
 
 _DIALECTS = {"pocl": POCL, "intel": INTEL, "oclgrind": GENERIC}
 _CHECKS = {
@@ -36,6 +37,11 @@ REFUSALS = (
     "lies in private memory, shared out over mapLcl",  # toPrivate of what another work-item reads
     "lies in private memory, but its elements are made by different work-items",
     "a component of a vector is chosen by a loop that is not unrolled",
+)
+OPEN_REFUSALS = (
+    *REFUSALS,
+    "no size can be open",  # every length is one that a pattern needs as a number
+    "specialise",  # memory of an open length, or a permutation that is not shown
 )
 _TIME_LIMIT = 60.0
 
@@ -84,7 +90,9 @@ class Bench:
         """The dialect in which kernels for an implementation are printed."""
         return _DIALECTS[name]
 
-    def run(self, cases: Sequence[Case], launch: Launch | None = None) -> Iterator[Outcome]:
+    def run(
+        self, cases: Sequence[Case], launch: Launch | None = None, *, with_open_sizes: bool = False
+    ) -> Iterator[Outcome]:
         """The outcome of each program, in order."""
         for start in range(0, len(cases), BATCH):
             batch = cases[start : start + BATCH]
@@ -92,12 +100,23 @@ class Bench:
             for number, case in enumerate(batch):
                 named = replace(case.program, name=f"{case.program.name}_{number}")
                 try:
-                    plans.append(compile_program(named, self.dialect, launch=launch))
+                    plan = self.open_plan(named) if with_open_sizes else None
+                    plans.append(plan or compile_program(named, self.dialect, launch=launch))
                 except (NestingProblem, DeviceProblem) as problem:
                     plans.append(Outcome("refused", f"{type(problem).__name__}: {problem}"))
             source = merged([p for p in plans if isinstance(p, Plan)])
             for case, plan in zip(batch, plans, strict=True):
                 yield plan if isinstance(plan, Outcome) else self.judged(case, replace(plan, source=source), plan)
+
+    def open_plan(self, program: ir.Program) -> Plan | Outcome:
+        """The plan of a program whose kernels take sizes as arguments, at the program's own sizes."""
+        why = "no size can be open"
+        for made, sizes in opened(program):
+            try:
+                return compile_open(made, self.dialect).at(sizes)
+            except (NestingProblem, DeviceProblem, SizeProblem) as problem:
+                why = f"{type(problem).__name__}: {problem}"
+        return Outcome("refused", why)
 
     def judged(self, case: Case, plan: Plan, alone: Plan) -> Outcome:
         """The outcome of a plan; where the build of a whole batch fails, of the plan alone."""
