@@ -220,8 +220,9 @@ def _finish(
     freedom = threads.freedom
     required = None if freedom and freedom.local else local
     lines = printer.kernel(name, buffers, scalars, used_sizes, list(lowered.locals), printed, required)
-    at_once = [n.constant or 1 for n in threads.global_size]
-    launch = Launch((at_once[0], at_once[1], at_once[2]), local)
+    # where a number is open, one group stands for it until the sizes are known
+    x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
+    launch = Launch((x, y, z), local)
     kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, threads.global_size)
     return kernel, lines
 

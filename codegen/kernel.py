@@ -21,10 +21,23 @@ LARGEST_LAUNCH = 1 << 30  # work-items of a dimension: index plus stride stay wi
 
 @dataclass(frozen=True)
 class Launch:
-    """How many work-items run a kernel; ``local_size`` None leaves the group size to the device."""
+    """How many work-items run a kernel; ``local_size`` None leaves the group size to the device.
+
+    Raises
+    ------
+    DeviceProblem
+        If a size is below 1, or the groups do not divide the work-items.
+    """
 
     global_size: tuple[int, int, int]
     local_size: tuple[int, int, int] | None = None
+
+    def __post_init__(self) -> None:
+        shown = f"{self.global_size} work-items" + (f" in groups of {self.local_size}" if self.local_size else "")
+        if min((*self.global_size, *(self.local_size or ()))) < 1:
+            raise DeviceProblem(f"a launch needs sizes of 1 or more, not {shown}")
+        if self.local_size and any(n % k for n, k in zip(self.global_size, self.local_size, strict=True)):
+            raise DeviceProblem(f"the groups of a launch must divide its work-items, not {shown}")
 
 
 @dataclass(frozen=True)
@@ -109,19 +122,17 @@ class Kernel:
         Raises
         ------
         DeviceProblem
-            If the launch is none, or the result would not be right.
+            If it is too large, or the result would not be right.
         """
         free, items = self.freedom or Freedom(()), launch.global_size
         what = f"{self.name} cannot be launched with {launch.global_size} work-items in groups of {launch.local_size}"
         if self.freedom is None and launch != self.launch:
             raise DeviceProblem(f"{what}: it was generated for {self.launch} only; compile it for any launch")
-        if min(items) < 1 or max(items) > LARGEST_LAUNCH:
-            raise DeviceProblem(f"{what}: a dimension has 1 to 2^30 work-items")
+        if max(items) > LARGEST_LAUNCH:
+            raise DeviceProblem(f"{what}: a dimension has at most 2^30 work-items")
         own, local = self.launch.local_size, launch.local_size or (1, 1, 1)
         if launch.local_size is None and own is not None and free.groups != free.local:
             raise DeviceProblem(f"{what}: it needs a local size")
-        if min(local) < 1 or any(n % k for n, k in zip(items, local, strict=True)):
-            raise DeviceProblem(f"{what}: the groups do not divide the work-items")
         for d in range(3):
             wanted = own[d] if own else 1
             if d not in free.local and local[d] != wanted and (own is not None or d not in free.groups):

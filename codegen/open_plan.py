@@ -187,12 +187,12 @@ class OpenPlan:
 
         def kernel(k: dict[str, Any]) -> Kernel:
             x, y, z = map(expression, k["global_size"])
-            local = k["local_size"]
+            local = tuple(k["local_size"]) if k["local_size"] else None
             return Kernel(
                 k["name"],
                 "",
                 tuple(Argument(**a) for a in k["arguments"]),
-                Launch((1, 1, 1), (local[0], local[1], local[2]) if local else None),
+                Launch(local or (1, 1, 1), local),
                 k["local_bytes"],
                 freedom=freedom_of(k),
                 global_size=(x, y, z),

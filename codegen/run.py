@@ -114,13 +114,9 @@ def check_limits(plan: Plan, device: DeviceInfo) -> None:
 
 
 def _check_sizes(what: str, launch: Launch, device: DeviceInfo) -> None:
-    total, local = launch.global_size, launch.local_size
-    if min(total) < 1:
-        raise DeviceProblem(f"{what} has the global size {total}; each must be at least 1")
+    local = launch.local_size
     if local is None:
         return
-    if min(local) < 1 or any(t % n for t, n in zip(total, local, strict=True)):
-        raise DeviceProblem(f"{what}: the local size {local} does not divide the global size {total}")
     if prod(local) > device.max_work_group:
         raise DeviceProblem(
             f"{what} has work-groups of {prod(local)} work-items, the device allows {device.max_work_group}"

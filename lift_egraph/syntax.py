@@ -103,7 +103,8 @@ def parse_file(path: str | Path) -> ir.Program:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputProblem(f"cannot read the program {path}: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputProblem(f"cannot read the program {path}: {reason}") from None
     return parse_program(text, str(path))
 
 
