@@ -180,9 +180,9 @@ class Explorer:
         return Listing(f"{rule.name} almost matches: {rule.law}", near_misses(self._view, rule))
 
     def applicable(self) -> dict[str, int]:
-        """The rules, of those given, that match the present term, with the number of their matches."""
-        found = {name: len(self.matches(rule)) for name, rule in self._book.items()}
-        return {name: count for name, count in found.items() if count}
+        """The rules, of those given, that match the present term, with the number of places where they do."""
+        found = {name: len(matching_places(self._view, rule)) for name, rule in self._book.items()}
+        return {name: count for name, count in found.items() if count and name not in DEFINITIONS}
 
     # --- steps ---
 

@@ -46,6 +46,15 @@ def test_matches_are_places_with_what_the_rule_makes_there():
     assert "[2] at map.f/map.f/reduce.xs: map(mul, zip(row, col))\n    becomes join(map(map(mul)" in str(found)
 
 
+def test_the_rules_that_match_are_counted_by_places():
+    hand = by_hand()
+    counts = hand.applicable()
+    assert counts["split_join"] == 3
+    for name in ("map_fission", "map_map_interchange", "partial_reduce", "map_fusion"):
+        assert counts.get(name, 0) == len(hand.matches(name))
+    assert not set(DEFINITIONS) & set(counts)
+
+
 def test_steps_keep_the_result_and_are_undone():
     hand = by_hand()
     inputs = random_inputs(MM, 0, "integer")
