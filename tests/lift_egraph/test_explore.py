@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 
 import pytest
 from egglog import eq, i64, rewrite
@@ -38,20 +39,25 @@ def by_hand() -> Explorer:
     return Explorer(MM, rules.all_rules, tiles=(4,))
 
 
-def test_matches_are_places_with_what_the_rule_makes_there():
-    found = by_hand().matches("split_join")
+@pytest.fixture(scope="module")
+def fixed() -> Explorer:
+    """One that no test takes a step with."""
+    return by_hand()
+
+
+def test_matches_are_places_with_what_the_rule_makes_there(fixed: Explorer):
+    found = fixed.matches("split_join")
     assert [step.path for step in found] == [(), (0, 1), (0, 1, 0, 1, 2)]
     assert found[2].part == "map(mul, zip(row, col))"
     assert found[2].result == "join(map(map(mul), split(4, zip(row, col))))"
     assert "[2] at map.f/map.f/reduce.xs: map(mul, zip(row, col))\n    becomes join(map(map(mul)" in str(found)
 
 
-def test_the_rules_that_match_are_counted_by_places():
-    hand = by_hand()
-    counts = hand.applicable()
+def test_the_rules_that_match_are_counted_by_places(fixed: Explorer):
+    counts = fixed.applicable()
     assert counts["split_join"] == 3
     for name in ("map_fission", "map_map_interchange", "partial_reduce", "map_fusion"):
-        assert counts.get(name, 0) == len(hand.matches(name))
+        assert counts.get(name, 0) == len(fixed.matches(name))
     assert not set(DEFINITIONS) & set(counts)
 
 
@@ -145,8 +151,8 @@ def test_near_misses_name_the_condition_that_fails(case):
     assert miss.fits == reason.startswith("needs")
 
 
-def test_where_conditions_fail_comes_before_other_shapes():
-    found = by_hand().near_misses("map_fission")
+def test_where_conditions_fail_comes_before_other_shapes(fixed: Explorer):
+    found = fixed.near_misses("map_fission")
     assert [(m.path, m.fits) for m in found] == [((), True), ((0, 1, 0, 1, 2), False)]
     assert str(found).startswith("map_fission almost matches: map (λp. g b) xs")
 
@@ -166,10 +172,10 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
-def test_what_cannot_be_applied_is_refused_with_the_reason(problem):
+def test_what_cannot_be_applied_is_refused_with_the_reason(fixed: Explorer, problem):
     (name, at), message = problem
     with pytest.raises(ExplorationProblem, match=message):
-        by_hand().apply(name, at)
+        fixed.apply(name, at)
 
 
 def test_open_sizes_and_unknown_memory_are_refused():
@@ -212,18 +218,20 @@ def world() -> World:
     return World(Phase("divisors", (), definitions, tiles, (2, 4)))
 
 
-@pytest.mark.parametrize(("careful", "some"), [(True, 2), (False, 5)], ids=["kept", "broken"])
+@pytest.mark.parametrize(("careful", "some"), [(True, 4), (False, 6)], ids=["kept", "broken"])
 def test_the_e_graph_fires_where_rules_match_and_nowhere_else(world: World, careful: bool, some: int):
-    fired, missed = 0, 0
-    for number, chosen in enumerate(r for r in rules.all_rules[::some] if r.name not in DEFINITIONS):
+    counts = []
+    for chosen in rules.all_rules:
+        if chosen.name in DEFINITIONS or zlib.crc32(chosen.name.encode()) % some:
+            continue
         try:
-            example, _ = Instances(chosen).draw(f"{number}", careful)
+            example, _ = Instances(chosen).draw(chosen.name, careful)
         except RuleProblem:
             continue  # its conditions cannot be broken
-        fires, misses = compare(world, chosen, world.encode(example.program.body))
-        fired, missed = fired + fires, missed + misses
-    assert fired > 60 / some
-    assert missed > 30 / some
+        counts.append(compare(world, chosen, world.encode(example.program.body)))
+    fired, missed = map(sum, zip(*counts, strict=True))
+    assert fired > len(counts)
+    assert missed > 3
 
 
 def compare(world: World, chosen: Rule, term: Node) -> tuple[int, int]:
