@@ -44,10 +44,10 @@ from rules.macros import SIMPLIFICATION, overlapped_tiling, overlapped_tiling_2d
 
 DEVICE = replace(POCL, compute_units=2)
 MEMORY = 6000  # MB, judging included
-SEEDS = 6  # terms of each strategy that are mapped to the device
+SEEDS = 5  # terms of each strategy that are mapped to the device
 KERNELS = 6  # compiled for each of them
 LOWERING = Limits(iterations=6, nodes=60_000, seconds=20.0)
-JUDGING = 400.0  # seconds
+JUDGING = 600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def row(case: Case, name: str, outcomes: Sequence[Outcome]) -> harness.Row:
 def main() -> None:
     """Run the benchmark."""
     parser = harness.options("search_strategies", __doc__ or "", has_device=False)
-    parser.add_argument("--seconds", type=float, default=20.0, help="for each strategy (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=15.0, help="for each strategy (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=3, help="of random rewriting (default: %(default)s)")
     parser.add_argument("--only", nargs="*", help="names of programs")
     arguments = parser.parse_args()

@@ -83,6 +83,7 @@ def size_to_egg(size: Nat) -> int:
     return value
 
 
+@lru_cache(maxsize=4096)
 def pattern_to_egg(pattern: ir.Pattern) -> P:
     """A binding pattern as an egglog term."""
     if isinstance(pattern, ir.Var):
@@ -204,14 +205,24 @@ def check_step(e: ir.Iterate, array: Array) -> ir.Lambda | None:
     return step if domain(step) == codomain(step) else None
 
 
+@lru_cache(maxsize=4096)
+def _variable_to_egg(v: ir.Var) -> Ex:
+    return Ex(V(v.name, type_to_egg(v.type)))
+
+
+@lru_cache(maxsize=4096)
+def _input_to_egg(e: ir.Input) -> Ex:
+    return Ex.input(e.name, type_to_egg(e.type))
+
+
 def index_text(indices: ir.IndexFunction) -> str:
     """An index function as text, over the variable ``i``."""
     return str(indices.body.substitute({indices.variable: nat("i")}))
 
 
 _NODES = {
-    ir.Var: lambda e: Ex(V(e.name, type_to_egg(e.type))),
-    ir.Input: lambda e: Ex.input(e.name, type_to_egg(e.type)),
+    ir.Var: _variable_to_egg,
+    ir.Input: _input_to_egg,
     ir.Literal: lambda e: Ex.literal(literal_text(e), type_to_egg(e.type)),
     ir.Call: _call_to_egg,
     ir.MakePair: lambda e: make_pair(to_egg(e.first), to_egg(e.second)),

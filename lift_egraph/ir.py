@@ -297,7 +297,14 @@ def _part_names(node_type: type) -> tuple[str, ...]:
 
 
 def parts(term: Part) -> Iterator[Part]:
-    """The direct sub-terms and functions of a term, from left to right."""
+    """The direct sub-terms and functions of a term, from left to right (found once per node)."""
+    known = term.__dict__.get("_parts")
+    if known is None:
+        known = term.__dict__["_parts"] = tuple(_find_parts(term))
+    return iter(known)
+
+
+def _find_parts(term: Part) -> Iterator[Part]:
     for name in _part_names(type(term)):
         value = getattr(term, name)
         if isinstance(value, Expr | Lambda | Vectorize):
