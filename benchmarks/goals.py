@@ -251,7 +251,7 @@ def main() -> None:
             f"unguided: the rules of all stages and the goal's sketch alone, within {free.seconds:.0f} s and "
             f"{free.memory_mb} MB; figures of an unguided search that failed are those of its last iteration",
             f"whole book: all {len(book.all_rules)} rules, in one saturation that is searched for all seven sketches "
-            "after each iteration, within the same limits; memory, e-nodes and e-classes are those of its end",
+            "after each iteration, within the same limits; memory and sizes are those of its last iteration",
         ),
     )
 

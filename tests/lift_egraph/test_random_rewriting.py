@@ -12,7 +12,7 @@ import rules as book
 from lift_egraph import ir
 from lift_egraph.check import specialise, type_of
 from lift_egraph.egg_terms import Node
-from lift_egraph.explain import World
+from lift_egraph.rewriting import World
 from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import evaluate
 from lift_egraph.programs import load
