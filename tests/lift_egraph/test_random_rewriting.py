@@ -12,11 +12,11 @@ import rules as book
 from lift_egraph import ir
 from lift_egraph.check import specialise, type_of
 from lift_egraph.egg_terms import Node
-from lift_egraph.rewriting import World
 from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import evaluate
 from lift_egraph.programs import load
 from lift_egraph.random_rewriting import random_step, random_walks
+from lift_egraph.rewriting import World
 from lift_egraph.saturate import Phase
 from lift_egraph.soundness import equal_values
 from lift_egraph.syntax import parse_program, print_term
