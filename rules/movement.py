@@ -79,7 +79,7 @@ def pad_of_map(f: Fn, xs: Ex, before: i64, after: i64, boundary: String):
 
 @rule("map f xs = scatter r (map f (gather r xs)),  r i = n - 1 - i", source="000 Listing 5.9")
 def map_backwards(f: Fn, xs: Ex):
-    backwards = "n - 1 - i"
+    backwards = "-i + n - 1"  # as `lift_egraph.encoding.index_text` spells it: orders are equal if their texts are
     yield rewrite(map_(f, xs)).to(scatter(backwards, map_(f, gather(backwards, xs))))
 
 

@@ -201,6 +201,13 @@ def test_a_rule_of_ones_own_needs_no_name():
         hand.matches(loose)
 
 
+def test_orders_of_rules_are_spelt_like_those_of_programs():
+    hand = explorer("(xs: [f32]8) = gather(reverse, map(abs, xs))")
+    hand.apply("map_backwards")
+    hand.apply("reorder_and_back", "the whole")
+    assert print_term(hand.term) == "map(abs, gather(reverse, xs))"
+
+
 def test_marked_binders_are_staged():
     hand = explorer("(xss: [[f32]4]8) = mapWrg(0, fun xs => mapLcl(0, abs, xs), xss)", staging=("local",))
     hand.apply("stage_in_local")
