@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from lift_egraph.cli_explain import explain
 from lift_egraph.cli_rules import Json, rules_app
 from lift_egraph.errors import InputProblem, LiftError, OutputProblem
 
@@ -50,6 +51,7 @@ app = typer.Typer(
 )
 
 app.add_typer(rules_app, name="rules")
+app.command()(explain)
 
 DeviceText = Annotated[
     str | None,
@@ -199,7 +201,7 @@ def optimize(
         show_report(report)
     if out is not None:
         workbench.write(report, out)
-        typer.echo(f"wrote {out}/kernel.cl, launch.json, lowered.lift and report.json", err=True)
+        typer.echo(f"wrote {out}/kernel.cl, launch.json, lowered.lift, report.json and derivation.json", err=True)
     if report.stop_reason == "interrupted":
         raise typer.Exit(130)
 

@@ -160,7 +160,7 @@ def _chain(world: World, start: Node, target: Node, iterations: int) -> Iterator
     if not world.same(now, end):
         raise SearchProblem("the last step differs from the term by more than simplification")
     for step in reversed(back):
-        yield Step(step.rule, step.path, step.after, step.before, step.result, step.part, step.nodes, True)
+        yield Step(step.rule, step.path, step.after, step.before, (step.parts[1], step.parts[0]), step.nodes, True)
 
 
 def _smallest(items: Sequence[T], enough: Callable[[Sequence[T]], bool], doing: str) -> Generator[str, None, list[T]]:

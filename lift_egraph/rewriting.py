@@ -41,8 +41,9 @@ class Step:
     ----------
     before, after
         The whole terms.
-    part, result
-        What was rewritten, and into what, as text; they may mention variables bound around them.
+    parts
+        What was rewritten, and into what; they may mention variables bound around them. An operator that
+        stands alone has no form, and is text.
     backwards
         Whether the rule leads from the result to what was rewritten.
     nodes
@@ -53,10 +54,19 @@ class Step:
     path: Path
     before: ir.Expr
     after: ir.Expr
-    part: str
-    result: str
+    parts: tuple[ir.Part | str, ir.Part | str]
     nodes: tuple[Node, Node] = field(repr=False)
     backwards: bool = False
+
+    @property
+    def part(self) -> str:
+        """What was rewritten, on one line."""
+        return text_of(self.parts[0])
+
+    @property
+    def result(self) -> str:
+        """What became of it, on one line."""
+        return text_of(self.parts[1])
 
     @property
     def place(self) -> str:
@@ -225,11 +235,15 @@ class World:
 
     def show(self, part: Node) -> str:
         """A part of a term as text; the names of its free variables are those of the e-graph."""
+        return text_of(self.part(part))
+
+    def part(self, part: Node) -> ir.Part | str:
+        """A part of a term, with plain names; the name of the e-graph's node for an operator, which has no form."""
         with self._empty as graph:
             expr = to_expr(part)
             graph.register(expr)
             graph.run(self._knowing)
-            return part_text(freeze(graph, {}), part)
+            return part_of(freeze(graph, {}), part)
 
     def step(self, rule: Rule, path: Path, before: Node, after: Node) -> Step:
         """The step for people."""
@@ -238,21 +252,29 @@ class World:
             path,
             self.decode(before),
             self.decode(after),
-            self.show(before.at(path)),
-            self.show(after.at(path)),
+            (self.part(before.at(path)), self.part(after.at(path))),
             (before, after),
         )
 
 
-def part_text(graph: FrozenEGraph, part: Node) -> str:
-    """A part of a term on one line; `graph` holds the part."""
+def part_of(graph: FrozenEGraph, part: Node) -> ir.Part | str:
+    """A part of a term that an e-graph holds, with plain names; an operator alone has no form, and is text."""
     choice = choice_of(graph, part)
     assert choice is not None
     try:
-        found = read_part(graph, choice)
-    except LiftError:  # an operator: only the reduction around it has a form
+        return _plainly_named(read_part(graph, choice))
+    except LiftError:  # only the reduction around an operator has a form
         return part.op
-    return print_term(_plainly_named(found), ONE_LINE)
+
+
+def part_text(graph: FrozenEGraph, part: Node) -> str:
+    """A part of a term on one line; `graph` holds the part."""
+    return text_of(part_of(graph, part))
+
+
+def text_of(part: ir.Part | str, width: int = ONE_LINE) -> str:
+    """A part of a step as text."""
+    return part if isinstance(part, str) else print_term(part, width)
 
 
 def _plainly_named(part: ir.Part) -> ir.Expr:

@@ -8,11 +8,13 @@ Each arrow of the way is one function, so that a notebook can stop at each and l
 from __future__ import annotations
 
 from lift_egraph.workbench.demands import data_bytes, require_feasible, require_parallelism
+from lift_egraph.workbench.explanation import CheckedStep, Explanation, explain_candidate, explain_way
 from lift_egraph.workbench.low_level import Validated, compile_low_level
 from lift_egraph.workbench.pipeline import evaluate, load_references, make_candidate, optimize
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write, write_kernel
 from lift_egraph.workbench.search import (
     Found,
+    Leg,
     PhaseSummary,
     algorithmic_phase,
     lowering_phase,
@@ -20,11 +22,15 @@ from lift_egraph.workbench.search import (
     search,
     summarise,
 )
+from lift_egraph.workbench.way_file import read_way
 
 __all__ = [
     "Candidate",
+    "CheckedStep",
     "Event",
+    "Explanation",
     "Found",
+    "Leg",
     "Listener",
     "PhaseSummary",
     "Report",
@@ -33,11 +39,14 @@ __all__ = [
     "compile_low_level",
     "data_bytes",
     "evaluate",
+    "explain_candidate",
+    "explain_way",
     "load_references",
     "lowering_phase",
     "make_candidate",
     "memory_phase",
     "optimize",
+    "read_way",
     "require_feasible",
     "require_parallelism",
     "require_writable",

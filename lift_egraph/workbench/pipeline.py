@@ -22,7 +22,7 @@ from lift_egraph.saturate import Limits
 from lift_egraph.syntax import print_program
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_feasible, require_parallelism
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Report
-from lift_egraph.workbench.search import Found, search
+from lift_egraph.workbench.search import Found, Leg, naive_leg, search
 
 SEARCH_SHARE = 0.3  # of the budget, at most, for searching
 LEAST_SEARCH = 6.0  # seconds for it, also where the budget is small
@@ -84,10 +84,11 @@ def optimize(
     require_parallelism(special)
     info = device if isinstance(device, DeviceInfo) else find_device(device)
     model = describe(info)
-    baseline = make_candidate(naive_term(special), 0.0, info, model, special)
+    naive = naive_term(special)
+    baseline = make_candidate(naive, 0.0, info, model, special, (naive_leg(naive.body, model.kind),))
     check_limits(baseline.plan, info)
     require_feasible(special)
-    report = Report(special.name, dict(special.sizes), str(info), "", [], None, [])
+    report = Report(special.name, dict(special.sizes), str(info), "", [], None, [], source=special)
     pool: list[Candidate] = []
     try:
         listen(Event("reference", "interpreting the program on two sets of inputs"))
@@ -123,8 +124,15 @@ def optimize(
     return report
 
 
-def make_candidate(lowered: ir.Program, cost: float, info: DeviceInfo, model: Device, program: ir.Program) -> Candidate:
-    """Compile a low-level program and predict its time.
+def make_candidate(
+    lowered: ir.Program,
+    cost: float,
+    info: DeviceInfo,
+    model: Device,
+    program: ir.Program,
+    way: tuple[Leg, ...] = (),
+) -> Candidate:
+    """Compile a low-level program and predict its time. `way` are the phases that led to it from the program.
 
     Raises
     ------
@@ -133,7 +141,7 @@ def make_candidate(lowered: ir.Program, cost: float, info: DeviceInfo, model: De
     """
     plan = compile_program(lowered, DIALECTS[model.dialect], term_text=print_program(lowered))
     predicted = predict(plan, model).predicted_ms
-    return Candidate(lowered, plan, cost, predicted, applied_rules(program.body, lowered.body))
+    return Candidate(lowered, plan, cost, predicted, applied_rules(program.body, lowered.body), way)
 
 
 def load_references(runner: Runner, reference: References) -> None:
@@ -201,7 +209,7 @@ def _compile(
             break
         lowered = ir.Program(program.name, program.inputs, item.term, program.sizes)
         try:
-            candidate = make_candidate(lowered, item.cost, info, model, program)
+            candidate = make_candidate(lowered, item.cost, info, model, program, item.way)
             check_limits(candidate.plan, info)
         except LiftError:  # legal in the e-graph's eyes, but not for the code generator or this device
             continue

@@ -15,20 +15,25 @@ from codegen.open_plan import OpenPlan
 from lift_egraph import ir
 from lift_egraph.errors import OutputProblem
 from lift_egraph.syntax import print_program, print_term
-from lift_egraph.workbench.search import PhaseSummary
+from lift_egraph.workbench.search import Leg, PhaseSummary
+from lift_egraph.workbench.way_file import WAY_FILE, way_to_json
 
 NOT_RUN = "not run"  # what a candidate says before it is validated
 
 
 @dataclass
 class Candidate:
-    """A low-level program with its kernels, and what became of it."""
+    """A low-level program with its kernels, and what became of it.
+
+    `rules` are read off the term; `way` has the phases that led to it, from which `explain` derives it.
+    """
 
     program: ir.Program
     plan: Plan
     cost: float
     predicted_ms: float
     rules: tuple[str, ...]
+    way: tuple[Leg, ...] = ()
     measured_ms: float | None = None
     valid: bool = False
     max_error: float | None = None
@@ -45,8 +50,9 @@ class Candidate:
 class Report:
     """The outcome of `optimize`; only validated candidates have a rank.
 
-    `valid_count` is the number of distinct valid kernels, of which `ranked` holds the fastest; `not_run` is
-    the number of kernels that were generated, but neither validated nor timed in the budget.
+    `source` is the program at these sizes. `valid_count` is the number of distinct valid kernels, of which
+    `ranked` holds the fastest; `not_run` is the number of kernels that were generated, but neither validated
+    nor timed in the budget.
     """
 
     program: str
@@ -60,6 +66,7 @@ class Report:
     valid_count: int = 0
     not_run: int = 0
     seconds: float = 0.0
+    source: ir.Program | None = None
 
     @property
     def best(self) -> Candidate | None:
@@ -111,6 +118,7 @@ def _row(rank: int | None, c: Candidate) -> dict[str, Any]:
         "max_error": _finite(c.max_error),
         "error_bound": _finite(c.error_bound),
         "rules": list(c.rules),
+        "phases": [str(leg) for leg in c.way],
         "lowered": c.lowered,
         "message": c.message,
     }
@@ -129,7 +137,7 @@ Listener = Callable[[Event], None]
 
 
 def write(report: Report, directory: Path) -> None:
-    """Write the best kernel: ``kernel.cl``, ``launch.json``, ``lowered.lift`` and ``report.json``.
+    """Write the best kernel: ``kernel.cl``, ``launch.json``, ``lowered.lift``, ``report.json``, ``derivation.json``.
 
     Raises
     ------
@@ -141,6 +149,8 @@ def write(report: Report, directory: Path) -> None:
         raise OutputProblem("there is no valid kernel to write")
     write_kernel(best.plan, best.program, directory)
     _write_text(directory / "report.json", json.dumps(report.to_json(), indent=2) + "\n")
+    if report.source is not None:
+        _write_text(directory / WAY_FILE, json.dumps(way_to_json(report.source, best.way), indent=2) + "\n")
 
 
 def write_kernel(plan: Plan | OpenPlan, term: ir.Program, directory: Path) -> None:

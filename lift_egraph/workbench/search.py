@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import rules as book
 from extract.cost import StructuralCost
@@ -18,6 +18,7 @@ SEEDS = 16  # high-level terms that are lowered, for each tiling
 STAGED = 2  # of those, how many are tried with data staged in local or private memory
 LOWERED = 12  # low-level terms taken from each of them
 WORSE = 4.0  # how much worse than the best high-level term a seed may be rated
+MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 PLAINNESS = 0.001  # what a layout pattern counts when seeds are chosen
 
 
@@ -35,11 +36,55 @@ class PhaseSummary:
 
 
 @dataclass(frozen=True)
+class Leg:
+    """A phase on the way from a program to a low-level term, and the term that was taken from it.
+
+    Attributes
+    ----------
+    name
+        ``algorithmic``, ``lowering`` or ``memory``.
+    term
+        The seed of the next leg, or the low-level term.
+    iterations
+        How many iterations the phase ran.
+    device_kind
+        Of the device that was lowered for: it decides the levels of parallel maps.
+    tiling, widths, spaces
+        The facts that steered the phase.
+    """
+
+    name: str
+    term: ir.Expr
+    iterations: int
+    device_kind: str
+    tiling: Tiling = field(default_factory=dict)
+    widths: tuple[int, ...] = ()
+    spaces: tuple[str, ...] = ()
+
+    @property
+    def phase(self) -> Phase:
+        """The phase, with limits that let it run as far as it did."""
+        limits = Limits(self.iterations, nodes=MOST_NODES, seconds=MOST_SECONDS)
+        if self.name == "algorithmic":
+            return algorithmic_phase(self.tiling, limits)
+        if self.name == "lowering":
+            return _lowering(self.device_kind, self.widths, limits)
+        return memory_phase(self.spaces, limits)
+
+    def __str__(self) -> str:
+        facts = [f"chunks of {', '.join(map(str, sizes))} of {n} elements" for n, sizes in self.tiling.items()]
+        facts += [f"vectors of {' or '.join(map(str, self.widths))}"] if self.widths else []
+        facts += [f"copies in {' or '.join(self.spaces)} memory"] if self.spaces else []
+        return f"{self.name} phase{': ' if facts else ''}{'; '.join(facts)}"
+
+
+@dataclass(frozen=True)
 class Found:
-    """A low-level term with its structural cost."""
+    """A low-level term with its structural cost, and the phases that led to it."""
 
     cost: float
     term: ir.Expr
+    way: tuple[Leg, ...]
 
 
 def summarise(saturation: Saturation, seconds: float) -> PhaseSummary:
@@ -63,7 +108,11 @@ def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
 
 def lowering_phase(device: Device, widths: tuple[int, ...], limits: Limits) -> Phase:
     """The phase that maps a high-level term to the device."""
-    levels = book.global_rules + (book.group_rules if device.kind == "gpu" else ())
+    return _lowering(device.kind, widths, limits)
+
+
+def _lowering(device_kind: str, widths: tuple[int, ...], limits: Limits) -> Phase:
+    levels = book.global_rules + (book.group_rules if device_kind == "gpu" else ())
     return Phase("lowering", book.loop_rules + book.vector_rules + levels, book.simplification, {}, widths, limits)
 
 
@@ -71,6 +120,11 @@ def memory_phase(spaces: tuple[str, ...], limits: Limits) -> Phase:
     """The phase that stages the data of work-groups in local, and of work-items in private memory."""
     once = replace(limits, iterations=1)
     return Phase("memory", book.memory_rules, book.simplification, limits=once, staging=spaces)
+
+
+def naive_leg(term: ir.Expr, device_kind: str) -> Leg:
+    """The way to the naive low-level term, which no search makes: the rules of lowering alone."""
+    return Leg("lowering", term, Limits().iterations, device_kind)
 
 
 def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[PhaseSummary | Found]:
@@ -101,18 +155,24 @@ def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[Phas
         for seed in seeds:
             if seed.cost > WORSE * seeds[0].cost:
                 break
+            restructured = Leg("algorithmic", seed.term, len(saturation.iterations), device.kind, tiling)
             began = time.perf_counter()
             lowered = _last(run_phase(seed.term, lowering_phase(device, widths, limits)))
             model = StructuralCost(units=parallel, lowered=True)
             terms = best_terms(lowered.graph, lowered.root, model, LOWERED, tries=60, per_shape=3, key=skeleton)
             yield summarise(lowered, time.perf_counter() - began)
-            for found in terms:
-                yield Found(found.cost, found.term)
+            ways = [
+                (restructured, Leg("lowering", t.term, len(lowered.iterations), device.kind, widths=widths))
+                for t in terms
+            ]
+            for found, way in zip(terms, ways, strict=True):
+                yield Found(found.cost, found.term, way)
             spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
-            for found in terms[:STAGED]:
+            for found, way in zip(terms[:STAGED], ways[:STAGED], strict=True):
                 staged = _last(run_phase(found.term, memory_phase(spaces, limits)))
                 for copy in best_terms(staged.graph, staged.root, model, 3, per_shape=1, key=skeleton):
-                    yield Found(copy.cost, copy.term)
+                    leg = Leg("memory", copy.term, len(staged.iterations), device.kind, spaces=spaces)
+                    yield Found(copy.cost, copy.term, (*way, leg))
 
 
 def _last(saturations: Iterator[Saturation]) -> Saturation:
