@@ -90,13 +90,17 @@ def explain_stage(seed: ir.Expr, reached: Reached) -> Derivation:
     return Derivation(phase, until, seed, reached.term, steps, time.perf_counter() - began)
 
 
-def derive(seed: ir.Expr, term: ir.Expr, phase: Phase, iterations: int | None = None) -> Iterator[str | Step]:
+def derive(
+    seed: ir.Expr, term: ir.Expr, phase: Phase, iterations: int | None = None, world: World | None = None
+) -> Iterator[str | Step]:
     """The steps by which a phase gets from its seed to a term, as they are found.
 
     Parameters
     ----------
     iterations
         After how many iterations the phase has the term; by default the phase's own limits hold.
+    world
+        Where to run the rules of the phase, if there is one already.
 
     Yields
     ------
@@ -110,7 +114,7 @@ def derive(seed: ir.Expr, term: ir.Expr, phase: Phase, iterations: int | None = 
     """
     yield "saturating"
     target, needed = _target(seed, term, phase, iterations)
-    world = World(phase)
+    world = world or World(phase)
     yield from _chain(world, world.encode(seed), target, needed)
 
 

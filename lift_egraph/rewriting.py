@@ -233,10 +233,6 @@ class World:
         """Whether two closed terms mean the same up to the names of binders."""
         return alpha_equal(self.decode(left), self.decode(right))
 
-    def show(self, part: Node) -> str:
-        """A part of a term as text; the names of its free variables are those of the e-graph."""
-        return text_of(self.part(part))
-
     def part(self, part: Node) -> ir.Part | str:
         """A part of a term, with plain names; the name of the e-graph's node for an operator, which has no form."""
         with self._empty as graph:

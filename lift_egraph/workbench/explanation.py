@@ -229,14 +229,15 @@ def _derived(program: ir.Program, way: tuple[Leg, ...]) -> Iterator[tuple[int, s
     seed = program.body
     for number, leg in enumerate(way):
         began, problem = time.perf_counter(), ""
-        checked, now = World(leg.phase), seed
+        phase, now = leg.phase, seed
+        world = World(phase)
         try:
-            for item in derive(seed, leg.term, leg.phase, leg.iterations):
+            for item in derive(seed, leg.term, phase, leg.iterations, world):
                 if isinstance(item, Step):
                     if not alpha_equal(item.before, now):
                         raise SearchProblem(f"the step {item} does not begin where the one before it ended")
                     now = item.after
-                    yield number, CheckedStep(item, checked.replays(item), comparer.compare(item.before, item.after))
+                    yield number, CheckedStep(item, world.replays(item), comparer.compare(item.before, item.after))
                 else:
                     yield number, item
             if not alpha_equal(now, leg.term):

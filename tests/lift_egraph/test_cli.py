@@ -16,6 +16,7 @@ from codegen.run import list_devices
 from lift_egraph.cli import app
 
 ROOT = Path(__file__).parents[2]
+FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 AXPY = """-- a * x + y
 program axpy(a: f32, x: [f32]N, y: [f32]N) where N = 4096 =
   map(fun (e, f) => a * e + f, zip(x, y))
@@ -364,7 +365,7 @@ def test_axpy_from_its_text_to_arrays(tmp_path, device):
     out = tmp_path / "new" / "axpy"
     report = optimised(write(tmp_path / "axpy.lift", AXPY), device, "--size", "N=2048", "--out", out)
     assert report["sizes"] == {"N": 2048}
-    assert {f.name for f in out.iterdir()} == {"kernel.cl", "launch.json", "lowered.lift", "report.json"}
+    assert {f.name for f in out.iterdir()} == FILES
     assert json.loads((out / "report.json").read_text())["best"]["lowered"] == report["best"]["lowered"]
     x, y = random_array(1, 2048), random_array(2, 2048)
     np.save(tmp_path / "x.npy", x)

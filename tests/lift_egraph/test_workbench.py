@@ -26,6 +26,7 @@ from lift_egraph.syntax import parse_program, print_program
 from tests.codegen.opencl import needs_opencl
 
 SMALL = Limits(iterations=4, nodes=20_000)
+FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 
 AXPY = """
 program axpy(a: f32, x: [f32]N, y: [f32]N) where N = 4096 =
@@ -73,7 +74,7 @@ def test_report_is_json_with_the_promised_keys(report: workbench.Report):
 @needs_opencl
 def test_written_kernel_runs_on_arrays(report: workbench.Report, tmp_path: Path):
     workbench.write(report, tmp_path / "mm")
-    assert {p.name for p in (tmp_path / "mm").iterdir()} == {"kernel.cl", "launch.json", "lowered.lift", "report.json"}
+    assert {p.name for p in (tmp_path / "mm").iterdir()} == FILES
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2))
     product = run_directory(tmp_path / "mm", {"A": a, "B": b}, None)
