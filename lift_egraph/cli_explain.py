@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import indent
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lift_egraph.cli_rules import Json
-
-if TYPE_CHECKING:
-    from lift_egraph.workbench.explanation import CheckedStep, Explanation
-
-WIDTH = 100  # columns of terms
 
 
 def explain(
@@ -37,47 +31,8 @@ def explain(
     if as_json:
         print_json(found.to_json())
     else:
-        typer.echo(text_of_explanation(found))
+        typer.echo(str(found))
     if found.interrupted:
         raise typer.Exit(130)
     if not found.complete or not found.sound:
         raise typer.Exit(1)
-
-
-def text_of_explanation(found: Explanation) -> str:
-    """An explanation for people: headings for the phases, numbered steps, and what they lead to."""
-    from lift_egraph.syntax import print_program, print_term
-
-    lines = [print_program(found.program).rstrip()]
-    count = 0
-    for number, leg in enumerate(found.legs, 1):
-        lines += ["", f"{number}. {leg.leg}"]
-        for checked in leg.steps:
-            count += 1
-            lines += ["", _step(count, checked)]
-        if leg.problem:
-            lines += ["", f"   GAP: {leg.problem}"]
-        elif not leg.steps:
-            lines += ["   changes nothing"]
-        elif number < len(found.legs):
-            lines += ["", "   so that the program is", indent(print_term(leg.leg.term, WIDTH - 4), "    ")]
-    if found.legs:
-        lines += ["", "The kernel's term:", indent(print_term(found.legs[-1].leg.term, WIDTH - 4), "    ")]
-    return "\n".join([*lines, "", found.summary])
-
-
-def _step(number: int, checked: CheckedStep) -> str:
-    from lift_egraph.rewriting import text_of
-
-    step = checked.step
-    before, after = (indent(text_of(part, WIDTH - 10), " " * 10).lstrip() for part in step.parts)
-    backwards = " (from right to left)" if step.backwards else ""
-    return "\n".join(
-        (
-            f"  {number:3}  {step.rule.name}{backwards}  at {step.place}",
-            f"       {step.rule.law}",
-            f"          {before}",
-            f"        = {after}",
-            f"       {checked}",
-        )
-    )

@@ -9,12 +9,12 @@ as well. Each step is found by running its rule alone on the term before it, so 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from lift_egraph import ir
-from lift_egraph.egg_terms import Node, Path, read_choice
+from lift_egraph.egg_terms import Node, Path
 from lift_egraph.errors import SearchProblem
 from lift_egraph.guided import Guided, Reached
 from lift_egraph.locate import locate
@@ -113,34 +113,34 @@ def derive(
         If the phase does not reach the term, or no chain of single steps is found.
     """
     yield "saturating"
-    target, needed = _target(seed, term, phase, iterations)
+    matches = _matches(seed, term, phase, iterations)
     world = world or World(phase)
-    yield from _chain(world, world.encode(seed), target, needed)
+    fired = [rule for rule in phase.rules if any(found.get(rule.name) for found in matches)]
+    yield from _chain(world, world.encode(seed), term, fired, len(matches))
 
 
-def _target(seed: ir.Expr, term: ir.Expr, phase: Phase, iterations: int | None) -> tuple[Node, int]:
-    """The term with the names of the phase's e-graph, and after how many iterations it is there."""
+def _matches(seed: ir.Expr, term: ir.Expr, phase: Phase, iterations: int | None) -> list[Mapping[str, int]]:
+    """The matches of rules in the iterations after which a phase has a term."""
     for state in run_phase(seed, phase):
-        choice = locate(state.graph, state.root, term)
-        if choice is not None:
-            return read_choice(state.graph, choice), len(state.iterations)
+        if locate(state.graph, state.root, term) is not None:
+            return [i.matches for i in state.iterations]
         if len(state.iterations) == iterations:
             break
     raise SearchProblem(f"the phase {phase.name} does not reach the term from its seed")
 
 
-def _chain(world: World, start: Node, target: Node, iterations: int) -> Iterator[str | Step]:
+def _chain(world: World, start: Node, target: ir.Expr, rules: Sequence[Rule], iterations: int) -> Iterator[str | Step]:
     def together(rules: Sequence[Rule]) -> bool:
         return world.reaches_together(start, rules, iterations, target)
 
-    if not together(world.phase.rules):
+    if not together(rules):
         raise SearchProblem(f"the phase {world.phase.name} did not reach the same term again")
-    rules = yield from _smallest(world.phase.rules, together, "looking for the rules that are needed")
+    rules = yield from _smallest(rules, together, "looking for the rules that are needed")
     schedule = [rule for _ in range(iterations) for rule in rules]
     schedule = yield from _smallest(schedule, lambda s: world.reaches(start, s, target), "ordering the rules")
     now = yield from _simplified(world, start, schedule, target)
     seen = {start}
-    while schedule and not world.same(now, target):
+    while schedule and not world.means(now, target):
         yield f"rewriting: at least {len(schedule)} steps left"
         found = _next(world, now, schedule, target)
         if found is None:
@@ -155,13 +155,13 @@ def _chain(world: World, start: Node, target: Node, iterations: int) -> Iterator
         seen.add(now)
     back: list[Step] = []
     end = target
-    if not world.same(now, end):
-        for step in _smaller(world, target):
+    if not world.means(now, end):
+        for step in _smaller(world, world.encode(target)):
             back.append(step)
-            end = step.nodes[1]
-            if world.same(now, end):
+            end = step.after
+            if world.means(now, end):
                 break
-    if not world.same(now, end):
+    if not world.means(now, end):
         raise SearchProblem("the last step differs from the term by more than simplification")
     for step in reversed(back):
         yield Step(step.rule, step.path, step.after, step.before, (step.parts[1], step.parts[0]), step.nodes, True)
@@ -186,7 +186,7 @@ def _smallest(items: Sequence[T], enough: Callable[[Sequence[T]], bool], doing: 
     return kept
 
 
-def _next(world: World, now: Node, schedule: list[Rule], target: Node) -> tuple[Rule, Taken, list[Rule]] | None:
+def _next(world: World, now: Node, schedule: list[Rule], target: ir.Expr) -> tuple[Rule, Taken, list[Rule]] | None:
     """Applications of one rule of a schedule from which the others lead on, and those others."""
     for number, rule in enumerate(schedule):
         if rule not in schedule[:number]:
@@ -197,7 +197,7 @@ def _next(world: World, now: Node, schedule: list[Rule], target: Node) -> tuple[
     return None
 
 
-def _repeat(world: World, now: Node, rule: Rule, rest: Sequence[Rule], target: Node) -> Taken | None:
+def _repeat(world: World, now: Node, rule: Rule, rest: Sequence[Rule], target: ir.Expr) -> Taken | None:
     """Applications of a rule, one at a time, from which the rest of the schedule leads on."""
     seen = {now}
     again = [rule, *rest]
@@ -226,7 +226,7 @@ def _applied_once(world: World, term: Node, rule: Rule) -> Taken:
 
 
 def _reordered(
-    world: World, now: Node, schedule: Sequence[Rule], target: Node, seen: set[Node]
+    world: World, now: Node, schedule: Sequence[Rule], target: ir.Expr, seen: set[Node]
 ) -> Generator[str, None, tuple[Rule, Taken, list[Rule]]]:
     """One application from which the rules lead on in another order, and that order, the shortest there is.
 
@@ -248,13 +248,13 @@ def _reordered(
     raise SearchProblem(f"no single step of {names} leads on from {print_term(world.decode(now))}")
 
 
-def _simplified(world: World, now: Node, rest: Sequence[Rule], target: Node) -> Generator[Step, None, Node]:
+def _simplified(world: World, now: Node, rest: Sequence[Rule], target: ir.Expr) -> Generator[Step, None, Node]:
     """The steps that simplify a term as far as the rest of the schedule still leads to the target."""
-    if rest or not world.same(now, target):
+    if rest or not world.means(now, target):
         for step in _smaller(world, now, lambda after: world.reaches(after, rest, target)):
             yield step
             now = step.nodes[1]
-            if not rest and world.same(now, target):
+            if not rest and world.means(now, target):
                 break
     return now
 

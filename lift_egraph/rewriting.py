@@ -23,13 +23,13 @@ from lift_egraph.egg_terms import Node, Path, choice_of, class_of, place_of, rea
 from lift_egraph.encoding import operator_laws, to_egg
 from lift_egraph.errors import LiftError
 from lift_egraph.frozen import ClassId, FrozenEGraph, freeze, from_egg, read_part
+from lift_egraph.locate import locate
 from lift_egraph.members import embedding
 from lift_egraph.rule import Rule
 from lift_egraph.saturate import MARKS, ROOT, Phase
 from lift_egraph.syntax import print_term
 
 ONE_LINE = 1 << 30
-GOAL = "goal"
 DEFINITIONS = ("eta",)  # what the e-graph knows of functions without a name for their argument: no step of its own
 
 
@@ -128,7 +128,7 @@ class World:
         self._knowing = egglog.unstable_combine_rulesets(*analyses, *definitions).saturate()
         every = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in phase.simplification))
         self._cleaning = every.saturate()
-        self._reached: dict[tuple[Node, tuple[str, ...], Node], bool] = {}
+        self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], bool] = {}
         self._decoded: dict[Node, ir.Expr] = {}
         for rule in (*phase.rules, *phase.simplification):
             self._empty.run(egglog.run(rule.ruleset))
@@ -154,26 +154,29 @@ class World:
                 known = self._decoded[term] = from_egg(frozen, choice)
         return known
 
-    def reaches(self, start: Node, schedule: Sequence[Rule], target: Node) -> bool:
-        """Whether rules, each run once and followed by simplification, make a term equal to another."""
+    def reaches(self, start: Node, schedule: Sequence[Rule], target: ir.Expr) -> bool:
+        """Whether rules, each run once and followed by simplification, make a term equal to another.
+
+        The names of the other's binders do not matter: an e-graph may have it with several.
+        """
         key = (start, tuple(r.name for r in schedule), target)
         if key not in self._reached:
             runs = [egglog.run(rule.ruleset) for rule in schedule for _ in range(1 + makes_names(rule))]
             self._reached[key] = self._equal_after(start, runs, target)
         return self._reached[key]
 
-    def reaches_together(self, start: Node, rules: Sequence[Rule], iterations: int, target: Node) -> bool:
+    def reaches_together(self, start: Node, rules: Sequence[Rule], iterations: int, target: ir.Expr) -> bool:
         """Whether iterations of rules, as a phase runs them, make a term equal to another."""
         every = egglog.unstable_combine_rulesets(*(r.ruleset for r in rules))
         return self._equal_after(start, [every] * iterations, target)
 
-    def _equal_after(self, start: Node, runs: Sequence[Any], target: Node) -> bool:
+    def _equal_after(self, start: Node, runs: Sequence[Any], target: ir.Expr) -> bool:
         with self._empty as graph:
             root = self._put(graph, start)
             steps = (step for run in runs for step in (run, self._cleaning))
             graph.run(egglog.seq(self._cleaning, *steps))
-            goal = graph.let(GOAL, to_expr(target))  # a term that the e-graph holds adds nothing to it
-            return graph.check_bool(egglog.eq(root).to(goal))
+            frozen = freeze(graph, {ROOT: root})
+        return locate(frozen, frozen.roots[ROOT], target) is not None
 
     def _put(self, graph: egglog.EGraph, term: Node) -> egglog.Expr:
         """A term in the e-graph, with the binders of its parallel maps marked as the phase has it."""
@@ -232,6 +235,10 @@ class World:
     def same(self, left: Node, right: Node) -> bool:
         """Whether two closed terms mean the same up to the names of binders."""
         return alpha_equal(self.decode(left), self.decode(right))
+
+    def means(self, term: Node, meaning: ir.Expr) -> bool:
+        """Whether a closed term of the e-graph means another up to the names of binders."""
+        return alpha_equal(self.decode(term), meaning)
 
     def part(self, part: Node) -> ir.Part | str:
         """A part of a term, with plain names; the name of the e-graph's node for an operator, which has no form."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from textwrap import indent
 from typing import Any
 
 from lift_egraph import ir
@@ -17,10 +18,12 @@ from lift_egraph.binders import alpha_equal
 from lift_egraph.child import Stream
 from lift_egraph.errors import LiftError, RunProblem, SearchProblem
 from lift_egraph.explain import derive
-from lift_egraph.rewriting import Step, World
+from lift_egraph.rewriting import Step, World, text_of
+from lift_egraph.syntax import print_program, print_term
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import Leg
 
+WIDTH = 100  # columns of terms
 MEMORY = 2 << 30  # bytes for the process that looks for the steps
 STARTUP = 5.0  # seconds for a child to import egglog and register the rules
 
@@ -101,10 +104,27 @@ class Explanation:
         unseen = f", {left_out} too much to interpret" if left_out and not wrong else ""
         return f"{count} in {phases} {lead}: {checks}{unseen}; {self.seconds:.1f} s."
 
+    def __str__(self) -> str:
+        """Headings for the phases, numbered steps, and what they lead to."""
+        lines = [print_program(self.program).rstrip()]
+        count = 0
+        for number, leg in enumerate(self.legs, 1):
+            lines += ["", f"{number}. {leg.leg}"]
+            for checked in leg.steps:
+                count += 1
+                lines += ["", _step_as_text(count, checked)]
+            if leg.problem:
+                lines += ["", f"   GAP: {leg.problem}"]
+            elif not leg.steps:
+                lines += ["   changes nothing"]
+            elif number < len(self.legs):
+                lines += ["", "   so that the program is", indent(print_term(leg.leg.term, WIDTH - 4), "    ")]
+        if self.legs:
+            lines += ["", "The kernel's term:", indent(print_term(self.legs[-1].leg.term, WIDTH - 4), "    ")]
+        return "\n".join([*lines, "", self.summary])
+
     def to_json(self) -> dict[str, Any]:
         """The explanation as plain data."""
-        from lift_egraph.syntax import print_program, print_term
-
         return {
             "program": print_program(self.program),
             "complete": self.complete,
@@ -121,6 +141,21 @@ class Explanation:
                 for found in self.legs
             ],
         }
+
+
+def _step_as_text(number: int, checked: CheckedStep) -> str:
+    step = checked.step
+    before, after = (indent(text_of(part, WIDTH - 10), " " * 10).lstrip() for part in step.parts)
+    backwards = " (from right to left)" if step.backwards else ""
+    return "\n".join(
+        (
+            f"  {number:3}  {step.rule.name}{backwards}  at {step.place}",
+            f"       {step.rule.law}",
+            f"          {before}",
+            f"        = {after}",
+            f"       {checked}",
+        )
+    )
 
 
 def _step_to_json(checked: CheckedStep) -> dict[str, Any]:

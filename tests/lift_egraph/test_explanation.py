@@ -30,7 +30,7 @@ from lift_egraph.workbench.search import naive_leg
 from lift_egraph.workbench.way_file import WAY_FILE, way_to_json
 
 ROOT = Path(__file__).parents[2]
-FAST = Limits(iterations=3, nodes=5_000)
+FAST = Limits(iterations=2, nodes=5_000)
 CPU = replace(POCL, compute_units=2, vector_width=4)
 BLUR = parse_program("""
 program blur(x: [f32]N) where N = 64 =
