@@ -1,10 +1,12 @@
 """Vectorisation: the lanes of a short vector are consecutive elements of the mapped array.
 
-There is no rule for OpenCL's ``dot`` (000 Listing 5.13): the language has no such operation.
+Of OpenCL's ``dot`` (000 Listing 5.13) there is what it computes, the sum of one vector's lanes (`reduce_by_vectors`),
+but not the built-in function: the language has no such operation, and the kernels add the lanes one by one.
 """
 
 from __future__ import annotations
 
+import egglog
 from egglog import String, eq, i64, rewrite
 
 from lift_egraph.rule import rule
@@ -14,12 +16,15 @@ from lift_egraph.sorts import (
     Op,
     P,
     Ty,
+    V,
     as_scalar,
     as_vector,
     associative,
     at,
     commutative,
     fill,
+    fresh,
+    fvo,
     lane_width,
     map_,
     neutral,
@@ -85,5 +90,26 @@ def vectorise_reduce(s: String, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
     )
 
 
+@rule(
+    "reduce ⊕ z (asScalar xs) = reduce ⊕ z (map (λv. reduce ⊕ z (asScalar [v])) xs),  ⊕ associative, z neutral",
+    source="000 Listing 5.13, without the built-in dot",
+    phase="lowering",
+    reassociates=True,
+)
+def reduce_by_vectors(e: Ex, op: Op, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
+    v = V("$vector", Ty.lanes(w, t))
+    left, where = reduce_(op, z, as_scalar(xs)), eq(Ty.arr(n, Ty.lanes(w, t))).to(ty(xs))
+    yield egglog.rule(eq(e).to(left), where).then(v)
+    yield rewrite(left).to(
+        reduce_(op, z, map_(Fn.lam(P.var(v), reduce_(op, z, as_scalar(fill(1, Ex(v))))), xs)),
+        where,
+        scalar_like(t),
+        associative(op),
+        neutral(op, z),
+        fvo(op).not_contains(v),
+        fresh(v, z),
+    )
+
+
 vector_rules = (vectorise_map,)
-wide_rules = (vectorise_zip, vectorise_reduce)
+wide_rules = (vectorise_zip, vectorise_reduce, reduce_by_vectors)

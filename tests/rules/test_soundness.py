@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +37,15 @@ def test_every_rule_has_a_law_a_source_and_a_phase(rule):
     assert rule.source
     assert rule.phase in PHASES
     assert rule.place.rpartition(":")[0].endswith(f"rules/{rule.family}.py")
+
+
+def test_the_table_of_sources_has_every_rule_and_every_listing():
+    text = (Path(__file__).parents[2] / "rules" / "README.md").read_text()
+    table = "\n".join(line for line in text.splitlines() if line.startswith("|"))
+    named = set(re.findall(r"`(\w+)`", table))
+    assert {r.name for r in all_rules} - named == {"map_to_glb1", "map_to_wrg1", "map_to_lcl1"}  # "0 to 2"
+    assert named <= {r.name for r in all_rules}
+    assert {int(n) for n in re.findall(r"Listing 5\.(\d+)", table)} == set(range(4, 23))
 
 
 def test_a_rule_without_a_match_does_not_fire():

@@ -365,6 +365,15 @@ def vectorise_reduce_from_any(s: String, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
     )  # fmt: skip
 
 
+@twins.plant("reduce_by_vectors", "z may be anything: it is counted once for every vector")
+def reduce_by_vectors_from_any(op: Op, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
+    v = V("$vector", Ty.lanes(w, t))
+    yield rewrite(reduce_(op, z, as_scalar(xs))).to(
+        reduce_(op, z, map_(Fn.lam(P.var(v), reduce_(op, z, as_scalar(fill(1, Ex(v))))), xs)),
+        eq(Ty.arr(n, Ty.lanes(w, t))).to(ty(xs)), scalar_like(t), associative(op),
+    )  # fmt: skip
+
+
 @twins.plant("map_to_glb2", "the elements are read in the other order")
 def map_to_glb2_backwards(f: Fn, xs: Ex):
     yield rewrite(map_(f, xs)).to(map_level("glb", 2, f, gather(REVERSED, xs)))
