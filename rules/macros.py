@@ -116,6 +116,8 @@ def untiled(counts: tuple[int, int], block: Sketch, *, outer: Callable[..., Patt
 def tiling(sizes: tuple[int, int], tile: tuple[int, int]) -> Macro:
     """Two nested maps in blocks of rows and columns (000 §5.5.2).
 
+    The sketch: rows of blocks joined, each of them blocks joined side by side, each two maps of a block's lengths.
+
     Parameters
     ----------
     sizes, tile
@@ -157,7 +159,8 @@ def reduce_outwards(sizes: tuple[int, int], tile: tuple[int, int], length: int) 
     """In each block of a tiled product of rows and columns, the sum comes out of the maps (000 Figure 5.11).
 
     Then every element of a block's row and column is used for a whole block of partial results: two-dimensional
-    register blocking.
+    register blocking. The sketch: blocks put together as in `tiling`, each a sum over the whole length of blocks of
+    products.
     """
     rows, columns = tile
     update = reduce_(ANY, ANY, map_(map_(map_(length=columns), length=rows), zip_()), length=length)
@@ -171,7 +174,11 @@ def register_blocking_2d(sizes: tuple[int, int], tile: tuple[int, int], length: 
 
 
 def register_blocking_1d(rows: int, block: int, length: int) -> Macro:
-    """Blocks of rows: each element of a column is used for a whole block (000 Figure 5.5b)."""
+    """Blocks of rows: each element of a column is used for a whole block (000 Figure 5.5b).
+
+    The first sketch: blocks of rows joined, each a map of the block's length with a sum inside. The second: the sum
+    outside, of maps of the block's length.
+    """
     update = reduce_(ANY, ANY, map_(map_(length=block), zip_()), length=length)
     blocked = join(map_(Contains(map_(map_(reduce_(length=length), length=block))), split(block), length=rows // block))
     reused = join(map_(Contains(map_(update)), split(block), length=rows // block))
@@ -186,7 +193,10 @@ def register_blocking_1d(rows: int, block: int, length: int) -> Macro:
 
 
 def split_reduction(sizes: tuple[int, int], tile: tuple[int, int], length: int, chunk: int) -> Macro:
-    """Tiling, with the sum in chunks: the tiles of both matrices in 000 Listing 5.23."""
+    """Tiling, with the sum in chunks: the tiles of both matrices in 000 Listing 5.23.
+
+    The sketch: blocks put together as in `tiling`, whose elements are sums of the sums of chunks of products.
+    """
     inner = reduce_(ANY, ANY, map_(call("mul"), zip_()), length=chunk)
     body = reduce_(ANY, ANY, map_(inner, zip_()), length=length // chunk)
     sketch = _blocks(sizes, tile, body)
@@ -199,7 +209,10 @@ def split_reduction(sizes: tuple[int, int], tile: tuple[int, int], length: int, 
 
 
 def vectorised_loads(width: int) -> Macro:
-    """A map reads vectors of consecutive elements (000 §5.4.3)."""
+    """A map reads vectors of consecutive elements (000 §5.4.3).
+
+    The sketch: somewhere a vectorised map over an array as vectors, and back to scalars.
+    """
     sketch = Contains(as_scalar(map_(vectorize(width), as_vector(width))))
     return Macro(
         "vectorised loads",
@@ -209,7 +222,11 @@ def vectorised_loads(width: int) -> Macro:
 
 
 def local_memory_staging(chunk: int, length: int) -> Macro:
-    """Work-groups of one chunk each, which first copy it to local memory (000 §5.3.1)."""
+    """Work-groups of one chunk each, which first copy it to local memory (000 §5.3.1).
+
+    The first sketch: work-groups over chunks, with work-items inside. The second: a work-group with a copy to local
+    memory by its work-items.
+    """
     rules = (split_join, map_to_wrg0, map_to_lcl0, map_to_seq)
     groups = map_level("mapWrg(0)", Contains(map_level("mapLcl(0)", length=chunk)), split(chunk))
     staged = map_level("mapWrg(0)", Contains(to_memory("local", map_level("mapLcl(0)", length=chunk))))
@@ -225,6 +242,8 @@ def local_memory_staging(chunk: int, length: int) -> Macro:
 
 def overlapped_tiling(windows: int, tile: int, size: int, step: int = 1) -> Macro:
     """A stencil in overlapping tiles, each with all that its windows read.
+
+    The sketch: tiles joined, each a map over the windows of a tile, the tiles being windows of the array themselves.
 
     Parameters
     ----------
