@@ -139,16 +139,17 @@ the program that the one before reached::
     tile, until map 4 > map 4 > reduce 3:
       1. stencil_in_tiles at the whole: map (λp. b) (slide n s xs) = join (...
            map(reduce(add, 0.0), slide(3, 1, pad(1, 1, clamp, xs)))
-         = join( map( fun tile => map(reduce(add, 0.0), slide(3, 1, tile)), slide(6, 4, pad(1, 1, clamp, xs))))
+         = join(map(fun tile => map(reduce(add, 0.0), slide(3, 1, tile)), slide(6, 4, pad(1, 1, clamp, xs))))
 
-A place is the number of the part to go into, from 0, at each level from the whole inwards. A sketch is a nest of
+A place is the way to it: ``map.f/reduce.xs`` is the array of a reduce in the function of a map. A sketch is a nest of
 loops as here, or a pattern with sketches for its parts: ``sketch.map_(sketch.reduce_(), sketch.slide(3, 1))``.
 
 A rule matches only what has its form. ``map_(Fn.map(n, f), slide(n, s, xs))`` is not in a program with
 map (λw. reduce ⊕ z (map f w)) (slide n s xs), but an equal term has it after `map_fission`. So a stage also has the
 rules that bring a program into form. If its sketch is not reached, ``found.term`` raises an error that names the part
 of the sketch that nothing satisfies; a fact for ``tile`` may be missing. `lift_egraph.explain.applications` lists what
-one rule makes of a term at each place, without a sketch; `rules.macros` has larger stages to start from.
+one rule makes of a term at each place, without a sketch, and `lift-egraph rules matches` says where it almost matches
+and why it fails there; `rules.macros` has larger stages to start from.
 
 A rule for the book goes into the file of its family and the tuple at its end, with a wrong twin in ``tests/rules``.
 """

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import egglog
 from egglog import eq, i64, rewrite
 
 from lift_egraph.rule import rule
-from lift_egraph.sorts import Ex, Fn, P, Ty, V, app, join, map_, slide, tile, transpose, ty
+from lift_egraph.sorts import Ex, Fn, P, Ty, V, app, fresh, join, map_, slide, tile, transpose, ty
 
 
 @dataclass(frozen=True)
@@ -158,10 +159,30 @@ def map_map_of_slide(f: Fn, n: i64, s: i64, xs: Ex):
     yield rewrite(map_(Fn.map(n, f), slide(n, s, xs))).to(slide(n, s, map_(f, xs)))
 
 
+@rule(
+    "map (λp. b) (slide n s (map (λq. c) (slide m r xs))) = map (λw. let p = map (λq. c) (slide m r w) in b) "
+    "(slide (m + (n - 1)·r) (s·r) xs),  w fresh",
+    source="new: two steps of a stencil in one pass over the array",
+)
+def stencil_fusion(e: Ex, p: P, b: Ex, n: i64, s: i64, q: P, c: Ex, m: i64, r: i64, xs: Ex, a: i64, t: Ty):
+    length = m + (n - 1) * r
+    window = V("$window", Ty.arr(length, t))
+    left = map_(Fn.lam(p, b), slide(n, s, map_(Fn.lam(q, c), slide(m, r, xs))))
+    array = eq(Ty.arr(a, t)).to(ty(xs))
+    yield egglog.rule(eq(e).to(left), array).then(window)
+    first = map_(Fn.lam(q, c), slide(m, r, Ex(window)))
+    yield rewrite(left).to(
+        map_(Fn.lam(P.var(window), app(Fn.lam(p, b), first)), slide(length, s * r, xs)),
+        array,
+        fresh(window, b),
+        fresh(window, c),
+    )
+
+
 @rule("let v = xs in slide n s v = slide n s xs", phase="simplification")
 def apply_slide(v: V, n: i64, s: i64, xs: Ex):
     yield rewrite(app(Fn.lam(P.var(v), slide(n, s, Ex(v))), xs)).to(slide(n, s, xs))
 
 
-stencil_rules = (slide_tiling, slide_tiling_2d, slide_tiling_3d, map_of_slide, map_map_of_slide)
+stencil_rules = (slide_tiling, slide_tiling_2d, slide_tiling_3d, map_of_slide, map_map_of_slide, stencil_fusion)
 stencil_simplification = (apply_slide,)

@@ -339,6 +339,16 @@ def map_map_of_slide_too_flat(f: Fn, n: i64, s: i64, xs: Ex):
     yield rewrite(map_(Fn.map(n, f), slide(n, s, xs))).to(map_(f, slide(n, s, xs)))
 
 
+@twins.plant("stencil_fusion", "the inner windows are taken one apart")
+def stencil_fusion_by_one(p: P, b: Ex, n: i64, s: i64, q: P, c: Ex, m: i64, r: i64, xs: Ex, a: i64, t: Ty):
+    length = m + (n - 1) * r
+    window = V("$window", Ty.arr(length, t))
+    first = map_(Fn.lam(q, c), slide(m, r, Ex(window)))
+    yield rewrite(map_(Fn.lam(p, b), slide(n, s, map_(Fn.lam(q, c), slide(m, r, xs))))).to(
+        map_(Fn.lam(P.var(window), app(Fn.lam(p, b), first)), slide(length, s, xs)), eq(Ty.arr(a, t)).to(ty(xs))
+    )
+
+
 @twins.plant("apply_slide", "the step may be any")
 def apply_slide_by_one(v: V, n: i64, s: i64, xs: Ex):
     yield rewrite(app(Fn.lam(P.var(v), slide(n, s, Ex(v))), xs)).to(slide(n, 1, xs))
