@@ -299,8 +299,8 @@ def main() -> None:
             *(f"{c.program.name}: {len(c.phase(0).rules)} rules; goals {', '.join(c.goals)}" for c in chosen),
             "guided: seconds of all goals together, each of which ends as soon as it is reached; it takes a sketch for "
             "each stage; e-nodes and e-classes are summed over the stages, the peak is that of one process",
-            "unguided: the e-graph after the last iteration that ended in time, and the seconds until then; a goal that it "
-            "holds need not be among the terms that rank first",
+            "unguided: the e-graph after the last iteration that ended in time, and the seconds until then; a goal "
+            "that it holds need not be among the terms that rank first",
             "random: a walk has up to 60 steps of a random rule at a random place; terms are those visited, each "
             "counted once in 4,000 steps",
             f"predicted: by the analytical model, for two CPU cores and the best kernel made of the program as it is "
