@@ -39,6 +39,15 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
             return element(xs, index - number(left, "pad"))
         case ir.Gather(indices=indices, array=xs):
             return element(xs, number(indices.body.substitute({indices.variable: nat(index)}), "gather"))
+        case ir.AsScalar(array=ir.AsVector(array=xs)):
+            return element(xs, index)
+        case ir.AsScalar(
+            array=ir.Map(function=ir.Vectorize(function=f), array=xs)
+            | ir.MapLevel(function=ir.Vectorize(function=f), array=xs)
+        ):  # each lane is computed by the function itself
+            return _applied(f, element(ir.AsScalar(xs), index))
+        case ir.AsScalar(array=ir.Zip(first=a, second=b)):
+            return ir.MakePair(element(ir.AsScalar(a), index), element(ir.AsScalar(b), index))
         case ir.Zip(first=a, second=b):
             return ir.MakePair(element(a, index), element(b, index))
         case ir.ToMemory(value=xs):

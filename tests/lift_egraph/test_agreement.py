@@ -56,6 +56,15 @@ def test_an_element_costs_no_more_than_it_must():
     assert workload(element(element(body, 10), 3)) < 10
 
 
+def test_an_element_of_vectors_leaves_the_others_out():
+    text = "program p(A: [[f32]64]64) = asScalar(map(vectorize(4, fun r => map(fun x => x * 2.0, r)), asVector(4, A)))"
+    term = parse_program(text).body
+    single = element(element(term, 9), 3)
+    inputs = random_inputs(parse_program(text), 0, "integer")
+    assert workload(single) < 10 < workload(term)
+    assert evaluate(single, inputs) == np.asarray(evaluate(term, inputs))[9, 3]
+
+
 def body(text: str) -> ir.Program:
     return parse_program(f"program p(x: [f32]N, A: [[f32]N]N) where N = 4096 = {text}")
 
