@@ -119,9 +119,13 @@ class Bench:
         return Outcome("refused", why)
 
     def judged(self, case: Case, plan: Plan, alone: Plan) -> Outcome:
-        """The outcome of a plan; where the build of a whole batch fails, of the plan alone."""
+        """The outcome of a plan; where the build of a whole batch fails or the device's compiler crashes, of the plan
+        alone.
+        """
         try:
-            return self.outcome(case, plan)
+            outcome = self.outcome(case, plan)
+            if "crashed with" not in outcome.message:
+                return outcome
         except BuildProblem:
             pass
         try:
