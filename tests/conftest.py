@@ -13,8 +13,9 @@ _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=_QUIET)
 settings.register_profile(
-    "ci", deadline=None, max_examples=200, derandomize=True, print_blob=True, suppress_health_check=_QUIET
+    "ci", deadline=None, max_examples=50, derandomize=True, print_blob=True, suppress_health_check=_QUIET
 )
+settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 

@@ -39,7 +39,15 @@ expressions = st.recursive(
         | st.tuples(st.sampled_from("/%"), inner, divisors)
     ),
     max_leaves=7,
-)
+).filter(lambda expression: magnitude(expression) < 1 << 62)
+
+
+def magnitude(expression: Any) -> int:
+    """A bound of what an expression and its parts can become: 64 bits hold no more."""
+    if isinstance(expression, tuple):
+        left, right = magnitude(expression[1]), magnitude(expression[2])
+        return left * right if expression[0] == "*" else left + right
+    return 4 if isinstance(expression, str) else abs(expression)
 
 
 def build(expression: Any, leaves: dict[str, Any]) -> Any:
