@@ -54,7 +54,7 @@ def test_a_step_is_one_of_the_rule_in_an_e_graph_and_no_rule_is_missed(name: str
             assert {EXPLORING[i].name for i, found in places.items() if found} == {EXPLORING[i].name for i in counts}
         rule = choose.choice(sorted(counts))
         after = rewriting.step(term, rule, choose.randrange(counts[rule]))
-        assert world.reaches(node(term), [EXPLORING[rule]], node(after)), EXPLORING[rule].name
+        assert world.reaches(node(term), [EXPLORING[rule]], world.decode(node(after))), EXPLORING[rule].name
         term = after
 
 
