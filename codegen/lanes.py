@@ -45,6 +45,8 @@ def widen(value: CExpr, lane: NatVar, width: int) -> CExpr:
     if isinstance(value, Operate):
         if value.op == "select" and (decided := _decided_lanes(value, lane, width)) is not None:
             return decided
+        if value.op == "dot":
+            return _gather(value, lane, width)
         arguments = tuple(widen(a, lane, width) for a in value.arguments)
         return Operate(value.op, arguments, Vector(scalar_of(value.type), width))
     return _gather(value, lane, width)

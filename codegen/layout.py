@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Union
 
-from codegen.c_ast import CExpr, Const, IndexValue, Operate
+from codegen.c_ast import CExpr, Const, IndexValue, Operate, Pack
 from codegen.views import (
     Access,
     AsScalar,
@@ -38,7 +38,7 @@ from lift_egraph.describe import describe
 from lift_egraph.errors import NestingProblem
 from lift_egraph.nat import Nat
 from lift_egraph.scalar import result_type
-from lift_egraph.types import Array, Scalar, Vector, without_lanes
+from lift_egraph.types import Array, DataType, Scalar, Vector, without_lanes
 
 Environment = Mapping[Union[ir.Var, ir.Input], View]
 
@@ -92,11 +92,18 @@ def lane_count(array: ir.Expr) -> int:
     return without_lanes(type_of(array))[0]
 
 
-def operate(op: str, arguments: tuple[CExpr, ...]) -> CExpr:
-    """A scalar operation applied to scalars and vectors."""
+def operate(term: ir.Call, arguments: tuple[CExpr, ...]) -> CExpr:
+    """A scalar operation applied to scalars and vectors; dot counts equal lanes too, so they are repeated for it."""
+    op = term.op
+    if op == "dot":
+        arguments = tuple(_with_lanes(a, type_of(t)) for a, t in zip(arguments, term.arguments, strict=True))
     result = result_type(op, tuple(a.type for a in arguments))
     assert isinstance(result, Scalar | Vector)
     return Operate(op, arguments, result)
+
+
+def _with_lanes(value: CExpr, t: DataType) -> CExpr:
+    return Pack((value,), t) if isinstance(t, Vector) and isinstance(value.type, Scalar) else value
 
 
 def component(index: int, view: View) -> View:
@@ -152,8 +159,8 @@ def view_of(term: ir.Expr, environment: Environment) -> View:
             return environment[term]
         case ir.Literal(value=value, type=type):
             return Value(Const(value, type))
-        case ir.Call(op=op, arguments=arguments):
-            return Value(operate(op, tuple(view_of(a, environment).resolve((), ()) for a in arguments)))
+        case ir.Call(arguments=arguments):
+            return Value(operate(term, tuple(view_of(a, environment).resolve((), ()) for a in arguments)))
         case ir.Apply(function=function, argument=argument):
             lambda_ = ir.function_body(function)
             bound = bindings(lambda_.pattern, view_of(argument, environment))

@@ -279,8 +279,8 @@ class Lowering:
                 return self.environment[term]
             case ir.Literal(value=value, type=type):
                 return Value(Const(value, type))
-            case ir.Call(op=op, arguments=arguments):
-                return Value(operate(op, tuple(self.consume(a).resolve((), ()) for a in arguments)))
+            case ir.Call(arguments=arguments):
+                return Value(operate(term, tuple(self.consume(a).resolve((), ()) for a in arguments)))
             case ir.Apply(function=function, argument=argument):
                 lambda_ = ir.function_body(function)
                 self.bind(lambda_.pattern, self.consume(argument))

@@ -100,6 +100,8 @@ class ScalarText:
             return self.integer_division(item, texts), POSTFIX
         if OPERATIONS[op].symbol:
             return self.infix(OPERATIONS[op].symbol or op, arguments)
+        if kind == "lanes":
+            return f"{op}({', '.join(texts)})", POSTFIX
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
         if op in ("min", "max", "abs"):
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX

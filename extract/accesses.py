@@ -258,7 +258,11 @@ class _Analysis:
             case Operate(op, arguments, t):
                 first = arguments[0].type
                 width, element = max(width_of(t), width_of(first)), SCALAR_BYTES[scalar_of(first).name]
-                region.operations.append(Operated(op, width, element, fused))
+                if op == "dot":  # a product a lane, and their sum
+                    region.operations += [Operated("mul", width, element), Operated("add", width - 1, element)]
+                    region.shuffles += width
+                else:
+                    region.operations.append(Operated(op, width, element, fused))
                 product = _product(value)
                 for argument in arguments:
                     self.value(argument, around, argument is product)

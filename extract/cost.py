@@ -78,6 +78,7 @@ LAYOUT_NODES = frozenset(
 COMPUTATION = Shape(computes=True)
 SLOW_CALLS = {
     "sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30,
+    "dot": 4,
 }  # fmt: skip
 
 

@@ -153,6 +153,7 @@ def _calls(e: Ex, x: Ex, y: Ex, z: Ex, s: String, r: String, n: i64, t: Ty):
         yield egglog.rule(eq(e).to(call2(op, x, y)), eq(Ty.vec(s, n)).to(ty(x))).then(set_(ty(e)).to(Ty.vec("bool", n)))
     for op in ("add", "sub", "mul", "div", "mod", "min", "max", "pow", "and", "or"):
         yield egglog.rule(eq(e).to(call2(op, x, y)), eq(t).to(ty(x))).then(set_(ty(e)).to(t))
+    yield egglog.rule(eq(e).to(call2("dot", x, y)), eq(Ty.vec(s, n)).to(ty(x))).then(set_(ty(e)).to(Ty.scalar(s)))
     yield egglog.rule(eq(e).to(call3("select", x, y, z)), eq(t).to(ty(y))).then(set_(ty(e)).to(t))
     for op in ("neg", "abs", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "tan", "tanh", "floor", "ceil", "not"):
         yield egglog.rule(eq(e).to(call1(op, x)), eq(t).to(ty(x))).then(set_(ty(e)).to(t))

@@ -128,6 +128,9 @@ class BoundedDomain:
         return Bounded(change(leaf.value), None if leaf.error is None else change(leaf.error), leaf.scalar)
 
     def call(self, op: str, scalar: Scalar, arguments: Sequence[Bounded]) -> Bounded:
+        if op == "dot":
+            products = self.call("mul", scalar, arguments)
+            return _sum(self.exact(np.zeros(products.value.shape[:-1]), scalar), products, -1)
         if scalar.is_float and op in FUNCTIONS:
             value, error = FUNCTIONS[op](*((a.value, a.error) for a in arguments))
             ulps = ULPS.get(op)

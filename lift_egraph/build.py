@@ -73,7 +73,7 @@ from lift_egraph.types import (
 # fmt: off
 __all__ = [
     "BOOL", "F32", "F64", "I32", "Input", "abs_", "add", "and_", "array", "as_scalar", "as_vector", "at", "ceil",
-    "constant", "cos", "div", "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_",
+    "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_",
     "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d", "map_", "map_glb", "map_lcl",
     "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pow_",
     "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt", "scatter", "select", "sin", "slide", "slide2d",
@@ -89,7 +89,7 @@ min_, max_, sqrt, rsqrt, exp, log = (Section(op) for op in ("min", "max", "sqrt"
 sin, cos, tan, tanh, floor, ceil = (Section(op) for op in ("sin", "cos", "tan", "tanh", "floor", "ceil"))
 pow_, lt, le, gt, ge, equal = (Section(op) for op in ("pow", "lt", "le", "gt", "ge", "eq"))
 not_equal, and_, or_, not_, select = (Section(op) for op in ("ne", "and", "or", "not", "select"))
-to_f32, to_f64, to_i32 = (Section(op) for op in ("to_f32", "to_f64", "to_i32"))
+to_f32, to_f64, to_i32, dot = (Section(op) for op in ("to_f32", "to_f64", "to_i32", "dot"))
 id_ = Identity()
 
 

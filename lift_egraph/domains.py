@@ -47,7 +47,9 @@ class Domain(Protocol):
         ...
 
     def call(self, op: str, scalar: Scalar, arguments: Sequence[Any]) -> Any:
-        """A scalar operation, element by element with broadcasting; `scalar` is the type of its result."""
+        """A scalar operation, element by element with broadcasting (dot: over the last axis); `scalar` is the
+        type of its result.
+        """
         ...
 
     def fold(self, op: str, start: Any, leaf: Any, axis: int, ordered: bool) -> Any:

@@ -63,7 +63,7 @@ class Literal(Expr):
     type: Scalar
 
 
-@node  # op : (scalar, …) -> scalar, on vectors lane by lane
+@node  # op : (scalar, …) -> scalar, on vectors lane by lane; dot : (scalar·w, scalar·w) -> scalar
 class Call(Expr):
     op: str
     arguments: tuple[Expr, ...]

@@ -14,8 +14,8 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
     """Check the thread hierarchy of a low-level term.
 
     mapLcl stands inside a mapWrg of the same dimension, mapWrg and mapGlb stand inside no other map of
-    their dimension, never in a sequential loop (but in an iterate of whole kernels), and nothing parallel stands
-    inside a vectorised function.
+    their dimension, never in a sequential loop (but in an iterate of whole kernels), and nothing parallel and no dot
+    stands inside a vectorised function.
 
     Raises
     ------
@@ -31,6 +31,10 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         check_nesting(term.array, above)
         check_nesting(term.function, (*above, term.level))
         return
+    if isinstance(term, ir.Vectorize):
+        for part in ir.subterms(term):
+            if isinstance(part, ir.Call) and part.op == "dot":
+                raise blame(NestingProblem("dot stands inside vectorize: vectors do not nest"), part)
     if isinstance(term, ir.ReduceSeq | ir.Iterate):
         body = term.operator if isinstance(term, ir.ReduceSeq) else term.function
         # the steps of an iterate outside of all maps are kernels of their own

@@ -227,6 +227,10 @@ class _Inference:
     def call2(self, op: Pattern, a: Pattern, b: Pattern) -> Type:
         self.text(op, "call2")
         self.t.unify(self(a), self(b))
+        if isinstance(op, Constant) and op.value == "dot":
+            lane = self.number(self.t.open())
+            self.t.unify(self(a), Made("lanes", (self.t.open_size(), lane)))
+            return lane
         t = self.number(self(a))
         return Made("scalar", ("bool",)) if isinstance(op, Constant) and op.value in COMPARISONS else t
 

@@ -1,12 +1,12 @@
 """Scalar operations of user functions, and the laws of those used as reduction operators.
 
 A user function is a lambda whose body applies these operations; it is never C text. Every
-operation works on scalars and, lane by lane, on vectors.
+operation works on scalars and, lane by lane, on vectors; but `dot` takes two whole vectors to a scalar.
 
 Where NaN meets ``min`` or ``max``, the result depends on the order of the operands, so a reduction may give
 either; validation runs on inputs without NaN.
 
-Source: 000 §2.4.2 (user functions), §2.4.3 (operator laws that the reduce rules ask for).
+Source: 000 §2.4.2 (user functions), §2.4.3 (operator laws that the reduce rules ask for), Listing 5.13 (dot).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class ScalarOp:
 
     `kind` is one of ``arithmetic`` (numbers of one type to that type), ``float`` (the same, floats
     only), ``integer`` (i32 only), ``comparison`` (two numbers of one type to bool), ``logic`` (bools),
-    ``select`` (bool, T, T to T) or ``cast``. `symbol` is the infix spelling, where there is one.
+    ``select`` (bool, T, T to T), ``cast`` or ``lanes`` (two vectors of one float type to a scalar of
+    that type). `symbol` is the infix spelling, where there is one.
     """
 
     name: str
@@ -85,6 +86,7 @@ _ROWS = (
     ("or",        2, "logic",       np.logical_or,                               "||"),
     ("not",       1, "logic",       np.logical_not,                              None),
     ("select",    3, "select",      np.where,                                    None),
+    ("dot",       2, "lanes",       lambda a, b: np.sum(a * b, axis=-1),         None),
     ("to_f32",    1, "cast",        _cast(np.float32),                           None),
     ("to_f64",    1, "cast",        _cast(np.float64),                           None),
     ("to_i32",    1, "cast",        _cast(np.int32),                             None),
@@ -92,13 +94,14 @@ _ROWS = (
 
 OPERATIONS: dict[str, ScalarOp] = {row[0]: ScalarOp(*row) for row in _ROWS}
 NUMPY_TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "bool": np.bool_}
+DOT_WIDTHS = (2, 4)  # the vectors of ours that OpenCL's dot takes
 _CASTS = {"to_f32": F32, "to_f64": F64, "to_i32": I32}
 
 
 def result_type(name: str, arguments: tuple[DataType, ...]) -> DataType:
     """The type of an operation applied to arguments of these types.
 
-    A vector argument makes the result a vector; scalar arguments beside it are broadcast.
+    A vector argument makes the result a vector; scalar arguments beside it are broadcast. (Not so for dot.)
 
     Raises
     ------
@@ -116,9 +119,21 @@ def result_type(name: str, arguments: tuple[DataType, ...]) -> DataType:
     widths = {width_of(t) for t in arguments} - {1}
     if len(widths) > 1:
         raise TypeProblem(f"{name} mixes vectors of {' and '.join(str(w) for w in sorted(widths))} lanes")
+    if op.kind == "lanes":
+        return _lanes_result(op, arguments)
     scalars = [scalar_of(t) for t in arguments]
     result = _scalar_result(op, scalars)
     return Vector(result, widths.pop()) if widths else result
+
+
+def _lanes_result(op: ScalarOp, arguments: tuple[DataType, ...]) -> Scalar:
+    first = arguments[0]
+    if not isinstance(first, Vector) or len(set(arguments)) > 1 or first.width not in DOT_WIDTHS:
+        shown = ", ".join(str(t) for t in arguments)
+        raise TypeProblem(f"{op.name} takes two vectors of one type, of 2 or 4 lanes, got {shown}")
+    if not first.scalar.is_float:
+        raise TypeProblem(f"{op.name} works on vectors of floats, got {first}; cast with to_f32")
+    return first.scalar
 
 
 def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:

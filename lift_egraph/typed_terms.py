@@ -237,6 +237,8 @@ def _called(r: Terms, op: str, x: Term, *more: Term) -> Any:
     if op.startswith("to_"):
         scalar = r.make("Ty_scalar", op.removeprefix("to_"))
         return scalar if x.type.op == "Ty_scalar" else r.lanes(x.type.children[1], scalar)
+    if op == "dot":
+        return r.make("Ty_scalar", x.type.children[0])
     return more[0].type if op == "select" else x.type
 
 

@@ -1,7 +1,7 @@
 """Vectorisation: the lanes of a short vector are consecutive elements of the mapped array.
 
-Of OpenCL's ``dot`` (000 Listing 5.13) there is what it computes, the sum of one vector's lanes (`reduce_by_vectors`),
-but not the built-in function: the language has no such operation, and the kernels add the lanes one by one.
+Sums of products take OpenCL's ``dot`` (`reduce_by_dot`); any other reduction adds up the lanes of each vector one by
+one (`reduce_by_vectors`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from lift_egraph.sorts import (
     as_vector,
     associative,
     at,
+    call2,
     commutative,
     fill,
     fresh,
@@ -92,7 +93,7 @@ def vectorise_reduce(s: String, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
 
 @rule(
     "reduce ⊕ z (asScalar xs) = reduce ⊕ z (map (λv. reduce ⊕ z (asScalar [v])) xs),  ⊕ associative, z neutral",
-    source="000 Listing 5.13, without the built-in dot",
+    source="000 Listing 5.13",
     phase="lowering",
     reassociates=True,
 )
@@ -111,5 +112,28 @@ def reduce_by_vectors(e: Ex, op: Op, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
     )
 
 
+@rule(
+    "reduce + z (asScalar (map (vectorize w (λ(a, b). a * b)) xs)) = reduce + z (map (λ(a, b). dot a b) xs),  w = 2 or "
+    "4, floats",
+    source="000 Listing 5.13",
+    phase="lowering",
+    reassociates=True,
+)
+def reduce_by_dot(a: V, b: V, z: Ex, xs: Ex, w: i64, n: i64):
+    products = Fn.vec(w, Fn.lam(P.pair(P.var(a), P.var(b)), call2("mul", Ex(a), Ex(b))))
+    for scalar in ("f32", "f64"):
+        lanes = Ty.vec(scalar, w)
+        left, right = V("$left", lanes), V("$right", lanes)
+        yield rewrite(reduce_(Op.scalar("add"), z, as_scalar(map_(products, xs)))).to(
+            reduce_(
+                Op.scalar("add"),
+                z,
+                map_(Fn.lam(P.pair(P.var(left), P.var(right)), call2("dot", Ex(left), Ex(right))), xs),
+            ),
+            eq(Ty.arr(n, Ty.pair(lanes, lanes))).to(ty(xs)),
+            w <= 4,
+        )
+
+
 vector_rules = (vectorise_map,)
-wide_rules = (vectorise_zip, vectorise_reduce, reduce_by_vectors)
+wide_rules = (vectorise_zip, vectorise_reduce, reduce_by_vectors, reduce_by_dot)

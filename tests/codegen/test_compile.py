@@ -12,6 +12,7 @@ from codegen.compiler import compile_program
 from codegen.dialect import DIALECTS
 from lift_egraph import ir
 from lift_egraph.build import (
+    F64,
     abs_,
     add,
     and_,
@@ -19,6 +20,7 @@ from lift_egraph.build import (
     as_vector,
     at,
     constant,
+    dot,
     fill,
     gather,
     generate,
@@ -27,6 +29,7 @@ from lift_egraph.build import (
     iterate,
     join,
     let,
+    literal,
     lookup,
     map_,
     map_glb,
@@ -140,6 +143,39 @@ def vector_integers(xs: "[i32]N", ys: "[i32]N"):
             split(8, zip_(xs, ys)),
         )
     )
+
+
+@case(N=16)
+@program
+def dots(xs: "[f32]N", ys: "[f32]N"):
+    return map_glb(0, lambda x, y: dot(x, y) - dot(y, y), zip_(as_vector(4, xs), as_vector(4, ys)))
+
+
+@case(N=16)
+@program
+def dots_in_double_precision(xs: "[f64]N", ys: "[f64]N"):
+    pairs = as_vector(2, zip_(xs, ys))
+    return reduce_seq(lambda acc, p: acc + dot(get(0, p), get(1, p)), literal(0.0, F64), pairs)
+
+
+@case(N=16)
+@program
+def dots_of_equal_lanes(xs: "[f32]N", ys: "[f32]N"):
+    return map_glb(0, lambda x, y: dot(at(0, as_vector(4, fill(4, x))), at(0, as_vector(4, fill(4, y)))), zip_(xs, ys))
+
+
+@case(N=64)
+@program
+def dots_in_the_lanes_of_vectors(xs: "[f32]N", ys: "[f32]N"):
+    first = at(0, as_vector(4, ys))
+    dots = generate(16, lambda i: dot(at(0, lookup(fill(1, i), as_vector(4, xs))), first))
+    return as_scalar(low.map_vectors(4, lambda d: d + 1.0, as_vector(4, dots)))
+
+
+@case(N=16)
+@program
+def dots_of_padded_vectors(xs: "[f32]N"):
+    return map_glb(0, lambda v: dot(v, v), as_vector(4, pad(1, 3, constant(1.0), xs)))
 
 
 @case(N=16)

@@ -51,7 +51,9 @@ from lift_egraph.build import (
 from lift_egraph.check import specialise
 from lift_egraph.errors import DeviceProblem, NestingProblem
 from lift_egraph.syntax import parse_program
+from lift_egraph.workbench import compile_low_level
 from tests.codegen import low_level as low
+from tests.codegen.opencl import needs_opencl
 
 
 def plan_of(made: ir.Program, dialect=POCL, launch: Launch | None = None, **sizes: int) -> Plan:
@@ -246,6 +248,20 @@ def test_functions_of_wide_vectors_are_computed_in_pieces_on_pocl(element: str, 
     text = f"program roots(xs: [{element}]N) = asScalar(mapGlb(0, vectorize({width}, sqrt), asVector({width}, xs)))"
     source = plan_of(parse_program(text), N=32).source
     assert pieces in source
+
+
+@needs_opencl
+def test_dot_is_the_built_in_function() -> None:
+    text = """
+    program dot(xs: [f32]N, ys: [f32]N) =
+      toGlobal(mapGlb(0, fun r => reduceSeq(fun (s, (a, b)) => s + dot(a, b), 0.0, r),
+        split(8, zip(asVector(4, xs), asVector(4, ys)))))
+    """
+    found = compile_low_level(parse_program(text), {"N": 1024})
+    (kernel,) = found.plan.kernels
+    assert found.verdict.valid
+    assert kernel.name == "dot_"
+    assert re.search(r"\bdot\(\*\(global const float4_u \*\)", kernel.source)
 
 
 def test_padded_vectors_have_a_fast_path() -> None:

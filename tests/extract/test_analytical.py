@@ -19,6 +19,7 @@ from extract.footprint import Footprint
 from lift_egraph import ir
 from lift_egraph.build import add, exp, id_, join, map_glb, map_seq, program, reduce_seq, split, transpose
 from lift_egraph.check import specialise
+from lift_egraph.syntax import parse_program
 from tests.codegen import low_level as low
 
 DEVICES = [POCL, INTEL_CPU, NVIDIA]
@@ -123,6 +124,12 @@ def test_register_blocks_load_less():
     (blocked,) = prediction(low.mm_blocked(4, 8), M=256, N=256, K=256).kernels
     assert blocked.flops == naive.flops
     assert sum(blocked.loads.values()) < sum(naive.loads.values()) / 2
+
+
+def test_dot_counts_as_its_products_and_sums():
+    text = "program p(xs: [f32]N, ys: [f32]N) = mapGlb(0, dot, zip(asVector(4, xs), asVector(4, ys)))"
+    (kernel,) = prediction(parse_program(text), DEVICES[0], N=1024).kernels
+    assert kernel.flops == 7 * 256
 
 
 @pytest.mark.parametrize("device", [POCL, INTEL_CPU], ids=lambda d: d.dialect)

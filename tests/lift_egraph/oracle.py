@@ -52,6 +52,9 @@ def listed(term: Any, inputs: dict, scope: dict) -> Any:
             return inputs[term.name]
         case ir.Literal():
             return NUMPY_TYPES[term.type.name](term.value)
+        case ir.Call(op="dot"):
+            a, b = map(go, term.arguments)
+            return sum(x * y for x, y in zip(a, b, strict=True))
         case ir.Call():
             return lanewise(
                 lambda *a: NUMPY_TYPES[scalar_name(term)](OPERATIONS[term.op].meaning(*a)), *map(go, term.arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 
@@ -14,6 +15,7 @@ from lift_egraph import ir
 from lift_egraph.bounds import BoundedDomain, evaluate_bounded
 from lift_egraph.domains import Plain
 from lift_egraph.interp import evaluate, interpret
+from lift_egraph.syntax import parse_term
 from lift_egraph.types import BOOL, F32, F64, I32, Scalar, array
 from lift_egraph.values import map_leaves
 from tests.lift_egraph import oracle
@@ -99,6 +101,21 @@ class TestSums:
         for _ in range(20):
             assert abs(float(reassociated_sum(a * b, rng)) - value) <= bound
         assert bound < 1e-2 * np.abs(a * b).sum()
+
+    @pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::5])
+    def test_dot_in_any_order_is_inside(self, order):
+        rng = np.random.default_rng(0)
+        a, b = (rng.uniform(-1, 1, (64, 4)).astype(np.float32) for _ in range(2))
+        term = parse_term("map(dot, zip(asVector(4, a), asVector(4, b)))", {"a": "[f32]256", "b": "[f32]256"})
+        value, bound = evaluate_bounded(term, {"a": a.ravel(), "b": b.ravel()})
+        np.testing.assert_allclose(value, (a.astype(np.float64) * b).sum(-1), rtol=1e-12)
+        total = np.zeros(64, np.float32)
+        for k in order:
+            total = total + a[:, k] * b[:, k]
+        assert_within(total, value, bound)
+        assert (bound < 1e-5).all()
+        whole = {"a": np.arange(256, dtype=np.float32), "b": np.ones(256, np.float32)}
+        assert not evaluate_bounded(term, whole)[1].any()
 
     def test_contraction_is_inside(self):
         rng = np.random.default_rng(0)

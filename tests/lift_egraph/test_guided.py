@@ -16,7 +16,20 @@ from lift_egraph.inputs import random_inputs
 from lift_egraph.interp import evaluate
 from lift_egraph.rule import rule
 from lift_egraph.saturate import Limits, Phase, StopReason
-from lift_egraph.sketch import ANY, Sketch, call, join, map_, nest, parse_nest, reduce_, reduce_seq, transpose, zip_
+from lift_egraph.sketch import (
+    ANY,
+    Sketch,
+    call,
+    contains,
+    join,
+    map_,
+    nest,
+    parse_nest,
+    reduce_,
+    reduce_seq,
+    transpose,
+    zip_,
+)
 from lift_egraph.sorts import Ex
 from lift_egraph.sorts import transpose as transpose_
 from lift_egraph.soundness import equal_values
@@ -49,6 +62,17 @@ def test_each_stage_starts_from_the_term_before():
         assert stage.nodes > stage.classes > 0
         assert stage.peak_mb > 10
     assert found.seconds == sum(s.seconds for s in found.stages)
+
+
+def test_a_dot_product_takes_the_built_in_function():
+    program = specialise(programs.load("dot"), {"N": 16})
+    vector = rules.opencl_vector
+    used = (vector.vectorise_map, vector.vectorise_zip, vector.reduce_by_dot, *rules.reduction.loop_rules)
+    phase = Phase("vectors", used, rules.simplification, widths=(4,))
+    found = guide(program.body, (Stage(phase, reduce_seq(contains(call("dot")), ANY, zip_(), length=4)),))
+    assert found.found, found.stages[-1].why_not
+    inputs = random_inputs(program, 0, "integer")
+    assert equal_values(evaluate(found.term, inputs), evaluate(program.body, inputs))
 
 
 def test_a_stage_ends_with_the_iteration_that_satisfies_it():

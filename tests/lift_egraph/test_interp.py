@@ -16,8 +16,9 @@ from lift_egraph.errors import InputProblem, SizeProblem
 from lift_egraph.folds import fold_form
 from lift_egraph.interp import evaluate, interpret, run
 from lift_egraph.nat import nat
-from lift_egraph.scalar import OPERATIONS
-from lift_egraph.types import BOOL, F32, F64, I32, Pair, Vector, array, tuple_of
+from lift_egraph.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.syntax import parse_term
+from lift_egraph.types import BOOL, F32, F64, I32, Pair, Vector, array, scalar_of, tuple_of
 from tests.lift_egraph import oracle
 
 X, Y = ir.Var("x", F32), ir.Var("y", F32)
@@ -285,16 +286,37 @@ class TestFolds:
 @pytest.mark.parametrize("scalar", [F32, F64])
 def test_scalar_operations_keep_their_type(op, scalar):
     operation = OPERATIONS[op]
-    given_type = {"integer": I32, "logic": BOOL}.get(operation.kind, scalar)
+    given_type = {"integer": I32, "logic": BOOL, "lanes": Vector(scalar, 4)}.get(operation.kind, scalar)
     arguments = [
         ir.Var(f"a{k}", BOOL if operation.kind == "select" and k == 0 else given_type) for k in range(operation.arity)
     ]
     term = ir.Call(op, tuple(arguments))
     dtype = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "bool": np.bool_}
-    values = {a.name: dtype[a.type.name](k + 1) for k, a in enumerate(arguments)}
+    values = {a.name: dtype[scalar_of(a.type).name](k + 1) for k, a in enumerate(arguments)}
+    if operation.kind == "lanes":
+        values = {name: value + np.arange(4, dtype=value.dtype) for name, value in values.items()}
     value = evaluate(term, {}, values)
     assert value.dtype == dtype[str(type_of(term))]
     np.testing.assert_array_equal(value, operation.meaning(*values.values()))
+
+
+@pytest.mark.parametrize("width", [2, 4])
+@pytest.mark.parametrize("scalar", [F32, F64])
+def test_dot_of_the_vectors_of_rows(scalar, width):
+    rng = np.random.default_rng(width)
+    rows, weights = rng.uniform(-1, 1, (3, 8)), rng.uniform(-1, 1, width)
+    dtype = NUMPY_TYPES[scalar.name]
+    values = {"rows": rows.astype(dtype), "w": weights.astype(dtype)}
+    term = parse_term(
+        f"map(fun row => map(fun v => dot(v, at(0, asVector({width}, w))), asVector({width}, row)), rows)",
+        {"rows": f"[[{scalar}]8]3", "w": f"[{scalar}]{width}"},
+    )
+    expected = np.einsum("rvl,l->rv", values["rows"].reshape(3, -1, width), values["w"])
+    found = evaluate(term, values)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-5 if scalar == F32 else 1e-13)
+    lists = {i.name: oracle.to_lists(i.type, values[i.name]) for i in ir.subterms(term) if isinstance(i, ir.Input)}
+    np.testing.assert_array_equal(found, oracle.listed(term, lists, {}))
 
 
 class TestProblems:

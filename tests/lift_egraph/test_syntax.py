@@ -73,6 +73,7 @@ ENVIRONMENT = {
         "fill(N / 2, x)", "lookup(ks, xs)", "mapGlb(1, sqrt, xs)", "mapSeq(mapLcl(0, abs), m)",
         "reduceSeq(fun (acc, a) => acc + to_i32(a), 0, xs)", "toLocal(toPrivate(x))", "asVector(4, xs)", "asScalar(vs)",
         "map(vectorize(4, fun a => a * a), vs)", "map(vectorize(2, mul), zip(asVector(2, xs), asVector(2, xs)))",
+        "map(dot, zip(vs, vs))", "dot(at(0, vs), at(1, vs)) * x", "map(fun (a, b) => dot(b, a) + x, zip(vs, vs))",
         "at(0, map(fun v => vectorize(4, abs)(v), vs))", "select(c, x, -x)", "to_f64(x) + d", "split(N, zs)",
         "split(min(N, 4), zs)", "join(split(4, zs))", "map(reduceSeq(add, x), m)", "map(fun r => zip(r, r), m)",
     ],

@@ -15,6 +15,7 @@ from lift_egraph.syntax import parse_program, parse_term, parse_type
 from lift_egraph.types import (
     DataType,
     Pair,
+    Scalar,
     Vector,
     lanes,
     leaves,
@@ -55,7 +56,8 @@ def test_index_functions_of_nothing():
         ("reduceSeq(fun (s, e) => s + 1, 0, xs)", "i32"),
         ("toLocal(xs)", "[f32]N"), ("asVector(4, a)", "[f32x4]2"), ("asVector(2, ts)", "[(f32x2, i32x2)]4"),
         ("asScalar(v)", "[f32]8"), ("map(vectorize(4, sqrt), v)", "[f32x4]2"), ("at(0, v) * x", "f32x4"),
-        ("map(vectorize(4, fun e => e < 0.0), v)", "[boolx4]2"),
+        ("map(vectorize(4, fun e => e < 0.0), v)", "[boolx4]2"), ("map(dot, zip(v, v))", "[f32]2"),
+        ("dot(at(0, asVector(2, a)), at(1, asVector(2, a)))", "f32"),
     ],
 )  # fmt: skip
 def test_types(term: str, expected: str) -> None:
@@ -67,12 +69,23 @@ e, e2, q = ir.Var("e", F32), ir.Var("e2", F32), ir.Var("q", I32)
 KEEP = ir.Lambda(e, e)
 
 
+def lanes_of(width: int, scalar: Scalar = F32) -> ir.Expr:
+    return ir.Input("vector", Vector(scalar, width))
+
+
 @pytest.mark.parametrize(
     ("term", "kind", "message"),
     [
         (ir.Call("add", (x,)), TypeProblem, "add takes 2 arguments, not 1"),
         (ir.Call("plus", (x, x)), TypeProblem, "there is no scalar operation 'plus'"),
         (ir.Call("abs", (a,)), TypeProblem, "use map"),
+        (ir.Call("dot", (x, x)), TypeProblem, "dot takes two vectors of one type, of 2 or 4 lanes, got f32, f32"),
+        (ir.Call("dot", (a, a)), TypeProblem, "dot works on scalars, not on [f32]8; use map"),
+        (ir.Call("dot", (lanes_of(4), x)), TypeProblem, "of 2 or 4 lanes, got f32x4, f32"),
+        (ir.Call("dot", (lanes_of(2), lanes_of(4))), TypeProblem, "dot mixes vectors of 2 and 4 lanes"),
+        (ir.Call("dot", (lanes_of(8), lanes_of(8))), TypeProblem, "of 2 or 4 lanes, got f32x8, f32x8"),
+        (ir.Call("dot", (lanes_of(4), lanes_of(4, F64))), TypeProblem, "of 2 or 4 lanes, got f32x4, f64x4"),
+        (ir.Call("dot", (lanes_of(4, I32),) * 2), TypeProblem, "dot works on vectors of floats, got i32x4"),
         (ir.Component(0, x), TypeProblem, "get works on a tuple, got f32"),
         (ir.Component(2, ir.MakePair(x, x)), TypeProblem, "components 0 and 1, not 2"),
         (ir.Apply(ir.Lambda(q, q), x), TypeProblem, "let: the function takes i32, but is given f32"),
@@ -195,6 +208,11 @@ def test_legal_nesting(legal: str) -> None:
         ("mapWrg(0, mapGlb(1, map(abs)), m)", "must not be mixed"),
         ("mapSeq(mapGlb(0, map(abs)), m)", "mapGlb(0) must not stand inside mapSeq"),
         ("mapWrg(0, mapLcl(0, mapWrg(1, abs)), m)", "mapWrg(1) must not stand inside mapLcl(0)"),
+        (
+            "mapGlb(0, mapSeq(fun r => let v = at(0, asVector(2, r)) in mapSeq(vectorize(2, fun x => x + dot(v, v)), "
+            "asVector(2, r))), m)",
+            "dot stands inside vectorize: vectors do not nest",
+        ),
     ],
 )
 def test_illegal_nesting(illegal: str, message: str) -> None:

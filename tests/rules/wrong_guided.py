@@ -22,6 +22,7 @@ from lift_egraph.sorts import (
     associative,
     at,
     bvs,
+    call2,
     commutative,
     fill,
     gather,
@@ -382,6 +383,17 @@ def reduce_by_vectors_from_any(op: Op, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
         reduce_(op, z, map_(Fn.lam(P.var(v), reduce_(op, z, as_scalar(fill(1, Ex(v))))), xs)),
         eq(Ty.arr(n, Ty.lanes(w, t))).to(ty(xs)), scalar_like(t), associative(op),
     )  # fmt: skip
+
+
+@twins.plant("reduce_by_dot", "the right factor is the left one")
+def reduce_by_dot_of_left(a: V, b: V, z: Ex, xs: Ex, w: i64, n: i64):
+    lanes = Ty.vec("f32", w)
+    left, right = V("$left", lanes), V("$right", lanes)
+    products = Fn.vec(w, Fn.lam(P.pair(P.var(a), P.var(b)), call2("mul", Ex(a), Ex(b))))
+    dots = Fn.lam(P.pair(P.var(left), P.var(right)), call2("dot", Ex(left), Ex(left)))
+    yield rewrite(reduce_(Op.scalar("add"), z, as_scalar(map_(products, xs)))).to(
+        reduce_(Op.scalar("add"), z, map_(dots, xs)), eq(Ty.arr(n, Ty.pair(lanes, lanes))).to(ty(xs)), w <= 4
+    )
 
 
 @twins.plant("map_to_glb2", "the elements are read in the other order")

@@ -34,7 +34,13 @@ def value(pick: Pick, t: DataType, pool: tuple[ir.Expr, ...], depth: int = 2) ->
         return _leaf(pick, t, known)
     if t == BOOL:
         return _truth(pick, pool, depth)
-    form = pick(("arithmetic", "arithmetic", "arithmetic", "scaled", "choice", "one"))
+    vectors = [s for e in pool for s in _scalars(e) if type_of(s) in (Vector(t, 2), Vector(t, 4))] if t.is_float else []
+    form = pick(
+        ("arithmetic", "arithmetic", "arithmetic", "scaled", "choice", "one", *(["dot"] * 3 if vectors else []))
+    )
+    if form == "dot":
+        first = pick(vectors)
+        return b.dot(first, pick([v for v in vectors if type_of(v) == type_of(first)]))
     if form == "arithmetic":
         operation = pick((b.add, b.sub, b.min_, b.max_, *((b.mul,) if t != I32 else ())))
         return operation(value(pick, t, pool, depth - 1), value(pick, t, pool, depth - 1))
