@@ -106,6 +106,9 @@ def rule(
     >>> transpose_transpose.describe()["law"]
     'transpose (transpose xs) = xs'
     """
+    if not isinstance(law, str):
+        name = getattr(law, "__name__", repr(law))
+        raise TypeError(f'{name}: a rule needs its law in mathematics: @rule("...") above the function')
     if phase not in PHASES:
         raise ValueError(f"unknown phase {phase!r}; known are {', '.join(PHASES)}")
 

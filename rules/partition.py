@@ -33,7 +33,8 @@ from lift_egraph.sorts import (
 
 
 @rule(
-    "map (λp. b) xs = join (transpose (map (λc. map (λp. b) c) (transpose (split n xs)))),  n | length, c fresh",
+    "map (λp. b) xs = join (transpose (map (λc. map (λp. b) c) (transpose (split (m / n) xs)))),  n | m = length, "
+    "c fresh",
     source="001 §4.3, Figure 4.3 d",
 )
 def split_join_strided(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):

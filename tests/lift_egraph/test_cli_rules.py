@@ -113,6 +113,10 @@ BROKEN = {
         '@rule("a = a")\ndef odd(xs: Ex):\n    yield rewrite(transpose(xs)).to(transpose(xs))\n',
         "mine.py:8: odd: it never fires: in none of 20 programs",
     ),
+    "no law": (
+        "@rule\ndef odd(xs: Ex):\n    yield rewrite(transpose(transpose(xs))).to(xs)\n",
+        "mine.py:8: odd: TypeError: odd: a rule needs its law in mathematics",
+    ),
     "no rewrite": (
         '@rule("a = a")\ndef odd(xs: Ex):\n    return ()\n',
         "mine.py:8: odd: it yields no rewrite",
