@@ -11,14 +11,14 @@ from codegen.dialect import DIALECTS
 from codegen.kernel import Plan
 from codegen.open_plan import OpenPlan
 from codegen.run import Runner, check_limits, find_device
-from codegen.validate import Verdict, judge, references
+from codegen.validate import Verdict, references
 from extract.devices import describe
 from lift_egraph import ir
 from lift_egraph.check import specialise
 from lift_egraph.errors import RunProblem
 from lift_egraph.pretty import print_program
 from lift_egraph.workbench.demands import data_bytes, require_feasible
-from lift_egraph.workbench.pipeline import COPY_RATE, KERNEL_LIMIT, load_references
+from lift_egraph.workbench.pipeline import COPY_RATE, KERNEL_LIMIT, load_references, validate
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def compile_low_level(
     reference = references(special, seed)
     with Runner(info, time_limit=KERNEL_LIMIT + data_bytes(special) / COPY_RATE) as runner:
         load_references(runner, reference)
-        verdict = judge(reference, runner.run(tried, "integers"), runner.run(tried, "floats"))
+        verdict = validate(tried, runner, reference)
         if not verdict.valid:
             raise RunProblem(f"the kernel of {program.name} is wrong on {info}: {verdict.message}")
         milliseconds = runner.measure(tried, "floats").median_ms

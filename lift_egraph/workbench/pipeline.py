@@ -7,8 +7,9 @@ import time
 from codegen.compiler import compile_program
 from codegen.device_info import DeviceInfo
 from codegen.dialect import DIALECTS
+from codegen.kernel import Plan
 from codegen.run import Runner, check_limits, find_device
-from codegen.validate import References, judge, references
+from codegen.validate import References, Verdict, judge, references
 from extract.analytical import predict
 from extract.baseline import naive_term
 from extract.devices import Device, describe
@@ -150,11 +151,15 @@ def load_references(runner: Runner, reference: References) -> None:
     runner.load_inputs("floats", reference.floats.inputs)
 
 
+def validate(plan: Plan, runner: Runner, reference: References) -> Verdict:
+    """Run a plan on both sets of inputs (`load_references`), and hold its results against the interpreter's."""
+    return judge(reference, runner.run(plan, "integers"), runner.run(plan, "floats"))
+
+
 def evaluate(candidate: Candidate, runner: Runner, reference: References) -> None:
     """Validate a candidate, and time it if it is valid. Failures are noted on it."""
     try:
-        integers, floats = runner.run(candidate.plan, "integers"), runner.run(candidate.plan, "floats")
-        verdict = judge(reference, integers, floats)
+        verdict = validate(candidate.plan, runner, reference)
         candidate.valid, candidate.message = verdict.valid, verdict.message
         candidate.max_error, candidate.error_bound = verdict.max_error, verdict.error_bound
         if verdict.valid:
