@@ -12,14 +12,14 @@ import harness
 from rows import ROWS, Row
 from table_4_2 import TIME_LIMIT, agree, alternate, code_lines, lift_lines, shown, validate
 
-from codegen.compiler import compile_program
-from codegen.device_info import DeviceInfo
-from codegen.dialect import DIALECTS
-from codegen.kernel import Plan
-from codegen.optimise import LEVELS
-from codegen.run import Runner, find_device
-from extract.devices import describe
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.optimise import LEVELS
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.errors import LiftError
+from lift_egraph.extract.devices import describe
 
 ROUNDS = 5
 HEADINGS = ("row", "input", "sizes", "level", "by hand / generated", "lines of OpenCL", "bytes", "lines of LIFT")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import harness
 
-from codegen.run import find_device
+from lift_egraph.codegen.running.run import find_device
 from lift_egraph.programs import load
 from lift_egraph.workbench import explain_candidate, optimize
 

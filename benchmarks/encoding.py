@@ -5,7 +5,7 @@ from __future__ import annotations
 import harness
 from growth import algorithmic, grow, mm
 
-from lift_egraph.child import call
+from lift_egraph.process.child import call
 
 SIZE, CHUNK = 1024, 32
 EARLIER = {  # the measurements that decided the encoding: tuples, seconds and MB of named, typed constants

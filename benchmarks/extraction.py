@@ -9,9 +9,9 @@ import harness
 import numpy as np
 from growth import algorithmic, grow, mm
 
-from extract.cost import StructuralCost
-from extract.search import best_terms
-from lift_egraph.child import call
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.kbest import best_terms
+from lift_egraph.process.child import call
 
 SIZE = 512
 CHUNKS = ((8,), (8, 32))

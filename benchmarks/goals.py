@@ -18,15 +18,11 @@ from typing import Any
 
 import harness
 
-import rules as book
-from lift_egraph import ir
-from lift_egraph.check import specialise
-from lift_egraph.child import Stream
-from lift_egraph.guided import Guided, Stage, guide
-from lift_egraph.programs import load
-from lift_egraph.rule import Rule
-from lift_egraph.saturate import ENDS, STARTUP_SECONDS, Limits, Phase, StopReason, run_phase
-from lift_egraph.sketch import (
+from lift_egraph import rules as book
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.saturate import ENDS, STARTUP_SECONDS, Limits, Phase, StopReason, run_phase
+from lift_egraph.guided.matcher import Matcher
+from lift_egraph.guided.sketch import (
     ANY,
     Contains,
     Pattern,
@@ -43,14 +39,18 @@ from lift_egraph.sketch import (
     transpose,
     vectorize,
 )
-from lift_egraph.sketch_match import Matcher
-from rules.fusion import map_fusion
-from rules.interchange import interchange_rules
-from rules.macros import SIMPLIFICATION, register_blocking_2d, split_reduction, stage, untiled
-from rules.opencl_parallel import map_to_glb0, map_to_seq
-from rules.opencl_vector import vectorise_map
-from rules.packing import keep_block_in_private, pack_blocks
-from rules.reduction import combine_lifted_with_map, reduce_map_to_seq, split_reduce_seq
+from lift_egraph.guided.stages import Guided, Stage, guide
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.process.child import Stream
+from lift_egraph.programs import load
+from lift_egraph.rules.fusion import map_fusion
+from lift_egraph.rules.interchange import interchange_rules
+from lift_egraph.rules.macros import SIMPLIFICATION, register_blocking_2d, split_reduction, stage, untiled
+from lift_egraph.rules.opencl_parallel import map_to_glb0, map_to_seq
+from lift_egraph.rules.opencl_vector import vectorise_map
+from lift_egraph.rules.packing import keep_block_in_private, pack_blocks
+from lift_egraph.rules.reduction import combine_lifted_with_map, reduce_map_to_seq, split_reduce_seq
 
 LOWERING = (reduce_map_to_seq, combine_lifted_with_map, map_to_seq)
 

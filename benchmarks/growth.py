@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import egglog
 
-import rules as book
-from lift_egraph import ir
-from lift_egraph.analyses import analyses
-from lift_egraph.check import specialise
-from lift_egraph.frozen import FrozenEGraph, freeze
+from lift_egraph import rules as book
+from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.frozen import FrozenEGraph, freeze
+from lift_egraph.egraph.saturate import ROOT, Phase, start
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
 from lift_egraph.programs import load
-from lift_egraph.saturate import ROOT, Phase, start
 
 
 class Grown(NamedTuple):

@@ -20,14 +20,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from codegen.compiler import compile_program
-from codegen.device_info import DeviceInfo
-from codegen.dialect import DIALECTS
-from codegen.kernel import Plan
-from codegen.run import Runner
-from extract.baseline import naive_term
-from extract.devices import describe
-from lift_egraph.ir import Program
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.run import Runner
+from lift_egraph.extract.baseline import naive_term
+from lift_egraph.extract.devices import describe
+from lift_egraph.language.ir import Program
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("lift-egraph", "numpy", "egglog", "pyopencl", "pocl-binary-distribution")

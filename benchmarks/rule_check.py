@@ -7,8 +7,8 @@ import time
 
 import harness
 
-from lift_egraph.rule_checks import FIRE_RATE, JOBS, Verdict, check_rules
-from rules import all_rules, simplification
+from lift_egraph.rules import all_rules, simplification
+from lift_egraph.soundness.many_rules import FIRE_RATE, JOBS, Verdict, check_rules
 
 
 def main() -> None:

@@ -17,30 +17,36 @@ from typing import Any
 
 import goals
 import harness
+from random_walks.random_rewriting import random_walks
 
-import rules as book
-from codegen.compiler import compile_program
-from codegen.dialect import DIALECTS
-from extract.analytical import predict
-from extract.cost import StructuralCost
-from extract.devices import POCL
-from extract.search import best_terms, skeleton
-from extract.tiling import vector_widths
-from lift_egraph import ir
-from lift_egraph.binders import unique_names
-from lift_egraph.check import specialise
-from lift_egraph.child import Stream
+from lift_egraph import rules as book
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
+from lift_egraph.egraph.saturate import STARTUP_SECONDS, Limits, Phase, run_phase
 from lift_egraph.errors import LiftError
-from lift_egraph.frozen import ClassId, FrozenEGraph
-from lift_egraph.guided import Stage, guide
+from lift_egraph.extract.analytical import predict
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.devices import POCL
+from lift_egraph.extract.kbest import best_terms, skeleton
+from lift_egraph.extract.tiling import vector_widths
+from lift_egraph.guided.matcher import Matcher
+from lift_egraph.guided.sketch import ANY, Sketch, join, map_, slide
+from lift_egraph.guided.stages import Stage, guide
+from lift_egraph.language import ir
+from lift_egraph.language.binders import unique_names
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.process.child import Stream
 from lift_egraph.programs import load
-from lift_egraph.random_rewriting import random_walks
-from lift_egraph.saturate import STARTUP_SECONDS, Limits, Phase, run_phase
-from lift_egraph.sketch import ANY, Sketch, join, map_, slide
-from lift_egraph.sketch_match import Matcher
-from lift_egraph.syntax import parse_program
+from lift_egraph.rules.macros import (
+    SIMPLIFICATION,
+    overlapped_tiling,
+    overlapped_tiling_2d,
+    register_blocking_2d,
+    tiling,
+)
 from lift_egraph.workbench.search import LOWERED, PLAINNESS, lowering_phase
-from rules.macros import SIMPLIFICATION, overlapped_tiling, overlapped_tiling_2d, register_blocking_2d, tiling
 
 DEVICE = replace(POCL, compute_units=2)
 MEMORY = 6000  # MB, judging included

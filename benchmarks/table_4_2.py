@@ -12,17 +12,17 @@ import harness
 import numpy as np
 from rows import ROWS, Row
 
-from codegen.compiler import compile_program
-from codegen.device_info import DeviceInfo
-from codegen.dialect import DIALECTS
-from codegen.kernel import Plan
-from codegen.optimise import ALL, Optimisations
-from codegen.run import Runner, find_device
-from codegen.validate import judge, references_for
-from extract.devices import describe
-from lift_egraph import ir
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.optimise import ALL, Optimisations
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.codegen.running.validate import judge, references_for
 from lift_egraph.errors import LiftError, RunProblem
-from lift_egraph.pretty import print_program
+from lift_egraph.extract.devices import describe
+from lift_egraph.language import ir
+from lift_egraph.language.pretty import print_program
 
 ROUNDS = 9
 LONG = 300.0  # milliseconds from which one run a round is enough

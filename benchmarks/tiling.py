@@ -5,15 +5,15 @@ from __future__ import annotations
 import goals
 import harness
 
-from lift_egraph import ir
-from lift_egraph.guided import Stage, guide
-from lift_egraph.saturate import Limits, Phase
-from lift_egraph.sketch import call
-from lift_egraph.syntax import parse_program
-from rules.fusion import map_fission
-from rules.interchange import map_map_on_matrix
-from rules.macros import SIMPLIFICATION, Macro, tiling_on_grid
-from rules.split_join import split_join
+from lift_egraph.egraph.saturate import Limits, Phase
+from lift_egraph.guided.sketch import call
+from lift_egraph.guided.stages import Stage, guide
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.rules.fusion import map_fission
+from lift_egraph.rules.interchange import map_map_on_matrix
+from lift_egraph.rules.macros import SIMPLIFICATION, Macro, tiling_on_grid
+from lift_egraph.rules.split_join import split_join
 
 TILE = 32
 

@@ -1,6 +1,6 @@
 """From low-level terms to OpenCL kernels, and running and validating them.
 
-Every nesting of maps that `lift_egraph.nesting` allows compiles, but for these:
+Every nesting of maps that `lift_egraph.language.nesting` allows compiles, but for these:
 
 - a term that reads, in the kernel that computes it, the result of a mapGlb or mapWrg inside another one: OpenCL
   does not synchronise work-groups;

@@ -13,9 +13,9 @@ from functools import cache, cached_property
 from math import prod
 from typing import Any, Union
 
-from lift_egraph.ir import SEQ, Expr, Level
-from lift_egraph.nat import Nat, NatVar, maximum, minimum, nat
-from lift_egraph.types import I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
+from lift_egraph.language.ir import SEQ, Expr, Level
+from lift_egraph.language.nat import Nat, NatVar, maximum, minimum, nat
+from lift_egraph.language.types import I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
 
 LeafType = Union[Scalar, Vector]
 
@@ -128,7 +128,9 @@ class Pack(CExpr):
 
 @dataclass(frozen=True)
 class Operate(CExpr):
-    """A scalar operation of `lift_egraph.scalar` by its LIFT name; scalar arguments beside vectors are broadcast."""
+    """A scalar operation of `lift_egraph.language.scalar` by its LIFT name; scalar arguments beside vectors are
+    broadcast.
+    """
 
     op: str
     arguments: tuple[CExpr, ...]

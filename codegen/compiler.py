@@ -5,30 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from codegen.barriers import barriers_after_maps, place_barriers
-from codegen.c_ast import Body, Buffer, For, Load, Name, walk
-from codegen.common_indices import share_indices
-from codegen.dialect import Dialect
-from codegen.header import header
-from codegen.host import Host, LoweredKernel, lower_program, open_sizes
-from codegen.index_range import INT_MAX, largest_values
-from codegen.kernel import LARGEST_LAUNCH, Argument, Kernel, Launch, Origins, Plan, ScalarInfo
-from codegen.names import c_name
-from codegen.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement
-from codegen.optimise import ALL, Optimisations
-from codegen.printer import Line, Printer
-from codegen.repeats import share_texts
-from codegen.requirements import requirements_of
-from codegen.sines import pair_sines
-from codegen.steps import stepped
-from codegen.tidy import inline_constants, mark_short_loops, sink_constants, unroll
-from codegen.views import Memory
-from lift_egraph import ir
-from lift_egraph.check import substitute_nats, type_of
-from lift_egraph.describe import blame, describe
+from lift_egraph.codegen.c_ast import Body, Buffer, For, Load, Name, walk
+from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
+from lift_egraph.codegen.lowering.views import Memory
+from lift_egraph.codegen.names import c_name
+from lift_egraph.codegen.optimise import ALL, Optimisations
+from lift_egraph.codegen.passes.barriers import barriers_after_maps, place_barriers
+from lift_egraph.codegen.passes.common_indices import share_indices
+from lift_egraph.codegen.passes.repeats import share_texts
+from lift_egraph.codegen.passes.sines import pair_sines
+from lift_egraph.codegen.passes.steps import stepped
+from lift_egraph.codegen.passes.tidy import inline_constants, mark_short_loops, sink_constants, unroll
+from lift_egraph.codegen.plans.index_range import INT_MAX, largest_values
+from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH, Argument, Kernel, Launch, Origins, Plan, ScalarInfo
+from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement
+from lift_egraph.codegen.plans.requirements import requirements_of
+from lift_egraph.codegen.text.header import header
+from lift_egraph.codegen.text.printer import Line, Printer
 from lift_egraph.errors import DeviceProblem, SizeProblem
-from lift_egraph.nat import Nat, NatLike, nat
-from lift_egraph.types import DataType, Vector, leaves, scalar_of, width_of
+from lift_egraph.language import ir
+from lift_egraph.language.check import substitute_nats, type_of
+from lift_egraph.language.describe import blame, describe
+from lift_egraph.language.nat import Nat, NatLike, nat
+from lift_egraph.language.types import DataType, Vector, leaves, scalar_of, width_of
 
 _MUCH_WORK = 256  # steps of a work-item's loops from which it gets a group of its own on a CPU …
 _FEW_ITEMS = 1 << 14  # … unless there are more work-items than this
@@ -70,8 +70,8 @@ def compile_program(
     if sizes:
         names = ", ".join(v.name for v in sizes)
         raise SizeProblem(
-            f"{program.name} is open in the size {names}: give it a value (lift_egraph.check.specialise), or make it "
-            "an argument of the kernels (compile_open)"
+            f"{program.name} is open in the size {names}: give it a value "
+            "(lift_egraph.language.check.specialise), or make it an argument of the kernels (compile_open)"
         )
     made = compile_open(
         program, dialect, launch=launch, any_launch=any_launch, term_text=term_text, optimise=optimise
@@ -90,8 +90,8 @@ def compile_open(
 ) -> OpenPlan:
     """The OpenCL kernels of a low-level program with its open sizes as arguments; else as `compile_program`.
 
-    Sizes that have a value are constants in the kernels (`lift_egraph.check.specialise` with ``keep``). The number
-    of work-groups is free where it depends on a size; the local size is fixed, but with `any_launch`.
+    Sizes that have a value are constants in the kernels (`lift_egraph.language.check.specialise` with ``keep``). The
+    number of work-groups is free where it depends on a size; the local size is fixed, but with `any_launch`.
 
     Raises
     ------

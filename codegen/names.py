@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lift_egraph.binders import fresh_name
-from lift_egraph.types import WIDTHS
+from lift_egraph.language.binders import fresh_name
+from lift_egraph.language.types import WIDTHS
 
 _TYPES = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "half")
 _WORDS = re.findall(

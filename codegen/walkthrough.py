@@ -7,9 +7,9 @@ Listing 2.4: a partial dot product
 Each work-group takes 128 pairs of elements, each work-item adds up the products of two, and the sums are added in
 local memory:
 
->>> from lift_egraph.check import specialise
+>>> from lift_egraph.language.check import specialise
 >>> from lift_egraph.programs import load
->>> from lift_egraph.pretty import print_program
+>>> from lift_egraph.language.pretty import print_program
 >>> program = specialise(load("partial_dot"), {"N": 1024})
 >>> print(print_program(program))
 program partial_dot(x: [f32]1024, y: [f32]1024) =
@@ -55,7 +55,7 @@ From this point on nothing knows about split or zip: the index is an expression,
 and its normal form has the innermost variable first. That is what the kernel shows; since `x` and `y` are read at one
 index, it has a name:
 
->>> from codegen.compiler import compile_program
+>>> from lift_egraph.codegen.compiler import compile_program
 >>> source = compile_program(program, GENERIC).source.splitlines()
 >>> start = next(n for n, line in enumerate(source) if "const int at" in line)
 >>> print(*source[start - 3 : start + 4], sep="\n")
@@ -67,7 +67,7 @@ index, it has a name:
   }
   tmp[lcl_0] = acc;
 
-Without the optimisation of indices (`codegen.optimise`) the kernel shows the index as composed:
+Without the optimisation of indices (`lift_egraph.codegen.optimise`) the kernel shows the index as composed:
 
 >>> plain = compile_program(program, GENERIC, optimise=CONTROL).source
 >>> print(*[line.strip() for line in plain.splitlines() if "x[" in line])
@@ -77,7 +77,7 @@ Listing 4.4: what is simplified, and why
 ----------------------------------------
 A matrix is transposed by its indices alone: its elements in one row, in another order, split into rows again.
 
->>> from lift_egraph.syntax import parse_program
+>>> from lift_egraph.language.syntax import parse_program
 >>> transposed = parse_program(
 ...     "program transposed(x: [[f32]8]16) ="
 ...     "  mapWrg(0, mapLcl(0, fun e => e), split(16, gather(i => i / 16 + i % 16 * 8, join(x))))"
@@ -115,19 +115,19 @@ from dataclasses import dataclass, field, fields, replace
 from textwrap import fill
 from typing import Any
 
-from codegen.c_ast import CExpr, Load
-from codegen.dialect import GENERIC, Dialect
-from codegen.host import lower_program
-from codegen.layout import component
-from codegen.lower import Lowering
-from codegen.optimise import CONTROL
-from codegen.plain_index import PlainNat, parts
-from codegen.views import Access, Choices, Component, Indices, Memory, Pairs, View
-from lift_egraph import ir
-from lift_egraph.describe import describe
+from lift_egraph.codegen.c_ast import CExpr, Load
+from lift_egraph.codegen.dialect import GENERIC, Dialect
+from lift_egraph.codegen.lowering.host import lower_program
+from lift_egraph.codegen.lowering.lower import Lowering
+from lift_egraph.codegen.lowering.plain_index import PlainNat, parts
+from lift_egraph.codegen.lowering.term_views import component
+from lift_egraph.codegen.lowering.views import Access, Choices, Component, Indices, Memory, Pairs, View
+from lift_egraph.codegen.optimise import CONTROL
 from lift_egraph.errors import LiftError
-from lift_egraph.nat import Nat
-from lift_egraph.types import is_data, leaves
+from lift_egraph.language import ir
+from lift_egraph.language.describe import describe
+from lift_egraph.language.nat import Nat
+from lift_egraph.language.types import is_data, leaves
 
 _WIDTH = 116
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from codegen.c_ast import (
+from lift_egraph.codegen.c_ast import (
     Barrier,
     Block,
     Body,
@@ -31,9 +31,9 @@ from codegen.c_ast import (
     stores,
     walk,
 )
-from codegen.kernel import Kernel
-from lift_egraph.nat import Nat, NatVar, Operation
-from lift_egraph.types import SCALAR_BYTES, scalar_of, width_of
+from lift_egraph.codegen.plans.kernel import Kernel
+from lift_egraph.language.nat import Nat, NatVar, Operation
+from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
 
 _ALIGNED = ~15  # a loop's sample index is a multiple of 16 where it can be, so that i % 16 looks like i
 _LOCAL_ID = "get_local_id("  # what the index variable of an unrolled mapLcl is called

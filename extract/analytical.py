@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codegen.kernel import Kernel, Plan
-from extract.accesses import Access, Region, analyse, neighbour_stride
-from extract.analytical_cpu import cpu_time
-from extract.analytical_gpu import gpu_time
-from extract.devices import Device
-from extract.footprint import Footprint
+from lift_egraph.codegen.plans.kernel import Kernel, Plan
+from lift_egraph.extract.accesses import Access, Region, analyse, neighbour_stride
+from lift_egraph.extract.analytical_cpu import cpu_time
+from lift_egraph.extract.analytical_gpu import gpu_time
+from lift_egraph.extract.devices import Device
+from lift_egraph.extract.footprint import Footprint
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, prod
 
-from codegen.kernel import Kernel
-from extract.accesses import Operated, Region, neighbour_stride
-from extract.devices import Device
-from extract.footprint import LINE, PAGE, Footprint, Touched
+from lift_egraph.codegen.plans.kernel import Kernel
+from lift_egraph.extract.accesses import Operated, Region, neighbour_stride
+from lift_egraph.extract.devices import Device
+from lift_egraph.extract.footprint import LINE, PAGE, Footprint, Touched
 
 _L1, _L2 = 32 << 10, 1 << 20  # bytes of a core's own caches
 _FREE = 0.9  # the part of a cache that a loop can count on

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, gcd, prod
 
-from codegen.kernel import Kernel
-from extract.accesses import Access, Region, neighbour_stride
-from extract.analytical_cpu import Estimate
-from extract.devices import Device
-from extract.footprint import LINE, Footprint
+from lift_egraph.codegen.plans.kernel import Kernel
+from lift_egraph.extract.accesses import Access, Region, neighbour_stride
+from lift_egraph.extract.analytical_cpu import Estimate
+from lift_egraph.extract.devices import Device
+from lift_egraph.extract.footprint import LINE, Footprint
 
 # of one compute unit of an NVIDIA GPU from 2020 on
 _RESIDENT_ITEMS = 2048

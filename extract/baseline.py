@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lift_egraph import ir
-from lift_egraph.binders import substitute, unique_names
-from lift_egraph.check import type_of
 from lift_egraph.errors import SearchProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import substitute, unique_names
+from lift_egraph.language.check import type_of
 
 MOST_DIMENSIONS = 3
 COMPUTING = (ir.Call, ir.Reduce, ir.ReduceSeq, ir.ToMemory)  # the nodes that do more than rearrange data

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-from lift_egraph.frozen import ClassId, ENode, FrozenEGraph
-from lift_egraph.types import Array, DataType, Pair
+from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
+from lift_egraph.language.types import Array, DataType, Pair
 
 
 class Rating(NamedTuple):

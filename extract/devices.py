@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from codegen.device_info import DeviceInfo
+from lift_egraph.codegen.device_info import DeviceInfo
 
 
 @dataclass(frozen=True)

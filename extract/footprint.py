@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from extract.accesses import Access, Region
+from lift_egraph.extract.accesses import Access, Region
 
 LINE, PAGE = 64, 4096
 _SETS = 64  # neighbouring lines, or pages, are surely in different sets up to this number

@@ -6,10 +6,10 @@ tilings are tried one after the other.
 
 from __future__ import annotations
 
-from extract.devices import Device
-from lift_egraph import ir
-from lift_egraph.check import type_of
-from lift_egraph.types import Array
+from lift_egraph.extract.devices import Device
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import Array
 
 Tiling = dict[int, tuple[int, ...]]
 

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
-        from lift_egraph.cli import app
+        from lift_egraph.cli.main import app
 
         app(prog_name="lift-egraph")
     except KeyboardInterrupt:

@@ -6,20 +6,20 @@ search, where a phase names the few that it needs.
 
 from __future__ import annotations
 
-from lift_egraph.rule import Rule
-from rules.fusion import fission_rules, fusion_rules, let_rules, pattern_fusion_rules, zip_rules
-from rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
-from rules.iteration import iteration_rules
-from rules.movement import movement_rules, reordering_rules, reordering_simplification
-from rules.opencl_memory import block_rules, memory_rules, result_rules
-from rules.opencl_parallel import global_rules, group_rules, third_dimension_rules
-from rules.opencl_vector import vector_rules, wide_rules
-from rules.packing import packing_rules
-from rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
-from rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
-from rules.simplification import simplification_rules
-from rules.split_join import split_join_rules
-from rules.stencil import stencil_rules, stencil_simplification
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.rules.fusion import fission_rules, fusion_rules, let_rules, pattern_fusion_rules, zip_rules
+from lift_egraph.rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
+from lift_egraph.rules.iteration import iteration_rules
+from lift_egraph.rules.movement import movement_rules, reordering_rules, reordering_simplification
+from lift_egraph.rules.opencl_memory import block_rules, memory_rules, result_rules
+from lift_egraph.rules.opencl_parallel import global_rules, group_rules, third_dimension_rules
+from lift_egraph.rules.opencl_vector import vector_rules, wide_rules
+from lift_egraph.rules.packing import packing_rules
+from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
+from lift_egraph.rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
+from lift_egraph.rules.simplification import simplification_rules
+from lift_egraph.rules.split_join import split_join_rules
+from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 algorithmic: tuple[Rule, ...] = (

@@ -7,7 +7,7 @@ A rule is a function that yields rewrites, under its law in mathematics; `map_fu
 its equal. An e-graph holds equal terms side by side, so nothing is lost by applying a rule.
 
 The parameters of the function are pattern variables, and their annotations are their sorts. Sorts and patterns are
-imported from `lift_egraph.sorts`, `rewrite`, `eq`, `i64` and `String` from `egglog`:
+imported from `lift_egraph.egraph.sorts`, `rewrite`, `eq`, `i64` and `String` from `egglog`:
 
 ``Ex``
     A term: ``map_(f, xs)``, ``reduce_(op, z, xs)``, ``zip_(xs, ys)``, ``split(n, xs)``, ``join(xss)``,
@@ -53,19 +53,20 @@ rule is from, and ``phase`` when it is meant to run: ``"algorithmic"`` (if nothi
 An example
 ----------
 A stencil maps a function over overlapping windows. This rule takes k windows at a time, which share a tile of the
-array, as one needs for local memory; see `rules.stencil` for more dimensions. It is a whole file, ``tiles.py``::
+array, as one needs for local memory; see `lift_egraph.rules.stencil` for more dimensions. It is a whole file,
+``tiles.py``::
 
     from __future__ import annotations
 
     import egglog
     from egglog import eq, i64, rewrite
 
-    from lift_egraph import sketch
-    from lift_egraph.explain import explain
-    from lift_egraph.rule import rule
-    from lift_egraph.sorts import Ex, Fn, P, Ty, V, fresh, join, map_, slide, tile, ty
-    from lift_egraph.syntax import parse_program, print_term
-    from rules.macros import Macro, stage
+    from lift_egraph.guided import sketch
+    from lift_egraph.derivation.derive import explain
+    from lift_egraph.egraph.rule import rule
+    from lift_egraph.egraph.sorts import Ex, Fn, P, Ty, V, fresh, join, map_, slide, tile, ty
+    from lift_egraph.language.syntax import parse_program, print_term
+    from lift_egraph.rules.macros import Macro, stage
 
 
     @rule(
@@ -147,9 +148,9 @@ loops as here, or a pattern with sketches for its parts: ``sketch.map_(sketch.re
 A rule matches only what has its form. ``map_(Fn.map(n, f), slide(n, s, xs))`` is not in a program with
 map (λw. reduce ⊕ z (map f w)) (slide n s xs), but an equal term has it after `map_fission`. So a stage also has the
 rules that bring a program into form. If its sketch is not reached, ``found.term`` raises an error that names the part
-of the sketch that nothing satisfies; a fact for ``tile`` may be missing. `lift_egraph.explain.applications` lists what
-one rule makes of a term at each place, without a sketch, and `lift-egraph rules matches` says where it almost matches
-and why it fails there; `rules.macros` has larger stages to start from.
+of the sketch that nothing satisfies; a fact for ``tile`` may be missing. `lift_egraph.derivation.derive.applications`
+lists what one rule makes of a term at each place, without a sketch, and `lift-egraph rules matches` says where it
+almost matches and why it fails there; `lift_egraph.rules.macros` has larger stages to start from.
 
 A rule for the book goes into the file of its family and the tuple at its end, with a wrong twin in ``tests/rules``.
 """
@@ -159,8 +160,8 @@ from __future__ import annotations
 import egglog
 from egglog import eq, i64, rewrite
 
-from lift_egraph.rule import rule
-from lift_egraph.sorts import (
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import (
     ELEMENT,
     LEFT,
     RIGHT,
@@ -186,7 +187,7 @@ from lift_egraph.sorts import (
     ty,
     zip_,
 )
-from rules.scopes import disjoint
+from lift_egraph.rules.scopes import disjoint
 
 
 @rule("map f (map (λp. b) xs) = map (λp. f b) xs,  p not free in f", source="000 Listing 5.4")

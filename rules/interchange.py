@@ -5,8 +5,8 @@ from __future__ import annotations
 import egglog
 from egglog import eq, i64, rewrite
 
-from lift_egraph.rule import rule
-from lift_egraph.sorts import (
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import (
     Ex,
     Fn,
     Op,
@@ -26,7 +26,7 @@ from lift_egraph.sorts import (
     ty,
     zip_,
 )
-from rules.scopes import disjoint
+from lift_egraph.rules.scopes import disjoint
 
 
 @rule("map (map f) xss = transpose (map (map f) (transpose xss))", source="000 Listing 5.15")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from egglog import i64, rewrite
 
-from lift_egraph.rule import rule
-from lift_egraph.sorts import Ex, Fn, app, iterate
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import Ex, Fn, app, iterate
 
 
 @rule("iterate n f xs = iterate (n - 1) f (iterate 1 f xs),  n > 1", source="000 Figure 2.9a")

@@ -18,12 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lift_egraph import ir
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.saturate import Limits, Phase
 from lift_egraph.errors import SizeProblem
-from lift_egraph.guided import Guided, Reached, Stage, guide
-from lift_egraph.rule import Rule
-from lift_egraph.saturate import Limits, Phase
-from lift_egraph.sketch import (
+from lift_egraph.guided.matcher import Weigh, term_size
+from lift_egraph.guided.sketch import (
     ANY,
     Contains,
     Pattern,
@@ -43,18 +42,19 @@ from lift_egraph.sketch import (
     vectorize,
     zip_,
 )
-from lift_egraph.sketch_match import Weigh, term_size
-from lift_egraph.weights import lowered
-from rules.fusion import map_fission, map_fusion, map_fusion_of_pattern
-from rules.interchange import interchange_rules, map_map_interchange, map_map_on_matrix
-from rules.movement import map_map_of_transpose, map_of_join, slide_of_map, slide_of_transpose
-from rules.opencl_memory import stage_block_in_local, stage_in_local
-from rules.opencl_parallel import map_to_lcl0, map_to_lcl1, map_to_seq, map_to_wrg0, map_to_wrg1
-from rules.opencl_vector import vectorise_map
-from rules.reduction import loop_rules, operator_rules, partial_reduce
-from rules.simplification import simplification_rules
-from rules.split_join import split_join, split_of_map, split_of_zip, zip_takes_names
-from rules.stencil import apply_slide, map_of_slide, slide_tiling
+from lift_egraph.guided.stages import Guided, Reached, Stage, guide
+from lift_egraph.guided.weights import lowered
+from lift_egraph.language import ir
+from lift_egraph.rules.fusion import map_fission, map_fusion, map_fusion_of_pattern
+from lift_egraph.rules.interchange import interchange_rules, map_map_interchange, map_map_on_matrix
+from lift_egraph.rules.movement import map_map_of_transpose, map_of_join, slide_of_map, slide_of_transpose
+from lift_egraph.rules.opencl_memory import stage_block_in_local, stage_in_local
+from lift_egraph.rules.opencl_parallel import map_to_lcl0, map_to_lcl1, map_to_seq, map_to_wrg0, map_to_wrg1
+from lift_egraph.rules.opencl_vector import vectorise_map
+from lift_egraph.rules.reduction import loop_rules, operator_rules, partial_reduce
+from lift_egraph.rules.simplification import simplification_rules
+from lift_egraph.rules.split_join import split_join, split_of_map, split_of_zip, zip_takes_names
+from lift_egraph.rules.stencil import apply_slide, map_of_slide, slide_tiling
 
 SIMPLIFICATION = simplification_rules + operator_rules
 LIMITS = Limits(iterations=10, nodes=100_000, seconds=30.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import egglog
 from egglog import String, eq, i64, rewrite
 
-from lift_egraph.rule import rule
-from lift_egraph.sorts import (
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import (
     Ex,
     Fn,
     P,
@@ -79,7 +79,8 @@ def pad_of_map(f: Fn, xs: Ex, before: i64, after: i64, boundary: String):
 
 @rule("map f xs = scatter r (map f (gather r xs)),  r i = n - 1 - i", source="000 Listing 5.9")
 def map_backwards(f: Fn, xs: Ex):
-    backwards = "-i + n - 1"  # as `lift_egraph.encoding.index_text` spells it: orders are equal if their texts are
+    # As `lift_egraph.egraph.encoding.index_text` spells it: orders are equal if their texts are.
+    backwards = "-i + n - 1"
     yield rewrite(map_(f, xs)).to(scatter(backwards, map_(f, gather(backwards, xs))))
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import egglog
 from egglog import String, eq, i64, rewrite
 
-from lift_egraph.rule import rule
-from lift_egraph.sorts import (
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import (
     Ex,
     Fn,
     Op,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import egglog
 from egglog import String, eq, i64, rewrite
 
-from lift_egraph.rule import rule
-from lift_egraph.sorts import (
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import (
     ACCUMULATOR,
     ELEMENT,
     LANE,
@@ -42,7 +42,7 @@ from lift_egraph.sorts import (
     ty,
     zip_,
 )
-from rules.scopes import disjoint
+from lift_egraph.rules.scopes import disjoint
 
 
 @rule(

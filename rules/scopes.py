@@ -1,10 +1,12 @@
-"""Capture conditions that several rules share, where the analyses of `lift_egraph.sorts` give no single query."""
+"""Capture conditions that several rules share, where the analyses of `lift_egraph.egraph.sorts` give no single
+query.
+"""
 
 from __future__ import annotations
 
 from egglog import Fact, eq
 
-from lift_egraph.sorts import P, bvs
+from lift_egraph.egraph.sorts import P, bvs
 
 
 def disjoint(p: P, q: P) -> Fact:

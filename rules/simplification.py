@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from egglog import eq, i64, rewrite
 
-from lift_egraph.rule import rule
-from lift_egraph.sorts import (
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import (
     Ex,
     Fn,
     Op,

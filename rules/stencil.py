@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import egglog
 from egglog import eq, i64, rewrite
 
-from lift_egraph.rule import rule
-from lift_egraph.sorts import Ex, Fn, P, Ty, V, app, fresh, join, map_, slide, tile, transpose, ty
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import Ex, Fn, P, Ty, V, app, fresh, join, map_, slide, tile, transpose, ty
 
 
 @dataclass(frozen=True)

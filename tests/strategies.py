@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from lift_egraph import build as b
-from lift_egraph import ir
-from lift_egraph.check import type_of
-from lift_egraph.inputs import random_inputs
-from lift_egraph.nat import nat
-from lift_egraph.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, leaves, width_of
+from lift_egraph.language import build as b
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, leaves, width_of
+from lift_egraph.meaning.inputs import random_inputs
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Move = tuple[str, Callable[[Draw], ir.Expr]]
@@ -56,7 +56,7 @@ def elements(t: DataType) -> int:
 
 @st.composite
 def values(draw: Draw, t: DataType, kind: str = "float") -> Any:
-    """A value of a type, as `lift_egraph.inputs` makes it."""
+    """A value of a type, as `lift_egraph.meaning.inputs` makes it."""
     program = ir.Program("value", (ir.Input("value", t),), ir.Literal(0, I32))
     return random_inputs(program, draw(st.integers(0, 1 << 16)), kind)["value"]  # pyright: ignore[reportArgumentType]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.run import find_device
+from lift_egraph.codegen.running.run import find_device
 from lift_egraph.errors import DeviceProblem
 
 ROOT = Path(__file__).parents[1]

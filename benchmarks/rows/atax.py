@@ -3,10 +3,10 @@
 # ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
-from codegen.kernel import Plan
-from lift_egraph import ir
-from lift_egraph.build import id_, join, let, map_lcl, program
-from lift_egraph.check import specialise
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.language import ir
+from lift_egraph.language.build import id_, join, let, map_lcl, program
+from lift_egraph.language.check import specialise
 
 from .matrix_vector import Shape, columns, groups, row_shape, row_sums, tree
 from .row import HandKernel, Row, Sizes, on_gpu, plan_by_hand

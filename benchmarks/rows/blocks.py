@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lift_egraph import ir
-from lift_egraph.build import (
+from lift_egraph.language import ir
+from lift_egraph.language.build import (
     as_scalar,
     as_vector,
     fill,
@@ -27,7 +27,7 @@ from lift_egraph.build import (
     transpose,
     zip_,
 )
-from lift_egraph.check import specialise
+from lift_egraph.language.check import specialise
 
 from .row import Sizes, map_vectors, zeros
 

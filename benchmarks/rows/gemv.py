@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codegen.kernel import Plan
-from lift_egraph import ir
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.language import ir
 
 from .matrix_vector import gemv, row_shape
 from .row import HandKernel, Row, Sizes, plan_by_hand

@@ -3,10 +3,10 @@
 # ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
 from __future__ import annotations
 
-from codegen.kernel import Plan
-from lift_egraph import ir
-from lift_egraph.build import get, id_, join, map_, map_lcl, program, zip_
-from lift_egraph.check import specialise
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.language import ir
+from lift_egraph.language.build import get, id_, join, map_, map_lcl, program, zip_
+from lift_egraph.language.check import specialise
 
 from .matrix_vector import groups, row_shape, row_sums, tree
 from .row import HandKernel, Row, Sizes, plan_by_hand

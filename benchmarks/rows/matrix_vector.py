@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lift_egraph import ir
-from lift_egraph.build import (
+from lift_egraph.language import ir
+from lift_egraph.language.build import (
     add,
     fill,
     gather,
@@ -33,7 +33,7 @@ from lift_egraph.build import (
     transpose,
     zip_,
 )
-from lift_egraph.check import specialise
+from lift_egraph.language.check import specialise
 
 from .row import Sizes, on_gpu
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from codegen.kernel import Plan
-from lift_egraph import ir
-from lift_egraph.build import (
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.language import ir
+from lift_egraph.language.build import (
     get,
     join,
     let,
@@ -25,8 +25,8 @@ from lift_egraph.build import (
     transpose,
     zip_,
 )
-from lift_egraph.check import specialise
-from lift_egraph.types import Array
+from lift_egraph.language.check import specialise
+from lift_egraph.language.types import Array
 
 from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, repeated, vector_of
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from codegen.kernel import Plan
-from lift_egraph import ir
-from lift_egraph.build import (
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.language import ir
+from lift_egraph.language.build import (
     as_scalar,
     as_vector,
     cos,
@@ -27,7 +27,7 @@ from lift_egraph.build import (
     split,
     zip_,
 )
-from lift_egraph.check import specialise
+from lift_egraph.language.check import specialise
 
 from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, repeated
 

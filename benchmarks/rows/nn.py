@@ -3,10 +3,10 @@
 # ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
 from __future__ import annotations
 
-from codegen.kernel import Plan
-from lift_egraph import ir
-from lift_egraph.build import as_scalar, as_vector, join, map_glb, program, split, sqrt
-from lift_egraph.check import specialise
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.language import ir
+from lift_egraph.language.build import as_scalar, as_vector, join, map_glb, program, split, sqrt
+from lift_egraph.language.check import specialise
 
 from .row import HandKernel, Row, Sizes, map_vectors, on_gpu, plan_by_hand
 

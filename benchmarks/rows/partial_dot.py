@@ -7,9 +7,9 @@ read neighbouring elements: a ``gather`` before each ``split(2)``.
 # ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
-from codegen.kernel import Plan
-from lift_egraph import ir
-from lift_egraph.build import (
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.language import ir
+from lift_egraph.language.build import (
     add,
     fill,
     gather,
@@ -26,7 +26,7 @@ from lift_egraph.build import (
     to_local,
     zip_,
 )
-from lift_egraph.check import specialise
+from lift_egraph.language.check import specialise
 
 from .row import HandKernel, Row, Sizes, plan_by_hand
 

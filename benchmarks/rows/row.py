@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.dialect import DIALECTS
-from codegen.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
-from lift_egraph import ir
-from lift_egraph.build import as_scalar, as_vector, at, equal, fill, generate, literal, map_seq, select
-from lift_egraph.check import type_of
-from lift_egraph.functions import to_function
-from lift_egraph.inputs import random_inputs
-from lift_egraph.types import Array, DataType, Pair, Vector, leaves, scalar_of, width_of, without_lanes
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
+from lift_egraph.language import ir
+from lift_egraph.language.build import as_scalar, as_vector, at, equal, fill, generate, literal, map_seq, select
+from lift_egraph.language.check import type_of
+from lift_egraph.language.functions import to_function
+from lift_egraph.language.types import Array, DataType, Pair, Vector, leaves, scalar_of, width_of, without_lanes
+from lift_egraph.meaning.inputs import random_inputs
 
 Sizes = Mapping[str, int]
 """What a row's size variables are: name to number."""

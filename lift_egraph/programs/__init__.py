@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.resources import files
 
 from lift_egraph.errors import InputProblem
-from lift_egraph.grammar import suggestion
-from lift_egraph.ir import Program
-from lift_egraph.syntax import parse_program
+from lift_egraph.language.grammar import suggestion
+from lift_egraph.language.ir import Program
+from lift_egraph.language.syntax import parse_program
 
 
 def names() -> tuple[str, ...]:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from lift_egraph import ir
-from lift_egraph.check import type_of
-from lift_egraph.encoding import known_operator
+from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.errors import SearchProblem, SizeProblem
-from lift_egraph.types import SCALAR_BYTES, leaves, scalar_of, width_of
-from lift_egraph.workload import workload
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import SCALAR_BYTES, leaves, scalar_of, width_of
+from lift_egraph.meaning.workload import workload
 
 HOST_COPIES = 10  # how often inputs and result are held at once while a kernel is validated
 MOST_WORK = 2e10  # values that the reference may compute: some minutes

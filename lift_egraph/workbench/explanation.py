@@ -1,7 +1,7 @@
 """How a kernel's term was derived: phase by phase, in single-rule steps that are applied again and interpreted.
 
 What a search leaves behind is the term that was taken from each phase. The steps between two of them are found when
-somebody asks (`lift_egraph.explain.derive`), in a child process that can be stopped.
+somebody asks (`lift_egraph.derivation.derive.derive`), in a child process that can be stopped.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from textwrap import indent
 from typing import Any
 
-from lift_egraph import ir
-from lift_egraph.agreement import Comparer, Comparison
-from lift_egraph.binders import alpha_equal
-from lift_egraph.child import Stream
+from lift_egraph.derivation.derive import derive
+from lift_egraph.derivation.steps import Step, World, text_of
 from lift_egraph.errors import LiftError, RunProblem, SearchProblem
-from lift_egraph.explain import derive
-from lift_egraph.rewriting import Step, World, text_of
-from lift_egraph.syntax import print_program, print_term
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.syntax import print_program, print_term
+from lift_egraph.meaning.agreement import Comparer, Comparison
+from lift_egraph.process.child import Stream
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import Leg
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from codegen.compiler import compile_open, compile_program
-from codegen.device_info import DeviceInfo
-from codegen.dialect import DIALECTS
-from codegen.kernel import Plan
-from codegen.open_plan import OpenPlan
-from codegen.run import Runner, check_limits, find_device
-from codegen.validate import Verdict, references
-from extract.devices import describe
-from lift_egraph import ir
-from lift_egraph.check import specialise
+from lift_egraph.codegen.compiler import compile_open, compile_program
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.plans.open_plan import OpenPlan
+from lift_egraph.codegen.running.run import Runner, check_limits, find_device
+from lift_egraph.codegen.running.validate import Verdict, references
 from lift_egraph.errors import RunProblem
-from lift_egraph.pretty import print_program
+from lift_egraph.extract.devices import describe
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.language.pretty import print_program
 from lift_egraph.workbench.demands import data_bytes, require_feasible
 from lift_egraph.workbench.pipeline import COPY_RATE, KERNEL_LIMIT, load_references, validate
 
@@ -56,9 +56,9 @@ def compile_low_level(
     open_sizes
         Sizes to make arguments of the kernels. Their values in `sizes` serve the validation.
     any_launch
-        Whether the kernels are to be right for other work-group sizes too (`codegen.kernel.Freedom`).
+        Whether the kernels are to be right for other work-group sizes too (`lift_egraph.codegen.plans.kernel.Freedom`).
     device
-        An index or a part of a device's name; see `codegen.run.find_device`.
+        An index or a part of a device's name; see `lift_egraph.codegen.running.run.find_device`.
     seed
         Of the random inputs.
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import time
 
-from codegen.compiler import compile_program
-from codegen.device_info import DeviceInfo
-from codegen.dialect import DIALECTS
-from codegen.kernel import Plan
-from codegen.run import Runner, check_limits, find_device
-from codegen.validate import References, Verdict, judge, references
-from extract.analytical import predict
-from extract.baseline import naive_term
-from extract.devices import Device, describe
-from lift_egraph import ir
-from lift_egraph.binders import canonical
-from lift_egraph.check import specialise
-from lift_egraph.child import Stream
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.run import Runner, check_limits, find_device
+from lift_egraph.codegen.running.validate import References, Verdict, judge, references
+from lift_egraph.egraph.saturate import Limits
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProblem, SearchProblem
-from lift_egraph.provenance import applied_rules
-from lift_egraph.saturate import Limits
-from lift_egraph.syntax import print_program
+from lift_egraph.extract.analytical import predict
+from lift_egraph.extract.baseline import naive_term
+from lift_egraph.extract.devices import Device, describe
+from lift_egraph.language import ir
+from lift_egraph.language.binders import canonical
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import print_program
+from lift_egraph.process.child import Stream
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_feasible, require_parallelism
+from lift_egraph.workbench.provenance import applied_rules
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import Found, Leg, naive_leg, search
 
@@ -56,7 +56,7 @@ def optimize(
     sizes
         Values of its size variables; the program's defaults for the rest.
     device
-        An index or a part of a device's name; see `codegen.run.find_device`.
+        An index or a part of a device's name; see `lift_egraph.codegen.running.run.find_device`.
     top
         How many valid candidates to report.
     budget

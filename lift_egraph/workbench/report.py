@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codegen.arrays import save_plan
-from codegen.kernel import Plan
-from codegen.open_plan import OpenPlan
-from lift_egraph import ir
+from lift_egraph.codegen.plans.arrays import save_plan
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.errors import OutputProblem
-from lift_egraph.syntax import print_program, print_term
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.workbench.search import Leg, PhaseSummary
 from lift_egraph.workbench.way_file import WAY_FILE, way_to_json
 

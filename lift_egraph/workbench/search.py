@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-import rules as book
-from extract.cost import StructuralCost
-from extract.devices import Device
-from extract.search import best_terms, skeleton
-from extract.tiling import Tiling, tilings, vector_widths
-from lift_egraph import ir
-from lift_egraph.saturate import Limits, Phase, Saturation, run_phase
+from lift_egraph import rules as book
+from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.devices import Device
+from lift_egraph.extract.kbest import best_terms, skeleton
+from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
+from lift_egraph.language import ir
 
 SEEDS = 16  # high-level terms that are lowered, for each tiling
 STAGED = 2  # of those, how many are tried with data staged in local or private memory

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lift_egraph import ir
 from lift_egraph.errors import InputProblem, LiftError
-from lift_egraph.syntax import parse_program, print_program
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.workbench.search import Leg
 
 WAY_FILE = "derivation.json"

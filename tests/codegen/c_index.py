@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from codegen.scalar_text import index_helpers
+from lift_egraph.codegen.text.scalar_text import index_helpers
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lift_egraph import ir
-from lift_egraph.build import (
+from lift_egraph.language import ir
+from lift_egraph.language.build import (
     abs_,
     add,
     as_scalar,
@@ -34,9 +34,9 @@ from lift_egraph.build import (
     transpose,
     zip_,
 )
-from lift_egraph.check import type_of
-from lift_egraph.functions import to_function
-from lift_egraph.types import without_lanes
+from lift_egraph.language.check import type_of
+from lift_egraph.language.functions import to_function
+from lift_egraph.language.types import without_lanes
 
 
 def map_vectors(width: int, function: Any, xs: ir.Expr) -> ir.Expr:

@@ -12,10 +12,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from codegen.kernel import Plan
-from codegen.run import find_device
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.run import find_device
 from lift_egraph.errors import LiftError
-from lift_egraph.scalar import NUMPY_TYPES
+from lift_egraph.language.scalar import NUMPY_TYPES
 
 os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
 _TYPES = {**NUMPY_TYPES, "bool": np.uint8}

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.barriers import barriers_after_maps
-from codegen.c_ast import Barrier, Buffer, For, Load, Store, loads, stores, walk
-from codegen.compiler import compile_program
-from codegen.dialect import DIALECTS
-from codegen.kernel import Plan
-from codegen.optimise import ALL, CONTROL, LEVELS, NONE, Optimisations
-from lift_egraph import ir
-from lift_egraph.check import specialise
-from lift_egraph.interp import run
-from lift_egraph.nat import NatVar, nat
-from lift_egraph.types import F32, leaves
+from lift_egraph.codegen.c_ast import Barrier, Buffer, For, Load, Store, loads, stores, walk
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.optimise import ALL, CONTROL, LEVELS, NONE, Optimisations
+from lift_egraph.codegen.passes.barriers import barriers_after_maps
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.language.nat import NatVar, nat
+from lift_egraph.language.types import F32, leaves
+from lift_egraph.meaning.interp import run
 from tests.codegen import low_level as low
 from tests.codegen.opencl import as_pocl_likes, pocl_queue, run_plan
-from tests.codegen.test_compile import flattened, nested, random_value
+from tests.codegen.test_compiler import flattened, nested, random_value
 
 TERMS: list[tuple[ir.Program, dict[str, int]]] = [
     (low.mm_naive(), {"M": 7, "K": 5, "N": 3}),

@@ -13,13 +13,13 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
-from codegen.kernel import Launch
-from lift_egraph import ir
-from lift_egraph.binders import alpha_equal
-from lift_egraph.check import check_program
-from lift_egraph.nesting import check_nesting
-from lift_egraph.pretty import print_program
-from lift_egraph.syntax import parse_program
+from lift_egraph.codegen.plans.kernel import Launch
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import check_program
+from lift_egraph.language.nesting import check_nesting
+from lift_egraph.language.pretty import print_program
+from lift_egraph.language.syntax import parse_program
 from tests.codegen.corpus.devices import PLATFORMS, missing
 from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Bench, Case
 from tests.codegen.corpus.programs import numbered, programs

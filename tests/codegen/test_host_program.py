@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import codegen
-from codegen.arrays import save_plan
-from codegen.compiler import compile_open
-from codegen.dialect import POCL
-from lift_egraph.pretty import print_program
-from lift_egraph.syntax import parse_program
+from lift_egraph import codegen
+from lift_egraph.codegen.compiler import compile_open
+from lift_egraph.codegen.dialect import POCL
+from lift_egraph.codegen.plans.arrays import save_plan
+from lift_egraph.language.pretty import print_program
+from lift_egraph.language.syntax import parse_program
 from tests.codegen.opencl import needs_opencl
 
 TEXT = Path(codegen.__file__).parent / "launch_example.c"

@@ -10,8 +10,8 @@ from itertools import count
 
 import pytest
 
-from codegen.compiler import compile_program
-from codegen.kernel import Plan
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError
 from tests.codegen.corpus.devices import missing
 from tests.codegen.corpus.harness import Bench, Case

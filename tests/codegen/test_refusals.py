@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.compiler import compile_program
-from codegen.dialect import GENERIC, NVIDIA, POCL
-from codegen.kernel import Launch, Plan
-from codegen.run import Runner, find_device
-from codegen.worker import build_report
-from lift_egraph.check import specialise
-from lift_egraph.describe import describe
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.dialect import GENERIC, NVIDIA, POCL
+from lift_egraph.codegen.plans.kernel import Launch, Plan
+from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.codegen.running.worker import build_report
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, NestingProblem, SizeProblem
-from lift_egraph.syntax import parse_program
+from lift_egraph.language.check import specialise
+from lift_egraph.language.describe import describe
+from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 

@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from benchmarks.rows import ROWS, Row
-from codegen.compiler import compile_program
-from codegen.dialect import DIALECTS
-from codegen.run import Runner, find_device
-from codegen.validate import References, judge, references_for
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.codegen.running.validate import References, judge, references_for
 from tests.codegen.opencl import as_pocl_likes, needs_opencl
 
 LARGEST_TEXT = 64 << 10  # bytes; the thesis reports 7 MB for a matrix product without index simplification

@@ -9,14 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.arrays import load_plan, read_plan, save_plan
-from codegen.compiler import compile_open, compile_program
-from codegen.dialect import GENERIC, POCL
-from codegen.kernel import Plan
-from codegen.open_plan import OpenPlan
-from codegen.run import Runner, find_device, run_directory
-from lift_egraph import ir
-from lift_egraph.build import (
+from lift_egraph.codegen.compiler import compile_open, compile_program
+from lift_egraph.codegen.dialect import GENERIC, POCL
+from lift_egraph.codegen.plans.arrays import load_plan, read_plan, save_plan
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.plans.open_plan import OpenPlan
+from lift_egraph.codegen.running.run import Runner, find_device, run_directory
+from lift_egraph.errors import NestingProblem, SizeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.build import (
     add,
     at,
     gather,
@@ -40,12 +41,11 @@ from lift_egraph.build import (
     to_local,
     zip_,
 )
-from lift_egraph.check import specialise, type_of
-from lift_egraph.errors import NestingProblem, SizeProblem
-from lift_egraph.inputs import random_inputs
-from lift_egraph.interp import run
-from lift_egraph.syntax import parse_program
-from lift_egraph.values import Value
+from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import run
+from lift_egraph.meaning.values import Value
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 
@@ -334,7 +334,7 @@ def test_index_functions_that_are_wrong_at_open_sizes(text: str, message: str) -
 def test_private_memory_of_open_length() -> None:
     @program
     def copied(A: "[[f32]N]M"):
-        from lift_egraph.build import let, to_private
+        from lift_egraph.language.build import let, to_private
 
         return map_glb(0, lambda row: let(to_private(map_seq(id_, row)), lambda r: map_seq(id_, gather(reverse, r))), A)
 

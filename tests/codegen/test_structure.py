@@ -9,11 +9,12 @@ import re
 
 import pytest
 
-from codegen.compiler import compile_program
-from codegen.dialect import GENERIC, INTEL, NVIDIA, POCL
-from codegen.kernel import Launch, Plan
-from lift_egraph import ir
-from lift_egraph.build import (
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.dialect import GENERIC, INTEL, NVIDIA, POCL
+from lift_egraph.codegen.plans.kernel import Launch, Plan
+from lift_egraph.errors import DeviceProblem, NestingProblem
+from lift_egraph.language import ir
+from lift_egraph.language.build import (
     add,
     as_scalar,
     as_vector,
@@ -48,9 +49,8 @@ from lift_egraph.build import (
     tuple_,
     zip_,
 )
-from lift_egraph.check import specialise
-from lift_egraph.errors import DeviceProblem, NestingProblem
-from lift_egraph.syntax import parse_program
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.workbench import compile_low_level
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
@@ -67,7 +67,7 @@ def body_of(plan: Plan) -> list[str]:
 
 
 def test_the_partial_dot_product_is_listing_4_6(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codegen.iterate.UNROLLED_TERMS", 0)
+    monkeypatch.setattr("lift_egraph.codegen.lowering.iterate.UNROLLED_TERMS", 0)
     plan = plan_of(low.partial_dot(), N=1024)
     assert plan.kernels[0].launch == Launch((512, 1, 1), (64, 1, 1))
     assert body_of(plan) == [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.c_ast import Load, loads
-from codegen.compiler import compile_program
-from codegen.dialect import GENERIC
-from codegen.walkthrough import explain, reads
-from lift_egraph.check import specialise
+from lift_egraph.codegen.c_ast import Load, loads
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.dialect import GENERIC
+from lift_egraph.codegen.walkthrough import explain, reads
 from lift_egraph.errors import LiftError
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.programs import load
-from lift_egraph.syntax import parse_program
 from tests.codegen import low_level as low
 
 

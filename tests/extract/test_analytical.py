@@ -9,17 +9,17 @@ import time
 
 import pytest
 
-from codegen.compiler import compile_program
-from codegen.dialect import DIALECTS
-from codegen.kernel import Launch, Plan
-from extract.accesses import analyse
-from extract.analytical import Prediction, predict
-from extract.devices import INTEL_CPU, NVIDIA, POCL, Device
-from extract.footprint import Footprint
-from lift_egraph import ir
-from lift_egraph.build import add, exp, id_, join, map_glb, map_seq, program, reduce_seq, split, transpose
-from lift_egraph.check import specialise
-from lift_egraph.syntax import parse_program
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.plans.kernel import Launch, Plan
+from lift_egraph.extract.accesses import analyse
+from lift_egraph.extract.analytical import Prediction, predict
+from lift_egraph.extract.devices import INTEL_CPU, NVIDIA, POCL, Device
+from lift_egraph.extract.footprint import Footprint
+from lift_egraph.language import ir
+from lift_egraph.language.build import add, exp, id_, join, map_glb, map_seq, program, reduce_seq, split, transpose
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
 
 DEVICES = [POCL, INTEL_CPU, NVIDIA]

@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from codegen.device_info import DeviceInfo
-from extract.devices import INTEL_CPU, NVIDIA, POCL, describe
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.extract.devices import INTEL_CPU, NVIDIA, POCL, describe
 
 INFO = DeviceInfo(
     index="0:0",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import egglog
 
-from lift_egraph.rule import Rule, rule
+from lift_egraph.egraph.rule import Rule, rule
 
 REVERSED = "n - 1 - i"
 

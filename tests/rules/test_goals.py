@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lift_egraph import ir
-from lift_egraph.check import type_of
-from lift_egraph.guided import guide
-from lift_egraph.inputs import random_inputs
-from lift_egraph.interp import evaluate
-from lift_egraph.saturate import StopReason
-from lift_egraph.soundness import equal_values
+from lift_egraph.egraph.saturate import StopReason
+from lift_egraph.guided.stages import guide
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.rule_check import equal_values
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 goals = pytest.importorskip("goals")

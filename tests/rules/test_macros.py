@@ -7,21 +7,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
-from lift_egraph import ir, programs
-from lift_egraph.binders import alpha_equal
-from lift_egraph.check import specialise, type_of
+from lift_egraph import programs
+from lift_egraph.derivation.steps import World, makes_names
+from lift_egraph.egraph.saturate import Phase, StopReason
 from lift_egraph.errors import SizeProblem
-from lift_egraph.guided import Guided
-from lift_egraph.inputs import random_inputs
-from lift_egraph.interp import evaluate
-from lift_egraph.rewriting import World, makes_names
-from lift_egraph.saturate import Phase, StopReason
-from lift_egraph.sketch import call
-from lift_egraph.soundness import equal_values
-from lift_egraph.syntax import parse_program
-from lift_egraph.values import Value
-from rules import macros
-from rules.macros import Macro
+from lift_egraph.guided.sketch import call
+from lift_egraph.guided.stages import Guided
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.values import Value
+from lift_egraph.rules import macros
+from lift_egraph.rules.macros import Macro
+from lift_egraph.soundness.rule_check import equal_values
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 16, "K": 12})
 MATRIX = parse_program("program negated(xss: [[f32]16]8) = map(map(fun x => 0.0 - x), xss)")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lift_egraph.rule import PHASES
-from lift_egraph.rule_checks import FIRE_RATE
-from lift_egraph.soundness import RuleChecker, check_rule
-from lift_egraph.syntax import parse_program
-from rules import all_rules, simplification
+from lift_egraph.egraph.rule import PHASES
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.rules import all_rules, simplification
+from lift_egraph.soundness.many_rules import FIRE_RATE
+from lift_egraph.soundness.rule_check import RuleChecker, check_rule
 
 EXAMPLES = int(os.environ.get("RULE_EXAMPLES", "12"))
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from lift_egraph.cli import app
-from rules import fusion
+from lift_egraph.cli.main import app
+from lift_egraph.rules import fusion
 
 BLOCKS = [textwrap.dedent(b) for b in re.findall(r"::\n\n((?: {4}.*\n|\n)+)", fusion.__doc__ or "")]
 FILE, CHECK, CHECK_WITHOUT, RUN = BLOCKS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lift_egraph.soundness import RuleCheck
-from rules import all_rules, simplification
+from lift_egraph.rules import all_rules, simplification
+from lift_egraph.soundness.rule_check import RuleCheck
 from tests.rules.wrong_twins import TWINS
 
 EXAMPLES = 200  # most are caught by the first few

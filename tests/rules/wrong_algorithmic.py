@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from egglog import String, eq, i64, rewrite
 
-from lift_egraph.sorts import (
+from lift_egraph.egraph.sorts import (
     Ex,
     Fn,
     Op,

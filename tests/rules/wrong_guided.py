@@ -5,7 +5,7 @@ from __future__ import annotations
 import egglog
 from egglog import String, eq, i64, rewrite
 
-from lift_egraph.sorts import (
+from lift_egraph.egraph.sorts import (
     ELEMENT,
     LEFT,
     RIGHT,
@@ -47,8 +47,8 @@ from lift_egraph.sorts import (
     vty,
     zip_,
 )
-from rules.scopes import disjoint
-from rules.stencil import Grid, nested, tiled_windows, windows
+from lift_egraph.rules.scopes import disjoint
+from lift_egraph.rules.stencil import Grid, nested, tiled_windows, windows
 from tests.rules.planting import REVERSED, Planted
 
 twins = Planted()

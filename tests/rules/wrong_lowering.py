@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import egglog
 from egglog import String, eq, i64, rewrite
 
-from lift_egraph.sorts import (
+from lift_egraph.egraph.sorts import (
     ACCUMULATOR,
     LANE,
     Ex,
@@ -42,7 +42,7 @@ from lift_egraph.sorts import (
     vty,
     zip_,
 )
-from rules.opencl_memory import stage_local, stage_private
+from lift_egraph.rules.opencl_memory import stage_local, stage_private
 from tests.rules.planting import REVERSED, Planted
 
 twins = Planted()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from egglog import eq, i64, rewrite
 
-from lift_egraph.sorts import Ex, Fn, P, Ty, V, map_, map_level, reduce_seq, split, to_memory, transpose, ty
-from rules.packing import packed
+from lift_egraph.egraph.sorts import Ex, Fn, P, Ty, V, map_, map_level, reduce_seq, split, to_memory, transpose, ty
+from lift_egraph.rules.packing import packed
 from tests.rules.planting import Planted
 
 twins = Planted()

@@ -10,8 +10,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from codegen.device_info import DeviceInfo
-from codegen.run import list_devices
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.running.run import list_devices
 from lift_egraph.errors import LiftError
 
 PLATFORMS = {"pocl": "Portable Computing Language", "intel": "Intel(R) OpenCL", "oclgrind": "Oclgrind"}

@@ -11,13 +11,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-from codegen.compiler import compile_open, compile_program
-from codegen.dialect import GENERIC, INTEL, POCL, Dialect
-from codegen.kernel import Launch, Plan
-from codegen.run import Runner
-from codegen.validate import References, compare, judge, references
-from lift_egraph import ir
+from lift_egraph.codegen.compiler import compile_open, compile_program
+from lift_egraph.codegen.dialect import GENERIC, INTEL, POCL, Dialect
+from lift_egraph.codegen.plans.kernel import Launch, Plan
+from lift_egraph.codegen.running.run import Runner
+from lift_egraph.codegen.running.validate import References, compare, judge, references
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, NestingProblem, SizeProblem
+from lift_egraph.language import ir
 from tests.codegen.corpus.devices import environment, found
 from tests.codegen.corpus.opened import opened
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lift_egraph import ir
-from lift_egraph.check import type_of
 from lift_egraph.errors import LiftError
-from lift_egraph.nat import Nat, nat
-from lift_egraph.pretty import print_program
-from lift_egraph.syntax import parse_program
-from lift_egraph.types import Array, DataType, Pair
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.pretty import print_program
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import Array, DataType, Pair
 
 
 def opened(program: ir.Program) -> Iterator[tuple[ir.Program, dict[str, int]]]:

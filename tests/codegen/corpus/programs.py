@@ -18,12 +18,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lift_egraph import build as b
-from lift_egraph import ir
-from lift_egraph.check import type_of
-from lift_egraph.functions import checked
-from lift_egraph.nat import nat
-from lift_egraph.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, is_data
+from lift_egraph.language import build as b
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.functions import checked
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, is_data
 from tests.codegen.corpus.values import Pick, number, value
 from tests.strategies import elements
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lift_egraph import build as b
-from lift_egraph import ir
-from lift_egraph.check import type_of
-from lift_egraph.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector
+from lift_egraph.language import build as b
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector
 
 Pick = Callable[[Sequence[Any]], Any]
 

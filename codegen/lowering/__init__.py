@@ -1,0 +1,1 @@
+"""From a low-level term to statements: views instead of copies, memory, ownership, loops over threads."""

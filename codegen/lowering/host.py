@@ -1,0 +1,239 @@
+"""From a program to several kernels: what must be finished before the next step can read it.
+
+OpenCL does not synchronise work-groups, so the result of a mapGlb or mapWrg is complete only at the
+end of a kernel. A term that goes on computing with such a result becomes two kernels with a buffer
+in global memory between them.
+
+Source: 000 §4.3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from lift_egraph.codegen.c_ast import Body, Buffer, Name
+from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.codegen.lowering.launch import Threads, launch_sizes
+from lift_egraph.codegen.lowering.lower import Lowering
+from lift_egraph.codegen.lowering.memory import memory
+from lift_egraph.codegen.lowering.sharing import idle_levels
+from lift_egraph.codegen.lowering.term_views import bindings, is_layout, is_pure, size_of, view_of, write_step
+from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Value, View
+from lift_egraph.codegen.names import c_name
+from lift_egraph.codegen.optimise import Optimisations
+from lift_egraph.codegen.plans.kernel import Launch
+from lift_egraph.language import ir
+from lift_egraph.language.binders import unique_names
+from lift_egraph.language.check import iterate_step, size_variables, type_of
+from lift_egraph.language.nat import Nat, NatVar, maximum
+from lift_egraph.language.nesting import check_nesting
+from lift_egraph.language.types import Array, DataType, Pair, leaves
+
+_LAYOUT = (
+    ir.Zip, ir.MakePair, ir.Component, ir.Split, ir.Join, ir.Transpose, ir.Gather, ir.Slide, ir.Pad,
+    ir.At, ir.Fill, ir.Lookup, ir.AsVector, ir.AsScalar, ir.Map,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LoweredKernel:
+    """A kernel before clean-up: its statements, local buffers and launch."""
+
+    body: Body
+    locals: tuple[Buffer, ...]
+    threads: Threads
+
+
+@dataclass
+class Host:
+    """The state of lowering a program: what is known of each variable, and the kernels so far."""
+
+    dialect: Dialect
+    launch: Launch | None
+    optimise: Optimisations
+    taken: set[str]
+    lowering: type[Lowering] = Lowering
+    any_launch: bool = False
+    environment: dict[ir.Var | ir.Input, View] = field(default_factory=dict)
+    kernels: list[LoweredKernel] = field(default_factory=list)
+    temporaries: list[Buffer] = field(default_factory=list)
+    inputs: list[tuple[str, tuple[int, ...], Buffer]] = field(default_factory=list)
+    scalars: list[tuple[str, tuple[int, ...], Name]] = field(default_factory=list)
+
+    def declare(self, item: ir.Input) -> None:
+        """Makes an input known: arrays as buffers, scalars by value."""
+        self.environment[item] = self._input_view(item.name, item.name, item.type, ())
+
+    def _input_view(self, value: str, name: str, t: DataType, path: tuple[int, ...]) -> View:
+        if isinstance(t, Pair):
+            first = self._input_view(value, f"{name}_0", t.first, (*path, 0))
+            return Pairs(first, self._input_view(value, f"{name}_1", t.second, (*path, 1)))
+        if isinstance(t, Array):
+            made = memory(name, t, "global", self.taken, mutable=False)
+            self.inputs += [(value, (*path, *c.choices), c.buffer) for c in made.cells]
+            return made
+        made_name = Name(c_name(name, self.taken), t)
+        self.scalars.append((value, path, made_name))
+        return Value(made_name)
+
+    def temporary(self, t: DataType) -> Memory:
+        """Global memory between two kernels."""
+        made = memory("tmp", t, "global", self.taken)
+        self.temporaries += [c.buffer for c in made.cells]
+        return made
+
+    def produce(self, term: ir.Expr, acceptor: View) -> None:
+        """Emits the kernels that write a term's value into global memory."""
+        if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
+            self.produce(self.bind(term), acceptor)
+        elif isinstance(term, ir.ToMemory):
+            self.produce(term.value, acceptor)
+        elif isinstance(term, ir.MapLevel) and term.level.kind != "seq":
+            self.emit(ir.MapLevel(term.level, term.function, self.hoist(term.array, True)), acceptor)
+        elif not is_parallel(term):
+            self.emit(term, acceptor)
+        elif isinstance(term, ir.Iterate) and is_parallel(term.function):
+            self.iterate(term, acceptor)
+        elif isinstance(term, ir.Zip | ir.MakePair):
+            self.produce(term.first, Component(0, acceptor))
+            self.produce(term.second, Component(1, acceptor))
+        elif (step := write_step(term, acceptor)) is not None:
+            self.produce(*step)
+        else:
+            self.emit(ir.map_parts(term, lambda p: self.hoist(p, False) if isinstance(p, ir.Expr) else p), acceptor)
+
+    def bind(self, term: ir.Apply) -> ir.Expr:
+        """Makes the variables of a ``let`` known; returns its body."""
+        function = ir.function_body(term.function)
+        argument = self.hoist(term.argument, True)
+        self.environment.update(bindings(function.pattern, view_of(argument, self.environment)))
+        return function.body
+
+    def hoist(self, term: ir.Expr, everything: bool) -> ir.Expr:
+        """The term with parallel computations in it (or all, with `everything`) replaced by finished results."""
+        if is_pure(term) or not (everything or is_parallel(term)):
+            return term
+        if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize):
+            return self.hoist(self.bind(term), everything)
+        if isinstance(term, _LAYOUT) and not (isinstance(term, ir.Map) and not is_layout(term.function)):
+            return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
+        t = type_of(term)
+        view = self.temporary(t)
+        self.produce(term, view)
+        result = ir.Var(f"{view.cells[0].buffer.name}$", t)
+        self.environment[result] = view
+        return result
+
+    def iterate(self, term: ir.Iterate, acceptor: View) -> None:
+        """The kernels of each step, between two temporaries in turns."""
+        array = self.hoist(term.array, True)
+        if term.times == 0:
+            self.emit(array, acceptor)
+            return
+        view, size, steps = view_of(array, self.environment), size_of(array), []
+        for _ in range(term.times):
+            steps.append(unique_names(iterate_step(term, size), self.taken))
+            size = size_of(steps[-1].body)
+        between = [type_of(step.body) for step in steps[:-1]]
+        spares = [self.temporary(_longest(types)) for k in (0, 1) if (types := between[k::2])]
+        for k, step in enumerate(steps):
+            self.environment.update(bindings(step.pattern, view))
+            target = acceptor if k == len(steps) - 1 else resized(spares[k % 2], between[k])
+            self.produce(step.body, target)
+            view = target
+
+    def emit(self, term: ir.Expr, acceptor: View) -> None:
+        """One kernel that writes the term's value."""
+        threads = launch_sizes(term, self.dialect, self.launch, any_launch=self.any_launch)
+        threads = replace(threads, counts={**threads.counts, **idle_levels(threads)})
+        lowering = self.lower(term, acceptor, threads.counts)
+        self.temporaries += lowering.temporaries
+        self.taken |= {b.name for b in lowering.temporaries}
+        self.kernels.append(LoweredKernel(tuple(lowering.statements), tuple(lowering.locals), threads))
+
+    def lower(self, term: ir.Expr, acceptor: View, threads: dict[ir.Level, int | None]) -> Lowering:
+        """The term lowered; what no work-item can keep to itself goes to local memory."""
+        shared: frozenset[ir.Expr] = frozenset()
+        while True:
+            lowering = self.lowering(dict(self.environment), threads, set(self.taken), self.optimise, shared=shared)
+            try:
+                lowering.produce(term, acceptor)
+            except OwnershipProblem as problem:
+                maker = lowering.makers.get(problem.buffer)
+                if maker is None:
+                    raise
+                shared |= {maker}
+            else:
+                return lowering
+
+
+def resized(whole: Memory, t: DataType) -> Memory:
+    """The beginning of some memory, as the place of a value of another length."""
+    assert isinstance(t, Array)
+    return Memory(tuple(replace(c, sizes=(t.size, *c.sizes[1:])) for c in whole.cells))
+
+
+def _longest(types: list[DataType]) -> DataType:
+    """The array type that has room for all of some: they differ in the length only."""
+    first, *others = types
+    assert isinstance(first, Array)
+    length = first.size
+    for t in others:
+        assert isinstance(t, Array)
+        length = maximum(length, t.size)
+    return Array(length, first.element)
+
+
+def is_parallel(term: ir.Part) -> bool:
+    """Whether a parallel map stands anywhere in a term."""
+    return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
+
+
+def taken_names(program: ir.Program) -> set[str]:
+    """The names that no buffer or variable of a kernel may have: those of shared indices, and of open sizes."""
+    return {"lane", *(f"lcl_{d}" for d in range(3)), *(v.name for v in open_sizes(program))}
+
+
+def open_sizes(program: ir.Program) -> tuple[NatVar, ...]:
+    """The sizes without a value, in order of appearance: in the types of the inputs, then in the program."""
+    every = {v.name: v for term in (*program.inputs, program.body) for v in _free_sizes(term)}
+    ordered = [name for name in size_variables(program) if name in every]
+    return tuple(every[name] for name in dict.fromkeys((*ordered, *sorted(every))))
+
+
+def _free_sizes(term: ir.Part) -> Iterator[NatVar]:
+    inner = (v for part in ir.parts(term) for v in _free_sizes(part))
+    if isinstance(term, ir.Iterate):
+        inner = (v for v in inner if v.name != term.size)
+    yield from inner
+    if isinstance(term, ir.Input | ir.Var):
+        for _, sizes, _ in leaves(term.type):
+            for size in sizes:
+                yield from size.variables
+        return
+    for name in getattr(term, "__dataclass_fields__", ()):
+        value = getattr(term, name)
+        if isinstance(value, Nat):
+            yield from value.variables
+        elif isinstance(value, ir.IndexFunction):
+            yield from (v for v in value.body.variables if v.name not in (value.variable, "n"))
+
+
+def lower_program(
+    program: ir.Program,
+    dialect: Dialect,
+    launch: Launch | None,
+    optimise: Optimisations,
+    lowering: type[Lowering] = Lowering,
+    *,
+    any_launch: bool = False,
+) -> tuple[Host, Memory]:
+    """The kernels of a program, and the memory of its result."""
+    check_nesting(program.body)
+    host = Host(dialect, launch, optimise, taken_names(program), lowering, any_launch)
+    for item in program.inputs:
+        host.declare(item)
+    result = memory("result", type_of(program.body), "global", host.taken)
+    host.produce(unique_names(program.body), result)
+    return host, result

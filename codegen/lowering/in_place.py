@@ -1,0 +1,70 @@
+"""Whether a reduction may update its accumulator array in place.
+
+It may where every element of the new value depends, of the old value, on the same element only.
+"""
+
+from __future__ import annotations
+
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import is_data
+
+
+def updates_in_place(body: ir.Expr, accumulator: ir.Pattern) -> bool:
+    """Whether `body`, written element by element over the accumulator, reads no element already overwritten."""
+    if not isinstance(accumulator, ir.Var):
+        return False
+    return _aligned(body, frozenset((accumulator,)), frozenset((accumulator,)))
+
+
+def _mentions(term: ir.Part, variables: frozenset[ir.Var]) -> bool:
+    return bool(ir.free_variables(term) & variables)
+
+
+def _aligned(term: ir.Expr, here: frozenset[ir.Expr], old: frozenset[ir.Var]) -> bool:
+    """`here` are the terms that denote exactly the place being written; `old` all variables that reach into it."""
+    if term in here or not _mentions(term, old):
+        return True
+    match term:
+        case ir.MapLevel(function=function, array=array):
+            lambda_ = ir.function_body(function)
+            elements = _element_variables(lambda_.pattern, array, here, old)
+            return elements is not None and _aligned(lambda_.body, frozenset(elements), old | elements)
+        case ir.ReduceSeq(operator=operator, initial=initial, array=array):
+            pattern = ir.function_body(operator).pattern
+            if initial not in here or _mentions(array, old) or not isinstance(pattern, ir.PairPattern):
+                return False
+            if not isinstance(pattern.first, ir.Var):
+                return False
+            inner = ir.function_body(operator).body
+            return not _mentions(operator, old) and _aligned(inner, frozenset((pattern.first,)), old | {pattern.first})
+        case ir.ToMemory(value=value):
+            return _aligned(value, here, old)
+        case ir.Apply(function=function, argument=argument) if not _mentions(argument, old):
+            return _aligned(ir.function_body(function).body, here, old)
+        case ir.Join(array=array):
+            chunk = type_of(array).element.size  # pyright: ignore[reportAttributeAccessIssue]
+            return _aligned(array, frozenset(ir.Split(chunk, h) for h in here), old)
+        case ir.Transpose(array=array):
+            return _aligned(array, frozenset(ir.Transpose(h) for h in here), old)
+        case ir.Split(array=array):
+            return _aligned(array, frozenset(ir.Join(h) for h in here), old)
+        case ir.AsScalar(array=array):
+            width = type_of(term).size // type_of(array).size  # pyright: ignore[reportAttributeAccessIssue]
+            return _aligned(array, frozenset(ir.AsVector(width.constant or 1, h) for h in here), old)
+    return is_data(type_of(term)) and all(v in here for v in ir.free_variables(term) & old)
+
+
+def _element_variables(
+    pattern: ir.Pattern, array: ir.Expr, here: frozenset[ir.Expr], old: frozenset[ir.Var]
+) -> frozenset[ir.Var] | None:
+    """The variables that a map over zipped arrays binds to elements of the place itself; None if it reads others."""
+    if array in here:
+        return frozenset((pattern,)) if isinstance(pattern, ir.Var) else None
+    if not _mentions(array, old):
+        return frozenset()
+    if isinstance(array, ir.Zip) and isinstance(pattern, ir.PairPattern):
+        first = _element_variables(pattern.first, array.first, here, old)
+        second = _element_variables(pattern.second, array.second, here, old)
+        return None if first is None or second is None else first | second
+    return None

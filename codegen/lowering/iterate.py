@@ -1,0 +1,139 @@
+"""``iterate``: the same function again and again, on an array that may shrink.
+
+Source: 000 §4.3.5, Listing 4.6 (double buffering in local memory).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lift_egraph.codegen.c_ast import Body, Buffer, For, Point, SetIndex, Swap
+from lift_egraph.codegen.lowering.sharing import allocate
+from lift_egraph.codegen.lowering.views import Memory, View
+from lift_egraph.codegen.names import c_name
+from lift_egraph.errors import NestingProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import unique_names
+from lift_egraph.language.check import iterate_step, substitute_nats, type_of
+from lift_egraph.language.ir import SEQ
+from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.types import Array
+
+if TYPE_CHECKING:
+    from lift_egraph.codegen.lowering.lower import Lowering
+
+UNROLLED_TERMS = 256  # subterms that the unrolled steps of one iterate may have together
+
+
+def runs_in_local_memory(term: ir.Iterate) -> bool:
+    """Whether the work-items of a group take part in each step."""
+    return any(isinstance(t, ir.MapLevel) and t.level.kind == "lcl" for t in ir.subterms(term.function))
+
+
+def step_by_step(lowering: Lowering, term: ir.Iterate) -> View:
+    """Each step computed into new memory, from the previous one."""
+    view = lowering.consume(term.array)
+    size = _length(term.array)
+    for _ in range(term.times):
+        step: ir.Lambda = unique_names(iterate_step(term, size), lowering.taken)
+        lowering.bind(step.pattern, view)
+        view = lowering.consume(step.body)
+        size = _length(step.body)
+    return view
+
+
+def _length(term: ir.Expr):
+    t = type_of(term)
+    assert isinstance(t, Array)
+    return t.size
+
+
+def double_buffered(lowering: Lowering, term: ir.Iterate) -> View:
+    """The steps, one after the other, read from one local buffer and write to the other."""
+    t, start = type_of(term.array), _length(term.array)
+    assert isinstance(t, Array)
+    if term.times == 0:
+        return lowering.materialise(term.array, "local")
+    lengths = _lengths(term)
+    whole = allocate(lowering, "tmp", Array(_longest(lengths[::2]), t.element), "local")
+    assert isinstance(whole, Memory)
+    first = _resized(whole, start)
+    lowering.produce(term.array, first)
+    if not isinstance(term.function.pattern, ir.Var):
+        raise NestingProblem("iterate: the function of an iterate over local memory takes the array as one variable")
+    second = allocate(lowering, "tmp", Array(_longest(lengths[1::2]), t.element), "local")
+    assert isinstance(second, Memory)
+    if start.constant is not None and term.times * sum(1 for _ in ir.subterms(term.function)) <= UNROLLED_TERMS:
+        unrolled(lowering, term, first, second)
+    else:
+        looped(lowering, term, first, second)
+    result, length = (second if term.times % 2 else first), _length(term)
+    return _resized(result, length)
+
+
+def unrolled(lowering: Lowering, term: ir.Iterate, first: Memory, second: Memory) -> None:
+    """Every step with its own length as a number: no pointers to exchange, and guards that compilers can count."""
+    size, read, write = _length(term.array), first, second
+    for _ in range(term.times):
+        step: ir.Lambda = unique_names(iterate_step(term, size), lowering.taken)
+        assert isinstance(step.pattern, ir.Var)
+        lowering.environment[step.pattern] = _resized(read, size)
+        size = _length(step.body)
+        lowering.produce(step.body, _resized(write, size))
+        read, write = write, read
+
+
+def looped(lowering: Lowering, term: ir.Iterate, first: Memory, second: Memory) -> None:
+    """A loop whose pointers and length change with each step."""
+    start = _length(term.array)
+    ranges = [length.range for length in _lengths(term)[:-1]]
+    lows, highs = [low or 0 for low, _ in ranges], [high for _, high in ranges if high is not None]
+    size = NatVar(c_name(term.size, lowering.taken), min(lows), max(highs) if len(highs) == len(ranges) else None)
+    # the bound of a mapLcl inside is checked at run time, so one text serves all sizes
+    body: ir.Lambda = unique_names(substitute_nats(term.function, {term.size: nat(size)}), lowering.taken)
+    next_size = _length(body.body)
+    once = next_size.substitute({size.name: start})
+    assert isinstance(body.pattern, ir.Var)
+    pairs = [
+        (_pointer(lowering, "in", a.buffer, b.buffer), _pointer(lowering, "out", a.buffer, b.buffer), a, b)
+        for a, b in zip(first.cells, second.cells, strict=True)
+    ]
+    read = Memory(tuple(replace(a, buffer=r, sizes=(nat(size), *a.sizes[1:])) for r, _, a, _ in pairs))
+    write = Memory(tuple(replace(a, buffer=w, sizes=(next_size, *a.sizes[1:])) for _, w, a, _ in pairs))
+    lowering.emit(SetIndex(size, start, declare=True))
+    for r, w, a, b in pairs:
+        lowering.emit(Point(r, w, a.buffer, b.buffer))
+    lowering.environment[body.pattern] = read
+    counter = NatVar(c_name("iter", lowering.taken), 0, term.times - 1)
+    with lowering.block() as statements:
+        lowering.loops.append((SEQ, nat(counter), nat(term.times)))
+        lowering.produce(body.body, write)
+        lowering.loops.pop()
+        if once != start:
+            lowering.emit(SetIndex(size, next_size, declare=False))
+        for r, w, a, b in pairs:
+            lowering.emit(Swap(r, w, a.buffer, b.buffer))
+    steps: Body = tuple(statements)
+    lowering.emit(For(counter, nat(term.times), SEQ, 1, steps))
+
+
+def _resized(memory: Memory, length: Nat) -> Memory:
+    """The memory with another outermost length."""
+    return Memory(tuple(replace(c, sizes=(length, *c.sizes[1:])) for c in memory.cells))
+
+
+def _lengths(term: ir.Iterate) -> list[Nat]:
+    """The lengths of the array before the first step and after each."""
+    lengths = [_length(term.array)]
+    for _ in range(term.times):
+        lengths.append(_length(iterate_step(term, lengths[-1]).body))
+    return lengths
+
+
+def _longest(lengths: list[Nat]) -> Nat:
+    return max(lengths, key=lambda n: n.range[1] or 0)
+
+
+def _pointer(lowering: Lowering, name: str, first: Buffer, second: Buffer) -> Buffer:
+    return replace(first, name=c_name(name, lowering.taken), targets=(first.name, second.name))

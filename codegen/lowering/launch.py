@@ -1,0 +1,135 @@
+"""Launch sizes of a kernel, from the lengths that its parallel maps run over.
+
+Lengths that are numbers give a launch with as many work-items, and kernels without loops over them. Where a length
+depends on an open size, or any launch shall do, the work-items share out what there is in a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.codegen.lowering.term_views import size_of
+from lift_egraph.codegen.plans.kernel import Freedom, Launch
+from lift_egraph.errors import DeviceProblem
+from lift_egraph.language import ir
+from lift_egraph.language.check import iterate_step
+from lift_egraph.language.describe import blame
+from lift_egraph.language.nat import Nat, maximum, nat
+
+_GROUPS_OF_256 = {1: (256, 1, 1), 2: (16, 16, 1), 3: (16, 4, 4)}
+_OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whose length is open, by their number
+
+Sizes = tuple[Nat, Nat, Nat]
+
+
+@dataclass(frozen=True)
+class Threads:
+    """How a kernel is launched, and what it takes for granted of that.
+
+    `global_size` may depend on open sizes. `counts` are the work-items or groups of each parallel level, None where
+    the kernel reads them at run time. `freedom` says how another launch may differ; None if it may not.
+    """
+
+    global_size: Sizes
+    local_size: tuple[int, int, int] | None
+    counts: dict[ir.Level, int | None]
+    freedom: Freedom | None
+
+
+def parallel_lengths(term: ir.Part) -> dict[ir.Level, Nat]:
+    """The greatest length that each parallel level maps over."""
+    lengths: dict[ir.Level, Nat] = {}
+    for found in _maps(term):
+        if found.level.kind != "seq":
+            size = size_of(found.array)
+            most = size.range[1]
+            length = size if most is None else nat(max(most, 1))
+            lengths[found.level] = maximum(lengths.get(found.level, nat(1)), length)
+    return lengths
+
+
+def _maps(term: ir.Part) -> Iterator[ir.MapLevel]:
+    if isinstance(term, ir.MapLevel):
+        yield term
+    for part in ir.parts(term):
+        if isinstance(term, ir.Iterate) and part is term.function:
+            part = iterate_step(term, size_of(term.array))
+        yield from _maps(part)
+
+
+def launch_sizes(term: ir.Part, dialect: Dialect, wanted: Launch | None, *, any_launch: bool = False) -> Threads:
+    """The launch of a kernel; `wanted` replaces the inferred one.
+
+    With `any_launch` the kernel is right for other launches too; a local size in `wanted` is kept.
+
+    Raises
+    ------
+    DeviceProblem
+        If the wanted group is larger than the device allows, or not given where the kernel must know it.
+    """
+    lengths = parallel_lengths(term)
+    kinds = {level.kind for level in lengths}
+    if not kinds:
+        return Threads((nat(1), nat(1), nat(1)), (1, 1, 1), {}, None)
+    if wanted and wanted.local_size and prod(wanted.local_size) > dialect.max_work_group:
+        problem = DeviceProblem(
+            f"a group of {prod(wanted.local_size)} work-items is more than "
+            f"{dialect.name} allows ({dialect.max_work_group})"
+        )
+        raise blame(problem, next(_maps(term)))
+    if wanted and wanted.local_size is None and "wrg" in kinds and not any_launch:
+        problem = DeviceProblem("a kernel of mapWrg is made for groups of a known size: the launch needs a local size")
+        raise blame(problem, next(_maps(term)))
+    if wanted:
+        x, y, z = wanted.global_size
+        size: Sizes = (nat(x), nat(y), nat(z))
+        local = wanted.local_size
+    else:
+        size, local = _groups(lengths, dialect) if "wrg" in kinds else _items(lengths, dialect)
+    is_free = any_launch or any(length.constant is None for length in lengths.values())
+    keeps_local = not any_launch or bool(wanted and wanted.local_size)
+    items = local or (1, 1, 1)
+    counts: dict[ir.Level, int | None] = {}
+    for level in lengths:
+        d = level.dimension
+        if level.kind == "lcl":
+            counts[level] = items[d] if keeps_local else None
+        else:
+            number = None if is_free else size[d].constant
+            counts[level] = number if number is None or level.kind == "glb" else max(number // items[d], 1)
+    if not is_free:
+        return Threads(size, local, counts, None)
+    own = "lcl" if "wrg" in kinds else "glb"
+    freedom = Freedom(
+        tuple(sorted(level.dimension for level in lengths if level.kind in ("wrg", "glb"))),
+        tuple(sorted(level.dimension for level in lengths if level.kind == own)) if not keeps_local else (),
+    )
+    return Threads(size, local, counts, freedom)
+
+
+def _groups(lengths: dict[ir.Level, Nat], dialect: Dialect) -> tuple[Sizes, tuple[int, int, int]]:
+    wanted = [lengths.get(ir.Level("lcl", d), nat(1)) for d in range(3)]
+    number_open = sum(1 for n in wanted if n.constant is None)
+    local = [n.constant or _OPEN_GROUP[number_open] for n in wanted]
+    while prod(local) > dialect.max_work_group:
+        largest = local.index(max(local))
+        local[largest] = (local[largest] + 1) // 2
+    x, y, z = (lengths.get(ir.Level("wrg", d), nat(1)) * local[d] for d in range(3))
+    return (x, y, z), (local[0], local[1], local[2])
+
+
+def _items(lengths: dict[ir.Level, Nat], dialect: Dialect) -> tuple[Sizes, tuple[int, int, int] | None]:
+    x, y, z = (lengths.get(ir.Level("glb", d), nat(1)) for d in range(3))
+    if dialect.group_items is None:
+        return (x, y, z), None
+    used = sum(1 for level in lengths if level.kind == "glb")
+    a, b, c = _GROUPS_OF_256[used] if used == max(level.dimension for level in lengths) + 1 else (1, 1, 1)
+    return (_rounded(x, a), _rounded(y, b), _rounded(z, c)), (a, b, c)
+
+
+def _rounded(length: Nat, group: int) -> Nat:
+    """The least multiple of the group size that covers a length."""
+    return (length + (group - 1)) // group * group

@@ -1,0 +1,245 @@
+"""Memory that work-items share, or share out among themselves.
+
+Private arrays keep the form in which a mapLcl makes them (see `ownership`). What every work-item of a group
+computes alike is written to shared memory by one of them: by all it would be a race.
+
+Source: 000 §4.3.2, §4.3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lift_egraph.codegen.c_ast import For, Load, Statement, loads
+from lift_egraph.codegen.lowering.launch import Threads
+from lift_egraph.codegen.lowering.memory import memory
+from lift_egraph.codegen.lowering.ownership import (
+    NOBODY,
+    Owners,
+    is_shared_out,
+    of_component,
+    of_elements,
+    outermost,
+    owners_of,
+)
+from lift_egraph.codegen.lowering.term_views import component, layout_view, write_step
+from lift_egraph.codegen.lowering.views import Access, Component, OwnershipProblem, Pairs, View
+from lift_egraph.errors import NestingProblem
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.types import Array, DataType, Pair, Vector, is_data, leaves
+
+if TYPE_CHECKING:
+    from lift_egraph.codegen.lowering.lower import Lowering
+
+GROUP_INDEX = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
+
+
+# --- allocation ---------------------------------------------------------------------------------------
+
+
+def allocate(lowering: Lowering, name: str, t: DataType, space: str, owners: Owners = NOBODY) -> View:
+    """New memory for a value, declared where its space wants it."""
+    levels = {level for level, _, _ in lowering.loops}
+    prefix: tuple[tuple[Nat, Nat], ...] = ()
+    if space == "local":
+        if not any(level.kind == "wrg" for level in levels):
+            raise NestingProblem(f"{name} : {t} is placed in local memory outside of mapWrg: there is no work-group")
+        prefix = tuple((index, count) for level, index, count in lowering.loops if level.kind == "lcl")
+    if space == "global":
+        prefix = tuple((index, count) for level, index, count in lowering.loops if level != ir.SEQ)
+        prefix += tuple(
+            (nat(NatVar(f"{GROUP_INDEX[level.kind]}({level.dimension})", 0, number - 1)), nat(number))
+            for level, number in _others(lowering, levels, f"{name} : {t}")
+        )
+    counts = {level.dimension: number for level, number in lowering.threads.items() if level.kind == "lcl"}
+    width = lowering.width if not any(isinstance(leaf, Vector) for _, _, leaf in leaves(t)) else 1
+    made = memory(
+        name,
+        t,
+        space,
+        lowering.taken,
+        width=width,
+        owners=owners,
+        threads=counts,
+        prefix=prefix,
+        origin=lowering.term,
+    )
+    for cell in made.cells:
+        if space == "private":
+            owned = {o for o in cell.owners if o is not None}
+            lowering.homes[cell.buffer.name] = frozenset(owned | _work_items(lowering))
+            lowering.owned[cell.buffer.name] = frozenset(owned)
+            lowering.emit_allocation(cell.buffer)
+        else:
+            (lowering.locals if space == "local" else lowering.temporaries).append(cell.buffer)
+    return made
+
+
+def allocate_for(lowering: Lowering, name: str, term: ir.Expr, space: str) -> View:
+    """New memory for the value of a term; private memory in the form in which a mapLcl makes it."""
+    if space != "private" or not is_shared_out(term):
+        return allocate(lowering, name, type_of(term), space)
+    match term:
+        case ir.Zip(first=first, second=second) | ir.MakePair(first=first, second=second):
+            return Pairs(allocate_for(lowering, name, first, space), allocate_for(lowering, name, second, space))
+        case ir.Join(array=array) | ir.Split(array=array) | ir.AsScalar(array=array) | ir.AsVector(array=array):
+            return layout_view(term, [allocate_for(lowering, name, array, space)])
+        case ir.Transpose(array=array):
+            return layout_view(term, [allocate_for(lowering, name, array, space)])
+        case ir.ToMemory(value=value):
+            return allocate_for(lowering, name, value, space)
+        case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
+            return allocate_for(lowering, name, ir.function_body(function).body, space)
+    return allocate(lowering, name, type_of(term), space, owners_of(term))
+
+
+# --- copies ---------------------------------------------------------------------------------------------
+
+
+def copy_for(lowering: Lowering, term: ir.Expr, source: View, acceptor: View) -> None:
+    """Copies a value of the term's type; the work-items that make the parts of the term copy those parts."""
+    if not is_shared_out(term):
+        lowering.copy(source, acceptor, type_of(term))
+        return
+    match term:
+        case ir.Zip(first=first, second=second) | ir.MakePair(first=first, second=second):
+            copy_for(lowering, first, component(0, source), Component(0, acceptor))
+            copy_for(lowering, second, component(1, source), Component(1, acceptor))
+            return
+        case ir.ToMemory(value=value):
+            copy_for(lowering, value, source, acceptor)
+            return
+        case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
+            copy_for(lowering, ir.function_body(function).body, source, acceptor)
+            return
+        case ir.Join() | ir.Split() | ir.Transpose() | ir.Scatter() | ir.AsScalar() | ir.AsVector():
+            from_, to = write_step(term, source), write_step(term, acceptor)
+            assert from_ is not None
+            assert to is not None
+            copy_for(lowering, term.array, from_[1], to[1])
+            return
+    copy(lowering, source, acceptor, type_of(term), owners_of(term))
+
+
+def copy(lowering: Lowering, source: View, acceptor: View, t: DataType, owners: Owners) -> None:
+    """Copies a value, element by element; dimensions owned by a mapLcl are copied by it."""
+    if isinstance(t, Array):
+        owner = {outermost(owners, choices) for choices, _, _ in leaves(t)}
+        if isinstance(t.element, Pair) and (len(owner) > 1 or not is_data(t.element)):
+            for k, part in enumerate((t.element.first, t.element.second)):
+                inner = of_component(owners, k)
+                copy(lowering, component(k, source), Component(k, acceptor), Array(t.size, part), inner)
+            return
+        (dimension,) = owner
+        level = ir.SEQ if dimension is None else ir.Level("lcl", dimension)
+        with lowering.loop(t.size, level) as index:
+            copy(lowering, Access(index, source), Access(index, acceptor), t.element, of_elements(owners))
+    elif is_data(t):
+        lowering.store_data(source, acceptor, t)
+    else:
+        assert isinstance(t, Pair)
+        copy(lowering, component(0, source), Component(0, acceptor), t.first, of_component(owners, 0))
+        copy(lowering, component(1, source), Component(1, acceptor), t.second, of_component(owners, 1))
+
+
+# --- who writes -----------------------------------------------------------------------------------------
+
+
+def idle_levels(threads: Threads) -> dict[ir.Level, int]:
+    """The dimensions of a launch that no map of the kernel uses: what runs there must not do the work twice."""
+    if not threads.counts:
+        return {}
+    local, items = threads.local_size or (1, 1, 1), [n.constant or 1 for n in threads.global_size]
+    if any(level.kind == "glb" for level in threads.counts):
+        sizes = {ir.Level("glb", d): items[d] for d in range(3)}
+    else:
+        sizes = {ir.Level("wrg", d): items[d] // local[d] for d in range(3)}
+        sizes |= {ir.Level("lcl", d): local[d] for d in range(3)}
+    return {level: number for level, number in sizes.items() if number > 1 and level not in threads.counts}
+
+
+def _others(lowering: Lowering, here: set[ir.Level], what: str) -> Iterator[tuple[ir.Level, int]]:
+    """The groups, or work-items of a mapGlb, that run outside of any loop over them, with their number."""
+    for level, number in lowering.threads.items():
+        if level.kind == "lcl" or number == 1 or level in here:
+            continue
+        if number is None:
+            raise NestingProblem(
+                f"{what} lies in global memory, and each work-item or group outside of {level.name} needs its own: "
+                "their number must be known, so specialise the sizes and leave the launch to the compiler"
+            )
+        yield level, number
+
+
+def _work_items(lowering: Lowering) -> set[int]:
+    """The dimensions in which the work-items of a group do different things here."""
+    return {level.dimension for level, _, _ in lowering.loops if level.kind == "lcl"}
+
+
+def check_private(lowering: Lowering, place: Load) -> None:
+    """A private array is written as a whole by each work-item, or each writes the elements that it owns."""
+    home = lowering.homes.get(place.buffer.name)
+    if home is None:
+        return
+    for dimension in _work_items(lowering) - home:
+        if lowering.threads[ir.Level("lcl", dimension)] != 1:
+            raise OwnershipProblem.of(
+                place.buffer.name,
+                f"{place.buffer.name} lies in private memory, but its elements are made by different work-items of "
+                f"{ir.Level('lcl', dimension).name}; keep it in local memory",
+            )
+
+
+def check_reads(lowering: Lowering, statement: Statement) -> None:
+    """Elements that are shared out among work-items are read inside a mapLcl of the same dimension only."""
+    here = _work_items(lowering)
+    for place in loads(statement):
+        for dimension in lowering.owned.get(place.buffer.name, frozenset()) - here:
+            raise OwnershipProblem.of(
+                place.buffer.name,
+                f"{place.buffer.name} lies in private memory, shared out over {ir.Level('lcl', dimension).name}, "
+                "but is read outside of it; keep it in local memory",
+            )
+
+
+def by_one(lowering: Lowering, place: Load, store: Statement) -> Statement:
+    """The store, guarded where all work-items of a group (or other groups) would do it alike."""
+    is_temporary = any(b.name == place.buffer.name for b in lowering.temporaries)
+    here = {level for level, _, _ in lowering.loops}
+    for level, number in lowering.threads.items():
+        if level in here or number == 1:
+            continue
+        if level.kind != "lcl" and (place.buffer.space == "local" or is_temporary):
+            continue  # each group, or work-item of a mapGlb, has its own
+        variable = NatVar(f"first_{level.kind}_{level.dimension}", 0, 0)
+        store = For(variable, nat(1), level, number, (store,), origin=lowering.term)
+    return store
+
+
+def is_guard(statement: Statement) -> bool:
+    """Whether a statement is made by `by_one`."""
+    return isinstance(statement, For) and statement.variable.name.startswith("first_") and statement.variable.high == 0
+
+
+def append(statements: list[Statement], statement: Statement) -> None:
+    """Adds a statement; guards in a row become one, and a loop of guarded statements only is guarded as a whole."""
+    if isinstance(statement, For) and not statement.is_parallel and len(statement.body) == 1:
+        (inner,) = statement.body
+        if isinstance(inner, For) and is_guard(inner):
+            append(statements, replace(inner, body=(replace(statement, body=inner.body),)))
+            return
+    if statements and is_guard(statement) and is_guard(statements[-1]):
+        last = statements[-1]
+        assert isinstance(statement, For)
+        assert isinstance(last, For)
+        if (last.level, last.threads) == (statement.level, statement.threads):
+            body = list(last.body)
+            for inner in statement.body:
+                append(body, inner)
+            statements[-1] = replace(last, body=tuple(body))
+            return
+    statements.append(statement)

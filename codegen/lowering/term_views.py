@@ -1,0 +1,239 @@
+"""From terms to views: the patterns that only move data cost nothing, they become views.
+
+`view_of` reads a term that computes no array; `write_step` is the way back, from the place where a
+term's value is wanted to the place where the value of its argument has to go.
+
+Source: 000 §4.3.3, Table 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Union
+
+from lift_egraph.codegen.c_ast import CExpr, Const, IndexValue, Operate, Pack
+from lift_egraph.codegen.lowering.views import (
+    Access,
+    AsScalar,
+    AsVector,
+    Choices,
+    Component,
+    Indices,
+    Join,
+    Lookup,
+    Pad,
+    Pairs,
+    Reorder,
+    Repeat,
+    Slide,
+    Split,
+    Transpose,
+    Value,
+    View,
+)
+from lift_egraph.errors import NestingProblem
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.describe import describe
+from lift_egraph.language.nat import Nat
+from lift_egraph.language.scalar import result_type
+from lift_egraph.language.types import Array, DataType, Scalar, Vector, without_lanes
+
+Environment = Mapping[Union[ir.Var, ir.Input], View]
+
+_LAYOUT = (
+    ir.Zip, ir.MakePair, ir.Component, ir.Split, ir.Join, ir.Transpose, ir.Gather, ir.Slide, ir.Pad,
+    ir.At, ir.Fill, ir.Lookup, ir.AsVector, ir.AsScalar,
+)  # fmt: skip
+_NAMES = (ir.Var, ir.Input, ir.Literal)
+
+
+def is_pure(term: ir.Part) -> bool:
+    """Whether a term can be read through a view: it moves data and computes scalars, but no array."""
+    known = term.__dict__.get("_pure")
+    if known is None:
+        if isinstance(term, ir.Map):
+            known = is_layout(term.function) and is_pure(term.array)
+        else:
+            allowed = isinstance(term, (*_LAYOUT, *_NAMES, ir.Call, ir.Apply, ir.Generate, ir.Lambda, ir.Vectorize))
+            known = allowed and all(is_pure(p) for p in ir.parts(term))
+        term.__dict__["_pure"] = known
+    return known
+
+
+def is_layout(term: ir.Part) -> bool:
+    """Whether a term only moves data; what is generated, and the positions of a lookup, may be computed."""
+    if isinstance(term, ir.Generate):
+        return is_pure(term)
+    if isinstance(term, ir.Lookup):
+        return is_pure(term.indices) and is_layout(term.array)
+    allowed = isinstance(term, (*_LAYOUT, *_NAMES, ir.Map, ir.Apply, ir.Lambda, ir.Vectorize))
+    return allowed and all(is_layout(p) for p in ir.parts(term))
+
+
+def size_of(array: ir.Expr) -> Nat:
+    """The length of an array term."""
+    t = type_of(array)
+    assert isinstance(t, Array)
+    return t.size
+
+
+def inner_size(array: ir.Expr) -> Nat:
+    """The length of the arrays in an array of arrays."""
+    t = type_of(array)
+    assert isinstance(t, Array)
+    assert isinstance(t.element, Array)
+    return t.element.size
+
+
+def lane_count(array: ir.Expr) -> int:
+    """The number of lanes at the leaves of an array of vectors."""
+    return without_lanes(type_of(array))[0]
+
+
+def operate(term: ir.Call, arguments: tuple[CExpr, ...]) -> CExpr:
+    """A scalar operation applied to scalars and vectors; dot counts equal lanes too, so they are repeated for it."""
+    op = term.op
+    if op == "dot":
+        arguments = tuple(_with_lanes(a, type_of(t)) for a, t in zip(arguments, term.arguments, strict=True))
+    result = result_type(op, tuple(a.type for a in arguments))
+    assert isinstance(result, Scalar | Vector)
+    return Operate(op, arguments, result)
+
+
+def _with_lanes(value: CExpr, t: DataType) -> CExpr:
+    return Pack((value,), t) if isinstance(t, Vector) and isinstance(value.type, Scalar) else value
+
+
+def component(index: int, view: View) -> View:
+    """One component of a pair, or of an array of pairs."""
+    if isinstance(view, Pairs):
+        return view.second if index else view.first
+    return Component(index, view)
+
+
+def bindings(pattern: ir.Pattern, view: View) -> dict[ir.Var | ir.Input, View]:
+    """The views of the variables of a pattern that takes a value apart."""
+    if isinstance(pattern, ir.Var):
+        return {pattern: view}
+    return bindings(pattern.first, component(0, view)) | bindings(pattern.second, component(1, view))
+
+
+def layout_view(term: ir.Expr, arguments: list[View]) -> View:
+    """The view of a pattern that moves data, given the views of its parts."""
+    match term:
+        case ir.Zip() | ir.MakePair():
+            return Pairs(arguments[0], arguments[1])
+        case ir.Component(index=index):
+            return component(index, arguments[0])
+        case ir.Split(chunk=chunk):
+            return Split(chunk, arguments[0])
+        case ir.Join(array=array):
+            return Join(inner_size(array), arguments[0])
+        case ir.Transpose():
+            return Transpose(arguments[0])
+        case ir.Gather(indices=indices, array=array):
+            return Reorder(indices, size_of(array), arguments[0])
+        case ir.Slide(step=step):
+            return Slide(step, arguments[0])
+        case ir.Pad(left=left, boundary=boundary, array=array):
+            return Pad(left, size_of(array), boundary, arguments[0])
+        case ir.At(index=index):
+            return Access(index, arguments[0])
+        case ir.Fill():
+            return Repeat(arguments[0])
+        case ir.Lookup(array=array):
+            return Lookup(arguments[0], size_of(array), arguments[1])
+        case ir.AsVector(width=width):
+            return AsVector(width, arguments[0])
+        case ir.AsScalar(array=array):
+            return AsScalar(lane_count(array), arguments[0])
+    raise NestingProblem(f"{describe(term)} has no implementation: lower it to mapSeq, reduceSeq, mapGlb, … first")
+
+
+def view_of(term: ir.Expr, environment: Environment) -> View:
+    """The view of a pure term; scalars are computed where they are used."""
+    match term:
+        case ir.Var() | ir.Input():
+            return environment[term]
+        case ir.Literal(value=value, type=type):
+            return Value(Const(value, type))
+        case ir.Call(arguments=arguments):
+            return Value(operate(term, tuple(view_of(a, environment).resolve((), ()) for a in arguments)))
+        case ir.Apply(function=function, argument=argument):
+            lambda_ = ir.function_body(function)
+            bound = bindings(lambda_.pattern, view_of(argument, environment))
+            return view_of(lambda_.body, {**environment, **bound})
+        case ir.Map(function=function, array=array):
+            return Mapped(ir.function_body(function), environment, view_of(array, environment))
+        case ir.Generate(function=function):
+            return Mapped(ir.function_body(function), environment, None)
+    return layout_view(term, [view_of(p, environment) for p in ir.parts(term) if isinstance(p, ir.Expr)])
+
+
+@dataclass(frozen=True)
+class Mapped(View):
+    """A map or generate whose function is pure, applied when an element is asked for."""
+
+    function: ir.Lambda
+    environment: Environment = field(compare=False, hash=False, repr=False)
+    array: View | None  # None: generate, the function takes the index
+
+    @property
+    def space(self) -> str | None:
+        return self.array.space if self.array else None
+
+    def resolve(self, indices: Indices, choices: Choices) -> CExpr:
+        index, rest = indices[0], indices[1:]
+        argument = Access(index, self.array) if self.array else Value(IndexValue(index))
+        inner = {**self.environment, **bindings(self.function.pattern, argument)}
+        return view_of(self.function.body, inner).resolve(rest, choices)
+
+
+@dataclass(frozen=True)
+class MappedWrite(View):
+    """The way back through a map that only moves data: an element is written where the map puts it."""
+
+    function: ir.Lambda
+    base: View
+
+    def resolve(self, indices: Indices, choices: Choices) -> CExpr:
+        index, rest = indices[0], indices[1:]
+        target = _write_through(self.function, Access(index, self.base))
+        assert target is not None
+        return target.resolve(rest, choices)
+
+
+def _write_through(function: ir.Lambda, acceptor: View) -> View | None:
+    term: ir.Expr = function.body
+    while term != function.pattern:
+        step = write_step(term, acceptor)
+        if step is None:
+            return None
+        term, acceptor = step
+    return acceptor
+
+
+def write_step(term: ir.Expr, acceptor: View) -> tuple[ir.Expr, View] | None:
+    """Where the argument of a pattern has to be written so that its value ends up in the acceptor.
+
+    None for patterns without such a way back: those that copy elements or drop them.
+    """
+    match term:
+        case ir.Join(array=array):
+            return array, Split(inner_size(array), acceptor)
+        case ir.Split(chunk=chunk, array=array):
+            return array, Join(chunk, acceptor)
+        case ir.Transpose(array=array):
+            return array, Transpose(acceptor)
+        case ir.Scatter(indices=indices, array=array):
+            return array, Reorder(indices, size_of(array), acceptor)
+        case ir.AsScalar(array=array):
+            return array, AsVector(lane_count(array), acceptor)
+        case ir.AsVector(width=width, array=array):
+            return array, AsScalar(width, acceptor)
+        case ir.Map(function=ir.Lambda() as function, array=array):
+            if _write_through(function, acceptor) is not None:
+                return array, MappedWrite(function, acceptor)
+    return None

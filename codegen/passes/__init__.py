@@ -1,0 +1,1 @@
+"""Statements to better statements: barriers, unrolling, running indices, common subexpressions."""

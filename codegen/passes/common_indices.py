@@ -1,0 +1,268 @@
+"""Common parts of indices are computed once and have a name.
+
+Two things are shared where they occur at least twice: the part of an address that is no literal number
+(``A[A_at]``, ``A[A_at + 1024]``, …), and a quotient, rest, minimum or maximum inside indices. Each is declared at the
+start of the innermost block that binds one of its variables, so outside of the loops that it does not depend on; but
+not outside of a loop with a barrier, and never before the last barrier, since a value that lives across a barrier
+costs memory on devices that run the work-items of a group one after the other.
+
+Source: new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lift_egraph.codegen.c_ast import (
+    Barrier,
+    Block,
+    Body,
+    Computed,
+    For,
+    If,
+    LetIndex,
+    Load,
+    SetIndex,
+    SharedVar,
+    Statement,
+    children,
+    rewrite,
+    walk,
+)
+from lift_egraph.codegen.names import c_name
+from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operate
+
+_NAMES = {"/": "quotient", "%": "rest", "min": "least", "max": "most"}
+_Path = tuple[int, ...]  # leads to a body: the number of a statement, and 0 for its body, again and again
+
+
+@dataclass(eq=False)
+class _Scope:
+    """A run of statements between barriers: where constants may stand, which variables it binds."""
+
+    parent: _Scope | None
+    variables: frozenset[NatVar]
+    uses: dict[Nat, list[str]] = field(default_factory=dict)  # the arrays that each part is used with
+    shared: dict[Nat, SharedVar] = field(default_factory=dict)
+
+    def home(self, part: Nat) -> _Scope:
+        """The outermost scope in which the part may be computed."""
+        scope = self
+        while scope.parent is not None and not scope.variables & part.variables:
+            scope = scope.parent
+        return scope
+
+    def known(self, part: Nat) -> Nat | None:
+        """The constant that stands for a part here."""
+        found = self.home(part).shared.get(part)
+        return None if found is None else nat(found)
+
+
+def share_indices(body: Body, taken: set[str], *, sums_apart: bool = False) -> Body:
+    """The body with shared parts of its indices in constants.
+
+    Parameters
+    ----------
+    taken
+        The names of the kernel's arguments; others are found in the body.
+    sums_apart
+        Leave the addresses of vectors and of local memory as they are; see `Dialect.sums_apart`.
+    """
+    names = taken | set(_names(body))
+    body = _Operations(names).share(body)
+    return _Addresses(names, sums_apart).share(body)
+
+
+class _Sharing:
+    """One walk to count, and one to replace."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+        self.scopes: dict[_Path, _Scope] = {}
+        self.changing: set[str] = set()
+        self.replacing = False
+
+    def parts(self, item: Load | Nat) -> Iterator[Nat]:
+        """What could be shared in an address or another index."""
+        raise NotImplementedError
+
+    def change(self, item: Load | Nat, scope: _Scope) -> Any:
+        """The item with its shared parts replaced; None where there are none."""
+        raise NotImplementedError
+
+    def declared(self, scope: _Scope, run: list[Statement]) -> list[Statement]:
+        """A run of statements, with the constants of its scope."""
+        raise NotImplementedError
+
+    def share(self, body: Body) -> Body:
+        self.changing = {s.variable.name for s in walk(body) if isinstance(s, SetIndex)}
+        self.visit(body, None, frozenset(), ())
+        for scope in self.scopes.values():
+            for part, arrays in scope.uses.items():
+                if len(arrays) > 1:
+                    scope.shared[part] = SharedVar(c_name(_name(part, arrays), self.names), *part.range, part)
+                    self.replacing = True
+        return self.visit(body, None, frozenset(), ()) if self.replacing else body
+
+    def visit(self, body: Body, parent: _Scope | None, variables: frozenset[NatVar], path: _Path) -> Body:
+        """Counts the parts in a body, or replaces them."""
+        variables |= {s.variable for s in body if isinstance(s, LetIndex)}
+        if any(map(_has_barrier, body)):
+            parent = None
+        result: list[Statement] = []
+        run: list[Statement] = []
+        scope = self.scope(path, parent, variables)
+        for number, statement in enumerate(body):
+            if not _has_barrier(statement):
+                run.append(self.statement(statement, scope, (*path, number)))
+                continue
+            result += self.declared(scope, run)
+            result += self.declared(inner := self.scope((*path, number), None, variables), [])
+            result.append(self.statement(statement, inner, (*path, number)))
+            run, scope = [], self.scope((*path, number, -1), None, variables)
+        return (*result, *self.declared(scope, run))
+
+    def scope(self, path: _Path, parent: _Scope | None, variables: frozenset[NatVar]) -> _Scope:
+        return self.scopes.setdefault(path, _Scope(parent, variables))
+
+    def statement(self, statement: Statement, scope: _Scope, path: _Path) -> Statement:
+        if not isinstance(statement, For | If | Block):
+            return self.item(statement, scope)
+        own = frozenset({statement.variable}) if isinstance(statement, For) else frozenset()
+        outer = None if _has_barrier(statement) else scope
+        updates: dict[str, Any] = {"body": self.visit(statement.body, outer, own, (*path, 0))}
+        if isinstance(statement, If):
+            updates["conditions"] = tuple(self.item(c, scope) for c in statement.conditions)
+        return replace(statement, **updates) if self.replacing else statement
+
+    def item(self, item: Any, scope: _Scope) -> Any:
+        """A statement without a body, or a condition, counted or replaced."""
+        if self.replacing:
+            return rewrite(item, lambda part: self.change(part, scope) if isinstance(part, Load | Nat) else None)
+        self.count(item, "", scope)
+        return item
+
+    def count(self, item: Any, array: str, scope: _Scope) -> None:
+        if isinstance(item, Load):
+            if item.buffer.space == "private":
+                return
+            array = item.buffer.name
+        if isinstance(item, Load | Nat):
+            for part in self.parts(item):
+                scope.home(part).uses.setdefault(part, []).append(array)
+        for child in () if isinstance(item, Nat) else children(item):
+            self.count(child, array, scope)
+
+    def is_fixed(self, index: Nat) -> bool:
+        """Whether an index is made from constants of the kernel only."""
+        return not any(isinstance(v, Computed) or v.name in self.changing for v in index.variables)
+
+
+class _Operations(_Sharing):
+    """Quotients, rests, minima and maxima."""
+
+    def parts(self, item: Load | Nat) -> Iterator[Nat]:
+        if isinstance(item, Nat) and self.is_fixed(item):
+            yield from map(nat, _operations(item))
+
+    def change(self, item: Load | Nat, scope: _Scope) -> Any:
+        if isinstance(item, Load):
+            return item if item.buffer.space == "private" else None
+        if not self.is_fixed(item) or not any(scope.known(nat(o)) for o in _operations(item)):
+            return None
+        return item.rebuild(lambda atom: scope.known(nat(atom)))
+
+    def declared(self, scope: _Scope, run: list[Statement]) -> list[Statement]:
+        """Operations in other operations come first."""
+        if not self.replacing:
+            return run
+        made: list[Statement] = []
+        for part, variable in sorted(scope.shared.items(), key=lambda item: _depth(item[0])):
+            (atom,) = part.terms[0][0]
+            assert isinstance(atom, Operation)
+            left, right = (self.change(side, scope) or side for side in (atom.left, atom.right))
+            made.append(LetIndex(variable, operate(atom.symbol, left, right), origin=run[0].origin if run else None))
+        return made + run
+
+
+class _Addresses(_Sharing):
+    """The parts of addresses that are no literal numbers."""
+
+    def __init__(self, names: set[str], sums_apart: bool) -> None:
+        super().__init__(names)
+        self.sums_apart = sums_apart
+
+    def parts(self, item: Load | Nat) -> Iterator[Nat]:
+        base = self.base(item) if isinstance(item, Load) else None
+        if base is not None:
+            yield base
+
+    def base(self, load: Load) -> Nat | None:
+        """The address without its literal part, where it is worth a name."""
+        if load.buffer.space == "private" or not self.is_fixed(load.index):
+            return None
+        if self.sums_apart and (load.width > 1 or load.buffer.space == "local"):
+            return None
+        base = Nat(tuple((m, c) for m, c in load.index.terms if m))
+        return base if len(base.terms) > 1 else None
+
+    def change(self, item: Load | Nat, scope: _Scope) -> Any:
+        base = self.base(item) if isinstance(item, Load) else None
+        known = None if base is None else scope.known(base)
+        return replace(item, index=item.index - base + known) if known else None  # pyright: ignore
+
+    def declared(self, scope: _Scope, run: list[Statement]) -> list[Statement]:
+        """An address stands before the first statement that uses it."""
+        waiting: dict[SharedVar, Nat] = {v: part for part, v in scope.shared.items()} if self.replacing else {}
+        result: list[Statement] = []
+        for statement in run:
+            if waiting:
+                used = {v for part in walk(statement) if isinstance(part, Nat) for v in part.variables}
+                for variable in [v for v in waiting if v in used]:
+                    result.append(LetIndex(variable, waiting.pop(variable), origin=statement.origin))
+            result.append(statement)
+        assert not waiting
+        return result
+
+
+def in_full(index: Nat) -> Nat:
+    """An index with its shared parts written out, to tell what divides it."""
+    while shared := {v.name: v.value for v in index.variables if isinstance(v, SharedVar)}:
+        index = index.substitute(shared)
+    return index
+
+
+def _operations(index: Nat) -> Iterator[Operation]:
+    """The operations in an index, also in the operands of others."""
+    for monomial, _ in index.terms:
+        for atom in monomial:
+            if isinstance(atom, Operation):
+                yield atom
+                yield from _operations(atom.left)
+                yield from _operations(atom.right)
+
+
+def _depth(index: Nat) -> int:
+    return sum(1 for _ in _operations(index))
+
+
+def _has_barrier(statement: Statement) -> bool:
+    if isinstance(statement, For | If | Block):
+        return any(map(_has_barrier, statement.body))
+    return isinstance(statement, Barrier)
+
+
+def _names(body: Body) -> Iterator[str]:
+    for part in walk(body):
+        for attribute in ("name", "variable", "buffer", "read", "write"):
+            found = getattr(part, attribute, None)
+            if found is not None:
+                yield found if isinstance(found, str) else found.name
+
+
+def _name(part: Nat, arrays: list[str]) -> str:
+    if len(part.terms) == 1:
+        return _NAMES[next(_operations(part)).symbol]
+    return f"{arrays[0]}_at" if len(set(arrays)) == 1 else "at"

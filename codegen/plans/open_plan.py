@@ -1,0 +1,237 @@
+"""Plans whose sizes are arguments: lengths and launches are expressions until the sizes are given.
+
+`OpenPlan.at` makes the plan for given sizes, after a check of everything that they must fulfil.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from lift_egraph.codegen.plans.kernel import (
+    FORMAT,
+    Argument,
+    BufferInfo,
+    Kernel,
+    Launch,
+    Origins,
+    Plan,
+    ScalarInfo,
+    SizeValue,
+    freedom_of,
+    kernel_json,
+)
+from lift_egraph.errors import SizeProblem
+from lift_egraph.language.nat import Nat, nat
+
+
+@dataclass(frozen=True)
+class OpenSize:
+    """A size that the kernels take as an ``int`` from `low` to `high`: `name` in their text, `size` in the program."""
+
+    name: str
+    size: str
+    low: int = 0
+    high: int = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """``low <= expression <= high`` must hold (None: no bound); `because` says what for."""
+
+    expression: Nat
+    low: int | None
+    high: int | None
+    because: str
+
+
+@dataclass(frozen=True)
+class OpenBuffer:
+    """A `BufferInfo` whose length and shape depend on sizes."""
+
+    name: str
+    role: str
+    element: str
+    length: Nat
+    value: str = ""
+    components: tuple[int, ...] = ()
+    shape: tuple[Nat, ...] = ()
+
+
+@dataclass(frozen=True)
+class OpenPlan:
+    """The kernels of a program with sizes as arguments; everything else is as in `Plan`.
+
+    Expressions speak of the sizes by their names in the kernels.
+    """
+
+    name: str
+    dialect: str
+    source: str
+    kernels: tuple[Kernel, ...]
+    buffers: tuple[OpenBuffer, ...]
+    scalars: tuple[ScalarInfo, ...]
+    sizes: tuple[OpenSize, ...]
+    requirements: tuple[Requirement, ...] = ()
+    options: tuple[str, ...] = ()
+    origins: Origins = field(default=Origins(), compare=False, repr=False)
+
+    @property
+    def inputs(self) -> tuple[OpenBuffer, ...]:
+        """The buffers to fill before the first kernel."""
+        return tuple(b for b in self.buffers if b.role == "input")
+
+    @property
+    def outputs(self) -> tuple[OpenBuffer, ...]:
+        """The buffers that hold the result's leaves after the last kernel."""
+        return tuple(b for b in self.buffers if b.role == "output")
+
+    def at(self, sizes: Mapping[str, int]) -> Plan:
+        """The plan for given sizes: numbers for all lengths and launches, the sizes as arguments.
+
+        Raises
+        ------
+        SizeProblem
+            If a size is unknown, missing or out of its range, if a pattern of the program cannot divide it, or if
+            the kernels' index arithmetic would not fit into 32 bits.
+        """
+        known = [s.size for s in self.sizes]
+        for size in sizes:
+            if size not in known:
+                raise SizeProblem(f"{self.name} has no open size {size!r}; it has {', '.join(known) or 'none'}")
+        missing = [size for size in known if size not in sizes]
+        if missing:
+            raise SizeProblem(f"{self.name} needs a value for the size {', '.join(missing)} (--size {missing[0]}=…)")
+        for s in self.sizes:
+            if not s.low <= sizes[s.size] <= s.high:
+                raise SizeProblem(f"the size {s.size} of {self.name} is {sizes[s.size]}, not {s.low} to {s.high}")
+        values = {s.name: int(sizes[s.size]) for s in self.sizes}
+        shown = ", ".join(f"{size} = {sizes[size]}" for size in known)
+        for r in self.requirements:
+            found = r.expression.evaluate(values)
+            if (r.low is not None and found < r.low) or (r.high is not None and found > r.high):
+                raise SizeProblem(f"{self.name} at {shown}: {r.because}; {r.expression} is {found}")
+
+        def kernel(k: Kernel) -> Kernel:
+            x, y, z = (n.evaluate(values) for n in k.global_size or map(nat, k.launch.global_size))
+            return replace(k, launch=Launch((x, y, z), k.launch.local_size), global_size=None)
+
+        return Plan(
+            self.name,
+            self.dialect,
+            self.source,
+            tuple(kernel(k) for k in self.kernels),
+            tuple(
+                BufferInfo(
+                    b.name,
+                    b.role,
+                    b.element,
+                    b.length.evaluate(values),
+                    b.value,
+                    b.components,
+                    tuple(n.evaluate(values) for n in b.shape),
+                )
+                for b in self.buffers
+            ),
+            self.scalars,
+            self.options,
+            self.origins,
+            tuple(SizeValue(s.name, s.size, values[s.name]) for s in self.sizes),
+        )
+
+    def sizes_of(self, inputs: Mapping[str, Any]) -> dict[str, int]:
+        """The sizes that the shapes of inputs tell: those that are the length of some array themselves."""
+        names = {nat(s.name): s.size for s in self.sizes}
+        found: dict[str, int] = {}
+        for buffer in self.inputs:
+            value = inputs.get(buffer.value)
+            for component in buffer.components:
+                value = value[component] if isinstance(value, tuple | list) and len(value) == 2 else None
+            shape = () if value is None else np.shape(value)
+            for length, number in zip(buffer.shape, shape, strict=False):
+                if length in names:
+                    found.setdefault(names[length], number)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of ``launch.json``: numbers where they are known, expressions as text elsewhere."""
+        return {
+            "format": FORMAT,
+            "program": self.name,
+            "dialect": self.dialect,
+            "build_options": list(self.options),
+            "sizes": [asdict(s) for s in self.sizes],
+            "requires": [{**_fields(r), "expression": number_or_text(r.expression)} for r in self.requirements],
+            "buffers": [
+                {
+                    **_fields(b),
+                    "length": number_or_text(b.length),
+                    "components": list(b.components),
+                    "shape": [number_or_text(n) for n in b.shape],
+                }
+                for b in self.buffers
+            ],
+            "scalars": [{**asdict(s), "components": list(s.components)} for s in self.scalars],
+            "kernels": [
+                kernel_json(k, tuple(map(number_or_text, k.global_size or map(nat, k.launch.global_size))))
+                for k in self.kernels
+            ],
+        }
+
+    @staticmethod
+    def from_json(content: dict[str, Any], source: str) -> OpenPlan:
+        """The plan of a ``launch.json`` with open sizes, and the source text beside it."""
+
+        def kernel(k: dict[str, Any]) -> Kernel:
+            x, y, z = map(expression, k["global_size"])
+            local = tuple(k["local_size"]) if k["local_size"] else None
+            return Kernel(
+                k["name"],
+                "",
+                tuple(Argument(**a) for a in k["arguments"]),
+                Launch(local or (1, 1, 1), local),
+                k["local_bytes"],
+                freedom=freedom_of(k),
+                global_size=(x, y, z),
+            )
+
+        return OpenPlan(
+            content["program"],
+            content["dialect"],
+            source,
+            tuple(kernel(k) for k in content["kernels"]),
+            tuple(
+                OpenBuffer(
+                    **{
+                        **b,
+                        "length": expression(b["length"]),
+                        "components": tuple(b["components"]),
+                        "shape": tuple(map(expression, b["shape"])),
+                    }
+                )
+                for b in content["buffers"]
+            ),
+            tuple(ScalarInfo(**{**s, "components": tuple(s["components"])}) for s in content["scalars"]),
+            tuple(OpenSize(**s) for s in content["sizes"]),
+            tuple(Requirement(**{**r, "expression": expression(r["expression"])}) for r in content["requires"]),
+            tuple(content["build_options"]),
+        )
+
+
+def number_or_text(value: Nat) -> int | str:
+    """An expression as it stands in ``launch.json``."""
+    return str(value) if value.constant is None else value.constant
+
+
+def expression(content: int | str) -> Nat:
+    """The expression that a number or a text in ``launch.json`` denotes."""
+    from lift_egraph.language.syntax import parse_size
+
+    return nat(content) if isinstance(content, int) else parse_size(content)
+
+
+def _fields(item: Requirement | OpenBuffer) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in item.__dataclass_fields__}

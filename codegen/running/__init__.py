@@ -1,0 +1,1 @@
+"""Kernels on a device, in a worker process, and whether what they compute is right."""

@@ -1,0 +1,291 @@
+"""Find OpenCL devices, and run and time plans on them, in child processes that may crash.
+
+Only this module's children import PyOpenCL: a broken driver, a wild write or an endless kernel ends a child,
+not the caller.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from lift_egraph.codegen.device_info import DeviceInfo, Timing
+from lift_egraph.codegen.plans.arrays import byte_size, join_outputs, read_plan, split_inputs
+from lift_egraph.codegen.plans.kernel import Launch, Plan
+from lift_egraph.codegen.plans.open_plan import OpenPlan
+from lift_egraph.errors import DeviceProblem, RunProblem, SizeProblem
+from lift_egraph.meaning.values import Value
+from lift_egraph.process.child import Ended, Server, call
+
+# PoCL's own cache may return a program without kernels where its compiler warned
+_ENVIRONMENT = {"PYOPENCL_NO_CACHE": "1", "POCL_KERNEL_CACHE": "0"}
+_DISCOVERY_LIMIT = 60.0
+_NO_DEVICE = (
+    "no OpenCL device was found; `pip install pocl-binary-distribution` brings one for the CPU, "
+    "or let OCL_ICD_VENDORS name a folder with your driver's .icd file"
+)
+
+
+# --- devices ------------------------------------------------------------------------------------------
+
+
+def list_devices(environment: Mapping[str, str] | None = None) -> list[DeviceInfo]:
+    """Every OpenCL device, in the order of PyOpenCL.
+
+    Parameters
+    ----------
+    environment
+        Variables to add to the environment of the process that asks.
+
+    Raises
+    ------
+    DeviceProblem
+        When a driver crashes or hangs while it is asked.
+    """
+    try:
+        return call(_facts, time_limit=_DISCOVERY_LIMIT, environment={**_ENVIRONMENT, **(environment or {})})
+    except RunProblem as problem:
+        raise DeviceProblem(f"asking OpenCL for its devices failed: {problem}") from None
+
+
+def find_device(text: str | None = None) -> DeviceInfo:
+    """The device that a text means.
+
+    Parameters
+    ----------
+    text
+        An index such as ``0:1`` (``0`` is ``0:0``), or a part of the platform's or the device's name in any
+        case. Without it the variable ``PYOPENCL_CTX`` counts, then PoCL, then the first device.
+
+    Raises
+    ------
+    DeviceProblem
+        When there is no device at all, or none fits.
+    """
+    devices = list_devices()
+    if not devices:
+        raise DeviceProblem(_NO_DEVICE)
+    wanted = text or os.environ.get("PYOPENCL_CTX")
+    if not wanted:
+        return next((d for d in devices if d.platform == "Portable Computing Language"), devices[0])
+    index = wanted if ":" in wanted else f"{wanted}:0"
+    for device in devices:
+        if device.index == index:
+            return device
+    for device in devices:
+        if wanted.lower() in f"{device.platform} / {device.name}".lower():
+            return device
+    listing = "\n".join(f"  {d}" for d in devices)
+    raise DeviceProblem(f"no OpenCL device fits {wanted!r}; there are\n{listing}")
+
+
+def check_limits(plan: Plan, device: DeviceInfo) -> None:
+    """Check everything that can be known before the build.
+
+    Raises
+    ------
+    DeviceProblem
+        Naming the value and the limit.
+    """
+    for buffer in plan.buffers:
+        size = byte_size(buffer)
+        if size > device.max_allocation:
+            raise DeviceProblem(
+                f"the buffer {buffer.name} has {size} bytes, one allocation may have {device.max_allocation}"
+            )
+    if any(place.element == "f64" for place in (*plan.buffers, *plan.scalars)) and not device.supports_f64:
+        raise DeviceProblem(f"{device.name} has no f64")
+    total = sum(byte_size(b) for b in plan.buffers)
+    if total > device.global_memory:
+        raise DeviceProblem(f"the buffers have {total} bytes together, the device has {device.global_memory}")
+    for kernel in plan.kernels:
+        what = f"the kernel {kernel.name}"
+        if kernel.local_bytes > device.local_memory:
+            raise DeviceProblem(
+                f"{what} needs {kernel.local_bytes} bytes of local memory, the device has {device.local_memory}"
+            )
+        _check_sizes(what, kernel.launch, device)
+
+
+def _check_sizes(what: str, launch: Launch, device: DeviceInfo) -> None:
+    local = launch.local_size
+    if local is None:
+        return
+    if prod(local) > device.max_work_group:
+        raise DeviceProblem(
+            f"{what} has work-groups of {prod(local)} work-items, the device allows {device.max_work_group}"
+        )
+    if any(n > limit for n, limit in zip(local, device.max_work_items, strict=True)):
+        raise DeviceProblem(f"{what} has the local size {local}, the device allows {device.max_work_items}")
+
+
+# --- running ------------------------------------------------------------------------------------------
+
+
+class Runner:
+    """Builds, runs and times plans on one device, in a worker process.
+
+    A plan that hangs or crashes costs its worker; the next plan meets a new one. Input sets are sent to
+    a worker once and stay on the device.
+
+    Parameters
+    ----------
+    device
+        From `find_device`.
+    time_limit
+        Seconds for one request, build included.
+    memory_limit
+        Bytes of resident memory of the worker.
+    environment
+        Variables to add to the worker's environment.
+
+    Examples
+    --------
+    ``with Runner(find_device()) as runner: runner.load_inputs("a", {"x": x}); runner.run(plan, "a")``
+    """
+
+    def __init__(
+        self,
+        device: DeviceInfo,
+        *,
+        time_limit: float = 60.0,
+        memory_limit: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.device = device
+        self.time_limit = time_limit
+        variables = {**_ENVIRONMENT, **(environment or {})}
+        self._server = Server(_serve, device.index, memory_limit=memory_limit, environment=variables)
+        self._inputs: dict[str, Mapping[str, Any]] = {}
+        self._sent: set[tuple[str, str]] = set()
+        self._is_used = False
+
+    def load_inputs(self, name: str, inputs: Mapping[str, Any]) -> None:
+        """Keep the values of a program's inputs under a name; a plan that uses them has them sent once."""
+        self.forget_inputs(name)
+        self._inputs[name] = dict(inputs)
+
+    def forget_inputs(self, name: str) -> None:
+        """Free the memory of an input set, here and on the device."""
+        self._inputs.pop(name, None)
+        if any(sent == name for sent, _ in self._sent):
+            self._sent = {(sent, memory) for sent, memory in self._sent if sent != name}
+            self._server.request(("forget", name), self.time_limit)
+
+    def run(self, plan: Plan, input_name: str) -> Value:
+        """The plan's result: an array, or a nested tuple of two for a tuple type.
+
+        Raises
+        ------
+        InputProblem
+            When the inputs do not fit the plan.
+        DeviceProblem
+            When the plan exceeds a limit of the device.
+        BuildProblem
+            When the device's compiler refuses it.
+        RunProblem
+            When it crashes, hangs, writes outside its buffers or leaves a part of its output unwritten.
+        """
+        return join_outputs(plan, self._request("run", plan, input_name))
+
+    def measure(self, plan: Plan, input_name: str, *, repeats: int = 5, min_time: float = 0.05) -> Timing:
+        """The time of the plan's kernels, after a run to warm up; it raises what `run` does.
+
+        The times are the device's own (profiling events), summed over the kernels: launches, transfers
+        and the host are not in them.
+
+        Parameters
+        ----------
+        repeats, min_time
+            At least so many runs, and so many seconds in all.
+        """
+        return self._request("measure", plan, input_name, repeats, min_time, self.time_limit / 2)
+
+    def _request(self, action: str, plan: Plan, input_name: str, *options: Any) -> Any:
+        check_limits(plan, self.device)
+        request = (action, _without_trees(plan), input_name, *options)
+        arrays = split_inputs(plan, self._inputs[input_name])
+        was_used = self._is_used
+        try:
+            self._send(input_name, arrays)
+            return self._server.request(request, self.time_limit)
+        except RunProblem as problem:
+            # Memory of the worker may be spoilt, or the device's context be lost: the next plan needs a new one.
+            self.close()
+            if not (was_used and isinstance(problem.__cause__, Ended) and problem.__cause__.end.kind == "crashed"):
+                raise
+        # An earlier plan may have caused the crash by a write that nobody noticed: only a second one counts.
+        self._send(input_name, arrays)
+        return self._server.request(request, self.time_limit)
+
+    def _send(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        """Send the arrays that the worker lacks."""
+        if self._server.start():
+            self._sent.clear()
+        missing = {memory: array for memory, array in arrays.items() if (name, memory) not in self._sent}
+        if missing:
+            self._server.request(("load", name, missing), self.time_limit)
+            self._sent.update((name, memory) for memory in missing)
+        self._is_used = True
+
+    def close(self) -> None:
+        """End the worker; another request would start a new one."""
+        self._server.close()
+        self._is_used = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def run_directory(
+    directory: Path | str,
+    inputs: Mapping[str, Any],
+    device: str | None = None,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    time_limit: float = 60.0,
+) -> Value:
+    """Run the kernels that were written to a directory.
+
+    Open sizes are those in `sizes`, else what the shapes of the inputs tell.
+
+    Raises
+    ------
+    LiftError
+        As `load_plan`, `find_device` and `Runner.run` do.
+    """
+    plan = read_plan(directory)
+    if isinstance(plan, OpenPlan):
+        plan = plan.at({**plan.sizes_of(inputs), **(sizes or {})})
+    elif sizes:
+        raise SizeProblem(f"{plan.name} has no open size: its sizes are constants in the kernels")
+    split_inputs(plan, inputs)
+    with Runner(find_device(device), time_limit=time_limit) as runner:
+        runner.load_inputs("inputs", inputs)
+        return runner.run(plan, "inputs")
+
+
+def _without_trees(plan: Plan) -> Plan:
+    """The plan as the worker needs it."""
+    return replace(plan, kernels=tuple(replace(k, source="", body=()) for k in plan.kernels))
+
+
+def _facts() -> list[DeviceInfo]:
+    from lift_egraph.codegen.running.worker import facts
+
+    return facts()
+
+
+def _serve(index: str) -> Any:
+    from lift_egraph.codegen.running.worker import serve
+
+    return serve(index)

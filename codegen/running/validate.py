@@ -1,0 +1,248 @@
+"""Whether a kernel's results are right.
+
+A kernel is run on two sets of inputs. On small integers most programs are exact in every order of
+evaluation, and the results must agree bit for bit; on floats they must lie within the error bound of
+`lift_egraph.meaning.bounds`. Elements on which the exact comparison is not possible, because the program divides or
+its sums grow too large, are held against the bound on both sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.scalar import NUMPY_TYPES
+from lift_egraph.language.types import DataType, leaves, scalar_of
+from lift_egraph.meaning.bounds import evaluate_bounded
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.values import Value
+
+_SLICE = 1 << 20  # elements compared at a time
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One set of inputs with the value of the program, and the error bound of each element (0: exact)."""
+
+    inputs: Mapping[str, Value]
+    value: Value
+    bound: Value
+
+
+@dataclass(frozen=True)
+class References:
+    """What the results of a program on small integers and on floats are compared with."""
+
+    type: DataType
+    integers: Reference
+    floats: Reference
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a validation.
+
+    Attributes
+    ----------
+    valid
+        Whether every element that can be compared is right, and at least one could be.
+    max_error
+        The largest absolute difference to the reference in both sets of results; infinite where a result
+        is non-finite and the reference is not, or the other way round.
+    error_bound
+        The bound at the element with the largest error.
+    bitwise
+        Whether all results on integer-valued inputs were compared bit for bit and agree (0 and -0 are equal).
+    message
+        One line that says what was compared, and where the first wrong element is.
+    """
+
+    valid: bool
+    max_error: float
+    error_bound: float
+    bitwise: bool
+    message: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparison of one set of results; counts are of elements."""
+
+    elements: int
+    wrong: int
+    exact: int  # compared bit for bit
+    unbounded: int  # not compared
+    max_error: float
+    worst_ratio: float  # of error to bound
+    bound: float  # where the error is largest
+    first_wrong: str
+
+    @property
+    def message(self) -> str:
+        if self.first_wrong:
+            return f"{self.first_wrong}; {self.wrong} of {self.elements} elements are wrong"
+        inexact = self.elements - self.exact - self.unbounded
+        texts = []
+        if self.exact or not self.elements:
+            texts.append(f"{self.exact} of {self.elements} elements equal bit for bit")
+        if inexact:
+            texts.append(
+                f"{inexact} of {self.elements} elements, whose arithmetic is inexact, within {self.worst_ratio:.1%} "
+                f"of the error bound (largest error {self.max_error:.3g})"
+            )
+        if self.unbounded:
+            texts.append(f"{self.unbounded} of {self.elements} elements not compared: they have no finite error bound")
+        return ", ".join(texts)
+
+
+def references(program: ir.Program, seed: int = 0) -> References:
+    """Random inputs for a program at concrete sizes, and what it makes of them.
+
+    Raises
+    ------
+    SizeProblem
+        If a size is open.
+    """
+    float_inputs = random_inputs(program, seed, "float")
+    made = references_for(program, random_inputs(program, seed, "integer"), float_inputs)
+    if all(not bound.any() for bound in _arrays(made.integers.bound)):
+        return made
+    # sums of many terms leave the range in which floats are exact: smaller integers reach further
+    signs = {name: _signs(value) for name, value in made.integers.inputs.items()}
+    integers = Reference(signs, *evaluate_bounded(program.body, signs))
+    fewer = sum(map(np.count_nonzero, _arrays(integers.bound))) < sum(
+        map(np.count_nonzero, _arrays(made.integers.bound))
+    )
+    return References(made.type, integers, made.floats) if fewer else made
+
+
+def _signs(value: Value) -> Value:
+    """Floats replaced by -1, 0 or 1; other elements stay (they may be indices)."""
+    if isinstance(value, tuple):
+        return _signs(value[0]), _signs(value[1])
+    return np.sign(value) if np.issubdtype(np.asarray(value).dtype, np.floating) else value
+
+
+def references_for(
+    program: ir.Program, integer_inputs: Mapping[str, Value], float_inputs: Mapping[str, Value]
+) -> References:
+    """What a program at concrete sizes makes of two given sets of inputs."""
+    integers = Reference(integer_inputs, *evaluate_bounded(program.body, integer_inputs))
+    floats = Reference(float_inputs, *evaluate_bounded(program.body, float_inputs))
+    return References(type_of(program.body), integers, floats)
+
+
+def judge(reference: References, integer_outputs: Value, float_outputs: Value) -> Verdict:
+    """Compare the results of a kernel on both sets of inputs with the reference.
+
+    Outputs are arrays of the result's shape (and lanes) and element type; pairs for an array of pairs.
+    """
+    on_integers = compare(reference.type, reference.integers, integer_outputs)
+    on_floats = compare(reference.type, reference.floats, float_outputs)
+    worst = max(on_floats, on_integers, key=lambda c: c.max_error)
+    compared = on_integers.elements + on_floats.elements - on_integers.unbounded - on_floats.unbounded
+    empty = on_integers.elements + on_floats.elements == 0
+    return Verdict(
+        valid=not on_integers.wrong and not on_floats.wrong and (compared > 0 or empty),
+        max_error=worst.max_error,
+        error_bound=worst.bound,
+        bitwise=on_integers.exact == on_integers.elements and not on_integers.wrong,
+        message=f"on integers: {on_integers.message}; on floats: {on_floats.message}",
+    )
+
+
+def compare(t: DataType, reference: Reference, outputs: Value) -> Comparison:
+    """Compare one set of results of type `t` with its reference."""
+    found = [
+        _compare_leaf("output" + "".join(f".{i}" for i in path), leaf, value, bound, _component(outputs, path))
+        for (path, _, leaf), value, bound in zip(
+            leaves(t), _arrays(reference.value), _arrays(reference.bound), strict=True
+        )
+    ]
+    return _total(found)
+
+
+def _total(found: list[Comparison]) -> Comparison:
+    """One comparison of several."""
+    return Comparison(
+        elements=sum(c.elements for c in found),
+        wrong=sum(c.wrong for c in found),
+        exact=sum(c.exact for c in found),
+        unbounded=sum(c.unbounded for c in found),
+        max_error=max(c.max_error for c in found),
+        worst_ratio=max(c.worst_ratio for c in found),
+        bound=max(found, key=lambda c: c.max_error).bound,
+        first_wrong=next((c.first_wrong for c in found if c.first_wrong), ""),
+    )
+
+
+def _compare_leaf(name: str, leaf: DataType, value: np.ndarray, bound: np.ndarray, output: Any) -> Comparison:
+    dtype = np.dtype(NUMPY_TYPES[scalar_of(leaf).name])
+    given = np.asarray(output) if isinstance(output, np.ndarray | np.generic) else None
+    if given is None or given.shape != value.shape or given.dtype != dtype:
+        shown = f"a {type(output).__name__}" if given is None else f"{given.dtype} of shape {given.shape}"
+        first_wrong = f"{name} is {shown}, not {dtype} of shape {value.shape}"
+        return Comparison(value.size, value.size, 0, 0, np.inf, np.inf, 0.0, first_wrong)
+    if not value.size:
+        return Comparison(0, 0, 0, 0, 0.0, 0.0, 0.0, "")
+    parts = [_compare_slice(name, value.shape, start, given, value, bound) for start in range(0, value.size, _SLICE)]
+    return _total(parts)
+
+
+def _compare_slice(
+    name: str, shape: tuple[int, ...], start: int, given: np.ndarray, value: np.ndarray, bound: np.ndarray
+) -> Comparison:
+    """The comparison of one run of elements, so that large results need little memory."""
+    output, wanted, allowed = (a.reshape(-1)[start : start + _SLICE] for a in (given, value, bound))
+    error, failed = _errors(output, wanted, allowed)
+    first_wrong = ""
+    if failed.any():
+        at = int(failed.argmax())
+        where = np.unravel_index(start + at, shape)
+        place = f"{name}[{', '.join(str(i) for i in where)}]" if where else name
+        within = f" within {allowed[at]:.3g}" if allowed[at] else ""
+        first_wrong = f"{place} is {output[at]}, not {wanted[at]}{within}"
+    ratio = np.divide(error, allowed, out=np.full(error.shape, np.inf), where=allowed > 0)
+    ratio[error == 0] = 0
+    largest = int(error.argmax())
+    return Comparison(
+        elements=wanted.size,
+        wrong=int(np.count_nonzero(failed)),
+        exact=int(np.count_nonzero(allowed == 0)),
+        unbounded=int(np.count_nonzero(np.isinf(allowed))),
+        max_error=float(error.max()),
+        worst_ratio=float(ratio.max()),
+        bound=float(allowed[largest]),
+        first_wrong=first_wrong,
+    )
+
+
+def _errors(output: np.ndarray, value: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The absolute error of each element (0 where it is not compared), and whether it is wrong."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        given = np.asarray(output, np.float64)
+        error = np.abs(given - value)
+        same = (given == value) | (np.isnan(given) & np.isnan(value))
+        error = np.where(same | np.isinf(bound), 0.0, np.where(np.isnan(error), np.inf, error))
+    return error, ~(error <= bound)
+
+
+def _arrays(value: Value) -> Iterator[np.ndarray]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _arrays(part)
+    else:
+        yield value
+
+
+def _component(value: Value, path: tuple[int, ...]) -> Value | None:
+    for index in path:
+        if not isinstance(value, tuple) or len(value) != 2:
+            return None
+        value = value[index]
+    return value

@@ -1,0 +1,319 @@
+"""What runs in the worker process: OpenCL itself. Nothing else imports PyOpenCL.
+
+Every buffer lies between two guard zones with a pattern in them. Before a run a buffer that the kernels write
+holds another pattern (for floats a NaN that no arithmetic makes), so that a kernel that writes outside, or
+does not write everything, is noticed. The guards of inputs are huge numbers, so that what is read there shows.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from lift_egraph.codegen.device_info import DeviceInfo, Timing
+from lift_egraph.codegen.plans.arrays import byte_size
+from lift_egraph.codegen.plans.kernel import Kernel, Origins, Plan
+from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
+from lift_egraph.language.scalar import NUMPY_TYPES
+
+GUARD = 4096
+"""Bytes on either side of a buffer; a multiple of every device's address alignment."""
+
+_GUARD_PATTERN, _FLOAT_PATTERN = 0xAB, 0xFF
+_INPUT_GUARD_PATTERN = 0x7F  # 3.4e38, 1.4e306, 2139062143, true
+_LOG_LINES, _PROGRAMS = 24, 16
+_EMPTY_BYTES = 8  # of a buffer without elements: OpenCL has no empty ones
+_MAX_RUNS = 10_000
+_TOO_LARGE = (
+    cl.status_code.INVALID_WORK_GROUP_SIZE, cl.status_code.INVALID_WORK_ITEM_SIZE, cl.status_code.OUT_OF_RESOURCES,
+)  # fmt: skip
+
+
+def facts() -> list[DeviceInfo]:
+    """Every OpenCL device that this process sees."""
+    try:
+        platforms = cl.get_platforms()
+    except cl.LogicError:  # PLATFORM_NOT_FOUND
+        return []
+    found: list[DeviceInfo] = []
+    for p, platform in enumerate(platforms):
+        try:
+            devices = platform.get_devices()
+        except cl.Error:  # a platform without a device
+            continue
+        found += [_facts_of(f"{p}:{d}", platform, device) for d, device in enumerate(devices)]
+    return found
+
+
+def _facts_of(index: str, platform: cl.Platform, device: cl.Device) -> DeviceInfo:
+    def kind() -> Any:
+        if device.type & cl.device_type.GPU:
+            return "gpu"
+        return "cpu" if device.type & cl.device_type.CPU else "other"
+
+    items = [*device.max_work_item_sizes, 1, 1, 1]
+    return DeviceInfo(
+        index=index,
+        platform=platform.name.strip(),
+        platform_version=platform.version.strip(),
+        name=device.name.strip(),
+        driver_version=device.driver_version.strip(),
+        opencl_c_version=device.opencl_c_version.strip(),
+        kind=kind(),
+        compute_units=device.max_compute_units,
+        clock_mhz=device.max_clock_frequency,
+        max_work_group=device.max_work_group_size,
+        max_work_items=(items[0], items[1], items[2]),
+        local_memory=device.local_mem_size,
+        local_memory_is_dedicated=device.local_mem_type == cl.device_local_mem_type.LOCAL,
+        global_memory=device.global_mem_size,
+        max_allocation=device.max_mem_alloc_size,
+        cache=device.global_mem_cache_size,
+        vector_width=device.native_vector_width_float,
+        supports_f64="cl_khr_fp64" in device.extensions,
+        address_alignment=device.mem_base_addr_align // 8,
+    )
+
+
+def serve(index: str) -> Callable[[tuple[Any, ...]], Any]:
+    """The worker of one device, as a function from requests to replies."""
+    worker = _Worker(index)
+    return lambda request: getattr(worker, request[0])(*request[1:])
+
+
+class _Guarded:
+    """Device memory between two guard zones."""
+
+    def __init__(self, worker: _Worker, name: str, size: int, guard_pattern: int, guard: int) -> None:
+        self._queue, self._name, self._guard, self._pattern = worker.queue, name, guard, guard_pattern
+        self._whole = cl.Buffer(worker.context, cl.mem_flags.READ_WRITE, size + 2 * self._guard)
+        self.buffer = self._whole.get_sub_region(self._guard, size) if self._guard else self._whole
+        for offset, _ in self._zones():
+            self._fill(guard_pattern, offset, self._guard)
+
+    def fill(self, byte: int) -> None:
+        """Sets every byte between the guards."""
+        self._fill(byte, self._guard, self._whole.size - 2 * self._guard)
+
+    def _zones(self) -> list[tuple[int, str]]:
+        return [(0, "before"), (self._whole.size - self._guard, "behind")] if self._guard else []
+
+    def _fill(self, byte: int, offset: int, size: int) -> None:
+        # PoCL fills 60 times faster by words than by bytes.
+        pattern = np.full(1 if size % 4 or offset % 4 else 4, byte, np.uint8)
+        cl.enqueue_fill_buffer(self._queue, self._whole, pattern, offset, size)
+
+    def check(self) -> None:
+        for offset, side in self._zones():
+            zone = np.empty(self._guard, np.uint8)
+            cl.enqueue_copy(self._queue, zone, self._whole, src_offset=offset)
+            if (zone != self._pattern).any():
+                raise RunProblem(f"wrote outside: the memory {side} the buffer {self._name} has changed")
+
+
+def _pattern(element: str) -> int:
+    return _FLOAT_PATTERN if element in ("f32", "f64") else _GUARD_PATTERN
+
+
+class _Buffers:
+    """The device memory of one plan on one input set; keeps it alive while kernels run."""
+
+    def __init__(self, worker: _Worker, plan: Plan, inputs: dict[str, _Guarded]) -> None:
+        self._queue = worker.queue
+        self._written = {b.name: b for b in plan.buffers if b.role != "input"}
+        self._outputs = [b.name for b in plan.outputs]
+        self._memory = dict(inputs)
+        for name, buffer in self._written.items():
+            size = max(byte_size(buffer), _EMPTY_BYTES)
+            self._memory[name] = made = _Guarded(worker, name, size, _GUARD_PATTERN, worker.guard)
+            made.fill(_pattern(buffer.element))
+        self.parts = {name: made.buffer for name, made in self._memory.items()}
+
+    def check_guards(self) -> None:
+        for made in self._memory.values():
+            made.check()
+
+    def outputs(self) -> dict[str, np.ndarray]:
+        results: dict[str, np.ndarray] = {}
+        for name in self._outputs:
+            result = np.empty(self._written[name].length, NUMPY_TYPES[self._written[name].element])
+            if not result.size:
+                results[name] = result
+                continue
+            cl.enqueue_copy(self._queue, result, self.parts[name])
+            untouched = result.view(f"u{result.itemsize}") == _repeated(self._written[name].element, result)
+            # A whole number may happen to equal the pattern: only floats tell about single elements.
+            if untouched.any() if result.dtype.kind == "f" else untouched.all():
+                raise RunProblem(f"left {untouched.sum()} of {result.size} elements of the output {name} unwritten")
+            results[name] = result
+        return results
+
+
+def _repeated(element: str, result: np.ndarray) -> int:
+    """The bits of an element that no kernel has written."""
+    return int(f"{_pattern(element):02x}" * result.itemsize, 16)
+
+
+class _Worker:
+    def __init__(self, index: str) -> None:
+        platform, device = (int(i) for i in index.split(":"))
+        self.device = cl.get_platforms()[platform].get_devices()[device]
+        self.context = cl.Context([self.device])
+        self.queue = cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        self.guard = max(GUARD, self.device.mem_base_addr_align // 8)
+        # Oclgrind notices by itself what is read outside of a whole buffer
+        self.input_guard = 0 if self.device.platform.name == "Oclgrind" else self.guard
+        self._programs: dict[tuple[str, str], cl.Program] = {}
+        self._inputs: dict[str, dict[str, np.ndarray]] = {}
+        self._on_device: dict[str, dict[str, _Guarded]] = {}
+
+    def load(self, name: str, inputs: dict[str, np.ndarray]) -> None:
+        self._inputs.setdefault(name, {}).update(inputs)
+        self._on_device.setdefault(name, {})
+
+    def forget(self, name: str) -> None:
+        self._inputs.pop(name, None)
+        self._on_device.pop(name, None)
+
+    def run(self, plan: Plan, name: str) -> dict[str, np.ndarray]:
+        kernels, buffers = self._prepare(plan, name)
+        self._launch(kernels)
+        self.queue.finish()
+        buffers.check_guards()
+        self._check_inputs(plan, name)
+        return buffers.outputs()
+
+    def measure(self, plan: Plan, name: str, repeats: int, min_time: float, max_time: float) -> Timing:
+        kernels, buffers = self._prepare(plan, name)
+        self._launch(kernels)  # warm up: PoCL compiles for the work-group size, pages are touched
+        self.queue.finish()
+        times: list[float] = []
+        started = time.perf_counter()
+        while True:
+            events = self._launch(kernels)
+            self.queue.finish()
+            times.append(sum(e.profile.end - e.profile.start for e in events) * 1e-6)
+            spent = time.perf_counter() - started
+            if (len(times) >= repeats and spent >= min_time) or spent >= max_time or len(times) >= _MAX_RUNS:
+                break
+        buffers.check_guards()
+        return Timing(float(np.median(times)), min(times), len(times))
+
+    def _prepare(self, plan: Plan, name: str) -> tuple[list[tuple[cl.Kernel, Kernel]], _Buffers]:
+        """The kernels with their arguments set, and the buffers, which must outlive the kernels' runs."""
+        program = self._build(plan)
+        scalars = {s.name: self._inputs[name][s.name][()] for s in plan.scalars}
+        scalars = {n: np.int32(v) if isinstance(v, np.bool_) else v for n, v in scalars.items()}
+        sizes = {s.name: np.int32(s.value) for s in plan.sizes}
+        buffers = _Buffers(self, plan, self._input_buffers(plan, name))
+        prepared: list[tuple[cl.Kernel, Kernel]] = []
+        for launch in plan.kernels:
+            kernel = cl.Kernel(program, launch.name)
+            self._check_kernel(kernel, launch)
+            values = {"buffer": buffers.parts, "scalar": scalars, "size": sizes}
+            kernel.set_args(*(values[a.kind][a.name] for a in launch.arguments))
+            prepared.append((kernel, launch))
+        return prepared, buffers
+
+    def _build(self, plan: Plan) -> cl.Program:
+        key = (plan.source, " ".join(plan.options))
+        if key not in self._programs:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", cl.CompilerWarning)
+                try:
+                    program = cl.Program(self.context, plan.source).build(list(plan.options))
+                except cl.RuntimeError as error:
+                    raise BuildProblem(build_report(str(error), plan.source, plan.origins)) from None
+            if len(self._programs) == _PROGRAMS:
+                del self._programs[next(iter(self._programs))]
+            self._programs[key] = program
+        return self._programs[key]
+
+    def _input_buffers(self, plan: Plan, name: str) -> dict[str, _Guarded]:
+        ready = self._on_device[name]
+        for buffer in plan.inputs:
+            if buffer.name not in ready:
+                size = max(byte_size(buffer), _EMPTY_BYTES)
+                made = _Guarded(self, buffer.name, size, _INPUT_GUARD_PATTERN, self.input_guard)
+                if buffer.length:
+                    cl.enqueue_copy(self.queue, made.buffer, self._inputs[name][buffer.name])
+                ready[buffer.name] = made
+        return {b.name: ready[b.name] for b in plan.inputs}
+
+    def _check_inputs(self, plan: Plan, name: str) -> None:
+        for buffer, made in self._input_buffers(plan, name).items():
+            expected = self._inputs[name][buffer]
+            if not expected.size:
+                continue
+            found = np.empty_like(expected)
+            cl.enqueue_copy(self.queue, found, made.buffer)
+            if not np.array_equal(_as_bytes(found), _as_bytes(expected)):
+                raise RunProblem(f"wrote outside: the input {buffer} has changed")
+
+    def _check_kernel(self, kernel: cl.Kernel, launch: Kernel) -> None:
+        """The limits that are known only after the build."""
+        of_kernel = cl.kernel_work_group_info
+        used = kernel.get_work_group_info(of_kernel.LOCAL_MEM_SIZE, self.device)
+        if used > self.device.local_mem_size:
+            raise DeviceProblem(
+                f"the kernel {launch.name} needs {used} bytes of local memory, "
+                f"the device has {self.device.local_mem_size}"
+            )
+        local = launch.launch.local_size
+        if local is None or tuple(kernel.get_work_group_info(of_kernel.COMPILE_WORK_GROUP_SIZE, self.device)) == local:
+            return  # NVIDIA's driver says 256 also of kernels that require, and run in, larger groups
+        largest = kernel.get_work_group_info(of_kernel.WORK_GROUP_SIZE, self.device)
+        if prod(local) > largest:
+            raise DeviceProblem(
+                f"the kernel {launch.name} is launched in work-groups of {prod(local)}, "
+                f"built it allows {largest} on this device"
+            )
+
+    def _launch(self, prepared: list[tuple[cl.Kernel, Kernel]]) -> list[cl.Event]:
+        return [self._enqueue(kernel, launch) for kernel, launch in prepared]
+
+    def _enqueue(self, kernel: cl.Kernel, launch: Kernel) -> cl.Event:
+        try:
+            return cl.enqueue_nd_range_kernel(self.queue, kernel, launch.launch.global_size, launch.launch.local_size)
+        except cl.Error as error:
+            if error.code not in _TOO_LARGE:
+                raise
+            local = launch.launch.local_size
+            groups = f"work-groups of {prod(local)}" if local else "groups of any size"
+            raise DeviceProblem(f"the device cannot run the kernel {launch.name} in {groups}: {error}") from None
+
+
+def build_report(log: str, source: str, origins: Origins | None = None) -> str:
+    r"""The compiler's log, shortened, and the source lines that it refers to, with what they were made from.
+
+    Examples
+    --------
+    >>> print(build_report("/tmp/x.cl:2:3: error: use of undeclared identifier 'y'", "void f() {\n  y;\n}"))
+    the device's compiler refused the kernel
+    /tmp/x.cl:2:3: error: use of undeclared identifier 'y'
+    in the source
+        2 |   y;
+    """
+    lines = [line for line in log.strip().splitlines() if line.strip()]
+    numbers = sorted({int(n) for n in re.findall(r":(\d+):\d+:", log)})
+    text = source.splitlines()
+    shown: list[str] = []
+    for n in numbers[:_LOG_LINES]:
+        if 0 < n <= len(text):
+            shown.append(f"{n:5} | {text[n - 1]}")
+            subterm = origins.of(n) if origins else None
+            shown += [f"      | from {subterm}"] if subterm else []
+    rest = [f"... {len(lines) - _LOG_LINES} more lines"] if len(lines) > _LOG_LINES else []
+    return "\n".join(["the device's compiler refused the kernel", *lines[:_LOG_LINES], *rest, "in the source", *shown])
+
+
+def _as_bytes(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array without a copy, so that NaNs compare equal to themselves."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -1,0 +1,449 @@
+"""OpenCL C text of kernels.
+
+Control flow is simplified from the launch: a parallel loop over exactly as many indices as there are
+work-items is no loop, over fewer it is an ``if``.
+
+Source: 000 §4.3.5 (control flow simplification).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import NamedTuple
+
+from lift_egraph.codegen.c_ast import (
+    Allocate,
+    Barrier,
+    Block,
+    Body,
+    Buffer,
+    CExpr,
+    Choose,
+    Computed,
+    Const,
+    For,
+    If,
+    IndexValue,
+    Lane,
+    Let,
+    LetIndex,
+    Load,
+    Name,
+    Operate,
+    Pack,
+    Point,
+    SetIndex,
+    SinCos,
+    Statement,
+    Store,
+    Swap,
+    loads,
+    stores,
+    walk,
+)
+from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.codegen.optimise import ALL, Optimisations
+from lift_egraph.codegen.passes.common_indices import in_full
+from lift_egraph.codegen.passes.steps import in_single_steps
+from lift_egraph.codegen.text.index_text import IndexText
+from lift_egraph.codegen.text.scalar_text import (
+    C_NAMES,
+    MEMORY_NAMES,
+    POSTFIX,
+    TERNARY,
+    UNARY,
+    ScalarText,
+    broadcast,
+    index_helpers,
+    literal,
+    type_name,
+)
+from lift_egraph.errors import NestingProblem
+from lift_egraph.language.describe import blame
+from lift_egraph.language.ir import Expr
+from lift_egraph.language.nat import Nat, divides, is_at_least, nat
+from lift_egraph.language.types import BOOL, F64, Vector, scalar_of
+
+_OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
+_ALL = {"glb": "get_global_size", "wrg": "get_num_groups", "lcl": "get_local_size"}
+_LANES = "0123456789abcdef"
+
+
+class Line(NamedTuple):
+    """A line of a kernel, and the LIFT subterm that it computes a part of."""
+
+    text: str
+    origin: Expr | None = None
+
+
+def _enclosed(head: str, inner: list[Line], depth: int, origin: Expr | None) -> list[Line]:
+    pad = "  " * depth
+    return [Line(pad + head, origin), *inner, Line(f"{pad}}}", origin)]
+
+
+class Printer:
+    """Prints the kernels of one program; collects the helper functions and types that they need."""
+
+    def __init__(self, dialect: Dialect, optimise: Optimisations = ALL) -> None:
+        self.dialect = dialect
+        self.optimise = optimise
+        self.scalars = ScalarText(dialect)
+        self.index = IndexText(lambda value: self.expression(value)[0])
+        self.vectors: set[Vector] = set()
+        self.uses_f64 = False
+        self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
+        self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
+        self.shares_groups = False
+
+    # --- expressions ----------------------------------------------------------------------------
+
+    def text(self, value: CExpr) -> str:
+        return self.expression(value)[0]
+
+    def expression(self, value: CExpr) -> tuple[str, int]:
+        """The text of a value, and how strongly it binds."""
+        self.uses_f64 |= scalar_of(value.type) == F64
+        match value:
+            case Name(name=name):
+                return name, POSTFIX
+            case Const(value=number, type=t):
+                text = literal(number, scalar_of(t))
+                return (broadcast(text, scalar_of(t), t), POSTFIX if text[0] != "-" else UNARY)
+            case IndexValue(value=index):
+                return self.index.atomic(index), POSTFIX
+            case Load():
+                return self.load(value)
+            case Lane(vector=vector, lane=lane):
+                return f"{self.closed(vector)}.s{_lane(lane.constant)}", POSTFIX
+            case Pack(items=items, type=t):
+                return f"({type_name(t)})({', '.join(self.lane_value(i) for i in items)})", POSTFIX
+            case Operate():
+                return self.scalars.operation(value, [self.expression(a) for a in value.arguments])
+            case Choose(conditions=conditions, inside=inside, outside=outside):
+                test = " && ".join(self.index.condition(c) for c in conditions)
+                parts = [broadcast(self.text(v), v.type, value.type) for v in (inside, outside)]
+                return f"({test}) ? ({parts[0]}) : ({parts[1]})", TERNARY
+        raise NotImplementedError(type(value).__name__)
+
+    def lane_value(self, item: CExpr) -> str:
+        return f"-({self.text(item)})" if item.type == BOOL else self.text(item)
+
+    def closed(self, value: CExpr) -> str:
+        text, level = self.expression(value)
+        return text if level >= POSTFIX else f"({text})"
+
+    def load(self, value: Load) -> tuple[str, int]:
+        buffer = value.buffer
+        if buffer.space == "private":
+            chosen = buffer.shape and value.index.constant is None and self.is_named(buffer)
+            return self.chosen_element(value) if chosen else self.variable(value), POSTFIX
+        if value.width == 1:
+            text = self.element(value)
+            return (f"({text} != 0)" if buffer.element == BOOL else text), POSTFIX
+        t = Vector(scalar_of(buffer.element), value.width)
+        if self.dialect.vector_access == "vload":
+            text = f"vload{value.width}(0, {self.address(value)})"
+        else:
+            text = f"*({self.pointer(value, t, const=True)})({self.address(value)})"
+        if scalar_of(t) == BOOL:
+            return f"({self.scalars.convert(text, 'int', value.width)} != 0)", POSTFIX
+        return text, POSTFIX if self.dialect.vector_access == "vload" else UNARY
+
+    def element(self, place: Load) -> str:
+        """One element of global or local memory."""
+        own = next((v for v in place.index.variables if v.name == "lcl_0"), None)
+        rest = place.index - nat(own) if own else place.index
+        if self.dialect.sums_apart and place.buffer.space == "local" and own and own not in rest.variables:
+            base = self.index(rest)
+            return f"{place.buffer.name}[lcl_0]" if base == "0" else f"({place.buffer.name} + {base})[lcl_0]"
+        return f"{place.buffer.name}[{self.index(place.index)}]"
+
+    def address(self, value: Load) -> str:
+        index = self.index(value.index)
+        return value.buffer.name if index == "0" else f"{value.buffer.name} + {index}"
+
+    def pointer(self, place: Load, t: Vector, const: bool) -> str:
+        volatile = "volatile " * (place.buffer.name in self.reread)
+        kind = f"{volatile}{place.buffer.space} {'const ' * const}{type_name(t, MEMORY_NAMES)}"
+        if self.dialect.aligned_vectors and divides(t.width, in_single_steps(in_full(place.index))):
+            return f"{kind} *"
+        self.vectors.add(t)
+        return f"{kind}_u *"
+
+    def variable(self, value: Load) -> str:
+        """The variable for an element of a private array."""
+        buffer = value.buffer
+        number = value.index.constant if buffer.shape else 0
+        if not self.is_named(buffer):
+            return f"{buffer.name}[{self.index(value.index)}]"
+        if number is None:
+            raise NestingProblem(
+                f"the private array {buffer.name} is written at {value.index}, which no unrolling makes a number: "
+                "place it with toLocal or toGlobal"
+            )
+        return _element_name(buffer, number)
+
+    def chosen_element(self, value: Load) -> str:
+        """The element of a private array at an index that is not known before the run, chosen among its variables."""
+        index, last = self.index.atomic(value.index), value.buffer.length - 1
+        names = [_element_name(value.buffer, k) for k in range(last + 1)]
+        return "(" + "".join(f"{index} == {k} ? {name} : " for k, name in enumerate(names[:-1])) + names[-1] + ")"
+
+    def is_named(self, buffer: Buffer) -> bool:
+        """Whether the elements of a private array are variables of their own."""
+        can_stay = self.dialect.indexed_private and buffer.name in self.indexed
+        return not buffer.shape or (self.dialect.named_arrays and not can_stay)
+
+    # --- statements -----------------------------------------------------------------------------
+
+    def body(self, body: Iterable[Statement], depth: int) -> list[Line]:
+        """The lines of statements; variables set right after their declaration are initialised by it."""
+        lines: list[Line] = []
+        pending = _declared_late(body)[::-1]
+        while pending:
+            statement = pending.pop()
+            if isinstance(statement, Allocate):
+                initial = []
+                if self.is_named(statement.buffer):
+                    initial = _initial_stores(statement.buffer, pending[: -statement.buffer.length - 1 : -1])
+                if initial:
+                    kind = type_name(statement.buffer.element)
+                    lines += [Line(f"{'  ' * depth}{kind} {self.store(s.place, s.value)};", s.origin) for s in initial]
+                    del pending[-len(initial) :]
+                    continue
+            try:
+                lines += self.statement(statement, depth)
+            except NestingProblem as problem:
+                raise blame(problem, statement.origin) from None
+        return lines
+
+    def statement(self, statement: Statement, depth: int) -> list[Line]:
+        match statement:
+            case For():
+                return self.loop(statement, depth)
+            case If(conditions=conditions, body=body):
+                test = " && ".join(self.index.condition(c) for c in conditions)
+                return _enclosed(f"if ({test}) {{", self.body(body, depth + 1), depth, statement.origin)
+            case Block(body=body):
+                return _enclosed("{", self.body(body, depth + 1), depth, statement.origin)
+        return [Line(f"{'  ' * depth}{text};", statement.origin) for text in self.simple_statement(statement)]
+
+    def simple_statement(self, statement: Statement) -> list[str]:
+        """The text of a statement without a body, without semicolons."""
+        match statement:
+            case Let(name=name, value=value):
+                return [f"const {type_name(value.type)} {name} = {self.text(value)}"]
+            case SinCos(sine=sine, cosine=cosine, value=value):
+                kind = type_name(value.type)
+                return [f"{kind} {cosine}", f"const {kind} {sine} = sincos({self.text(value)}, &{cosine})"]
+            case Allocate(buffer=buffer):
+                return [self.declaration(buffer)]
+            case Store(place=place, value=value):
+                return [self.store(place, value)]
+            case Barrier(spaces=spaces):
+                return [f"barrier({' | '.join(f'CLK_{s.upper()}_MEM_FENCE' for s in spaces)})"]
+            case SetIndex(variable=variable, value=value, declare=declare):
+                return [f"{'int ' * declare}{variable.name} = {self.index(value)}"]
+            case LetIndex(variable=variable, value=value):
+                return [f"const {'int' if self.index.fits(value) else 'long'} {variable.name} = {self.index(value)}"]
+            case Point(read=read, write=write, first=first, second=second):
+                kind = f"{read.space} {type_name(read.element, MEMORY_NAMES)} *"
+                return [f"{kind}{read.name} = {first.name}", f"{kind}{write.name} = {second.name}"]
+            case Swap(read=read, write=write, first=first, second=second):
+                return [
+                    f"{read.name} = {write.name}",
+                    f"{write.name} = ({write.name} == {first.name}) ? {second.name} : {first.name}",
+                ]
+        raise NotImplementedError(type(statement).__name__)
+
+    def declaration(self, buffer: Buffer) -> str:
+        kind = type_name(buffer.element, C_NAMES if buffer.space == "private" else MEMORY_NAMES)
+        if not buffer.shape or (buffer.space == "private" and self.is_named(buffer)):
+            return f"{kind} {', '.join(_element_name(buffer, k) for k in range(buffer.length))}"
+        aligned = " __attribute__((aligned(64)))" if self.dialect.aligned_vectors and buffer.space == "local" else ""
+        return f"{kind} {buffer.name}[{max(buffer.length, 1)}]{aligned}"  # C has no empty arrays
+
+    def store(self, place: CExpr, value: CExpr) -> str:
+        text = broadcast(self.text(value), value.type, place.type)
+        if isinstance(place, Lane):
+            return f"{self.text(place)} = {text}"
+        assert isinstance(place, Load)
+        if place.buffer.space == "private":
+            return f"{self.variable(place)} = {text}"
+        if place.width == 1:
+            return f"{self.element(place)} = {text}"
+        t = Vector(scalar_of(place.buffer.element), place.width)
+        if scalar_of(t) == BOOL:
+            text = self.scalars.convert(f"({text}) & 1", "uchar", t.width)
+        if self.dialect.vector_access == "vload":
+            return f"vstore{place.width}({text}, 0, {self.address(place)})"
+        return f"*({self.pointer(place, t, const=False)})({self.address(place)}) = {text}"
+
+    def loop(self, loop: For, depth: int) -> list[Line]:
+        name, count = loop.variable.name, loop.count
+        if not loop.is_parallel:
+            unroll = [Line("  " * depth + text, loop.origin) for text in self.pragmas(loop)]
+            head = f"for (int {name} = 0; {name} < {self.index(count * loop.step)}; {name} += {loop.step}) {{"
+            return unroll + _enclosed(head, self.body(loop.body, depth + 1), depth, loop.origin)
+        d = loop.level.dimension
+        own, every = f"{_OWN[loop.level.kind]}({d})", f"{_ALL[loop.level.kind]}({d})"
+        simplify = self.optimise.control_flow
+        is_whole = simplify and loop.threads is not None and count == nat(loop.threads)
+        inside = depth if is_whole else depth + 1
+        inner = self.body(loop.body, inside)
+        if simplify and loop.threads is not None and is_at_least(loop.threads, count):
+            uses = loop.variable.high != 0
+            if uses and loop.level.kind != "lcl":  # those of mapLcl are shared, at the top of the kernel
+                inner = [Line(f"{'  ' * inside}const int {name} = {own};", loop.origin), *inner]
+            return inner if is_whole else _enclosed(f"if ({own} < {self.index(count)}) {{", inner, depth, loop.origin)
+        head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
+        return _enclosed(head, inner, depth, loop.origin)
+
+    def pragmas(self, loop: For) -> list[str]:
+        """What asks the device's compiler to unroll a loop."""
+        if loop.pragma:
+            return ["#pragma unroll"]
+        by = self.dialect.unroll_by
+        if self.dialect.unroll_long:
+            by = self.long_factor(loop)
+            return [f"#pragma unroll {by}"] if by > 1 else []
+        fits = self.shares_groups and not any(isinstance(part, For | Barrier) for part in walk(loop.body))
+        return [f"#pragma unroll {by}"] if by and fits and loop.trips > by else []
+
+    def long_factor(self, loop: For) -> int:
+        """By how much a loop is unrolled where the dialect unrolls long loops; 1: not."""
+        inner = [s for s in walk(loop.body) if isinstance(s, For) and not s.pragma and s.trips > 1]
+        if loop.is_parallel or any(self.long_factor(part) < part.trips for part in inner):
+            return 1
+        if any(isinstance(v, Computed) for part in walk(loop.body) if isinstance(part, Nat) for v in part.variables):
+            return 1
+        by, length = self.dialect.unroll_by, max(_statements(loop.body), 1)
+        most = self.dialect.unroll_long // length
+        if loop.trips <= min(most, 8 * by):
+            return loop.trips
+        factor = 4 * by if most >= 4 * by else 2 * by if most >= 2 * by else by
+        return factor if loop.trips >= factor else 1
+
+    # --- kernels --------------------------------------------------------------------------------
+
+    def kernel(
+        self,
+        name: str,
+        buffers: list[Buffer],
+        scalars: list[Name],
+        sizes: list[str],
+        locals_: list[Buffer],
+        body: Body,
+        group: tuple[int, int, int] | None,
+    ) -> list[Line]:
+        """The lines of one kernel; `sizes` are those it takes as arguments, `group` the local size it requires."""
+        self.shares_groups = prod(group or (1,)) > 1
+        self.indexed = frozenset(
+            part.buffer.name
+            for part in walk(body)
+            if isinstance(part, Load) and part.buffer.space == "private" and part.index.constant is None
+        )
+        parameters = []
+        written = {place.buffer.name for place in stores(body)}
+        volatile = self.dialect.volatile_rereads and (group is None or self.shares_groups)
+        self.reread = _read_again(body) if volatile else frozenset()
+        for buffer in buffers:
+            self.uses_f64 |= scalar_of(buffer.element) == F64
+            kind = type_name(buffer.element, MEMORY_NAMES)
+            qualifier = "" if buffer.name in written else "const "
+            volatile = "volatile " * (buffer.name in self.reread)
+            parameters.append(f"{volatile}global {qualifier}{kind} *restrict {buffer.name}")
+        parameters += [f"const {type_name(s.type)} {s.name}" for s in scalars]
+        parameters += [f"const int {size}" for size in sizes]
+        lines: list[Line] = []
+        if group:
+            lines.append(Line(f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"))
+        lines.append(Line(f"kernel void {name}({', '.join(parameters)}) {{"))
+        lines += [Line(f"  local {self.declaration(b)};", b.origin) for b in locals_]
+        shared = {s.level.dimension for s in walk(body) if isinstance(s, For) and _is_shared(s)}
+        for d in sorted(shared) if self.optimise.control_flow else ():
+            lines.append(Line(f"  const int lcl_{d} = get_local_id({d});"))
+        return [*lines, *self.body(body, 1), Line("}")]
+
+    def preamble(self) -> str:
+        """The extensions, types and functions that the printed kernels need."""
+        lines = ["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if self.uses_f64 else []
+        if self.dialect.plain_operators and self.scalars.helpers:
+            lines.append('#pragma clang diagnostic ignored "-Wpsabi"  // the functions are inlined')
+        for t in sorted(self.vectors, key=str):
+            c_type, element = type_name(t, MEMORY_NAMES), type_name(t.scalar, MEMORY_NAMES)
+            lines.append(f"typedef {c_type} __attribute__((aligned(sizeof({element})))) {c_type}_u;")
+        lines += index_helpers(self.index.helpers)
+        lines += [text for _, text in sorted(self.scalars.helpers.items())]
+        return "".join(f"{line}\n" for line in lines) + ("\n" if lines else "")
+
+
+def _read_again(body: Body) -> frozenset[str]:
+    """The global memory that a kernel both writes and reads, without what it reaches through pointers."""
+    read = [part.buffer for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"]
+    pointed = {name for buffer in read for name in (buffer.name, *buffer.targets) if buffer.targets}
+    loaded = {place.buffer.name for place in loads(body)}
+    return frozenset({place.buffer.name for place in stores(body)} & loaded & {b.name for b in read} - pointed)
+
+
+def _declared_late(body: Iterable[Statement]) -> list[Statement]:
+    """The statements with each declaration right before the first one that uses it."""
+    result: list[Statement] = []
+    waiting: list[Allocate] = []
+    for statement in body:
+        if isinstance(statement, Allocate):
+            waiting.append(statement)
+            continue
+        used = {part.buffer.name for part in walk(statement) if isinstance(part, Load)} if waiting else set()
+        result += [a for a in waiting if a.buffer.name in used]
+        waiting = [a for a in waiting if a.buffer.name not in used]
+        result.append(statement)
+    return result + waiting
+
+
+def _initial_stores(buffer: Buffer, following: list[Statement]) -> list[Store]:
+    """The stores right after a declaration that set each of its variables once, in order."""
+    found: list[Store] = []
+    for number, statement in enumerate(following):
+        place = statement.place if isinstance(statement, Store) else None
+        if not isinstance(statement, Store) or not isinstance(place, Load) or place.buffer != buffer:
+            return []
+        if place.index != nat(number) or any(load.buffer == buffer for load in loads(statement.value)):
+            return []
+        found.append(statement)
+    return found if len(found) == buffer.length else []
+
+
+def _is_shared(loop: For) -> bool:
+    return (
+        loop.level.kind == "lcl"
+        and loop.variable.name == f"lcl_{loop.level.dimension}"
+        and any(loop.variable in part.mentioned for part in walk(loop.body) if isinstance(part, Nat))
+    )
+
+
+def _statements(body: Body) -> int:
+    """The statements that one round of a loop's body runs."""
+    return sum(
+        _statements(s.body) * (s.trips if isinstance(s, For) else 1) if isinstance(s, For | If | Block) else 1
+        for s in body
+    )
+
+
+def _element_name(buffer: Buffer, number: int) -> str:
+    """``acc_0_1`` for element (0, 1) of a private array."""
+    digits = []
+    for size in reversed(buffer.shape):
+        assert isinstance(size, int), "memory() has refused it"
+        digits.append(str(number % size))
+        number //= size
+    return "_".join([buffer.name, *reversed(digits)])
+
+
+def _lane(number: int | None) -> str:
+    if number is None:
+        raise NestingProblem(
+            "a component of a vector is chosen by a loop that is not unrolled: use asScalar in a mapSeq"
+        )
+    return _LANES[number]

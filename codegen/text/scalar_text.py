@@ -1,0 +1,190 @@
+"""Scalar operations as C text, meaning exactly what `lift_egraph.language.scalar` says.
+
+What C has no operator for becomes a small function that is printed once above the kernels.
+"""
+
+from __future__ import annotations
+
+from math import isinf, isnan
+
+import numpy as np
+
+from lift_egraph.codegen.c_ast import Operate
+from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import BOOL, F32, F64, I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
+
+C_NAMES = {"f32": "float", "f64": "double", "i32": "int", "bool": "int"}
+MEMORY_NAMES = {**C_NAMES, "bool": "uchar"}
+_BITS = {"f32": ("int", "0x7fffffff"), "f64": ("long", "0x7fffffffffffffffL")}
+_LOGIC = {"and": ("&&", "&"), "or": ("||", "|")}
+PRECEDENCE = {
+    "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<": 7, "<=": 7, ">": 7, ">=": 7, "==": 6, "!=": 6,
+    "&": 5, "|": 3, "&&": 2, "||": 1,
+}  # fmt: skip
+_INDEX_BODIES = {
+    "index_min": "a < b ? a : b",
+    "index_max": "a < b ? b : a",
+    "index_floor_div": "a / b - (a % b < 0)",
+    "index_floor_mod": "(a % b + b) % b",
+}  # b > 0
+UNARY, POSTFIX, TERNARY = 11, 12, 0
+
+
+def type_name(t: Scalar | Vector, names: dict[str, str] = C_NAMES) -> str:
+    """The C type of a value (or, with `MEMORY_NAMES`, of an element in memory)."""
+    lanes = width_of(t)
+    return names[scalar_of(t).name] + (str(lanes) if lanes > 1 else "")
+
+
+def literal(value: float | int | bool, t: Scalar) -> str:
+    """A number that the C compiler reads back as exactly the same value."""
+    if t == BOOL:
+        return "1" if value else "0"
+    if t == I32:
+        return "(-2147483647 - 1)" if int(value) == -(2**31) else str(int(value))
+    number = float(value)
+    if isnan(number):
+        return "NAN"
+    if isinf(number):
+        return "-INFINITY" if number < 0 else "INFINITY"
+    text = str(np.float32(number)) if t == F32 else repr(number)
+    if "." not in text and "e" not in text:
+        text += ".0"
+    return f"{text}f" if t == F32 else text
+
+
+def broadcast(text: str, source: Scalar | Vector, target: Scalar | Vector) -> str:
+    """The text of a value in the type of a target: a scalar is repeated in all lanes."""
+    if width_of(source) == width_of(target):
+        return text
+    if scalar_of(source) == BOOL:
+        return f"({type_name(target)})(-({text}))"  # a lane's true is -1
+    return f"({type_name(target)})({text})"
+
+
+class ScalarText:
+    """Prints operations; `helpers` collects the functions that the text needs, by name."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.helpers: dict[str, str] = {}
+
+    def operation(self, item: Operate, arguments: list[tuple[str, int]]) -> tuple[str, int]:
+        """The text of an operation on arguments given as text with precedence; its precedence."""
+        op, kind = item.op, OPERATIONS[item.op].kind
+        texts = [text for text, _ in arguments]
+        types = [a.type for a in item.arguments]
+        operand = types[-1] if kind == "select" else max(types, key=width_of)
+        wide = width_of(item.type) > 1
+        scalar = scalar_of(operand)
+        if kind == "comparison":
+            text, level = self.infix(OPERATIONS[op].symbol or op, arguments)
+            return (
+                (self.convert(text, "int", width_of(item.type)), POSTFIX) if wide and scalar == F64 else (text, level)
+            )
+        if kind == "logic":
+            texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)] if wide else texts
+            if op == "not":
+                return (f"~({texts[0]})" if wide else f"!({texts[0]})"), UNARY
+            if wide:
+                arguments = [(x, POSTFIX if x != a[0] else a[1]) for x, a in zip(texts, arguments, strict=True)]
+            return self.infix(_LOGIC[op][wide], arguments)
+        if kind == "select":
+            return self.select(item, texts), TERNARY
+        if kind == "cast":
+            return self.cast(texts[0], types[0], scalar_of(item.type)), POSTFIX
+        if op == "neg":
+            return f"-{self.closed(*arguments[0], UNARY)}", UNARY
+        if op in ("div", "mod") and scalar == I32:
+            return self.integer_division(item, texts), POSTFIX
+        if OPERATIONS[op].symbol:
+            return self.infix(OPERATIONS[op].symbol or op, arguments)
+        if kind == "lanes":
+            return f"{op}({', '.join(texts)})", POSTFIX
+        texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
+        if op in ("min", "max", "abs"):
+            return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX
+        widest = self.dialect.math_bytes
+        if widest is not None and SCALAR_BYTES[scalar.name] * width_of(item.type) > widest:
+            op = self.in_pieces(op, item.type, widest)
+        return f"{op}({', '.join(texts)})", POSTFIX
+
+    def in_pieces(self, op: str, t: Scalar | Vector, widest: int) -> str:
+        """The name of the function that computes a built-in function on pieces of a vector that have `widest` bytes."""
+        pieces, size = [""], SCALAR_BYTES[scalar_of(t).name] * width_of(t)
+        while size > widest:
+            pieces, size = [f"{piece}.{half}" for piece in pieces for half in ("lo", "hi")], size // 2
+        c_type, names = type_name(t), "ab"[: OPERATIONS[op].arity]
+        results = ", ".join(f"{op}({', '.join(f'{n}{piece}' for n in names)})" for piece in pieces)
+        name, parameters = f"{op}_{c_type}", ", ".join(f"{c_type} {n}" for n in names)
+        self.helpers[name] = f"static inline {c_type} {name}({parameters}) {{ return ({c_type})({results}); }}"
+        return name
+
+    def closed(self, text: str, level: int, needed: int) -> str:
+        return text if level > needed else f"({text})"
+
+    def infix(self, symbol: str, arguments: list[tuple[str, int]]) -> tuple[str, int]:
+        level = PRECEDENCE[symbol]
+        (left, left_level), (right, right_level) = arguments
+        return f"{self.closed(left, left_level, level - 1)} {symbol} {self.closed(right, right_level, level)}", level
+
+    def select(self, item: Operate, texts: list[str]) -> str:
+        condition, *values = item.arguments
+        if width_of(condition.type) > 1 and scalar_of(item.type) == F64:
+            texts[0] = self.convert(texts[0], "long", width_of(item.type))
+        texts[1:] = [broadcast(x, v.type, item.type) for x, v in zip(texts[1:], values, strict=True)]
+        return f"({texts[0]}) ? ({texts[1]}) : ({texts[2]})"
+
+    def convert(self, text: str, element: str, lanes: int) -> str:
+        """A vector with its lanes converted to a C type."""
+        target = f"{element}{lanes}"
+        return (
+            f"__builtin_convertvector({text}, {target})"
+            if self.dialect.plain_operators
+            else f"convert_{target}({text})"
+        )
+
+    def cast(self, text: str, source: Scalar | Vector, to: Scalar) -> str:
+        if width_of(source) == 1:
+            return f"({C_NAMES[to.name]})({text})"
+        mask = scalar_of(source) == BOOL
+        return self.convert(f"-({text})" if mask else text, C_NAMES[to.name], width_of(source))
+
+    def integer_division(self, item: Operate, texts: list[str]) -> str:
+        types = [a.type for a in item.arguments]
+        texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
+        return f"{self.helper(item.op, item.type)}({', '.join(texts)})"
+
+    def helper(self, op: str, t: Scalar | Vector) -> str:
+        """The name of the function for an operation on a type; remembers its text."""
+        c_type, scalar = type_name(t), scalar_of(t)
+        name = f"{op}_{c_type}"
+        mask, bits = _BITS.get(scalar.name, ("", ""))
+        lanes = str(width_of(t)) if width_of(t) > 1 else ""
+        if op in ("min", "max"):
+            body = "b < a ? b : a" if op == "min" else "a < b ? b : a"
+        elif op == "abs" and scalar == I32:
+            body = "a < 0 ? -a : a"
+        elif op == "abs" and self.dialect.plain_operators:
+            body = f"as_{c_type}(as_{mask}{lanes}(a) & {bits})"
+        elif op == "abs":
+            body = "fabs(a)"
+        else:
+            one, zero = f"({c_type})(1)", f"({c_type})(0)"
+            any_ = "|" if lanes else "||"
+            special = zero if op == "mod" else f"(b == 0 ? {zero} : {zero} - a)"
+            symbol = OPERATIONS[op].symbol
+            body = f"((b == 0) {any_} (b == -1)) ? {special} : a {symbol} (((b == 0) {any_} (b == -1)) ? {one} : b)"
+        parameters = f"{c_type} a" + (f", {c_type} b" if OPERATIONS[op].arity == 2 else "")
+        self.helpers[name] = f"static inline {c_type} {name}({parameters}) {{ return {body}; }}"
+        return name
+
+
+def index_helpers(names: set[str]) -> list[str]:
+    """The functions that index expressions use."""
+    return [
+        f"static inline {t} {name}({t} a, {t} b) {{ return {_INDEX_BODIES[base]}; }}"
+        for name in sorted(names)
+        for base, t in [(name.removesuffix("_long"), "long" if name.endswith("_long") else "int")]
+    ]

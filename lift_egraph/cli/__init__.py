@@ -1,0 +1,1 @@
+"""The command ``lift-egraph``: options, tables and messages around the workbench."""

@@ -1,0 +1,278 @@
+"""Derivations: how a phase got from its seed to a term that it reached, step by step.
+
+The e-graph keeps no proofs, so the derivation is found again. First the rules are found that the term needs, then a
+shortest schedule of them, one rule at a time. Then the term is rewritten by one rule at one place at a time: a step is
+taken if the rest of the schedule still leads from its result to the term. What is simplified between steps is a step
+as well. Each step is found by running its rule alone on the term before it, so that it replays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from lift_egraph.derivation.steps import DEFINITIONS, Step, World, applications, makes_names, replay
+from lift_egraph.egraph.exact_terms import Node, Path
+from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.saturate import Phase, run_phase
+from lift_egraph.errors import SearchProblem
+from lift_egraph.guided.stages import Guided, Reached
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import print_term
+
+__all__ = ["Derivation", "Step", "World", "applications", "derive", "explain", "explain_stage", "replay"]
+
+REPEATS = 24  # how often a rule may be needed in one run of it
+ROUNDS = 3  # how often a schedule is run to find another order of it
+
+Taken = list[tuple[Path, Node]]  # the place of each application of a rule, and the term after it
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The steps of one phase, from its seed to the term that it reached.
+
+    Attributes
+    ----------
+    until
+        The sketch that the phase was to satisfy; empty where there was none.
+    """
+
+    phase: Phase
+    until: str
+    seed: ir.Expr
+    term: ir.Expr
+    steps: tuple[Step, ...]
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        lines = [f"{self.phase.name}, until {self.until}:" if self.until else f"{self.phase.name}:"]
+        for n, step in enumerate(self.steps, 1):
+            lines += [f"  {n}. {step}", f"       {step.part}", f"     = {step.result}"]
+        return "\n".join(lines)
+
+
+def explain(found: Guided) -> Iterator[Derivation]:
+    """The derivation of each stage of a guided search that reached its sketch.
+
+    Raises
+    ------
+    SearchProblem
+        If no chain of single steps is found for a stage.
+    """
+    seed = found.program
+    for stage in found.stages:
+        if stage.term is None:
+            return
+        yield explain_stage(seed, stage)
+        seed = stage.term
+
+
+def explain_stage(seed: ir.Expr, reached: Reached) -> Derivation:
+    """The derivation of one stage from its seed.
+
+    Raises
+    ------
+    SearchProblem
+        If the stage reached no term, or no chain of single steps is found.
+    """
+    if reached.term is None:
+        raise SearchProblem(f"the stage {reached.stage.phase.name} reached no term")
+    began, phase = time.perf_counter(), reached.stage.phase
+    found = derive(seed, reached.term, phase, len(reached.iterations))
+    steps = tuple(item for item in found if isinstance(item, Step))
+    until = str(reached.stage.sketch)
+    return Derivation(phase, until, seed, reached.term, steps, time.perf_counter() - began)
+
+
+def derive(
+    seed: ir.Expr, term: ir.Expr, phase: Phase, iterations: int | None = None, world: World | None = None
+) -> Iterator[str | Step]:
+    """The steps by which a phase gets from its seed to a term, as they are found.
+
+    Parameters
+    ----------
+    iterations
+        After how many iterations the phase has the term; by default the phase's own limits hold.
+    world
+        Where to run the rules of the phase, if there is one already.
+
+    Yields
+    ------
+    str or Step
+        What is being done, for people who wait, and each step.
+
+    Raises
+    ------
+    SearchProblem
+        If the phase does not reach the term, or no chain of single steps is found.
+    """
+    yield "saturating"
+    matches = _matches(seed, term, phase, iterations)
+    world = world or World(phase)
+    fired = [rule for rule in phase.rules if any(found.get(rule.name) for found in matches)]
+    yield from _chain(world, world.encode(seed), term, fired, len(matches))
+
+
+def _matches(seed: ir.Expr, term: ir.Expr, phase: Phase, iterations: int | None) -> list[Mapping[str, int]]:
+    """The matches of rules in the iterations after which a phase has a term."""
+    for state in run_phase(seed, phase):
+        if locate(state.graph, state.root, term) is not None:
+            return [i.matches for i in state.iterations]
+        if len(state.iterations) == iterations:
+            break
+    raise SearchProblem(f"the phase {phase.name} does not reach the term from its seed")
+
+
+def _chain(world: World, start: Node, target: ir.Expr, rules: Sequence[Rule], iterations: int) -> Iterator[str | Step]:
+    def together(rules: Sequence[Rule]) -> bool:
+        return world.reaches_together(start, rules, iterations, target)
+
+    if not together(rules):
+        raise SearchProblem(f"the phase {world.phase.name} did not reach the same term again")
+    rules = yield from _smallest(rules, together, "looking for the rules that are needed")
+    schedule = [rule for _ in range(iterations) for rule in rules]
+    schedule = yield from _smallest(schedule, lambda s: world.reaches(start, s, target), "ordering the rules")
+    now = yield from _simplified(world, start, schedule, target)
+    seen = {start}
+    while schedule and not world.means(now, target):
+        yield f"rewriting: at least {len(schedule)} steps left"
+        found = _next(world, now, schedule, target)
+        if found is None:
+            found = yield from _reordered(world, now, schedule, target, seen)
+        rule, taken, schedule = found
+        for path, after in taken:
+            if not world.same(now, after):  # a function that takes a name for its argument is no step for people
+                yield world.step(rule, path, now, after)
+            now = after
+            seen.add(now)
+        now = yield from _simplified(world, now, schedule, target)
+        seen.add(now)
+    back: list[Step] = []
+    end = target
+    if not world.means(now, end):
+        for step in _smaller(world, world.encode(target)):
+            back.append(step)
+            end = step.after
+            if world.means(now, end):
+                break
+    if not world.means(now, end):
+        raise SearchProblem("the last step differs from the term by more than simplification")
+    for step in reversed(back):
+        yield Step(step.rule, step.path, step.after, step.before, (step.parts[1], step.parts[0]), step.nodes, True)
+
+
+def _smallest(items: Sequence[T], enough: Callable[[Sequence[T]], bool], doing: str) -> Generator[str, None, list[T]]:
+    """As few items as are enough: none of them can be left out."""
+    kept = list(items)
+    width = max(1, len(kept) // 2)
+    while kept:
+        at = 0
+        while at < len(kept):
+            yield f"{doing}: {len(kept)} left"
+            without = kept[:at] + kept[at + width :]
+            if enough(without):
+                kept = without
+            else:
+                at += width
+        if width == 1:
+            break
+        width = max(1, min(width, len(kept)) // 2)
+    return kept
+
+
+def _next(world: World, now: Node, schedule: list[Rule], target: ir.Expr) -> tuple[Rule, Taken, list[Rule]] | None:
+    """Applications of one rule of a schedule from which the others lead on, and those others."""
+    for number, rule in enumerate(schedule):
+        if rule not in schedule[:number]:
+            rest = schedule[:number] + schedule[number + 1 :]
+            taken = _repeat(world, now, rule, rest, target)
+            if taken is not None:
+                return rule, taken, rest
+    return None
+
+
+def _repeat(world: World, now: Node, rule: Rule, rest: Sequence[Rule], target: ir.Expr) -> Taken | None:
+    """Applications of a rule, one at a time, from which the rest of the schedule leads on."""
+    seen = {now}
+    again = [rule, *rest]
+
+    def from_here(term: Node, left: int) -> Taken | None:
+        found = [step for step in _applied_once(world, term, rule) if step[1] not in seen]
+        for step in found:
+            if world.reaches(step[1], rest, target):
+                return [step]
+        for step in found:
+            if left and step[1] not in seen:
+                seen.add(step[1])
+                if world.reaches(step[1], again, target):
+                    further = from_here(step[1], left - 1)
+                    if further is not None:
+                        return [step, *further]
+        return None
+
+    return from_here(now, REPEATS - 1)
+
+
+def _applied_once(world: World, term: Node, rule: Rule) -> Taken:
+    """The closed terms that one application of a rule makes of a term, with their places."""
+    found = world.apply(term, rule.ruleset, makes_names(rule))
+    return [(path, after) for path, after in found if world.is_closed(after)]
+
+
+def _reordered(
+    world: World, now: Node, schedule: Sequence[Rule], target: ir.Expr, seen: set[Node]
+) -> Generator[str, None, tuple[Rule, Taken, list[Rule]]]:
+    """One application from which the rules lead on in another order, and that order, the shortest there is.
+
+    An e-graph keeps what was there before a rule, so that the next rule may still use it; a term does not.
+    """
+    for rounds in range(2, ROUNDS + 1):
+        best: tuple[Rule, Taken, list[Rule]] | None = None
+        for rule in dict.fromkeys(schedule):
+            for path, after in _applied_once(world, now, rule):
+                if after not in seen and world.reaches(after, [*schedule] * rounds, target):
+                    order = yield from _smallest(
+                        [*schedule] * rounds, lambda s, after=after: world.reaches(after, s, target), "reordering"
+                    )
+                    if best is None or len(order) < len(best[2]):
+                        best = rule, [(path, after)], order
+        if best is not None:
+            return best
+    names = ", ".join(rule.name for rule in schedule)
+    raise SearchProblem(f"no single step of {names} leads on from {print_term(world.decode(now))}")
+
+
+def _simplified(world: World, now: Node, rest: Sequence[Rule], target: ir.Expr) -> Generator[Step, None, Node]:
+    """The steps that simplify a term as far as the rest of the schedule still leads to the target."""
+    if rest or not world.means(now, target):
+        for step in _smaller(world, now, lambda after: world.reaches(after, rest, target)):
+            yield step
+            now = step.nodes[1]
+            if not rest and world.means(now, target):
+                break
+    return now
+
+
+def _smaller(world: World, term: Node, allowed: Callable[[Node], bool] = lambda after: True) -> Iterator[Step]:
+    """Steps of simplification, each making a term smaller, until there is none."""
+    smaller = True
+    while smaller:
+        smaller = False
+        if not world.apply(term, world.simplification, False):
+            return
+        for rule in world.phase.simplification:
+            if rule.name in DEFINITIONS:
+                continue
+            for path, after in world.apply(term, rule.ruleset, makes_names(rule)):
+                if after.size < term.size and world.is_closed(after) and not world.same(term, after) and allowed(after):
+                    yield world.step(rule, path, term, after)
+                    term, smaller = after, True
+                    break
+            if smaller:
+                break

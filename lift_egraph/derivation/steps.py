@@ -1,0 +1,358 @@
+"""One rule applied at one place of a term: steps that can be shown, and applied again.
+
+A `World` is an e-graph with the facts of a phase, into which a term is put for a moment to run a rule alone on it;
+what is new in the e-graph afterwards are the places where the rule applies, and what it makes of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import egglog
+from egglog import i64
+from egglog.declarations import RewriteDecl
+from egglog.egraph import ActionLike
+
+from lift_egraph.egraph import sorts
+from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.encoding import operator_laws, to_egg
+from lift_egraph.egraph.exact_terms import (
+    Node,
+    Path,
+    choice_of,
+    class_of,
+    place_of,
+    read_only_member,
+    renamed,
+    to_expr,
+    written,
+)
+from lift_egraph.egraph.frozen import ClassId, FrozenEGraph, freeze, from_egg, read_part
+from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.members import embedding
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.saturate import MARKS, ROOT, Phase
+from lift_egraph.errors import LiftError
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal, fresh_name, substitute, unique_names
+from lift_egraph.language.syntax import print_term
+
+ONE_LINE = 1 << 30
+DEFINITIONS = ("eta",)  # what the e-graph knows of functions without a name for their argument: no step of its own
+
+
+@dataclass(frozen=True)
+class Step:
+    """One application of one rule at one place.
+
+    Attributes
+    ----------
+    before, after
+        The whole terms.
+    parts
+        What was rewritten, and into what; they may mention variables bound around them. An operator that
+        stands alone has no form, and is text.
+    backwards
+        Whether the rule leads from the result to what was rewritten.
+    nodes
+        The two terms as the e-graph has them, the one that the rule was run on first.
+    """
+
+    rule: Rule
+    path: Path
+    before: ir.Expr
+    after: ir.Expr
+    parts: tuple[ir.Part | str, ir.Part | str]
+    nodes: tuple[Node, Node] = field(repr=False)
+    backwards: bool = False
+
+    @property
+    def part(self) -> str:
+        """What was rewritten, on one line."""
+        return text_of(self.parts[0])
+
+    @property
+    def result(self) -> str:
+        """What became of it, on one line."""
+        return text_of(self.parts[1])
+
+    @property
+    def place(self) -> str:
+        """Where the rule was applied: the patterns from the outside to there, as in ``map.f/reduce.xs``."""
+        return place_of(self.nodes[0], self.path)
+
+    def __str__(self) -> str:
+        return f"{self.rule.name}{' (backwards)' if self.backwards else ''} at {self.place}: {self.rule.law}"
+
+
+def applications(term: ir.Expr, rule: Rule, phase: Phase | None = None) -> list[Step]:
+    """What one application of a rule makes of a term, at each place where it applies, outermost places first.
+
+    Parameters
+    ----------
+    phase
+        Whose tiles and vector widths to use; by default there are none.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> from lift_egraph.rules.simplification import join_of_split
+    >>> program = parse_program("program p(xs: [f32]8) = map(abs, join(split(4, join(split(2, xs)))))")
+    >>> for step in applications(program.body, join_of_split):
+    ...     print(step.path, print_term(step.after))
+    (1,) map(abs, join(split(2, xs)))
+    (1, 0, 1) map(abs, join(split(4, xs)))
+    """
+    world = World(phase or Phase(rule.name, (rule,), ()))
+    return world.applications(world.encode(term), rule)
+
+
+def replay(step: Step, phase: Phase) -> bool:
+    """Whether running the step's rule alone on the term before it gives the term after it, at the step's place."""
+    return World(phase).replays(step)
+
+
+class World:
+    """An e-graph with the facts of a phase, into which terms are put for a moment to run rules on them.
+
+    Parameters
+    ----------
+    facts
+        What it should know besides.
+    """
+
+    def __init__(self, phase: Phase, facts: Iterable[ActionLike] = ()):
+        self.phase = phase
+        self._empty = egglog.EGraph()
+        self._empty.register(
+            *operator_laws(),
+            *facts,
+            *(sorts.tile(i64(n), i64(c)) for n, chunks in phase.tiles.items() for c in chunks),
+            *(sorts.lane_width(i64(w)) for w in phase.widths),
+        )
+        steps = (r.ruleset for r in phase.simplification if r.name not in DEFINITIONS)
+        self.simplification = egglog.unstable_combine_rulesets(*steps)
+        definitions = [r.ruleset for r in phase.simplification if r.name in DEFINITIONS]
+        self._knowing = egglog.unstable_combine_rulesets(*analyses, *definitions).saturate()
+        every = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in phase.simplification))
+        self._cleaning = every.saturate()
+        self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], bool] = {}
+        self._decoded: dict[Node, ir.Expr] = {}
+        for rule in (*phase.rules, *phase.simplification):
+            self._empty.run(egglog.run(rule.ruleset))
+        self._empty.run(self._cleaning)
+
+    def encode(self, term: ir.Expr) -> Node:
+        """A term with the names of its binders as they are."""
+        with self._empty as graph:
+            root = graph.let(ROOT, to_egg(term))
+            frozen = freeze(graph, {ROOT: root})
+            return read_only_member(frozen, frozen.roots[ROOT])
+
+    def decode(self, term: Node) -> ir.Expr:
+        """The meaning of a term of the e-graph."""
+        known = self._decoded.get(term)
+        if known is None:
+            with self._empty as graph:
+                root = graph.let(ROOT, to_expr(term))
+                graph.run(self._knowing)
+                frozen = freeze(graph, {ROOT: root})
+                choice = choice_of(frozen, term)
+                assert choice is not None
+                known = self._decoded[term] = from_egg(frozen, choice)
+        return known
+
+    def reaches(self, start: Node, schedule: Sequence[Rule], target: ir.Expr) -> bool:
+        """Whether rules, each run once and followed by simplification, make a term equal to another.
+
+        The names of the other's binders do not matter: an e-graph may have it with several.
+        """
+        key = (start, tuple(r.name for r in schedule), target)
+        if key not in self._reached:
+            runs = [egglog.run(rule.ruleset) for rule in schedule for _ in range(1 + makes_names(rule))]
+            self._reached[key] = self._equal_after(start, runs, target)
+        return self._reached[key]
+
+    def reaches_together(self, start: Node, rules: Sequence[Rule], iterations: int, target: ir.Expr) -> bool:
+        """Whether iterations of rules, as a phase runs them, make a term equal to another."""
+        every = egglog.unstable_combine_rulesets(*(r.ruleset for r in rules))
+        return self._equal_after(start, [every] * iterations, target)
+
+    def _equal_after(self, start: Node, runs: Sequence[Any], target: ir.Expr) -> bool:
+        with self._empty as graph:
+            root = self._put(graph, start)
+            steps = (step for run in runs for step in (run, self._cleaning))
+            graph.run(egglog.seq(self._cleaning, *steps))
+            frozen = freeze(graph, {ROOT: root})
+        return locate(frozen, frozen.roots[ROOT], target) is not None
+
+    def _put(self, graph: egglog.EGraph, term: Node) -> egglog.Expr:
+        """A term in the e-graph, with the binders of its parallel maps marked as the phase has it."""
+        root = graph.let(ROOT, to_expr(term))
+        binders = _parallel_binders(term) if self.phase.staging else ()
+        marks = [MARKS[space](to_expr(b)) for b in binders for space in self.phase.staging]
+        if marks:
+            graph.register(*marks)
+        return root
+
+    def replays(self, step: Step) -> bool:
+        """Whether running a step's rule alone on the term before it gives the term after it, at the step's place."""
+        start, end = step.nodes
+        first, second = (step.after, step.before) if step.backwards else (step.before, step.after)
+        return (
+            (step.path, end) in self.apply(start, step.rule.ruleset, makes_names(step.rule))
+            and alpha_equal(self.decode(start), first)
+            and alpha_equal(self.decode(end), second)
+        )
+
+    def apply(self, term: Node, ruleset: Any, again: bool) -> list[tuple[Path, Node]]:
+        """What one application of a rule makes of a term, with the place of each, outermost places first.
+
+        `again` runs the rule twice, for rules that first make names.
+        """
+        with self._empty as graph:
+            root = self._put(graph, term)
+            graph.run(self._knowing)
+            old = freeze(graph, {ROOT: root})
+            for _ in range(1 + again):
+                graph.run(egglog.run(ruleset))
+                graph.run(self._knowing)
+            new = freeze(graph, {ROOT: root})
+        return list(_applied(term, old, new))
+
+    def applications(self, term: Node, rule: Rule) -> list[Step]:
+        """What one application of a rule makes of a term, at each place where it applies, outermost places first."""
+        found = self.apply(term, rule.ruleset, makes_names(rule))
+        return [self.step(rule, path, term, after) for path, after in found if self.is_closed(after)]
+
+    def look(self, term: Node) -> FrozenEGraph:
+        """The e-graph of a term before any rule, with the facts that conditions ask for."""
+        with self._empty as graph:
+            root = self._put(graph, term)
+            graph.run(self._knowing)
+            return freeze(graph, {ROOT: root}, facts=True)
+
+    def is_closed(self, term: Node) -> bool:
+        """Whether a term has no free variables: a class may be closed while a member is not."""
+        try:
+            self.decode(term)
+        except LiftError:
+            return False
+        return True
+
+    def same(self, left: Node, right: Node) -> bool:
+        """Whether two closed terms mean the same up to the names of binders."""
+        return alpha_equal(self.decode(left), self.decode(right))
+
+    def means(self, term: Node, meaning: ir.Expr) -> bool:
+        """Whether a closed term of the e-graph means another up to the names of binders."""
+        return alpha_equal(self.decode(term), meaning)
+
+    def part(self, part: Node) -> ir.Part | str:
+        """A part of a term, with plain names; the name of the e-graph's node for an operator, which has no form."""
+        with self._empty as graph:
+            expr = to_expr(part)
+            graph.register(expr)
+            graph.run(self._knowing)
+            return part_of(freeze(graph, {}), part)
+
+    def step(self, rule: Rule, path: Path, before: Node, after: Node) -> Step:
+        """The step for people."""
+        return Step(
+            rule,
+            path,
+            self.decode(before),
+            self.decode(after),
+            (self.part(before.at(path)), self.part(after.at(path))),
+            (before, after),
+        )
+
+
+def part_of(graph: FrozenEGraph, part: Node) -> ir.Part | str:
+    """A part of a term that an e-graph holds, with plain names; an operator alone has no form, and is text."""
+    choice = choice_of(graph, part)
+    assert choice is not None
+    try:
+        return _plainly_named(read_part(graph, choice))
+    except LiftError:  # only the reduction around an operator has a form
+        return part.op
+
+
+def part_text(graph: FrozenEGraph, part: Node) -> str:
+    """A part of a term on one line; `graph` holds the part."""
+    return text_of(part_of(graph, part))
+
+
+def text_of(part: ir.Part | str, width: int = ONE_LINE) -> str:
+    """A part of a step as text."""
+    return part if isinstance(part, str) else print_term(part, width)
+
+
+def _plainly_named(part: ir.Part) -> ir.Expr:
+    """A part, or the body of a function, with the numbers of classes taken off the names of its variables."""
+    term = part if isinstance(part, ir.Expr) else ir.function_body(part).body  # pyright: ignore[reportArgumentType]
+    taken = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
+    free = sorted(ir.free_variables(term), key=lambda v: v.name)
+    named = {v: ir.Var(fresh_name(_stem(v.name), taken), v.type) for v in free}
+    return unique_names(substitute(term, dict(named)), taken, _stem)
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"(_\d+)+$", "", name)
+
+
+def _parallel_binders(term: Node) -> Iterator[Node]:
+    """The names that the functions of parallel maps bind."""
+    for _, part in term.places():
+        if part.op == "map_level" and part.children[0] != ir.SEQ.kind:
+            function = part.children[2]
+            if isinstance(function, Node) and function.op == "Fn_lam":
+                yield from _names(function.children[0])
+
+
+def _names(pattern: Node | int | str) -> Iterator[Node]:
+    assert isinstance(pattern, Node)
+    if pattern.op == "P_var":
+        name = pattern.children[0]
+        assert isinstance(name, Node)
+        yield name
+    else:
+        for part in pattern.children:
+            yield from _names(part)
+
+
+def makes_names(rule: Rule) -> bool:
+    """Whether a rule first makes the names that its conditions mention, so that it rewrites in its second run."""
+    return any(not isinstance(r, RewriteDecl) for r in rule.ruleset.__egg_ruleset__.rules)
+
+
+def _applied(term: Node, old: FrozenEGraph, new: FrozenEGraph) -> Iterator[tuple[Path, Node]]:
+    """What a rule made of a term: the new nodes at each place, and the parts that it says are equal."""
+    image = embedding(old, new)
+    known: set[tuple[ClassId, str, tuple[Any, ...]]] = {
+        (image[c], *renamed(n, image))
+        for c, nodes in old.nodes.items()
+        for n in nodes
+        if c in image and all(k in image for k in n.classes)
+    }
+    places = [(path, part, class_of(old, part)) for path, part in term.places()]
+    own = {image[c]: part for _, part, c in reversed(places) if c in image}
+    for path, _, owner in places:
+        if owner not in image:
+            continue
+        target = image[owner]
+        for node in new.nodes[target]:
+            if (target, node.op, node.children) not in known:
+                made = written(new, node, own)
+                if made is not None:
+                    yield path, term.replaced(path, made)
+        reached: list[Path] = []  # what is deeper in a part that is equal takes another step
+        for place, other, c in places:
+            if c == owner or image.get(c) != target or path[: len(place)] == place:  # pyright: ignore
+                continue
+            if not any(place[: len(p)] == p for p in reached):
+                reached.append(place)
+                yield path, term.replaced(path, other)

@@ -1,0 +1,223 @@
+"""Terms of the e-graph as values of their own, with its names: what a derivation rewrites step by step.
+
+`lift_egraph.language.ir` has no form for some of the e-graph's nodes (`combine`, functions without a name for their
+argument), and `from_egg` renames binders; a `Node` is exact, and can be put back into an e-graph and found there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Union
+
+from lift_egraph.egraph import sorts
+from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, term_classes
+
+Path = tuple[int, ...]
+_NOT_TERMS = ("Ty_", "P_", "V_")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A term of the e-graph with its names: an operator, numbers and strings, and parts of any sort."""
+
+    op: str
+    children: tuple[Union[Node, int, str], ...]
+
+    @cached_property
+    def hash(self) -> int:
+        return hash((self.op, self.children))
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def at(self, path: Path) -> Node:
+        """The part at a place: the number of the child at each level."""
+        node = self
+        for i in path:
+            node = node.children[i]
+            assert isinstance(node, Node)
+        return node
+
+    def replaced(self, path: Path, part: Node) -> Node:
+        """This with another part at a place."""
+        if not path:
+            return part
+        i, *rest = path
+        child = self.children[i]
+        assert isinstance(child, Node)
+        changed = child.replaced(tuple(rest), part)
+        return Node(self.op, (*self.children[:i], changed, *self.children[i + 1 :]))
+
+    def places(self, path: Path = ()) -> Iterator[tuple[Path, Node]]:
+        """Every part that is a term, function or operator, with its place, outermost first."""
+        yield path, self
+        for i, child in enumerate(self.children):
+            if isinstance(child, Node) and not child.op.startswith(_NOT_TERMS):
+                yield from child.places((*path, i))
+
+    @property
+    def size(self) -> int:
+        """The number of nodes that are terms, functions or operators."""
+        return sum(1 for _ in self.places())
+
+
+_PARTS = {
+    "map_": ("f", "xs"), "map_level": ("f", "xs"), "reduce_": ("op", "z", "xs"), "reduce_seq": ("f", "z", "xs"),
+    "iterate": ("f", "xs"), "app": ("f", "x"), "pad_constant": ("value", "xs"), "lookup": ("indices", "xs"),
+    "Fn_reduce": ("op", "z"),
+}  # fmt: skip
+_SPELT = {"app": "let", "make_pair": "pair", "reduce_seq": "reduceSeq", "to_memory": "toMemory", "pad_constant": "pad",
+          "as_vector": "asVector", "as_scalar": "asScalar", "iterate_text": "iterate"}  # fmt: skip
+_SILENT = ("Fn_lam", "Op_fn", "Op_lift")
+
+
+def place_of(term: Node, path: Path) -> str:
+    """A place in a term as the patterns on the way to it: ``map.f/reduce.xs`` is the array of the reduce in a map.
+
+    Examples
+    --------
+    >>> xs = Node("Ex_input", ("xs",))
+    >>> place_of(Node("map_", (Node("Fn_join", ()), Node("split", (4, xs)))), (1, 1))
+    'map.xs/split'
+    """
+    steps: list[str] = []
+    for position in path:
+        below = [i for i, c in enumerate(term.children) if isinstance(c, Node) and not c.op.startswith(_NOT_TERMS)]
+        if term.op not in _SILENT:
+            names = _PARTS.get(term.op) or tuple(str(i) for i in range(1, len(below) + 1))
+            suffix = f".{names[below.index(position)]}" if len(below) > 1 else ""
+            steps.append(_spelt(term) + suffix)
+        child = term.children[position]
+        assert isinstance(child, Node)
+        term = child
+    return "/".join(steps) or "the whole"
+
+
+def _spelt(term: Node) -> str:
+    if term.op == "map_level":
+        kind, dimension, *_ = term.children
+        return f"map{str(kind).capitalize()}{'' if kind == 'seq' else dimension}"
+    if term.op.startswith("call"):
+        return str(term.children[0])
+    return _SPELT.get(term.op, term.op.removeprefix("Fn_").rstrip("_"))
+
+
+def renamed(node: ENode, image: dict[ClassId, ClassId]) -> tuple[str, tuple[Any, ...]]:
+    """The operator and children of a node with its classes replaced."""
+    return node.op, tuple(image[c] if is_class(node, i) else c for i, c in enumerate(node.children))  # pyright: ignore
+
+
+def is_class(node: ENode, position: int) -> bool:
+    if node.op == "V_of":
+        return position == 1
+    return position >= len(node.children) - len(node.classes)
+
+
+def read_choice(graph: FrozenEGraph, choice: Choice) -> Node:
+    """A member of a class with all its names and types."""
+    parts = iter(choice.parts)
+    return _read(graph, choice.node, lambda c: read_choice(graph, next(parts)))
+
+
+def read_only_member(graph: FrozenEGraph, class_id: ClassId) -> Node:
+    """The only member of a class of an e-graph that holds one term."""
+    return _read(graph, graph.nodes[class_id][0], lambda c: read_only_member(graph, c))
+
+
+def _read(graph: FrozenEGraph, node: ENode, term: Callable[[ClassId], Node]) -> Node:
+    children: list[Node | int | str] = []
+    for position, child in enumerate(node.children):
+        if not is_class(node, position):
+            children.append(child)
+        elif graph.sorts[child] in ("Ex", "Fn", "Op"):  # pyright: ignore[reportArgumentType]
+            children.append(term(child))  # pyright: ignore[reportArgumentType]
+        else:
+            children.append(_plain(graph, child))  # pyright: ignore[reportArgumentType]
+    return Node(node.op, tuple(children))
+
+
+def _plain(graph: FrozenEGraph, class_id: ClassId, above: frozenset[ClassId] = frozenset()) -> Node:
+    """A type, pattern or name; types have a second spelling with lanes, which may be circular."""
+    inside = above | {class_id}
+    ordered = sorted(graph.nodes[class_id], key=lambda n: n.op == "Ty_lanes")
+    node = next(n for n in ordered if not any(c in inside for c in n.classes))
+    children = tuple(
+        _plain(graph, c, inside) if is_class(node, i) else c  # pyright: ignore[reportArgumentType]
+        for i, c in enumerate(node.children)
+    )
+    return Node(node.op, children)
+
+
+def class_of(graph: FrozenEGraph, term: Node) -> ClassId | None:
+    index: dict[Any, ClassId] | None = graph.__dict__.get("_index")
+    if index is None:
+        index = {(n.op, n.children): c for c, nodes in graph.nodes.items() for n in nodes}
+        graph.__dict__["_index"] = index
+    memo: dict[Node, ClassId | None] = graph.__dict__.setdefault("_found", {})
+    if term not in memo:
+        children = [class_of(graph, c) if isinstance(c, Node) else c for c in term.children]
+        memo[term] = None if any(c is None for c in children) else index.get((term.op, tuple(children)))
+    return memo[term]
+
+
+def choice_of(graph: FrozenEGraph, term: Node) -> Choice | None:
+    """A term as a member of its class, or None if the e-graph does not hold it."""
+    owner = class_of(graph, term)
+    if owner is None:
+        return None
+    children = tuple(class_of(graph, c) if isinstance(c, Node) else c for c in term.children)
+    node = next(n for n in graph.nodes[owner] if (n.op, n.children) == (term.op, children))
+    parts = [c for c in term.children if isinstance(c, Node) and not c.op.startswith(_NOT_TERMS)]
+    assert len(parts) == len(list(term_classes(graph, node)))
+    inside = tuple(choice for p in parts if (choice := choice_of(graph, p)) is not None)
+    return Choice(owner, node, inside)
+
+
+def written(graph: FrozenEGraph, node: ENode, own: dict[ClassId, Node]) -> Node | None:
+    """A new node with the term's own parts where there are any, and what the rule made elsewhere."""
+
+    def part(class_id: ClassId, above: frozenset[ClassId]) -> Node | None:
+        if class_id in own:
+            return own[class_id]
+        if class_id in above:
+            return None
+        for n in graph.nodes[class_id]:
+            try:
+                return _read(graph, n, lambda c: _require(part(c, above | {class_id})))
+            except _NoPart:
+                continue
+        return None
+
+    try:
+        return _read(graph, node, lambda c: _require(part(c, frozenset())))
+    except _NoPart:
+        return None
+
+
+class _NoPart(Exception):
+    pass
+
+
+def _require(node: Node | None) -> Node:
+    if node is None:
+        raise _NoPart
+    return node
+
+
+_SORTS = {"Ty": sorts.Ty, "V": sorts.V, "P": sorts.P, "Op": sorts.Op, "Fn": sorts.Fn, "Ex": sorts.Ex}
+
+
+@lru_cache(maxsize=100_000)
+def to_expr(term: Node) -> Any:
+    """A term of the e-graph as egglog's own."""
+    children = [to_expr(c) if isinstance(c, Node) else c for c in term.children]
+    sort, _, method = term.op.partition("_")
+    if sort in _SORTS and method:
+        if method == "__init__":
+            return _SORTS[sort](*children)
+        if term.op == "Op_lift":
+            return children[0].lift()  # pyright: ignore[reportAttributeAccessIssue]
+        return getattr(_SORTS[sort], method)(*children)
+    return getattr(sorts, term.op)(*children)

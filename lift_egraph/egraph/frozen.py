@@ -1,0 +1,451 @@
+"""An e-graph at rest: plain tables that can be sent between processes, searched and read back as terms.
+
+egglog's `freeze` is not a stable interface, so every use of it is here, behind a test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
+
+from lift_egraph.errors import TypeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import unique_names
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, lanes
+
+if TYPE_CHECKING:
+    import egglog
+
+PREFIX = "lift_egraph_egraph_sorts_"
+ANALYSES = ("ty", "vty", "pty", "dom", "cod")  # functions that are kept, but are no nodes
+DROPPED = (
+    "fv",
+    "fvf",
+    "fvo",
+    "bvs",
+    "tile",
+    "lane_width",
+    "associative",
+    "commutative",
+    "neutral",
+    "scalar_like",
+    "stage_local",
+    "stage_private",
+)
+
+ClassId = int
+Child = Union[int, str]  # a class, or the value of a primitive argument
+
+
+class ENode(NamedTuple):
+    """An operator applied to classes; `primitive` marks the children that are numbers or strings."""
+
+    op: str
+    children: tuple[Child, ...]
+    classes: tuple[ClassId, ...]  # those children that are classes, in order
+
+
+@dataclass
+class FrozenEGraph:
+    """The nodes of every class, and the type of every term's class.
+
+    Attributes
+    ----------
+    nodes
+        The nodes of each class.
+    sorts
+        The sort (``Ex``, ``Fn``, ``Ty``, ``P``, ``V``, ``Op``) of each class.
+    analyses
+        For each analysis (``ty`` …), the class it gives for a class.
+    roots
+        The classes of the terms the e-graph was made from, by name.
+    tuples
+        The number of rows in all of egglog's tables, analyses included.
+    facts
+        What conditions of rules ask for, if wanted: for ``tile``, ``fv`` … the arguments for which it holds, and the
+        names that it gives there.
+    """
+
+    nodes: dict[ClassId, list[ENode]]
+    sorts: dict[ClassId, str]
+    analyses: dict[str, dict[ClassId, ClassId]]
+    roots: dict[str, ClassId]
+    tuples: int
+    facts: dict[str, dict[tuple[Child, ...], frozenset[ClassId]]] = field(default_factory=dict, repr=False)
+    _types: dict[ClassId, DataType] = field(default_factory=dict, repr=False)
+
+    @property
+    def class_count(self) -> int:
+        """The number of classes of terms and functions."""
+        return sum(1 for s in self.sorts.values() if s in ("Ex", "Fn"))
+
+    @property
+    def node_count(self) -> int:
+        """The number of nodes of terms and functions."""
+        return sum(len(self.nodes[c]) for c, s in self.sorts.items() if s in ("Ex", "Fn"))
+
+    @cached_property
+    def parents(self) -> dict[ClassId, list[tuple[ClassId, ENode]]]:
+        """For each class, the nodes that have it as a child, with their class."""
+        found: dict[ClassId, list[tuple[ClassId, ENode]]] = {}
+        for owner, members in self.nodes.items():
+            for member in members:
+                for child in set(member.classes):
+                    found.setdefault(child, []).append((owner, member))
+        return found
+
+    # --- reading types, patterns and names ---
+
+    def type_at(self, class_id: ClassId) -> DataType:
+        """The type that a class of sort Ty denotes."""
+        known = self._types.get(class_id)
+        if known is None:
+            known = self._types[class_id] = self._read_type(class_id, set())
+        return known
+
+    def _read_type(self, class_id: ClassId, above: set[ClassId]) -> DataType:
+        if class_id in self._types:
+            return self._types[class_id]
+        inside = above | {class_id}
+        for n in sorted(self.nodes[class_id], key=lambda n: n.op == "Ty_lanes"):
+            if any(c in inside for c in n.classes):
+                continue
+            if n.op == "Ty_scalar":
+                return Scalar(str(n.children[0]))
+            if n.op == "Ty_vec":
+                return Vector(Scalar(str(n.children[0])), int(n.children[1]))
+            if n.op == "Ty_pair":
+                return Pair(self._read_type(n.classes[0], inside), self._read_type(n.classes[1], inside))
+            if n.op == "Ty_arr":
+                return Array(nat(int(n.children[0])), self._read_type(n.classes[0], inside))
+            return lanes(int(n.children[0]), self._read_type(n.classes[0], inside))
+        raise TypeProblem(f"the e-graph holds no finite type for class {class_id}")
+
+    def type_of(self, class_id: ClassId) -> DataType | None:
+        """The type of a class of terms, or None if the analysis has not reached it."""
+        known = self.analyses["ty"].get(class_id)
+        return None if known is None else self.type_at(known)
+
+    def domain(self, class_id: ClassId) -> DataType | None:
+        """The argument type of a class of functions, or None."""
+        known = self.analyses["dom"].get(class_id)
+        return None if known is None else self.type_at(known)
+
+    def codomain(self, class_id: ClassId) -> DataType | None:
+        """The result type of a class of functions, or None."""
+        known = self.analyses["cod"].get(class_id)
+        return None if known is None else self.type_at(known)
+
+    def variable(self, class_id: ClassId) -> ir.Var:
+        """The binder that a class of sort V denotes; its name is unique to the class."""
+        first = self.nodes[class_id][0]
+        tag = str(first.children[0]).lstrip("$")
+        return ir.Var(f"{tag}_{class_id}", self.type_at(self.analyses["vty"][class_id]))
+
+    def pattern(self, class_id: ClassId) -> ir.Pattern:
+        """The binding pattern that a class of sort P denotes."""
+        n = self.nodes[class_id][0]
+        if n.op == "P_var":
+            return self.variable(n.classes[0])
+        return ir.PairPattern(self.pattern(n.classes[0]), self.pattern(n.classes[1]))
+
+
+def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr], *, facts: bool = False) -> FrozenEGraph:
+    """Read an egglog e-graph into plain tables.
+
+    Parameters
+    ----------
+    graph
+        The e-graph.
+    roots
+        Terms made with ``graph.let``, by name.
+    facts
+        Whether to read also what conditions of rules ask for.
+    """
+    raw = graph._egraph  # the compiled e-graph: the public freeze is a thousand times slower
+    state = raw.freeze()
+    ids: dict[Any, ClassId] = {}
+    sorts: dict[ClassId, str] = {}
+    nodes: dict[ClassId, list[ENode]] = {}
+    analyses: dict[str, dict[ClassId, ClassId]] = {name: {} for name in ANALYSES}
+    found_roots: dict[str, ClassId] = {}
+    known_facts: dict[str, dict[tuple[Child, ...], frozenset[ClassId]]] = {}
+    tuples = 0
+
+    def class_of(sort: str, value: Any) -> ClassId:
+        key = (sort, value)
+        known = ids.get(key)
+        if known is None:
+            known = ids[key] = len(ids)
+            sorts[known] = sort.rpartition(".")[2]
+            nodes[known] = []
+        return known
+
+    readers: dict[str, Callable[[Any], Child]] = {
+        "i64": raw.value_to_i64,
+        "String": raw.value_to_string,
+    }
+    primitives: dict[Any, Child] = {}
+
+    def child_of(sort: str, value: Any) -> Child:
+        reader = readers.get(sort)
+        if reader is None:
+            return class_of(sort, value)
+        key = (sort, value)
+        known = primitives.get(key)
+        if known is None:
+            known = primitives[key] = reader(value)
+        return known
+
+    for name, table in state.functions.items():
+        if table.is_let_binding:
+            bare = name.lstrip("$")
+            if bare in roots:
+                for row in table.rows:
+                    found_roots[bare] = class_of(table.output_sort, row.output)
+            continue
+        if not name.startswith(PREFIX):
+            continue
+        op = name[len(PREFIX) :]
+        tuples += len(table.rows)
+        if op in DROPPED:
+            if facts:
+                element = table.output_sort.partition("[")[2].rstrip("]")  # of a set of names; a relation has none
+                known_facts[op] = {
+                    tuple(child_of(s, v) for s, v in zip(table.input_sorts, row.inputs, strict=True)): frozenset(
+                        class_of(element, name) for name in (raw.value_to_set(row.output) if element else ())
+                    )
+                    for row in table.rows
+                }
+            continue
+        if op in ANALYSES:
+            into = analyses[op]
+            sort = table.input_sorts[0]
+            for row in table.rows:
+                into[class_of(sort, row.inputs[0])] = class_of(table.output_sort, row.output)
+            continue
+        is_class = [s not in readers for s in table.input_sorts]
+        for row in table.rows:
+            if row.subsumed:
+                continue
+            children = tuple(child_of(s, v) for s, v in zip(table.input_sorts, row.inputs, strict=True))
+            classes = tuple(c for c, yes in zip(children, is_class, strict=True) if yes)
+            nodes[class_of(table.output_sort, row.output)].append(ENode(op, children, classes))  # pyright: ignore
+    return FrozenEGraph(nodes, sorts, analyses, found_roots, tuples, known_facts)
+
+
+# --- from_egg: a choice of nodes back to a term -----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One member of a class of terms or functions: a node, and a choice for each Ex or Fn child.
+
+    `class_id` is the class it belongs to; the children of other sorts are read from the e-graph.
+    """
+
+    class_id: ClassId
+    node: ENode
+    parts: tuple[Choice, ...]
+
+
+def from_egg(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
+    """The term that a choice of nodes denotes, with unique binder names.
+
+    Raises
+    ------
+    TypeProblem
+        If the term is open: a class may be closed while one of its members mentions a variable.
+    """
+    term = open_term(graph, choice)
+    loose = ir.free_variables(term)
+    if loose:
+        raise TypeProblem(f"the extracted term uses unbound variables: {', '.join(sorted(v.name for v in loose))}")
+    return unique_names(term, base=lambda name: re.sub(r"(_\d+)+$", "", name))
+
+
+def open_term(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
+    """The term that a choice of nodes denotes, which may mention variables that it does not bind.
+
+    Variables are named by their classes, so equal ones of two terms have one name.
+    """
+    return _Reader(graph).expr(choice)
+
+
+def open_function(graph: FrozenEGraph, choice: Choice) -> ir.Function:
+    """The function that a choice of nodes denotes, which may mention variables that it does not bind."""
+    return _Reader(graph).function(choice)
+
+
+def read_part(graph: FrozenEGraph, choice: Choice) -> ir.Part:
+    """The term or function that a choice of nodes denotes; it may be open, and its names are those of the e-graph."""
+    sort = graph.sorts[choice.class_id]
+    if sort == "Ex":
+        return open_term(graph, choice)
+    if sort == "Fn":
+        return open_function(graph, choice)
+    raise TypeProblem("an operator has no form without the type of its arguments: name the reduction around it")
+
+
+class _Reader:
+    def __init__(self, graph: FrozenEGraph):
+        self.graph = graph
+
+    def expr(self, c: Choice) -> ir.Expr:
+        return _READERS[c.node.op](self, c)
+
+    def function(self, c: Choice) -> ir.Function:
+        n = c.node
+        if n.op == "Fn_lam":
+            return ir.Lambda(self.graph.pattern(n.classes[0]), self.expr(c.parts[0]))
+        if n.op == "Fn_vec":
+            inner = self.function(c.parts[0])
+            assert isinstance(inner, ir.Lambda)
+            return ir.Vectorize(int(n.children[0]), inner)
+        domain = self.graph.domain(c.class_id)
+        if domain is None:
+            raise TypeProblem("a function in the e-graph has no type")
+        v = ir.Var(f"x_{c.class_id}", domain)
+        if n.op == "Fn_zip":
+            assert isinstance(domain, Pair)
+            a, b = ir.Var(f"x_{c.class_id}", domain.first), ir.Var(f"y_{c.class_id}", domain.second)
+            return ir.Lambda(ir.PairPattern(a, b), ir.Zip(a, b))
+        return ir.Lambda(v, self.constant(c, v))
+
+    def constant(self, c: Choice, v: ir.Var) -> ir.Expr:
+        n = c.node
+        if n.op == "Fn_join":
+            return ir.Join(v)
+        if n.op == "Fn_transpose":
+            return ir.Transpose(v)
+        if n.op == "Fn_split":
+            return ir.Split(nat(int(n.children[0])), v)
+        if n.op == "Fn_map":
+            return ir.Map(self.function(c.parts[0]), v)
+        return ir.Reduce(self.operator(c.parts[0], v.type.element), self.expr(c.parts[1]), v)  # pyright: ignore
+
+    def operator(self, c: Choice, t: DataType) -> ir.Function:
+        n = c.node
+        if n.op == "Op_fn":
+            return self.function(c.parts[0])
+        a, b = ir.Var(f"a_{c.class_id}", t), ir.Var(f"b_{c.class_id}", t)
+        if n.op == "Op_scalar":
+            return ir.Lambda(ir.PairPattern(a, b), ir.Call(str(n.children[0]), (a, b)))
+        assert isinstance(t, Array)
+        inner = self.operator(c.parts[0], t.element)
+        return ir.Lambda(ir.PairPattern(a, b), ir.Map(inner, ir.Zip(a, b)))
+
+    def element(self, c: Choice) -> DataType:
+        t = self.graph.type_of(c.class_id)
+        if not isinstance(t, Array):
+            raise TypeProblem("a reduced term in the e-graph is no array")
+        return t.element
+
+    def combine(self, c: Choice) -> ir.Expr:
+        op, a, b = c.parts
+        t = self.graph.type_of(c.class_id)
+        assert t is not None
+        f = self.operator(op, t)
+        assert isinstance(f, ir.Lambda)
+        return ir.Apply(f, ir.MakePair(self.expr(a), self.expr(b)))
+
+
+@lru_cache(maxsize=4096)
+def _index_function(text: Child) -> ir.IndexFunction:
+    from lift_egraph.language.syntax import parse_size
+
+    return ir.IndexFunction("i", parse_size(str(text)))
+
+
+def literal_value(text: str, t: Scalar) -> float | int | bool:
+    """The value that `lift_egraph.egraph.encoding.literal_text` printed."""
+    if t.name == "bool":
+        return text == "True"
+    return int(text) if t.name == "i32" else float(text)
+
+
+def _literal(r: _Reader, c: Choice) -> ir.Expr:
+    t = r.graph.type_at(c.node.classes[0])
+    assert isinstance(t, Scalar)
+    return ir.Literal(literal_value(str(c.node.children[0]), t), t)
+
+
+def _pad(r: _Reader, c: Choice) -> ir.Expr:
+    left, right = nat(int(c.node.children[0])), nat(int(c.node.children[1]))
+    if c.node.op == "pad":
+        return ir.Pad(left, right, ir.Boundary(str(c.node.children[2])), r.expr(c.parts[0]))
+    value = r.expr(c.parts[0])
+    assert isinstance(value, ir.Literal)
+    return ir.Pad(left, right, ir.Boundary("constant", value), r.expr(c.parts[1]))
+
+
+def _iterate(r: _Reader, c: Choice) -> ir.Expr:
+    f = r.function(c.parts[0])
+    assert isinstance(f, ir.Lambda)
+    return ir.Iterate(int(c.node.children[0]), "n", f, r.expr(c.parts[1]))
+
+
+def _iterate_text(r: _Reader, c: Choice) -> ir.Expr:
+    from lift_egraph.language.syntax import parse_iterate_body
+
+    size, f = parse_iterate_body(str(c.node.children[1]))
+    return ir.Iterate(int(c.node.children[0]), size, f, r.expr(c.parts[0]))
+
+
+def _call(r: _Reader, c: Choice) -> ir.Expr:
+    return ir.Call(str(c.node.children[0]), tuple(r.expr(p) for p in c.parts))
+
+
+def _number(c: Choice, position: int) -> Any:
+    return nat(int(c.node.children[position]))
+
+
+_READERS: dict[str, Callable[[_Reader, Choice], ir.Expr]] = {
+    "Ex___init__": lambda r, c: r.graph.variable(c.node.classes[0]),
+    "Ex_input": lambda r, c: ir.Input(str(c.node.children[0]), r.graph.type_at(c.node.classes[0])),
+    "Ex_literal": _literal,
+    "call1": _call,
+    "call2": _call,
+    "call3": _call,
+    "make_pair": lambda r, c: ir.MakePair(r.expr(c.parts[0]), r.expr(c.parts[1])),
+    "component": lambda r, c: ir.Component(int(c.node.children[0]), r.expr(c.parts[0])),
+    "app": lambda r, c: ir.Apply(r.function(c.parts[0]), r.expr(c.parts[1])),
+    "combine": _Reader.combine,
+    "map_": lambda r, c: ir.Map(r.function(c.parts[0]), r.expr(c.parts[1])),
+    "reduce_": lambda r, c: ir.Reduce(
+        r.operator(c.parts[0], r.element(c.parts[2])), r.expr(c.parts[1]), r.expr(c.parts[2])
+    ),
+    "zip_": lambda r, c: ir.Zip(r.expr(c.parts[0]), r.expr(c.parts[1])),
+    "split": lambda r, c: ir.Split(_number(c, 0), r.expr(c.parts[0])),
+    "join": lambda r, c: ir.Join(r.expr(c.parts[0])),
+    "transpose": lambda r, c: ir.Transpose(r.expr(c.parts[0])),
+    "gather": lambda r, c: ir.Gather(_index_function(c.node.children[0]), r.expr(c.parts[0])),
+    "scatter": lambda r, c: ir.Scatter(_index_function(c.node.children[0]), r.expr(c.parts[0])),
+    "slide": lambda r, c: ir.Slide(_number(c, 0), _number(c, 1), r.expr(c.parts[0])),
+    "pad": _pad,
+    "pad_constant": _pad,
+    "iterate": _iterate,
+    "iterate_text": _iterate_text,
+    "at": lambda r, c: ir.At(_number(c, 0), r.expr(c.parts[0])),
+    "generate": lambda r, c: ir.Generate(_number(c, 0), r.function(c.parts[0])),
+    "fill": lambda r, c: ir.Fill(_number(c, 0), r.expr(c.parts[0])),
+    "lookup": lambda r, c: ir.Lookup(r.expr(c.parts[0]), r.expr(c.parts[1])),
+    "map_level": lambda r, c: ir.MapLevel(
+        ir.Level(str(c.node.children[0]), int(c.node.children[1])), r.function(c.parts[0]), r.expr(c.parts[1])
+    ),
+    "reduce_seq": lambda r, c: ir.ReduceSeq(r.function(c.parts[0]), r.expr(c.parts[1]), r.expr(c.parts[2])),
+    "to_memory": lambda r, c: ir.ToMemory(str(c.node.children[0]), r.expr(c.parts[0])),
+    "as_vector": lambda r, c: ir.AsVector(int(c.node.children[0]), r.expr(c.parts[0])),
+    "as_scalar": lambda r, c: ir.AsScalar(r.expr(c.parts[0])),
+}
+
+
+def term_classes(graph: FrozenEGraph, n: ENode) -> Iterator[ClassId]:
+    """The children of a node that are terms, functions or operators: those a choice must decide."""
+    for c in n.classes:
+        if graph.sorts[c] in ("Ex", "Fn", "Op"):
+            yield c

@@ -1,0 +1,187 @@
+"""Random members of a class of a frozen e-graph, and what one e-graph has that an earlier one had not."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
+
+UNREACHABLE = 10**6  # the depth of a node without a finite member
+SLACK = 10  # how much deeper than the shallowest member of the root a sampled member may be
+TERMS = ("Ex", "Fn", "Op")
+
+Site = tuple[ClassId, ENode]
+
+
+def embedding(old: FrozenEGraph, new: FrozenEGraph) -> dict[ClassId, ClassId]:
+    """The class in the later e-graph of each class of the earlier one; e-graphs only grow and merge."""
+    owners = {_key(n, n.classes): c for c, nodes in new.nodes.items() for n in nodes}
+    image: dict[ClassId, ClassId] = {}
+    waiting = [(c, n) for c, nodes in old.nodes.items() for n in nodes]
+    grown = True
+    while grown:
+        left = []
+        for owner, node in waiting:
+            if owner in image:
+                continue
+            if all(c in image for c in node.classes):
+                found = owners.get(_key(node, tuple(image[c] for c in node.classes)))
+                if found is not None:
+                    image[owner] = found
+            else:
+                left.append((owner, node))
+        grown, waiting = len(left) < len(waiting), left
+    return image
+
+
+def changes(old: FrozenEGraph, new: FrozenEGraph) -> set[Site]:
+    """The nodes of terms in the later e-graph that are new, or stand in a class that was several."""
+    image = embedding(old, new)
+    known = {
+        (image[c], _key(n, tuple(image[k] for k in n.classes)))
+        for c, nodes in old.nodes.items()
+        for n in nodes
+        if c in image and all(k in image for k in n.classes)
+    }
+    sources: dict[ClassId, int] = {}
+    for target in image.values():
+        sources[target] = sources.get(target, 0) + 1
+    return {
+        (c, n)
+        for c, nodes in new.nodes.items()
+        if new.sorts[c] in TERMS
+        for n in nodes
+        if sources.get(c, 0) > 1 or (c, _key(n, n.classes)) not in known
+    }
+
+
+def uses(choice: Choice, sites: set[Site]) -> bool:
+    """Whether a member contains one of some nodes."""
+    return (choice.class_id, choice.node) in sites or any(uses(part, sites) for part in choice.parts)
+
+
+def _key(node: ENode, classes: tuple[ClassId, ...]) -> tuple[str, tuple[Child, ...], tuple[ClassId, ...]]:
+    """A node with its classes replaced; primitive arguments come first in every operator but one."""
+    if node.op == "V_of":
+        return node.op, (node.children[0], node.children[2]), classes
+    return node.op, node.children[: len(node.children) - len(node.classes)], classes
+
+
+class MemberSampler:
+    """Draws members of classes at random.
+
+    Parameters
+    ----------
+    graph
+        The e-graph.
+    wanted
+        Nodes of which each member drawn contains one, where its depth allows; all nodes by default.
+    """
+
+    def __init__(self, graph: FrozenEGraph, wanted: Iterable[Site] | None = None):
+        self.graph = graph
+        self._parts = {
+            (c, n): tuple(term_classes(graph, n))
+            for c, nodes in graph.nodes.items()
+            if graph.sorts[c] in TERMS
+            for n in nodes
+        }
+        self._nodes: dict[ClassId, list[ENode]] = {}
+        for c, n in self._parts:
+            self._nodes.setdefault(c, []).append(n)
+        self._depth = self._depths()
+        self._wanted = set(self._parts if wanted is None else wanted)
+        self._distance = self._distances()
+
+    def _depths(self) -> dict[ClassId, int]:
+        """The depth of the shallowest member of each class."""
+        users: dict[ClassId, list[Site]] = {}
+        missing: dict[Site, int] = {}
+        ready: deque[tuple[ClassId, int]] = deque()
+        for site, parts in self._parts.items():
+            missing[site] = len(set(parts))
+            for part in set(parts):
+                users.setdefault(part, []).append(site)
+            if not parts:
+                ready.append((site[0], 1))
+        depth: dict[ClassId, int] = {}
+        while ready:
+            owner, d = ready.popleft()  # in order of depth
+            if owner in depth:
+                continue
+            depth[owner] = d
+            for site in users.get(owner, ()):
+                missing[site] -= 1
+                if not missing[site]:
+                    ready.append((site[0], d + 1))
+        return depth
+
+    def _distances(self) -> dict[ClassId, int]:
+        """How many steps down each class is from a wanted node."""
+        above: dict[ClassId, list[ClassId]] = {}
+        for (owner, _), parts in self._parts.items():
+            for part in parts:
+                above.setdefault(part, []).append(owner)
+        distance = {c: 0 for c, _ in self._wanted}
+        queue = deque(distance)
+        while queue:
+            owner = queue.popleft()
+            for user in above.get(owner, ()):
+                if user not in distance:
+                    distance[user] = distance[owner] + 1
+                    queue.append(user)
+        return distance
+
+    def sample(self, root: ClassId, rng: random.Random, slack: int = SLACK) -> Choice | None:
+        """A member of a class, or None if no wanted node is in any.
+
+        Parameters
+        ----------
+        slack
+            How much deeper than the shallowest member it may be.
+        """
+        if root not in self._distance or root not in self._depth:
+            return None
+        return self._build(root, rng, self._depth[root] + slack, True)
+
+    def classes(self) -> list[ClassId]:
+        """The classes that have a member, the shallowest first."""
+        return sorted(self._depth, key=lambda c: (self._depth[c], c))
+
+    def spread(self, owner: ClassId, rng: random.Random, count: int, slack: int = SLACK) -> Iterator[Choice]:
+        """Members of a class that begin with different nodes of it, the shallowest member first."""
+        nodes = sorted(self._nodes[owner], key=lambda n: self._depth_of(owner, n))
+        rest = [n for n in nodes[1:] if self._depth_of(owner, n) < UNREACHABLE]
+        rng.shuffle(rest)
+        for node in (nodes[0], *rest)[:count]:
+            fuel = self._depth_of(owner, node) - 1 + (0 if node is nodes[0] else slack)
+            parts = self._parts[owner, node]
+            yield Choice(owner, node, tuple(self._build(p, rng, fuel, False) for p in parts))
+
+    def _build(self, owner: ClassId, rng: random.Random, fuel: int, seek: bool) -> Choice:
+        fitting = [n for n in self._nodes[owner] if self._depth_of(owner, n) <= fuel]
+        if not fitting:
+            fitting = [min(self._nodes[owner], key=lambda n: self._depth_of(owner, n))]
+        here = [n for n in fitting if (owner, n) in self._wanted]
+        seek = seek and owner in self._distance
+        towards = [n for n in fitting if any(p in self._distance for p in self._parts[owner, n])] if seek else []
+        if seek and here and (not towards or rng.random() < 0.7):
+            node = rng.choice(here)
+            seek = rng.random() < 0.3
+        elif towards:
+            near = min(min(self._distance.get(p, fuel) for p in self._parts[owner, n]) for n in towards)
+            nearest = [n for n in towards if any(self._distance.get(p) == near for p in self._parts[owner, n])]
+            node = rng.choice(nearest if rng.random() < 0.7 else towards)
+        else:
+            node = rng.choice(fitting)
+        parts = self._parts[owner, node]
+        leading = [i for i, p in enumerate(parts) if p in self._distance]
+        chosen = rng.choice(leading) if leading and seek else -1
+        return Choice(
+            owner, node, tuple(self._build(p, rng, fuel - 1, seek and i == chosen) for i, p in enumerate(parts))
+        )
+
+    def _depth_of(self, owner: ClassId, node: ENode) -> int:
+        return 1 + max((self._depth.get(p, UNREACHABLE) for p in self._parts[owner, node]), default=0)

@@ -1,0 +1,160 @@
+"""Rules: a law in mathematics, the rewrites that say the same, and facts about both.
+
+A `Rule` owns its egglog ruleset, so that it can be run alone, timed, tested and shown by name.
+Nothing registers itself: the collections in `rules` are explicit tuples.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import pickle
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import cloudpickle
+import egglog
+from egglog import Ruleset
+from egglog.declarations import Ident
+
+from lift_egraph.egraph import sorts
+
+PHASES = ("algorithmic", "lowering", "memory", "simplification")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rewrite rule.
+
+    Attributes
+    ----------
+    name
+        The name of the decorated function.
+    law
+        What it says, in mathematics.
+    source
+        The seed and section it comes from, or ``"new"``.
+    family
+        The module that defines it.
+    phase
+        ``algorithmic``, ``lowering``, ``memory``, or ``simplification`` (run to saturation in all).
+    reassociates, commutes
+        Whether floating-point results may change by another association or order of a reduction.
+    ruleset
+        The egglog rules.
+    """
+
+    name: str
+    law: str
+    source: str
+    family: str
+    phase: str
+    reassociates: bool
+    commutes: bool
+    ruleset: Ruleset = field(repr=False, compare=False)
+    body: Callable[..., Iterable[egglog.RewriteOrRule]] = field(repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rules travel to child processes by name, or by their function where that cannot be imported."""
+        module = sys.modules.get(self.body.__module__)
+        if self.body.__module__ != "__main__" and getattr(module, self.name, None) is self:
+            return _named, (self.body.__module__, self.name)
+        facts = {
+            "source": self.source,
+            "phase": self.phase,
+            "reassociates": self.reassociates,
+            "commutes": self.commutes,
+        }
+        return _remade, (_dumped(self.body), self.law, facts)
+
+    @property
+    def place(self) -> str:
+        """The file and line where the rule is defined."""
+        code = self.body.__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    def describe(self) -> dict[str, Any]:
+        """The facts about this rule as plain data."""
+        flags = [flag for flag in ("reassociates", "commutes") if getattr(self, flag)]
+        return {
+            "name": self.name, "law": self.law, "source": self.source,
+            "family": self.family, "phase": self.phase, "flags": flags,
+        }  # fmt: skip
+
+
+def rule(
+    law: str,
+    *,
+    source: str = "new",
+    phase: str = "algorithmic",
+    reassociates: bool = False,
+    commutes: bool = False,
+) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
+    """Make a `Rule` of a function that yields egglog rewrites.
+
+    The parameters of the function are the pattern variables, their annotations the sorts.
+
+    Examples
+    --------
+    >>> from egglog import rewrite
+    >>> from lift_egraph.egraph.sorts import Ex, transpose
+    >>> @rule("transpose (transpose xs) = xs", source="000 Listing 5.20", phase="simplification")
+    ... def transpose_transpose(xs: Ex):
+    ...     yield rewrite(transpose(transpose(xs))).to(xs)
+    >>> transpose_transpose.describe()["law"]
+    'transpose (transpose xs) = xs'
+    """
+    if not isinstance(law, str):
+        name = getattr(law, "__name__", repr(law))
+        raise TypeError(f'{name}: a rule needs its law in mathematics: @rule("...") above the function')
+    if phase not in PHASES:
+        raise ValueError(f"unknown phase {phase!r}; known are {', '.join(PHASES)}")
+
+    def make(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> Rule:
+        rules = Ruleset(Ident(body.__name__, body.__module__))
+        rules.register(body, _increase_frame=True)
+        return Rule(
+            name=body.__name__,
+            law=law,
+            source=source,
+            family=body.__module__.rpartition(".")[2],
+            phase=phase,
+            reassociates=reassociates,
+            commutes=commutes,
+            ruleset=rules,
+            body=body,
+        )
+
+    return make
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
+
+
+_SHARED = {id(value): (m.__name__, name) for m in (egglog, sorts) for name, value in vars(m).items()}
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Functions by value, but egglog's and the sorts by name: their values hold all declarations, without an end."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        found = _SHARED.get(id(obj))
+        return (_named, found) if found is not None else super().reducer_override(obj)
+
+
+def _dumped(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file).dump(body)
+    return file.getvalue()
+
+
+def _remade(dumped: bytes, law: str, facts: dict[str, Any]) -> Rule:
+    body = pickle.loads(dumped)
+    for name in ("Ex", "Fn", "Op", "P", "Ty", "V"):  # annotations are not among the globals that travel
+        body.__globals__.setdefault(name, getattr(sorts, name))
+    for name in ("i64", "String"):
+        body.__globals__.setdefault(name, getattr(egglog, name))
+    return rule(law, **facts)(body)

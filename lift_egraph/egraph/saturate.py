@@ -1,0 +1,261 @@
+"""Saturation: phases of rules over a term, within limits, ending for a stated reason.
+
+`run_phase` runs in the present process, one iteration a call, with a guard before each; `saturate`
+runs it in a child process, which can be stopped at any time and leaves its last snapshot behind.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import egglog
+from egglog import i64
+
+from lift_egraph.egraph import sorts
+from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.encoding import check_depth, operator_laws, to_egg, type_to_egg
+from lift_egraph.egraph.frozen import FrozenEGraph, freeze
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.sorts import V
+from lift_egraph.errors import RunProblem
+from lift_egraph.language import ir
+from lift_egraph.process.child import Stream
+
+ROOT = "root"
+MARKS = {"local": sorts.stage_local, "private": sorts.stage_private}
+
+
+class StopReason(enum.Enum):
+    """Why a saturation ended."""
+
+    SATISFIED = "sketch satisfied"
+    SATURATED = "saturated"
+    ITERATIONS = "iteration limit"
+    NODES = "node limit"
+    TIME = "time limit"
+    MEMORY = "memory limit"
+    CRASHED = "crashed"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one phase: iterations, tuples in egglog's tables, seconds, and megabytes of the child process."""
+
+    iterations: int = 6
+    nodes: int = 60_000
+    seconds: float = 30.0
+    memory_mb: int = 1000
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A named set of rules with the facts that steer them.
+
+    Attributes
+    ----------
+    rules
+        The rules to explore with, one iteration at a time.
+    simplification
+        The rules run to saturation after each iteration.
+    tiles
+        Chunk sizes by array length: ``{1024: (32,)}`` lets arrays of length 1024 be split by 32.
+    widths
+        The vector widths that vectorisation may introduce.
+    limits
+        When to stop.
+    staging
+        The address spaces, ``local`` and ``private``, that binders of parallel maps are marked for.
+    """
+
+    name: str
+    rules: tuple[Rule, ...]
+    simplification: tuple[Rule, ...]
+    tiles: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    widths: tuple[int, ...] = ()
+    limits: Limits = Limits()
+    staging: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What one iteration did: how large the e-graph is, how long it took, and the matches of each rule.
+
+    `nodes` and `classes` are those of terms and functions; `tuples` counts all rows of egglog's tables.
+    """
+
+    number: int
+    tuples: int
+    seconds: float
+    matches: Mapping[str, int]
+    nodes: int = 0
+    classes: int = 0
+
+
+@dataclass
+class Saturation:
+    """The outcome of a phase: the last e-graph that was reached, and why it went no further."""
+
+    phase: str
+    graph: FrozenEGraph
+    iterations: list[Iteration]
+    stop_reason: StopReason
+
+    @property
+    def root(self) -> int:
+        """The class of the phase's term."""
+        return self.graph.roots[ROOT]
+
+
+def start(term: ir.Expr, phase: Phase) -> tuple[egglog.EGraph, egglog.Expr]:
+    """An e-graph that holds a term and the facts of a phase, and the term in it."""
+    check_depth(term)
+    graph = egglog.EGraph()
+    root = graph.let(ROOT, to_egg(term))
+    facts = operator_laws()
+    facts += [sorts.tile(i64(n), i64(c)) for n, chunks in phase.tiles.items() for c in chunks]
+    facts += [sorts.lane_width(i64(w)) for w in phase.widths]
+    for t in ir.subterms(term):
+        if isinstance(t, ir.MapLevel) and isinstance(t.function, ir.Lambda) and t.level != ir.SEQ:
+            for binder in ir.bound_variables(t.function.pattern):
+                facts += [MARKS[space](V(binder.name, type_to_egg(binder.type))) for space in phase.staging]
+    graph.register(*facts)
+    return graph, root
+
+
+def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
+    """Run a phase in this process and yield the e-graph after each iteration.
+
+    Each yielded `Saturation` has the stop reason that holds if no further one follows.
+    """
+    graph, root = start(term, phase)
+    cleaning = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in phase.simplification)).saturate()
+    exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
+    began = time.perf_counter()
+    graph.run(cleaning)
+    frozen = freeze(graph, {ROOT: root})
+    done: list[Iteration] = []
+    limits = phase.limits
+    growth = 2.0
+    while True:
+        reason = _stop(frozen, done, limits, began, growth)
+        yield Saturation(phase.name, frozen, list(done), reason or StopReason.ITERATIONS)
+        if reason is not None:
+            return
+        tick = time.perf_counter()
+        matches = _matches(graph.run(exploring), phase)
+        graph.run(cleaning)
+        before, frozen = frozen.tuples, freeze(graph, {ROOT: root})
+        growth = frozen.tuples / max(before, 1)
+        seconds, size = time.perf_counter() - tick, (frozen.node_count, frozen.class_count)
+        done.append(Iteration(len(done) + 1, frozen.tuples, seconds, matches, *size))
+        if frozen.tuples == before and not any(matches.values()):
+            yield Saturation(phase.name, frozen, list(done), StopReason.SATURATED)
+            return
+
+
+def _stop(
+    frozen: FrozenEGraph, done: list[Iteration], limits: Limits, began: float, growth: float
+) -> StopReason | None:
+    if len(done) >= 2 and done[-1].tuples == done[-2].tuples:
+        return StopReason.SATURATED
+    if len(done) >= limits.iterations:
+        return StopReason.ITERATIONS
+    if frozen.tuples * max(growth, 1.0) > limits.nodes:  # the next iteration would likely pass the limit
+        return StopReason.NODES
+    if time.perf_counter() - began > limits.seconds:
+        return StopReason.TIME
+    return None
+
+
+def _matches(report: Any, phase: Phase) -> dict[str, int]:
+    """Matches by rule name; egglog counts them by declaration."""
+    owners = {}
+    for r in phase.rules:
+        for declaration in r.ruleset.__egg_ruleset__.rules:
+            owners[declaration] = r.name
+    found: dict[str, int] = {}
+    for declaration, count in report.num_matches_per_rule.items():
+        name = owners.get(declaration)
+        if name is not None:
+            found[name] = found.get(name, 0) + count
+    return found
+
+
+def snapshots(term: ir.Expr, phase: Phase) -> Iterator[Saturation | Iteration]:
+    """What a child process sends home: the e-graph after each iteration while it is small, else the iteration alone.
+
+    A large e-graph takes seconds to receive, in which no interrupt would be heard; it is sent once, at the end.
+    """
+    unsent: Saturation | None = None
+    for state in run_phase(term, phase):
+        if state.graph.tuples <= LARGEST_SNAPSHOT:
+            unsent = None
+            yield state
+        else:
+            unsent = state
+            yield state.iterations[-1]
+    if unsent is not None:
+        yield unsent
+
+
+def saturate(
+    term: ir.Expr, phase: Phase, *, on_iteration: Callable[[Saturation], None] = lambda saturation: None
+) -> Saturation:
+    """Run a phase in a child process and return the e-graph it reached, and why it stopped.
+
+    Parameters
+    ----------
+    on_iteration
+        Called with the state after each iteration.
+
+    Returns
+    -------
+    Saturation
+        The last e-graph that arrived (of a run that is cut short, the last of at most 100,000 tuples). Its stop
+        reason is that of the limit that was reached: iterations, nodes, time, memory; `CRASHED` if the child
+        died; `INTERRUPTED` after Ctrl-C, once there is anything.
+
+    Raises
+    ------
+    RunProblem
+        If the child failed before the first iteration.
+    KeyboardInterrupt
+        If Ctrl-C came before the first iteration.
+    """
+    limits = phase.limits
+    child = Stream(
+        snapshots, term, phase, time_limit=limits.seconds + STARTUP_SECONDS, memory_limit=limits.memory_mb << 20
+    )
+    last: Saturation | None = None
+    try:
+        for message in child:
+            if isinstance(message, Saturation):
+                last = message
+            elif last is not None:
+                last = replace(last, iterations=[*last.iterations, message])
+            if last is not None:
+                on_iteration(last)
+    except KeyboardInterrupt:
+        if last is None:
+            raise
+        return replace(last, stop_reason=StopReason.INTERRUPTED)
+    end = child.end
+    assert end is not None
+    if last is None:
+        raise RunProblem(f"saturation failed before its first iteration: {end.text or end.kind}")
+    return replace(last, stop_reason=ENDS.get(end.kind, last.stop_reason))
+
+
+LARGEST_SNAPSHOT = 100_000  # tuples of an e-graph that is sent home after each iteration
+STARTUP_SECONDS = 5.0  # a child imports egglog and registers the rules before its clock should run
+ENDS = {
+    "time": StopReason.TIME,
+    "memory": StopReason.MEMORY,
+    "crashed": StopReason.CRASHED,
+    "error": StopReason.CRASHED,
+}

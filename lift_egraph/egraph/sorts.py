@@ -1,0 +1,214 @@
+"""The language as egglog sorts, and the conditions that rules state about them.
+
+Encoding: pointful terms with named binders that carry their type; fresh names are Skolem terms
+derived from the pattern they replace, so one rule gives one name; a free-variable analysis guards
+scope, so that no rule needs substitution. Sizes are concrete integers. Constant functions
+(`Fn.join(t)` …) are indexed by the type of their argument: polymorphic ones would merge
+instances of different sizes.
+
+`lift_egraph.egraph.analyses` computes types and scopes, `lift_egraph.egraph.encoding` turns terms into these sorts, and
+`lift_egraph.egraph.frozen` reads e-graphs back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import egglog
+from egglog import Set, StringLike, eq, function, i64, i64Like, relation
+
+if TYPE_CHECKING:
+    pass
+
+
+class Ty(egglog.Expr):
+    """Types."""
+
+    @classmethod
+    def scalar(cls, name: StringLike) -> Ty: ...
+    @classmethod
+    def vec(cls, name: StringLike, width: i64Like) -> Ty: ...
+    @classmethod
+    def arr(cls, size: i64Like, element: Ty) -> Ty: ...
+    @classmethod
+    def pair(cls, first: Ty, second: Ty) -> Ty: ...
+    @classmethod
+    def lanes(cls, width: i64Like, t: Ty) -> Ty: ...
+
+
+class V(egglog.Expr):
+    """Binder names."""
+
+    def __init__(self, name: StringLike, t: Ty) -> None: ...
+    @classmethod
+    def of(cls, tag: StringLike, pattern: P, index: i64Like) -> V: ...
+
+
+class P(egglog.Expr):
+    """Binding patterns."""
+
+    @classmethod
+    def var(cls, v: V) -> P: ...
+    @classmethod
+    def pair(cls, first: P, second: P) -> P: ...
+
+
+class Op(egglog.Expr):
+    """Binary operators of reductions."""
+
+    @classmethod
+    def scalar(cls, name: StringLike) -> Op: ...
+    @classmethod
+    def fn(cls, f: Fn) -> Op: ...
+    def lift(self) -> Op: ...
+
+
+class Fn(egglog.Expr):
+    """Functions: lambdas, `vectorize`, and layout functions without a name for their argument."""
+
+    @classmethod
+    def lam(cls, p: P, body: Ex) -> Fn: ...
+    @classmethod
+    def vec(cls, width: i64Like, f: Fn) -> Fn: ...
+    @classmethod
+    def join(cls, t: Ty) -> Fn: ...
+    @classmethod
+    def transpose(cls, t: Ty) -> Fn: ...
+    @classmethod
+    def zip(cls, t: Ty) -> Fn: ...
+    @classmethod
+    def split(cls, n: i64Like, t: Ty) -> Fn: ...
+    @classmethod
+    def map(cls, n: i64Like, f: Fn) -> Fn: ...
+    @classmethod
+    def reduce(cls, op: Op, z: Ex, t: Ty) -> Fn: ...
+
+
+class Ex(egglog.Expr):
+    """Terms."""
+
+    def __init__(self, v: V) -> None: ...
+    @classmethod
+    def input(cls, name: StringLike, t: Ty) -> Ex: ...
+    @classmethod
+    def literal(cls, text: StringLike, t: Ty) -> Ex: ...
+
+
+@function
+def call1(op: StringLike, a: Ex) -> Ex: ...
+@function
+def call2(op: StringLike, a: Ex, b: Ex) -> Ex: ...
+@function
+def call3(op: StringLike, a: Ex, b: Ex, c: Ex) -> Ex: ...
+@function
+def make_pair(a: Ex, b: Ex) -> Ex: ...
+@function
+def component(index: i64Like, a: Ex) -> Ex: ...
+@function
+def app(f: Fn, x: Ex) -> Ex: ...
+@function
+def combine(op: Op, a: Ex, b: Ex) -> Ex: ...
+@function
+def map_(f: Fn, x: Ex) -> Ex: ...
+@function
+def reduce_(op: Op, z: Ex, x: Ex) -> Ex: ...
+@function
+def zip_(a: Ex, b: Ex) -> Ex: ...
+@function
+def split(n: i64Like, x: Ex) -> Ex: ...
+@function
+def join(x: Ex) -> Ex: ...
+@function
+def transpose(x: Ex) -> Ex: ...
+@function
+def gather(indices: StringLike, x: Ex) -> Ex: ...
+@function
+def scatter(indices: StringLike, x: Ex) -> Ex: ...
+@function
+def slide(size: i64Like, step: i64Like, x: Ex) -> Ex: ...
+@function
+def pad(left: i64Like, right: i64Like, boundary: StringLike, x: Ex) -> Ex: ...
+@function
+def pad_constant(left: i64Like, right: i64Like, value: Ex, x: Ex) -> Ex: ...
+@function
+def iterate(times: i64Like, f: Fn, x: Ex) -> Ex: ...
+@function
+def iterate_text(times: i64Like, body: StringLike, result: Ty, x: Ex) -> Ex: ...
+@function
+def at(index: i64Like, x: Ex) -> Ex: ...
+@function
+def generate(n: i64Like, f: Fn) -> Ex: ...
+@function
+def fill(n: i64Like, z: Ex) -> Ex: ...
+@function
+def lookup(indices: Ex, x: Ex) -> Ex: ...
+@function
+def map_level(kind: StringLike, dimension: i64Like, f: Fn, x: Ex) -> Ex: ...
+@function
+def reduce_seq(f: Fn, z: Ex, x: Ex) -> Ex: ...
+@function
+def to_memory(space: StringLike, x: Ex) -> Ex: ...
+@function
+def as_vector(width: i64Like, x: Ex) -> Ex: ...
+@function
+def as_scalar(x: Ex) -> Ex: ...
+
+
+# --- analyses -------------------------------------------------------------------------------------
+
+Names = Set[V]
+
+
+@function(merge=lambda old, new: old)
+def ty(e: Ex) -> Ty: ...
+@function(merge=lambda old, new: old)
+def vty(v: V) -> Ty: ...
+@function(merge=lambda old, new: old)
+def pty(p: P) -> Ty: ...
+@function(merge=lambda old, new: old)
+def dom(f: Fn) -> Ty: ...
+@function(merge=lambda old, new: old)
+def cod(f: Fn) -> Ty: ...
+@function(merge=lambda old, new: old & new)
+def fv(e: Ex) -> Names: ...
+@function(merge=lambda old, new: old & new)
+def fvf(f: Fn) -> Names: ...
+@function(merge=lambda old, new: old & new)
+def fvo(op: Op) -> Names: ...
+@function(merge=lambda old, new: old)
+def bvs(p: P) -> Names: ...
+
+
+tile = relation("tile", i64, i64)  # tile(N, n): arrays of length N may be split into chunks of n
+lane_width = relation("lane_width", i64)  # widths of vectors that rules may introduce
+associative = relation("associative", Op)
+commutative = relation("commutative", Op)
+neutral = relation("neutral", Op, Ex)
+stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory
+stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers
+scalar_like = relation("scalar_like", Ty)  # types without vectors at the leaves
+
+EMPTY = Set[V].empty()
+# the fixed names that rules introduce: no identifiers of the text form, so no binder of a program has them
+ACCUMULATOR, ELEMENT = "$acc", "$x"
+LANE, LEFT, RIGHT = "$lane", "$a", "$b"
+
+
+def absent(p: P, e: Ex) -> egglog.Fact:
+    """The capture condition: no variable of the pattern is free in the term."""
+    return eq(fv(e) - bvs(p)).to(fv(e))
+
+
+def absent_in_function(p: P, f: Fn) -> egglog.Fact:
+    """The capture condition for a function: no variable of the pattern is free in it."""
+    return eq(fvf(f) - bvs(p)).to(fvf(f))
+
+
+def absent_in_operator(p: P, op: Op) -> egglog.Fact:
+    """The capture condition for an operator: no variable of the pattern is free in it."""
+    return eq(fvo(op) - bvs(p)).to(fvo(op))
+
+
+def fresh(v: V, e: Ex) -> egglog.Fact:
+    """The capture condition for a new name: it is not free in the term."""
+    return fv(e).not_contains(v)

@@ -1,0 +1,49 @@
+"""Weights for sketches: which of the terms that satisfy one is taken."""
+
+from __future__ import annotations
+
+import math
+
+from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.guided.matcher import term_size
+
+COPY = 5.0  # what a lowered map that only moves data counts: nothing needs it but a copy that a sketch asks for
+LAYOUT = frozenset({
+    "Ex___init__", "Ex_input", "Ex_literal", "make_pair", "component", "app", "map_", "zip_", "split", "join",
+    "transpose", "gather", "scatter", "slide", "pad", "pad_constant", "at", "fill", "lookup", "as_vector", "as_scalar",
+    "Fn_lam", "Fn_vec", "Fn_join", "Fn_transpose", "Fn_zip", "Fn_split", "Fn_map",
+})  # fmt: skip
+
+
+def lowered(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
+    """Short terms in which everything that computes is lowered: no ``map`` that computes, no ``reduce``.
+
+    What only moves data stays as it is: no code is generated for it, but for its copy by a lowered map there is.
+    """
+    moves = _classes_that_move(graph)
+    if node.op in ("reduce_", "Fn_reduce"):
+        return math.inf
+    if node.op in ("map_", "Fn_map") and node.classes[0] not in moves:
+        return math.inf
+    if node.op == "combine" and any(n.op == "Op_lift" for n in graph.nodes[node.classes[0]]):
+        return math.inf
+    size = term_size(graph, owner, node)
+    return size + COPY if node.op == "map_level" and node.classes[0] in moves else size
+
+
+def _classes_that_move(graph: FrozenEGraph) -> frozenset[ClassId]:
+    """The classes of terms and functions with a member that only moves data."""
+    known: frozenset[ClassId] | None = graph.__dict__.get("_classes_that_move")
+    if known is None:
+        found: set[ClassId] = set()
+        sites = [
+            (c, tuple(term_classes(graph, n))) for c, nodes in graph.nodes.items() for n in nodes if n.op in LAYOUT
+        ]
+        while sites:
+            left = [(c, inside) for c, inside in sites if c not in found and not found.issuperset(inside)]
+            found.update(c for c, inside in sites if found.issuperset(inside))
+            if len(left) == len(sites):
+                break
+            sites = left
+        known = graph.__dict__["_classes_that_move"] = frozenset(found)
+    return known

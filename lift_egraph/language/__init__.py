@@ -1,0 +1,4 @@
+"""The language: types, sizes, its terms (`ir`), the checker, builders in Python, and the text form.
+
+Everything else speaks about programs in these words. Nothing here knows the e-graph, NumPy's values or OpenCL.
+"""

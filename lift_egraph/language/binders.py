@@ -1,0 +1,118 @@
+"""Names: fresh variables, substitution, and equality up to the names of binders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from lift_egraph.language import ir
+from lift_egraph.language.check import substitute_nats
+from lift_egraph.language.nat import nat
+
+
+def fresh_name(base: str, taken: set[str]) -> str:
+    """A name like `base` that is not in `taken`; it is added to `taken`."""
+    stem = re.sub(r"_?\d+$", "", base) or "x"
+    name, count = base, 0
+    while name in taken:
+        count += 1
+        name = f"{stem}{count}"
+    taken.add(name)
+    return name
+
+
+def names_in(term: ir.Part) -> set[str]:
+    """All names of variables, binders and inputs that occur in a term."""
+    found: set[str] = set()
+    for part in ir.subterms(term):
+        if isinstance(part, ir.Var | ir.Input):
+            found.add(part.name)
+        elif isinstance(part, ir.Lambda):
+            found |= {v.name for v in ir.bound_variables(part.pattern)}
+    return found
+
+
+def unique_names(term: Any, taken: set[str] | None = None, base: Callable[[str], str] = str) -> Any:
+    """The same term with every binder named differently from all others and from `taken`.
+
+    Inputs keep their names. Code generation and substitution rely on it. `base` says which name to start
+    from for each binder.
+    """
+    used = set(taken or ()) | {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
+    return _rename(term, {}, used, base)
+
+
+def _rename(term: Any, names: dict[ir.Var, ir.Var], taken: set[str], base: Callable[[str], str] = str) -> Any:
+    if isinstance(term, ir.Var):
+        return names.get(term, term)
+    if isinstance(term, ir.Lambda):
+        inner = dict(names)
+        pattern = _rename_pattern(term.pattern, inner, taken, base)
+        return ir.Lambda(pattern, _rename(term.body, inner, taken, base))
+    return ir.map_parts(term, lambda part: _rename(part, names, taken, base))
+
+
+def _rename_pattern(
+    pattern: ir.Pattern, names: dict[ir.Var, ir.Var], taken: set[str], base: Callable[[str], str]
+) -> ir.Pattern:
+    if isinstance(pattern, ir.Var):
+        names[pattern] = ir.Var(fresh_name(base(pattern.name), taken), pattern.type)
+        return names[pattern]
+    first = _rename_pattern(pattern.first, names, taken, base)
+    return ir.PairPattern(first, _rename_pattern(pattern.second, names, taken, base))
+
+
+def canonical(term: Any) -> Any:
+    """The term with binders (also of sizes and indices) numbered: equal for terms that differ in names only."""
+    return _number(term, {}, [0])
+
+
+def _number(term: Any, names: dict[ir.Var, ir.Var], count: list[int]) -> Any:
+    if isinstance(term, ir.Var):
+        return names.get(term, term)
+    if isinstance(term, ir.Lambda):
+        inner = dict(names)
+
+        def bind(pattern: ir.Pattern) -> ir.Pattern:
+            if isinstance(pattern, ir.Var):
+                inner[pattern] = ir.Var(f"${count[0]}", pattern.type)
+                count[0] += 1
+                return inner[pattern]
+            first = bind(pattern.first)
+            return ir.PairPattern(first, bind(pattern.second))
+
+        pattern = bind(term.pattern)
+        return ir.Lambda(pattern, _number(term.body, inner, count))
+    if isinstance(term, ir.IndexFunction):
+        return ir.IndexFunction("$i", term.body.substitute({term.variable: nat("$i")}))
+    if isinstance(term, ir.Iterate):
+        size = f"$n{count[0]}"
+        count[0] += 1
+        function = substitute_nats(term.function, {term.size: nat(size)})
+        term = ir.Iterate(term.times, size, function, term.array)
+    elif isinstance(term, ir.Gather | ir.Scatter):
+        return type(term)(_number(term.indices, names, count), _number(term.array, names, count))
+    return ir.map_parts(term, lambda part: _number(part, names, count))
+
+
+def alpha_equal(left: Any, right: Any) -> bool:
+    """Whether two terms are equal up to the names of their binders."""
+    return canonical(left) == canonical(right)
+
+
+def substitute(term: Any, values: dict[ir.Var, ir.Expr]) -> Any:
+    """The term with free variables replaced, binders renamed where they would capture."""
+    if isinstance(term, ir.Var):
+        return values.get(term, term)
+    if isinstance(term, ir.Lambda):
+        bound = set(ir.bound_variables(term.pattern))
+        free = ir.free_variables(term)
+        inner = {v: e for v, e in values.items() if v not in bound and v in free}
+        if not inner:
+            return term
+        incoming = {v.name for e in inner.values() for v in ir.free_variables(e)}
+        if any(v.name in incoming for v in bound):
+            term = _rename(term, {}, incoming | {v.name for v in free})
+        return ir.Lambda(term.pattern, substitute(term.body, inner))
+    return ir.map_parts(term, lambda part: substitute(part, values))

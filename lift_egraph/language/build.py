@@ -1,0 +1,407 @@
+"""Building programs in Python, in the manner of the thesis's listings.
+
+>>> @program(sizes=dict(M=512, K=512, N=512))
+... def mm(A: "[[f32]K]M", B: "[[f32]N]K"):
+...     return map_(lambda row: map_(lambda col: reduce_(add, 0.0, map_(mul, zip_(row, col))), transpose(B)), A)
+>>> print(type_of(mm.body))
+[[f32]N]M
+
+A pattern called without its last arguments is a function, and ``@`` composes functions:
+
+>>> chunks = map_(map_(lambda x: x + 1.0)) @ split(4)
+>>> print(type_of(chunks(Input("xs", array(F32, 12)))))
+[[f32]4]3
+
+Functions of two or more parameters take tuples apart. Binders are named after the parameters and
+typed at once, so a type error is raised where the term is built:
+
+>>> map_(lambda a, b: a * b, Input("xs", array(F32, 12)))
+Traceback (most recent call last):
+    ...
+lift_egraph.errors.TypeProblem: map: the function takes a tuple apart, but is given f32
+
+Source: 000 §2.4.2; the two-dimensional stencil patterns are the compositions of Lift's stencil work.
+"""
+
+from __future__ import annotations
+
+import inspect
+from ast import literal_eval
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, overload
+
+from lift_egraph.errors import SizeProblem, TypeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import fresh_name
+from lift_egraph.language.check import check_program, size_variables, type_of
+from lift_egraph.language.functions import (
+    RESERVED,
+    Abstraction,
+    Identity,
+    Pattern,
+    Section,
+    Stored,
+    Vectorized,
+    as_expr,
+    checked,
+    is_function,
+    literal,
+    opened,
+    parameter_names,
+    scope,
+    to_function,
+)
+from lift_egraph.language.grammar import parse_type
+from lift_egraph.language.ir import Input
+from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import (
+    BOOL,
+    F32,
+    F64,
+    I32,
+    Array,
+    DataType,
+    Pair,
+    Scalar,
+    array,
+    size_names,
+    tuple_components,
+)
+
+# fmt: off
+__all__ = [
+    "BOOL", "F32", "F64", "I32", "Input", "abs_", "add", "and_", "array", "as_scalar", "as_vector", "at", "ceil",
+    "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_",
+    "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d", "map_", "map_glb", "map_lcl",
+    "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pow_",
+    "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt", "scatter", "select", "sin", "slide", "slide2d",
+    "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f32", "to_f64", "to_global", "to_i32", "to_local",
+    "to_private", "transpose", "tuple_", "type_of", "vectorize", "zip_",
+]
+# fmt: on
+
+# --- scalar operations: applied to terms, or functions by themselves ---------------------------------
+
+add, sub, mul, div, mod, neg, abs_ = (Section(op) for op in ("add", "sub", "mul", "div", "mod", "neg", "abs"))
+min_, max_, sqrt, rsqrt, exp, log = (Section(op) for op in ("min", "max", "sqrt", "rsqrt", "exp", "log"))
+sin, cos, tan, tanh, floor, ceil = (Section(op) for op in ("sin", "cos", "tan", "tanh", "floor", "ceil"))
+pow_, lt, le, gt, ge, equal = (Section(op) for op in ("pow", "lt", "le", "gt", "ge", "eq"))
+not_equal, and_, or_, not_, select = (Section(op) for op in ("ne", "and", "or", "not", "select"))
+to_f32, to_f64, to_i32, dot = (Section(op) for op in ("to_f32", "to_f64", "to_i32", "dot"))
+id_ = Identity()
+
+
+# --- index functions and boundaries -------------------------------------------------------------------
+
+IndexLike = ir.IndexFunction | Callable[..., Any]
+
+
+def index_function(function: IndexLike) -> ir.IndexFunction:
+    """An index function from ``lambda i: …`` or ``lambda i, n: …``, where ``n`` is the array's length.
+
+    >>> print(index_function(lambda i, n: n - 1 - i).body)
+    -i + n - 1
+    """
+    if isinstance(function, ir.IndexFunction):
+        return function
+    if not callable(function):
+        raise TypeProblem(f"expected an index function, got {function!r}")
+    names = parameter_names(function)
+    if len(names) not in (1, 2):
+        raise TypeProblem("an index function takes the index, or the index and the length of the array")
+    place = NatVar("an index")  # no size has this name
+    result = function(nat(place), nat("n")) if len(names) == 2 else function(nat(place))
+    if isinstance(result, bool) or not isinstance(result, Nat | int):
+        raise TypeProblem(f"an index function returns an index, got {result!r}")
+    body = nat(result)
+    name = fresh_name(names[0], {"n"} | {v.name for v in body.variables})
+    return ir.IndexFunction(name, body.substitute({place.name: name}))
+
+
+reverse = index_function(lambda i, n: n - 1 - i)
+
+
+def stride(step: Nat | int | str) -> ir.IndexFunction:
+    """The index function that reads every `step`-th element, then those one further, and so on.
+
+    >>> print(stride(4).body)
+    4 * (i % (n / 4)) + (i / (n / 4))
+    """
+    return index_function(lambda i, n: i // (n // step) + nat(step) * (i % (n // step)))
+
+
+@dataclass(frozen=True)
+class constant:
+    """The boundary ``constant(value)``; a number takes the type of the padded elements."""
+
+    value: Any
+
+
+BoundaryLike = ir.Boundary | constant | str
+
+
+def boundary(value: BoundaryLike, element: DataType) -> ir.Boundary:
+    """A boundary from its name or from `constant`."""
+    if isinstance(value, ir.Boundary):
+        return value
+    if isinstance(value, constant):
+        number = as_expr(value.value, element)
+        if not isinstance(number, ir.Literal):
+            raise TypeProblem("pad: the boundary constant(value) takes a number")
+        return ir.Boundary("constant", number)
+    if not isinstance(value, str):
+        raise TypeProblem(f"pad takes a boundary ({', '.join(ir.BOUNDARIES)}), got {value!r}")
+    return ir.Boundary(value)
+
+
+# --- patterns -------------------------------------------------------------------------------------------
+
+
+def _elements(term: ir.Expr, where: str) -> Array:
+    t = type_of(term)
+    if not isinstance(t, Array):
+        raise TypeProblem(f"{where} works on an array, got {t}")
+    return t
+
+
+def _map(function: Any, xs: Any) -> ir.Expr:
+    xs = as_expr(xs)
+    return ir.Map(to_function(function, _elements(xs, "map").element, "map"), xs)
+
+
+def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
+    def make(dimension: int, function: Any, xs: Any) -> ir.Expr:
+        xs = as_expr(xs)
+        where = name if kind == "seq" else f"{name}({dimension})"
+        if dimension not in (0, 1, 2):
+            raise TypeProblem(f"{name} takes a dimension 0, 1 or 2, not {dimension}")
+        return ir.MapLevel(ir.Level(kind, dimension), to_function(function, _elements(xs, where).element, where), xs)
+
+    return make
+
+
+def _reduction(node: type[ir.Reduce] | type[ir.ReduceSeq], where: str) -> Callable[..., ir.Expr]:
+    def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
+        xs = as_expr(xs)
+        element = _elements(xs, where).element
+        start = as_expr(initial, element)
+        return node(to_function(operator, Pair(type_of(start), element), where), start, xs)
+
+    return make
+
+
+def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
+    xs = as_expr(xs)
+    return ir.Pad(left, right, boundary(edge, _elements(xs, "pad").element), xs)
+
+
+def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
+    xs = as_expr(xs)
+    t = _elements(xs, "iterate")
+    declared = getattr(function.names, "type", None) if isinstance(function, Abstraction) else None
+    known = scope().sizes | {v.name for v in t.size.variables}
+    named = new_size(declared, known)
+    taken = set(known)
+    while True:
+        size = named or fresh_name("n", taken)
+        with opened(sizes=(size,)):
+            argument = Array(nat(size), t.element) if declared is None or named else declared
+            body = to_function(function, argument, "iterate")
+        if not isinstance(body, ir.Lambda):
+            raise TypeProblem("iterate takes a function on arrays, not a vectorised one")
+        if named or size not in _sizes_around(body):
+            return ir.Iterate(times, size, body, xs)
+        taken |= _sizes_around(body)
+
+
+def new_size(declared: DataType | None, known: frozenset[str]) -> str | None:
+    """The ``n`` of ``fun (x: [t]n) => …``, unless it is a size already (then the length is fixed)."""
+    if not isinstance(declared, Array) or len(declared.size.variables) != 1:
+        return None
+    (variable,) = declared.size.variables
+    return variable.name if declared.size == nat(variable) and variable.name not in known else None
+
+
+def _sizes_around(function: ir.Lambda) -> set[str]:
+    """The sizes in the types of inputs and of outer variables that the function uses."""
+    outer = set(ir.free_variables(function)) | {p for p in ir.subterms(function) if isinstance(p, Input)}
+    return {name for item in outer for name in size_names(item.type)}
+
+
+def _get(index: int, term: Any) -> ir.Expr:
+    term = as_expr(term)
+    count = len(tuple_components(type_of(term)))
+    if count < 2:
+        raise TypeProblem(f"get works on a tuple, got {type_of(term)}")
+    if not 0 <= index < count:
+        raise TypeProblem(f"get({index}) is outside a tuple of {count} components, {type_of(term)}")
+    for _ in range(index):
+        term = ir.Component(1, term)
+    return ir.Component(0, term) if index < count - 1 else term
+
+
+def _generate(size: Nat, function: Any) -> ir.Expr:
+    return ir.Generate(size, to_function(function, I32, "generate"))
+
+
+def _to_memory(space: str) -> Callable[[Any], Any]:
+    return lambda what: Stored(space, what) if is_function(what) else ir.ToMemory(space, as_expr(what))
+
+
+def _pad2d(left: Nat, right: Nat, edge: BoundaryLike, xss: Any) -> ir.Expr:
+    rows = map_(pad(left, right, edge), xss)
+    if isinstance(edge, constant) or (isinstance(edge, ir.Boundary) and edge.kind == "constant"):
+        return transpose(map_(pad(left, right, edge), transpose(rows)))  # a row is no literal
+    return pad(left, right, edge, rows)
+
+
+def _node(node: Callable[..., ir.Expr]) -> Callable[..., ir.Expr]:
+    return lambda *arguments: node(*arguments[:-1], as_expr(arguments[-1]))
+
+
+map_ = Pattern("map", ("function", "value"), _map)
+reduce_ = Pattern("reduce", ("function", "value", "value"), _reduction(ir.Reduce, "reduce"))
+split = Pattern("split", ("size", "value"), _node(ir.Split))
+join = Pattern("join", ("value",), _node(ir.Join))
+transpose = Pattern("transpose", ("value",), _node(ir.Transpose))
+gather = Pattern("gather", ("index", "value"), lambda f, xs: ir.Gather(index_function(f), as_expr(xs)))
+scatter = Pattern("scatter", ("index", "value"), lambda f, xs: ir.Scatter(index_function(f), as_expr(xs)))
+slide = Pattern("slide", ("size", "size", "value"), _node(ir.Slide))
+pad = Pattern("pad", ("size", "size", "boundary", "value"), _pad)
+iterate = Pattern("iterate", ("count", "function", "value"), _iterate)
+get = Pattern("get", ("count", "value"), _get)
+rest = Pattern("rest", ("value",), lambda t: ir.Component(1, as_expr(t)))
+at = Pattern("at", ("size", "value"), _node(ir.At))
+generate = Pattern("generate", ("size", "function"), _generate)
+fill = Pattern("fill", ("size", "value"), _node(ir.Fill))
+lookup = Pattern("lookup", ("value", "value"), lambda indices, xs: ir.Lookup(as_expr(indices), as_expr(xs)))
+map_glb = Pattern("mapGlb", ("count", "function", "value"), _map_level("glb", "mapGlb"))
+map_wrg = Pattern("mapWrg", ("count", "function", "value"), _map_level("wrg", "mapWrg"))
+map_lcl = Pattern("mapLcl", ("count", "function", "value"), _map_level("lcl", "mapLcl"))
+map_seq = Pattern("mapSeq", ("function", "value"), lambda f, xs: _map_level("seq", "mapSeq")(0, f, xs))
+reduce_seq = Pattern("reduceSeq", ("function", "value", "value"), _reduction(ir.ReduceSeq, "reduceSeq"))
+to_global = Pattern("toGlobal", ("any",), _to_memory("global"))
+to_local = Pattern("toLocal", ("any",), _to_memory("local"))
+to_private = Pattern("toPrivate", ("any",), _to_memory("private"))
+as_vector = Pattern("asVector", ("count", "value"), _node(ir.AsVector))
+as_scalar = Pattern("asScalar", ("value",), _node(ir.AsScalar))
+vectorize = Pattern("vectorize", ("count", "function"), Vectorized)
+map2d = Pattern("map2d", ("function", "value"), lambda f, xss: map_(map_(f), xss))
+pad2d = Pattern("pad2d", ("size", "size", "boundary", "value"), _pad2d)
+slide2d = Pattern(
+    "slide2d", ("size", "size", "value"), lambda n, s, xss: map_(transpose, slide(n, s, map_(slide(n, s), xss)))
+)
+
+
+def zip_(first: Any, second: Any, *others: Any) -> ir.Expr:
+    """Two or more arrays of one length as an array of (right-nested) tuples."""
+    tail = zip_(second, *others) if others else as_expr(second)
+    return checked(ir.Zip(as_expr(first), tail))
+
+
+def tuple_(first: Any, second: Any, *others: Any) -> ir.Expr:
+    """Two or more values together, nested to the right."""
+    return checked(as_expr((first, second, *others)))
+
+
+def let(value: Any, body: Any) -> ir.Expr:
+    """``let x = value in body(x)``: the value is computed once.
+
+    >>> print(type_of(let(literal(2.0), lambda x: x * x)))
+    f32
+    """
+    value = as_expr(value)
+    return checked(ir.Apply(to_function(body, type_of(value), "let"), value))
+
+
+BUILTINS: dict[str, Any] = {
+    **{
+        p.name: p
+        for p in (
+            map_, map2d, reduce_, split, join, transpose, gather, scatter, slide, slide2d, pad, pad2d, iterate, get,
+            rest, at, generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, to_global, to_local,
+            to_private, as_vector, as_scalar, vectorize,
+        )
+    },
+    "zip": zip_,
+    "id": id_,
+    **{op: Section(op) for op in OPERATIONS},
+}  # fmt: skip
+
+
+# --- programs ---------------------------------------------------------------------------------------------
+
+
+@overload
+def program(function: Callable[..., Any], /) -> ir.Program: ...
+@overload
+def program(*, sizes: Mapping[str, int] | None = None) -> Callable[[Callable[..., Any]], ir.Program]: ...
+def program(function: Callable[..., Any] | None = None, /, *, sizes: Mapping[str, int] | None = None) -> Any:
+    """Make a program of a function whose annotations give the types of its inputs.
+
+    Parameters
+    ----------
+    function
+        Its name names the program, its parameters the inputs. An annotation is a type or its text.
+    sizes
+        The default of each size variable.
+
+    Raises
+    ------
+    TypeProblem, SizeProblem, SyntaxProblem
+        If an annotation is missing or wrong, or the body does not type.
+
+    Examples
+    --------
+    >>> @program
+    ... def double(xs: "[f32]N"):
+    ...     return map_(lambda x: x + x, xs)
+    >>> double.name, print(type_of(double.body))
+    [f32]N
+    ('double', None)
+    """
+    if function is None:
+        return lambda f: _program(f, sizes or {})
+    return _program(function, {})
+
+
+def _program(function: Callable[..., Any], sizes: Mapping[str, int]) -> ir.Program:
+    parameters = inspect.signature(function).parameters.values()
+    inputs = tuple(Input(p.name, _annotation(p, function)) for p in parameters)
+    return make_program(function.__name__, inputs, lambda: function(*inputs), sizes)
+
+
+def make_program(
+    name: str,
+    inputs: tuple[Input, ...],
+    body: Callable[[], Any],
+    sizes: Mapping[str, int],
+    parameters: tuple[str, ...] = (),
+) -> ir.Program:
+    """A checked program; the body is built with the inputs' names, their sizes and `parameters` in scope."""
+    for item in inputs:
+        if item.name in RESERVED:
+            raise TypeProblem(f"{item.name} is a word of the language; choose another name for the input")
+    names = size_variables(ir.Program(name, inputs, ir.Literal(0, I32)))
+    for size, value in sizes.items():
+        if size not in names:
+            raise SizeProblem(f"{name} has no size {size!r}; it has {', '.join(names) or 'none'}")
+        if value < 1:
+            raise SizeProblem(f"the size {size} must be at least 1, got {value}")
+    with opened((i.name for i in inputs), (*names, *parameters)):
+        made = ir.Program(name, inputs, checked(as_expr(body())), tuple(sizes.items()))
+    check_program(made)
+    return made
+
+
+def _annotation(parameter: inspect.Parameter, function: Callable[..., Any]) -> DataType:
+    given = parameter.annotation
+    if isinstance(given, Array | Pair | Scalar):
+        return given
+    if isinstance(given, str):
+        text = literal_eval(given) if given[:1] in "'\"" else given
+        known = getattr(function, "__globals__", {}).get(text)  # F32, where annotations are kept as text
+        return known if isinstance(known, Array | Pair | Scalar) else parse_type(text)
+    raise TypeProblem(f'the input {parameter.name} of {function.__name__} needs a type, such as "[f32]N"')

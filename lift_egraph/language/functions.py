@@ -1,0 +1,395 @@
+"""From Python functions to lambdas: the part of building terms that the builder and the parser share.
+
+A function argument (of ``map``, say) is given without types. `to_function` gives it the type of
+what it is applied to, binds its parameters to fresh variables and calls it, so that every type
+error comes up where the term is built. What may stand for a function:
+
+- a Python callable; its parameters name the binders, and two or more take a tuple apart;
+- an `Abstraction`, the same with an explicit, possibly nested binding pattern (the parser's form);
+- a `Section` (a scalar operation), a `Pattern` that lacks its last argument, a `Composition` with
+  ``@``, a `Vectorized` function, a `Stored` function;
+- a finished `lift_egraph.language.ir.Lambda` or `lift_egraph.language.ir.Vectorize`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Union
+
+import numpy as np
+
+from lift_egraph.errors import TypeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import fresh_name
+from lift_egraph.language.check import type_of
+from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import BOOL, F32, F64, I32, DataType, Pair, Scalar, Vector, without_lanes
+
+# --- names in scope --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names of the binders and of the sizes that are open around the term being built."""
+
+    names: frozenset[str] = frozenset()
+    sizes: frozenset[str] = frozenset()
+
+
+_SCOPE: ContextVar[Scope] = ContextVar("scope", default=Scope())  # noqa: B039 - Scope is immutable
+
+
+def scope() -> Scope:
+    """The scope of the term being built."""
+    return _SCOPE.get()
+
+
+@contextmanager
+def opened(names: Iterable[str] = (), sizes: Iterable[str] = ()) -> Iterator[None]:
+    """Open binders and sizes for the terms that are built in the ``with`` block."""
+    now = _SCOPE.get()
+    token = _SCOPE.set(Scope(now.names | frozenset(names), now.sizes | frozenset(sizes)))
+    try:
+        yield
+    finally:
+        _SCOPE.reset(token)
+
+
+# --- values ----------------------------------------------------------------------------------------
+
+
+F32_MAX = float(np.finfo(np.float32).max)
+
+
+def literal(value: float, type: Scalar | None = None) -> ir.Literal:
+    """A number or truth value as a term; without a type, a float is ``f32`` and an int ``i32``.
+
+    Raises
+    ------
+    TypeProblem
+        If the type cannot hold the value.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return ir.Literal(value, _literal_type(value, type, BOOL))
+    if isinstance(value, int) and type in (None, I32):
+        if not -(2**31) <= value < 2**31:
+            raise TypeProblem(f"{value} is beyond the range of i32")
+        return ir.Literal(value, I32)
+    chosen = _literal_type(value, type, F32, F64)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) and not (isinstance(value, float) and not math.isfinite(value)):
+        raise TypeProblem(f"the number is beyond the range of {chosen}")
+    if chosen == F32 and math.isfinite(number) and abs(number) > F32_MAX:
+        raise TypeProblem(f"{number} is beyond the range of f32")
+    return ir.Literal(number, chosen)
+
+
+def _literal_type(value: float, wanted: Scalar | None, *possible: Scalar) -> Scalar:
+    if wanted is None:
+        return possible[0]
+    if wanted not in possible:
+        raise TypeProblem(f"{value!r} is no value of the type {wanted}")
+    return wanted
+
+
+def as_expr(value: Any, like: DataType | None = None) -> ir.Expr:
+    """A term from a term, a number or a tuple of them; numbers take the type `like` where it is scalar."""
+    if isinstance(value, ir.Expr):
+        return value
+    if isinstance(value, bool | int | float | np.generic):
+        scalar = like.scalar if isinstance(like, Vector) else like
+        return literal(value, scalar if isinstance(scalar, Scalar) else None)  # pyright: ignore[reportArgumentType]
+    if isinstance(value, tuple) and len(value) >= 2:
+        first, rest = (like.first, like.second) if isinstance(like, Pair) else (None, None)
+        tail = value[1:] if len(value) > 2 else value[1]
+        return ir.MakePair(as_expr(value[0], first), as_expr(tail, rest))
+    if callable(value):
+        missing = f"; {value.missing}" if isinstance(value, Pattern) else ""
+        raise TypeProblem(f"expected a value, got a function{missing}")
+    raise TypeProblem(f"expected a term, a number or a tuple of them, got {value!r}")
+
+
+def checked(term: ir.Expr) -> ir.Expr:
+    """The term, after making sure that it has a type."""
+    type_of(term)
+    return term
+
+
+def scalar_call(op: str, *arguments: Any) -> ir.Call:
+    """A scalar operation on terms and numbers; a number takes the type of the terms beside it."""
+    values = arguments[1:] if op == "select" else arguments
+    types = [type_of(a) for a in values if isinstance(a, ir.Expr)]
+    like = next((t for t in types if isinstance(t, Scalar | Vector)), None)
+    condition = tuple(as_expr(a, BOOL) for a in arguments[: len(arguments) - len(values)])
+    call = ir.Call(op, condition + tuple(as_expr(a, like) for a in values))
+    type_of(call)
+    return call
+
+
+HIDDEN = "_x"  # the binder of a function that was written without one; printing never writes such a name
+
+
+# --- functions -------------------------------------------------------------------------------------
+
+
+class Composable:
+    """A function that ``@`` composes: ``(f @ g)(x)`` is ``f(g(x))``."""
+
+    def __matmul__(self, inner: Any) -> Composition:
+        return Composition(self, inner)
+
+    def __rmatmul__(self, outer: Any) -> Composition:
+        return Composition(outer, self)
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A named binder, and the type that it is annotated with, if any."""
+
+    name: str
+    type: DataType | None = None
+
+
+Names = Union[Bind, tuple["Names", "Names"]]
+
+
+@dataclass(frozen=True)
+class Abstraction(Composable):
+    """``fun names => body``: the body is called with the bound variables from left to right."""
+
+    names: Names
+    body: Callable[..., Any]
+
+    def __call__(self, argument: Any) -> ir.Expr:
+        return apply(self, as_expr(argument))
+
+
+@dataclass(frozen=True)
+class Section(Composable):
+    """A scalar operation by itself: called on terms it is applied, as an argument it is a function."""
+
+    op: str
+
+    def __call__(self, *arguments: Any) -> ir.Call:
+        return scalar_call(self.op, *arguments)
+
+
+class Identity(Composable):
+    """The function that returns its argument."""
+
+    def __call__(self, argument: Any) -> ir.Expr:
+        return as_expr(argument)
+
+
+@dataclass(frozen=True)
+class Composition(Composable):
+    """``outer`` after ``inner``."""
+
+    outer: Any
+    inner: Any
+
+    def __call__(self, argument: Any) -> ir.Expr:
+        return apply(self, as_expr(argument))
+
+
+@dataclass(frozen=True)
+class Vectorized(Composable):
+    """A function applied lane by lane."""
+
+    width: int
+    function: Any
+
+    def __call__(self, argument: Any) -> ir.Expr:
+        return apply(self, as_expr(argument))
+
+
+@dataclass(frozen=True)
+class Stored(Composable):
+    """A function whose result is kept in an address space: ``toLocal(f)`` of the thesis."""
+
+    space: str
+    function: Any
+
+    def __call__(self, argument: Any) -> ir.Expr:
+        return ir.ToMemory(self.space, apply(self.function, as_expr(argument)))
+
+
+@dataclass(frozen=True)
+class Pattern(Composable):
+    """A pattern of the language with some of its arguments; the last missing one completes the term.
+
+    `kinds` says what each argument is: ``size`` (`Nat`), ``count`` (int), ``function``, ``value``,
+    ``index`` (index function), ``boundary`` or ``any`` (a value or a function).
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    make: Callable[..., Any]
+    given: tuple[Any, ...] = ()
+
+    def __call__(self, *arguments: Any) -> Any:
+        total = len(self.given) + len(arguments)
+        if not arguments or total > len(self.kinds):
+            takes = f"{len(self.kinds)} argument{'s' * (len(self.kinds) != 1)} ({', '.join(self.kinds)})"
+            raise TypeProblem(f"{self.name} takes {takes}, not {total}")
+        kinds = self.kinds[len(self.given) : total]
+        given = (*self.given, *(_convert(self, k, a) for k, a in zip(kinds, arguments, strict=True)))
+        if total < len(self.kinds):
+            return replace(self, given=given)
+        made = self.make(*given)
+        return checked(made) if isinstance(made, ir.Expr) else made
+
+    @property
+    def missing(self) -> str:
+        """What is needed to complete the term, in words."""
+        return f"{self.name} lacks its {' and '.join(self.kinds[len(self.given) :])}"
+
+
+def _convert(pattern: Pattern, kind: str, value: Any) -> Any:
+    if kind == "size":
+        return _to_size(pattern, value)
+    if kind == "count":
+        if isinstance(value, Nat):
+            value = value.constant
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeProblem(f"{pattern.name} takes a number there, got {value!r}")
+    if kind == "value" and not isinstance(value, bool | int | float | np.generic | tuple):
+        return as_expr(value)
+    if kind == "function" and not is_function(value):
+        raise TypeProblem(f"{pattern.name} takes a function there, got {_described(value)}")
+    return value
+
+
+def _to_size(pattern: Pattern, value: Any) -> Nat:
+    if isinstance(value, bool) or not isinstance(value, Nat | int | str):
+        raise TypeProblem(f"{pattern.name} takes a size there, got {_described(value)}")
+    return nat(value)
+
+
+def _described(value: Any) -> str:
+    return f"a value of the type {type_of(value)}" if isinstance(value, ir.Expr) else repr(value)
+
+
+def is_function(value: Any) -> bool:
+    """Whether `to_function` accepts the value."""
+    return callable(value) or isinstance(value, ir.Lambda | ir.Vectorize)
+
+
+def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
+    """The lambda of a function that is applied to an argument of a type.
+
+    Parameters
+    ----------
+    function
+        See the module's documentation.
+    argument
+        The type of what it is applied to.
+    where
+        The pattern that applies it, for messages.
+
+    Raises
+    ------
+    TypeProblem, SizeProblem
+        If the function does not fit the type, or its body is wrong.
+    """
+    if isinstance(function, ir.Lambda | ir.Vectorize):
+        return function
+    if isinstance(function, Section):
+        letters = ("x",) if OPERATIONS[function.op].arity == 1 else ("a", "b", "c")
+        names = _nested(letters[: OPERATIONS[function.op].arity])
+        return _bind(Abstraction(names, function), argument, where)
+    if isinstance(function, Vectorized):
+        width, lane = without_lanes(argument)
+        if width != function.width:
+            raise TypeProblem(f"{where}: vectorize({function.width}) is applied to {argument}")
+        inner = to_function(function.function, lane, f"vectorize({width})")
+        if isinstance(inner, ir.Vectorize):
+            raise TypeProblem("vectorize does not nest")
+        return ir.Vectorize(width, inner)
+    if isinstance(function, Composition):
+        return _then(to_function(function.inner, argument, where), argument, lambda e: apply(function.outer, e))
+    if isinstance(function, Stored):
+        stored = to_function(function.function, argument, where)
+        return _then(stored, argument, lambda e: ir.ToMemory(function.space, e))
+    if isinstance(function, Abstraction):
+        return _bind(function, argument, where)
+    if isinstance(function, Identity | Pattern):
+        return _bind(Abstraction(Bind(HIDDEN), function), argument, where)
+    if callable(function):
+        return _bind(Abstraction(_nested(parameter_names(function)), function), argument, where)
+    raise TypeProblem(f"{where} takes a function, got {_described(function)}")
+
+
+def apply(function: Any, argument: ir.Expr) -> ir.Expr:
+    """A function applied to a term: patterns directly, lambdas by a ``let`` that keeps the argument shared."""
+    if isinstance(function, Composition):
+        return apply(function.outer, apply(function.inner, argument))
+    if isinstance(function, Pattern | Identity | Stored):
+        return as_expr(function(argument))
+    if isinstance(function, Section) and OPERATIONS[function.op].arity == 1:
+        return function(argument)
+    return checked(ir.Apply(to_function(function, type_of(argument), "application"), argument))
+
+
+def _then(function: ir.Function, argument: DataType, step: Callable[[ir.Expr], ir.Expr]) -> ir.Lambda:
+    if isinstance(function, ir.Lambda):
+        with opened(v.name for v in ir.bound_variables(function.pattern)):
+            return ir.Lambda(function.pattern, checked(step(function.body)))
+    return _bind(Abstraction(Bind(HIDDEN), lambda x: step(checked(ir.Apply(function, x)))), argument, "composition")
+
+
+def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parameters of a Python function, but those with a default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        raise TypeProblem(f"the parameters of {function!r} are unknown; wrap it in a lambda") from None
+    free = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if not free or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        raise TypeProblem("a function in a term takes one or more named parameters")
+    return tuple(p.name for p in free)
+
+
+def _nested(names: tuple[str, ...]) -> Names:
+    return Bind(names[0]) if len(names) == 1 else (Bind(names[0]), _nested(names[1:]))
+
+
+def _bind(function: Abstraction, argument: DataType, where: str) -> ir.Lambda:
+    taken = set(scope().names | RESERVED)
+    pattern = _bound(function.names, argument, where, taken)
+    variables = ir.bound_variables(pattern)
+    with opened(v.name for v in variables):
+        return ir.Lambda(pattern, checked(as_expr(function.body(*variables))))
+
+
+def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Pattern:
+    if isinstance(names, Bind):
+        if names.type is not None and names.type != t:
+            raise TypeProblem(f"{where}: {names.name} is declared as {names.type}, but is given {t}")
+        return ir.Var(fresh_name(names.name, taken), t)
+    if not isinstance(t, Pair):
+        raise TypeProblem(f"{where}: the function takes a tuple apart, but is given {t}")
+    first = _bound(names[0], t.first, where, taken)
+    return ir.PairPattern(first, _bound(names[1], t.second, where, taken))
+
+
+KEYWORDS = frozenset(("program", "where", "fun", "let", "in", "true", "false", "inf", "inf64"))
+# fmt: off
+PATTERN_NAMES = frozenset((
+    "map", "map2d", "reduce", "zip", "split", "join", "transpose", "gather", "scatter", "slide", "slide2d", "pad",
+    "pad2d", "iterate", "get", "rest", "at", "generate", "fill", "lookup", "mapGlb", "mapWrg", "mapLcl", "mapSeq",
+    "reduceSeq", "toGlobal", "toLocal", "toPrivate", "asVector", "asScalar", "vectorize", "id",
+))
+# fmt: on
+RESERVED = KEYWORDS | PATTERN_NAMES | OPERATIONS.keys()

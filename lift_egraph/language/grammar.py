@@ -1,0 +1,358 @@
+"""The grammar of the text form, its syntax trees, and messages that point into the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
+
+from lift_egraph.errors import SyntaxProblem
+from lift_egraph.language.nat import Nat, maximum, minimum, nat
+from lift_egraph.language.types import SCALAR_BYTES, WIDTHS, Array, DataType, Scalar, Vector, tuple_of
+
+MAX_DEPTH = 128
+
+GRAMMAR = r"""
+program: PROGRAM NAME "(" [input ("," input)*] ")" [WHERE size ("," size)*] "=" expr
+input: NAME ":" type
+size: NAME "=" (NUMBER | "?")
+
+type: "[" type "]" extent        -> array_type
+    | NAME                       -> named_type
+    | "(" type ("," type)+ ")"   -> tuple_type
+judgement: [assumption ("," assumption)*] "|-" expr
+assumption: NAME ":" type               -> input
+    | "'" NAME ":" type                 -> variable
+
+?extent: NUMBER -> number
+    | NAME      -> name
+    | "(" expr ")"
+
+?expr: composition
+    | FUN pattern "=>" expr             -> fun
+    | LET pattern "=" expr "in" expr    -> let
+    | NAME "=>" expr                    -> index
+?composition: disjunction
+    | disjunction COMPOSE expr          -> compose
+?disjunction: conjunction
+    | disjunction OR conjunction        -> infix
+?conjunction: comparison
+    | conjunction AND comparison        -> infix
+?comparison: sum
+    | sum COMPARE sum                   -> infix
+?sum: product
+    | sum (PLUS | MINUS) product        -> infix
+?product: unary
+    | product TIMES unary               -> infix
+?unary: postfix
+    | MINUS unary                       -> negate
+?postfix: atom
+    | postfix "(" [expr ("," expr)*] ")"  -> call
+?atom: NAME                             -> name
+    | NUMBER                            -> number
+    | (TRUE | FALSE | INF | INF64)      -> constant
+    | "(" expr ")"
+    | OPEN expr ("," expr)+ ")"         -> tuple
+
+pattern: NAME                           -> bind
+    | "(" entry ("," entry)* ")"        -> tuple_pattern
+?entry: pattern
+    | NAME ":" type                     -> bind
+
+PROGRAM: "program"
+WHERE: "where"
+FUN: "fun"
+LET: "let"
+TRUE: "true"
+FALSE: "false"
+INF: "inf"
+INF64: "inf64"
+OPEN: "("
+COMPOSE: "." | "∘" | "◦"
+OR: "||"
+AND: "&&"
+COMPARE: "<=" | ">=" | "==" | "!=" | "<" | ">"
+PLUS: "+"
+MINUS: "-"
+TIMES: "*" | "/" | "%"
+NUMBER: /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?(f32|f64|i32)?(?!\w)/
+NAME: /[^\W\d]\w*/
+COMMENT: /--[^\n]*/
+%ignore COMMENT
+%ignore /\s+/
+"""
+
+_TERMINALS = {
+    "NAME": "a name", "NUMBER": "a number", "COMPARE": "a comparison", "TIMES": "'*'", "COMPOSE": "'.'", "OR": "'||'",
+    "AND": "'&&'", "PLUS": "'+'", "MINUS": "'-'", "LPAR": "'('", "OPEN": "'('", "RPAR": "')'", "LSQB": "'['",
+    "RSQB": "']'", "COMMA": "','", "COLON": "':'", "EQUAL": "'='", "QMARK": "'?'", "IN": "'in'", "WHERE": "'where'",
+    "PROGRAM": "'program'", "$END": "the end",
+}  # fmt: skip
+_STARTS = {"NAME", "NUMBER", "FUN", "LET", "TRUE", "FALSE", "INF", "INF64", "OPEN", "LPAR", "MINUS"}
+_INFIX = {"PLUS", "MINUS", "TIMES", "COMPARE", "AND", "OR", "COMPOSE"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line and a column of a text, counted from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A node of the syntax tree; `items` are its parts: trees, texts and numbers."""
+
+    kind: str
+    items: tuple[Any, ...]
+    place: Place
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text and the name that messages call it by."""
+
+    text: str
+    name: str
+
+    def message(self, problem: str, place: Place) -> str:
+        """The problem with its place, the line it is on, and a caret below the column."""
+        lines = re.split(r"\r\n|\r|\n", self.text)
+        line = lines[place.line - 1] if place.line <= len(lines) else ""
+        blank = "".join(c if c == "\t" else " " for c in line[: place.column - 1])
+        return f"{self.name}:{place.line}:{place.column}: {problem}\n  {line}\n  {blank}^"
+
+
+class Misplaced(Exception):
+    """A problem found inside the text, before the text's name and lines are known."""
+
+    def __init__(self, problem: str, place: Place, kind: type[Exception] = SyntaxProblem) -> None:
+        super().__init__(problem)
+        self.place = place
+        self.kind = kind
+
+    def located(self, source: Source) -> Exception:
+        """The problem as the user's exception."""
+        return self.kind(source.message(str(self), self.place))
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'map'?``, where a known name is close."""
+    names = list(known)
+    swapped = [k for k in names if sorted(k) == sorted(name)]
+    close = swapped or get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _place(token: Token) -> Place:
+    return Place(token.line or 1, token.column or 1)
+
+
+def _tree(kind: str, place: Place, *items: Any) -> Tree:
+    below = [i.depth for item in items for i in (item if isinstance(item, tuple) else (item,)) if isinstance(i, Tree)]
+    depth = 1 + max(below, default=0)
+    if depth > MAX_DEPTH:
+        raise Misplaced(f"this is nested deeper than {MAX_DEPTH} levels; name parts of it with let", place)
+    return Tree(kind, items, place, depth)
+
+
+@v_args(inline=True)
+class _Trees(Transformer[Token, Any]):
+    """Builds syntax trees while parsing, so that no recursion follows the nesting of the text."""
+
+    def program(self, start: Token, name: Token, *items: Any) -> Tree:
+        parts = [i for i in items if isinstance(i, Tree)]
+        inputs = tuple(p for p in parts if p.kind == "input")
+        sizes = tuple(p for p in parts if p.kind == "size")
+        return Tree("program", (str(name), inputs, sizes, parts[-1]), _place(start))
+
+    def input(self, name: Token, type: Tree) -> Tree:
+        return _tree("input", _place(name), str(name), type)
+
+    def variable(self, name: Token, type: Tree) -> Tree:
+        return _tree("variable", _place(name), str(name), type)
+
+    def judgement(self, *items: Tree) -> Tree:
+        return _tree("judgement", items[-1].place, items[:-1], items[-1])
+
+    def size(self, name: Token, value: Token | None = None) -> Tree:
+        return _tree("size", _place(name), str(name), None if value is None else self.number(value))
+
+    def array_type(self, element: Tree, extent: Tree) -> Tree:
+        return _tree("array_type", element.place, element, extent)
+
+    def named_type(self, name: Token) -> Tree:
+        return _tree("named_type", _place(name), str(name))
+
+    def tuple_type(self, *components: Tree) -> Tree:
+        return _tree("tuple_type", components[0].place, *components)
+
+    def fun(self, start: Token, pattern: Tree, body: Tree) -> Tree:
+        return _tree("fun", _place(start), pattern, body)
+
+    def let(self, start: Token, pattern: Tree, value: Tree, body: Tree) -> Tree:
+        return _tree("let", _place(start), pattern, value, body)
+
+    def index(self, name: Token, body: Tree) -> Tree:
+        return _tree("index", _place(name), str(name), body)
+
+    def compose(self, outer: Tree, sign: Token, inner: Tree) -> Tree:
+        return _tree("compose", _place(sign), outer, inner)
+
+    def infix(self, left: Tree, sign: Token, right: Tree) -> Tree:
+        return _tree("infix", _place(sign), str(sign), left, right)
+
+    def negate(self, sign: Token, value: Tree) -> Tree:
+        if value.kind == "number" and not isinstance(value.items[0], bool):
+            number, type = value.items
+            return _tree("number", _place(sign), -number, type)
+        return _tree("negate", _place(sign), value)
+
+    def call(self, callee: Tree, *arguments: Tree | None) -> Tree:
+        return _tree("call", callee.place, callee, *(a for a in arguments if a is not None))
+
+    def tuple(self, start: Token, *items: Tree) -> Tree:
+        return _tree("tuple", _place(start), *items)
+
+    def name(self, name: Token) -> Tree:
+        return _tree("name", _place(name), str(name))
+
+    def number(self, token: Token) -> Tree:
+        digits, suffix = (token[:-3], token[-3:]) if token[-3:] in SCALAR_BYTES else (str(token), None)
+        whole = digits.isdigit()
+        if len(digits) > 400:
+            raise Misplaced("this number is too long", _place(token))
+        if suffix == "i32" and not whole:
+            raise Misplaced(f"{digits} is no whole number, as i32 needs", _place(token))
+        is_int = whole and suffix in (None, "i32")
+        return _tree("number", _place(token), int(digits) if is_int else float(digits), suffix)
+
+    def constant(self, token: Token) -> Tree:
+        value = {"true": True, "false": False}.get(str(token), float("inf"))
+        return _tree("number", _place(token), value, "f64" if token == "inf64" else None)
+
+    def bind(self, name: Token, type: Tree | None = None) -> Tree:
+        return _tree("bind", _place(name), str(name), type)
+
+    def tuple_pattern(self, *entries: Tree) -> Tree:
+        return entries[0] if len(entries) == 1 else _tree("pattern", entries[0].place, *entries)
+
+
+_PARSER = Lark(
+    GRAMMAR,
+    parser="lalr",
+    lexer="basic",
+    start=["program", "expr", "type", "judgement"],
+    transformer=_Trees(),
+    maybe_placeholders=False,
+)
+
+
+def parse_tree(source: Source, start: str) -> Tree:
+    """The syntax tree of a text.
+
+    Raises
+    ------
+    Misplaced
+        Where the text leaves the grammar.
+    """
+    try:
+        return _PARSER.parse(source.text, start=start)  # pyright: ignore[reportReturnType]
+    except UnexpectedCharacters as error:
+        found = source.text[error.pos_in_stream]
+        raise Misplaced(f"{found!r} cannot stand here", Place(error.line, error.column)) from None
+    except UnexpectedToken as error:
+        raise Misplaced(*_unexpected(error, source)) from None
+
+
+def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
+    token, expected = error.token, set(error.accepts or error.expected)
+    words: list[str] = []
+    if {"FUN", "LET"} <= expected:
+        words, expected = ["an expression"], expected - _STARTS
+    if expected >= _INFIX:
+        words, expected = ["an operator"], expected - _INFIX
+    words += sorted({_TERMINALS.get(t, repr(t.lower())) for t in expected})
+    wanted = " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "nothing more"
+    if token.type != "$END":
+        return f"expected {wanted}, found {str(token)!r}", _place(token)
+    read = source.text.rstrip()
+    return f"expected {wanted}, but the text ends", Place(read.count("\n") + 1, len(read) - read.rfind("\n"))
+
+
+# --- sizes and types ------------------------------------------------------------------------------------
+
+_NAT_INFIX: dict[str, Callable[[Nat, Nat], Nat]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+}
+
+
+def read_size(tree: Tree, known: Callable[[str, Place], Nat]) -> Nat:
+    """The size expression of a tree; `known` gives the meaning of a name, or raises."""
+    match tree:
+        case Tree("name", (name,)):
+            return known(name, tree.place)
+        case Tree("number", (value, None)) if isinstance(value, int) and not isinstance(value, bool):
+            return nat(value)
+        case Tree("negate", (value,)):
+            return -read_size(value, known)
+        case Tree("infix", (sign, left, right)) if sign in _NAT_INFIX:
+            first, second = read_size(left, known), read_size(right, known)
+            if sign in "/%" and second.constant == 0:
+                raise Misplaced("a size cannot be divided by zero", tree.place)
+            return _NAT_INFIX[sign](first, second)
+        case Tree("call", (Tree("name", ("min" | "max" as name,)), left, right)):
+            extreme = minimum if name == "min" else maximum
+            return extreme(read_size(left, known), read_size(right, known))
+    raise Misplaced("expected a size: whole numbers, size names, + - * / %, min(a, b) or max(a, b)", tree.place)
+
+
+def read_type(tree: Tree, known: Callable[[str, Place], Nat]) -> DataType:
+    """The type of a tree."""
+    match tree:
+        case Tree("array_type", (element, extent)):
+            inner = read_type(element, known)
+            size = read_size(extent, known)
+            if (size.constant or 0) < 0:
+                raise Misplaced(f"the length of an array must not be negative, got {size}", extent.place)
+            return Array(size, inner)
+        case Tree("tuple_type", components):
+            return tuple_of(*(read_type(c, known) for c in components))
+        case Tree("named_type", (name,)) if name in SCALAR_BYTES:
+            return Scalar(name)
+    name = tree.items[0]
+    scalar, _, width = name.partition("x")
+    if scalar in SCALAR_BYTES and width in map(str, WIDTHS):
+        return Vector(Scalar(scalar), int(width))
+    hint = suggestion(name, [*SCALAR_BYTES, *(f"{s}x{w}" for s in SCALAR_BYTES for w in WIDTHS)])
+    raise Misplaced(f"there is no type {name!r}; the scalars are {', '.join(SCALAR_BYTES)}{hint}", tree.place)
+
+
+def parse_type(text: str) -> DataType:
+    """The type that a text denotes; any name in it may be a size.
+
+    Raises
+    ------
+    SyntaxProblem
+        With line, column and caret.
+
+    Examples
+    --------
+    >>> print(parse_type("[[(f32, i32)]4](N / 2)"))
+    [[(f32, i32)]4](N / 2)
+    """
+    source = Source(text, "<type>")
+    try:
+        return read_type(parse_tree(source, "type"), lambda name, _: nat(name))
+    except Misplaced as problem:
+        raise problem.located(source) from None

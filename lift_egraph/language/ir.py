@@ -1,0 +1,362 @@
+"""Every node of the language on one screen, with its type.
+
+Terms are immutable and carry the type of each binder, so the type of any term follows bottom-up
+(`lift_egraph.language.check.type_of`). ``[t]n`` is an array, ``(a, b)`` a pair, ``t·w`` a type whose scalar
+leaves are vectors of w lanes. Low-level patterns mean the same as the plain pattern on values;
+they say where and how it is computed.
+
+Source: 000 §2.4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property
+from typing import Any, TypeVar, Union, dataclass_transform
+
+from lift_egraph.language.nat import Nat
+from lift_egraph.language.operators import Operators
+from lift_egraph.language.types import DataType, Scalar
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True)
+def node(cls: type[T]) -> type[T]:
+    """A frozen dataclass whose hash is computed once."""
+    made = dataclass(frozen=True)(cls)
+    plain_hash = made.__hash__
+    cached = cached_property(plain_hash)
+    cached.__set_name__(made, "_hash")
+    made._hash = cached  # type: ignore[attr-defined]
+    made.__hash__ = lambda self: self._hash  # type: ignore[method-assign]
+    names = [field.name for field in fields(made)]  # pyright: ignore[reportArgumentType]
+    # what is cached on a node (its hash above all) holds in this process only
+    made.__getstate__ = lambda self: {name: getattr(self, name) for name in names}  # type: ignore[attr-defined]
+    return made
+
+
+class Expr(Operators):
+    """A term that denotes a value."""
+
+
+@node  # x : t
+class Var(Expr):
+    """A bound variable; also the simplest binding pattern."""
+
+    name: str
+    type: DataType
+
+
+@node  # input : t
+class Input(Expr):
+    """An argument of the whole program."""
+
+    name: str
+    type: DataType
+
+
+@node  # literal : scalar
+class Literal(Expr):
+    value: float | int | bool
+    type: Scalar
+
+
+@node  # op : (scalar, …) -> scalar, on vectors lane by lane; dot : (scalar·w, scalar·w) -> scalar
+class Call(Expr):
+    op: str
+    arguments: tuple[Expr, ...]
+
+
+@node  # (a, b)
+class MakePair(Expr):
+    first: Expr
+    second: Expr
+
+
+@node  # component 0|1 : (a, b) -> a|b
+class Component(Expr):
+    index: int
+    pair: Expr
+
+
+@node  # apply : (a -> b) -> a -> b;  `let p = argument in body` is an applied lambda
+class Apply(Expr):
+    function: Function
+    argument: Expr
+
+
+# --- high-level patterns ------------------------------------------------------------------------
+
+
+@node  # map : (a -> b) -> [a]n -> [b]n
+class Map(Expr):
+    function: Function
+    array: Expr
+
+
+@node  # reduce : ((t, t) -> t) -> t -> [t]n -> t
+class Reduce(Expr):
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
+@node  # zip : [a]n -> [b]n -> [(a, b)]n
+class Zip(Expr):
+    first: Expr
+    second: Expr
+
+
+@node  # split : (n: nat) -> [t](m·n) -> [[t]n]m
+class Split(Expr):
+    chunk: Nat
+    array: Expr
+
+
+@node  # join : [[t]n]m -> [t](m·n)
+class Join(Expr):
+    array: Expr
+
+
+@node  # transpose : [[t]n]m -> [[t]m]n
+class Transpose(Expr):
+    array: Expr
+
+
+@node  # gather : (index -> index) -> [t]n -> [t]n;  out[i] = in[f(i)]
+class Gather(Expr):
+    indices: IndexFunction
+    array: Expr
+
+
+@node  # scatter : (index -> index) -> [t]n -> [t]n;  out[f(i)] = in[i], f a permutation
+class Scatter(Expr):
+    indices: IndexFunction
+    array: Expr
+
+
+@node  # slide : (size, step: nat) -> [t]((m-1)·step + size) -> [[t]size]m
+class Slide(Expr):
+    size: Nat
+    step: Nat
+    array: Expr
+
+
+@node  # pad : (left, right: nat) -> boundary -> [t]n -> [t](left + n + right)
+class Pad(Expr):
+    left: Nat
+    right: Nat
+    boundary: Boundary
+    array: Expr
+
+
+@node  # iterate : (k: nat) -> ([t]n -> [t]g(n)) -> [t]n -> [t]g(…g(n)),  n bound as `size`
+class Iterate(Expr):
+    times: int
+    size: str
+    function: Lambda
+    array: Expr
+
+
+@node  # at : (i: nat) -> [t]n -> t
+class At(Expr):
+    index: Nat
+    array: Expr
+
+
+@node  # generate : (n: nat) -> (i32 -> t) -> [t]n
+class Generate(Expr):
+    size: Nat
+    function: Function
+
+
+@node  # fill : (n: nat) -> t -> [t]n
+class Fill(Expr):
+    size: Nat
+    value: Expr
+
+
+@node  # lookup : [i32]m -> [t]n -> [t]m;  out[i] = in[clamp(indices[i])]
+class Lookup(Expr):
+    indices: Expr
+    array: Expr
+
+
+# --- low-level patterns -------------------------------------------------------------------------
+
+
+@node  # mapGlb|mapWrg|mapLcl(d)|mapSeq : (a -> b) -> [a]n -> [b]n
+class MapLevel(Expr):
+    level: Level
+    function: Function
+    array: Expr
+
+
+@node  # reduceSeq : ((b, a) -> b) -> b -> [a]n -> b, from left to right
+class ReduceSeq(Expr):
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
+@node  # toGlobal|toLocal|toPrivate : t -> t
+class ToMemory(Expr):
+    space: str
+    value: Expr
+
+
+@node  # asVector : (w: nat) -> [t](m·w) -> [t·w]m
+class AsVector(Expr):
+    width: int
+    array: Expr
+
+
+@node  # asScalar : [t·w]m -> [t](m·w)
+class AsScalar(Expr):
+    array: Expr
+
+
+# --- functions, patterns and the rest -----------------------------------------------------------
+
+
+@node  # λp. body
+class Lambda:
+    pattern: Pattern
+    body: Expr
+
+
+@node  # vectorize : (w: nat) -> (a -> b) -> (a·w -> b·w), lane by lane
+class Vectorize:
+    width: int
+    function: Lambda
+
+
+@node  # (p, q): binds the components of a pair
+class PairPattern:
+    first: Pattern
+    second: Pattern
+
+
+@node  # i -> body, an index expression over the variable `variable`
+class IndexFunction:
+    variable: str
+    body: Nat
+
+
+@node  # clamp | mirror | wrap | constant(value)
+class Boundary:
+    """What lies outside a padded array: the nearest element, the mirror image (edge element repeated),
+    the opposite end, or a constant."""
+
+    kind: str
+    value: Literal | None = None
+
+
+@node  # one level of OpenCL's thread hierarchy
+class Level:
+    """``Level("glb", 0)`` … ``Level("wrg", 1)``, ``Level("lcl", 2)``; ``Level("seq")`` is a loop."""
+
+    kind: str
+    dimension: int = 0
+
+    @property
+    def name(self) -> str:
+        """The pattern's name: ``mapGlb(0)``, …, ``mapSeq``."""
+        return "mapSeq" if self.kind == "seq" else f"map{self.kind.capitalize()}({self.dimension})"
+
+
+@node  # name(inputs) = body
+class Program:
+    """A closed term with its inputs, and the default of each size variable."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    body: Expr
+    sizes: tuple[tuple[str, int], ...] = ()
+
+
+Function = Union[Lambda, Vectorize]
+Pattern = Union[Var, PairPattern]
+SEQ = Level("seq")
+LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
+SPACES = ("global", "local", "private")
+BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
+
+
+# --- generic traversals -------------------------------------------------------------------------
+
+Part = Union[Expr, Lambda, Vectorize]
+
+
+@cache
+def _part_names(node_type: type) -> tuple[str, ...]:
+    """The fields of a node that may hold terms or functions: all but binders."""
+    return tuple(f.name for f in fields(node_type) if f.name != "pattern")
+
+
+def parts(term: Part) -> Iterator[Part]:
+    """The direct sub-terms and functions of a term, from left to right (found once per node)."""
+    known = term.__dict__.get("_parts")
+    if known is None:
+        known = term.__dict__["_parts"] = tuple(_find_parts(term))
+    return iter(known)
+
+
+def _find_parts(term: Part) -> Iterator[Part]:
+    for name in _part_names(type(term)):
+        value = getattr(term, name)
+        if isinstance(value, Expr | Lambda | Vectorize):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (v for v in value if isinstance(v, Expr))
+
+
+def subterms(term: Part) -> Iterator[Part]:
+    """The term and everything below it, outermost first."""
+    yield term
+    for part in parts(term):
+        yield from subterms(part)
+
+
+def map_parts(term: T, change: Callable[[Any], Any]) -> T:
+    """The term with `change` applied to each direct sub-term and function (binders stay)."""
+    updates: dict[str, Any] = {}
+    for name in _part_names(type(term)):
+        value = getattr(term, name)
+        if isinstance(value, Expr | Lambda | Vectorize):
+            updates[name] = change(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Expr):
+            updates[name] = tuple(change(v) for v in value)
+    if all(updates[k] is getattr(term, k) for k in updates if not isinstance(updates[k], tuple)) and not any(
+        isinstance(v, tuple) for v in updates.values()
+    ):
+        return term
+    return replace(term, **updates)  # pyright: ignore
+
+
+def bound_variables(pattern: Pattern) -> tuple[Var, ...]:
+    """The variables of a pattern, from left to right."""
+    if isinstance(pattern, Var):
+        return (pattern,)
+    return bound_variables(pattern.first) + bound_variables(pattern.second)
+
+
+def free_variables(term: Part) -> frozenset[Var]:
+    """The variables that occur in a term without a binder in it (computed once per node)."""
+    known = term.__dict__.get("_free")
+    if known is None:
+        if isinstance(term, Var):
+            known = frozenset((term,))
+        elif isinstance(term, Lambda):
+            known = free_variables(term.body) - frozenset(bound_variables(term.pattern))
+        else:
+            known = frozenset().union(*(free_variables(p) for p in parts(term)))
+        term.__dict__["_free"] = known
+    return known
+
+
+def function_body(function: Function) -> Lambda:
+    """The lambda of a function, with or without `vectorize` around it."""
+    return function.function if isinstance(function, Vectorize) else function

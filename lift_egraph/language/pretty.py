@@ -1,0 +1,371 @@
+"""Printing terms and programs in the text form that `lift_egraph.language.syntax` reads.
+
+Printing chooses names that do not shadow others, writes ``let`` for applied lambdas and operators
+by their names, and gives types only where reading cannot infer them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from lift_egraph.language import ir
+from lift_egraph.language.binders import fresh_name
+from lift_egraph.language.check import size_variables, substitute_nats, type_of
+from lift_egraph.language.documents import NOTHING, SPACE, Document, Group, Line, Nest, lay_out, separated
+from lift_egraph.language.functions import KEYWORDS, RESERVED
+from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import Pair, size_names
+
+_LEVELS = {"||": 1, "&&": 2, "<": 3, "<=": 3, ">": 3, ">=": 3, "==": 3, "!=": 3, "+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
+_UNARY, _ATOM = 6, 7
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The spelling of the variables in scope, and the names and sizes that are taken."""
+
+    spelled: dict[ir.Var, str]
+    taken: frozenset[str]
+    sizes: frozenset[str]
+
+
+def print_term(term: ir.Part, width: int = 88) -> str:
+    """A term or function as text.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.build import F32, Input, array, map_, let
+    >>> xs = Input("xs", array(F32, "N"))
+    >>> print(print_term(map_(lambda x: let(x + 1.0, lambda y: y * y), xs)))
+    map(fun x => let y = x + 1.0 in y * y, xs)
+    """
+    names = _outer(term)
+    document = _term(term, names, 0) if isinstance(term, ir.Expr) else _function(term, names)
+    return lay_out(document, width)
+
+
+def print_program(program: ir.Program, width: int = 88) -> str:
+    """A program as text that `lift_egraph.language.syntax.parse_program` reads.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> print(print_program(parse_program("program f(x: f32, n: [f32]N) where N = 4 = map(fun e=>x*e,n)")))
+    program f(x: f32, n: [f32]N) where N = 4 =
+      map(fun e => x * e, n)
+    <BLANKLINE>
+    """
+    inputs = separated(f"{i.name}: {i.type}" for i in program.inputs)
+    head: list[Document] = [Group((f"program {program.name}(", Nest((NOTHING, inputs)), ")"))]
+    open_in = size_variables(program)
+    given = {name: value for name, value in program.sizes if name in open_in}  # the sizes of a special case are gone
+    open_sizes = open_size_names(program.body) - given.keys() - set(open_in)
+    sizes = [f"{n} = {v}" for n, v in given.items()] + [f"{n} = ?" for n in sorted(open_sizes)]
+    if sizes:
+        head.append(Group(Nest((SPACE, f"where {', '.join(sizes)} ="))))
+    else:
+        head.append(" =")
+    names = _outer(program.body)
+    names = replace(
+        names,
+        taken=names.taken | {i.name for i in program.inputs},
+        sizes=names.sizes | open_sizes | given.keys() | set(open_in),
+    )
+    return lay_out((*head, Nest((SPACE, _term(program.body, names, 0))), Line("")), width)
+
+
+def print_iterate_body(term: ir.Iterate) -> str:
+    """The function of an iterate as one self-contained line, for `lift_egraph.language.syntax.parse_iterate_body`.
+
+    The types of the inputs and of the free variables (with a tick) in it stand first:
+    ``ys: [f32]8, 'v: f32 |- fun (x: [f32]n) => …``.
+    """
+    function = term.function
+    inputs = {p.name: p for p in ir.subterms(function) if isinstance(p, ir.Input)}
+    free = sorted(ir.free_variables(function), key=lambda v: v.name)
+    context = [f"{n}: {i.type}" for n, i in sorted(inputs.items())] + [f"'{v.name}: {v.type}" for v in free]
+    body = lay_out(_iterate_function(term, _outer(function)), 1 << 30)
+    return f"{', '.join(context)} |- {body}".lstrip()
+
+
+def open_size_names(term: ir.Part) -> set[str]:
+    """The names of sizes in the arguments of patterns that no iterate binds."""
+    found: set[str] = set()
+    bound: set[str] = set()
+    for part in ir.subterms(term):
+        if isinstance(part, ir.Iterate):
+            bound.add(part.size)
+        for field in fields(part):  # pyright: ignore[reportArgumentType]
+            value = getattr(part, field.name)
+            if isinstance(value, Nat):
+                found |= {v.name for v in value.variables}
+            elif isinstance(value, ir.IndexFunction):
+                found |= {v.name for v in value.body.variables} - {value.variable, "n"}
+    return found - bound
+
+
+def _outer(term: ir.Part) -> _Names:
+    free = ir.free_variables(term)
+    known = [*free, *(p for p in ir.subterms(term) if isinstance(p, ir.Input))]
+    sizes = frozenset(n for item in known for n in size_names(item.type))
+    return _Names({v: v.name for v in free}, frozenset(i.name for i in known) | RESERVED, sizes)
+
+
+# --- terms --------------------------------------------------------------------------------------------
+
+
+def _call(name: str, arguments: Iterable[Document]) -> Document:
+    """``name(…)``; short first arguments stay beside the name."""
+    later = list(arguments)
+    first: list[str] = []
+    while len(later) > 1 and isinstance(later[0], str):
+        first.append(f"{later.pop(0)},")
+    head = f"{name}({' '.join(first)}"
+    return Group((head, Nest((SPACE if first else NOTHING, separated(later))), ")"))
+
+
+def _parentheses(document: Document, needed: bool) -> Document:
+    return ("(", document, ")") if needed else document
+
+
+def _term(term: ir.Expr, names: _Names, level: int) -> Document:
+    """The term as an operand of an operator of a level (0: anything may stand there)."""
+    if isinstance(term, ir.Var):
+        return names.spelled.get(term, term.name)
+    if isinstance(term, ir.Input):
+        return term.name
+    if isinstance(term, ir.Literal):
+        text = _literal(term)
+        return _parentheses(text, level > _UNARY and text.startswith("-"))
+    if isinstance(term, ir.Call):
+        return _scalar_call(term, names, level)
+    if isinstance(term, ir.MakePair):
+        return Group(("(", Nest((NOTHING, separated(_components(term, names)))), ")"))
+    if isinstance(term, ir.Component):
+        return _component(term, names)
+    if isinstance(term, ir.Apply):
+        return _apply(term, names, level)
+    name, arguments = _PATTERNS[type(term)](term, names)
+    return _call(name, arguments)
+
+
+def _literal(term: ir.Literal) -> str:
+    if term.type.name == "bool":
+        return str(bool(term.value)).lower()
+    if term.type.name == "i32":
+        return str(int(term.value))
+    text = repr(float(term.value))
+    if "inf" in text:
+        return text + ("64" if term.type.name == "f64" else "")
+    return text + ("f64" if term.type.name == "f64" else "" if "." in text or "e" in text else "f32")
+
+
+def _scalar_call(term: ir.Call, names: _Names, level: int) -> Document:
+    op = OPERATIONS.get(term.op)
+    symbol = op.symbol if op is not None and len(term.arguments) == 2 else None
+    if symbol is not None:
+        here = _LEVELS[symbol]
+        left = _term(term.arguments[0], names, here + (here == 3))
+        right = _term(term.arguments[1], names, here + 1)
+        inner = Group((left, SPACE, f"{symbol} ", right))
+        return _parentheses(inner, level > here)
+    if term.op == "neg" and len(term.arguments) == 1 and not isinstance(term.arguments[0], ir.Literal):
+        return _parentheses(("-", _term(term.arguments[0], names, _ATOM)), level > _UNARY)
+    return _call(term.op, [_term(a, names, 0) for a in term.arguments])
+
+
+def _components(term: ir.Expr, names: _Names) -> list[Document]:
+    parts: list[Document] = []
+    while isinstance(term, ir.MakePair):
+        parts.append(_term(term.first, names, 0))
+        term = term.second
+    return [*parts, _term(term, names, 0)]
+
+
+def _component(term: ir.Component, names: _Names) -> Document:
+    if term.index == 1 and isinstance(type_of(term), Pair):
+        return _call("rest", [_term(term.pair, names, 0)])
+    index, inner = term.index, term.pair
+    while isinstance(inner, ir.Component) and inner.index == 1:
+        index, inner = index + 1, inner.pair
+    return _call("get", [str(index), _term(inner, names, 0)])
+
+
+def _apply(term: ir.Apply, names: _Names, level: int) -> Document:
+    argument = _term(term.argument, names, 0)
+    if isinstance(term.function, ir.Vectorize):
+        return (_function(term.function, names), "(", argument, ")")
+    pattern, inner = _binder(term.function, names)
+    head = Group((f"let {pattern} =", Nest((SPACE, argument)), " in"))
+    body = _term(term.function.body, inner, 0)
+    return _parentheses(Group((head, SPACE, body)), level > 0)
+
+
+# --- functions ------------------------------------------------------------------------------------------
+
+
+def _function(function: Any, names: _Names) -> Document:
+    if isinstance(function, ir.Vectorize):
+        return _call("vectorize", [str(function.width), _function(function.function, names)])
+    if isinstance(function.body, ir.Var) and function.body == function.pattern:
+        return "id"
+    short = _section(function) or _partial(function, names)
+    if short is not None:
+        return short
+    pattern, inner = _binder(function, names)
+    return _fun(pattern, function.body, inner)
+
+
+def _fun(pattern: str, body: ir.Expr, names: _Names) -> Document:
+    return Group((f"fun {pattern} =>", Nest((SPACE, _term(body, names, 0)))))
+
+
+def _section(function: ir.Lambda) -> str | None:
+    """The operation that a lambda applies to its parameters as they come, if it does only that."""
+    body = function.body
+    if not isinstance(body, ir.Call) or body.op not in OPERATIONS or len(body.arguments) != OPERATIONS[body.op].arity:
+        return None
+    parameters: list[ir.Pattern] = []
+    last = function.pattern
+    while isinstance(last, ir.PairPattern):
+        parameters.append(last.first)
+        last = last.second
+    parameters.append(last)
+    return body.op if tuple(parameters) == body.arguments and len(set(parameters)) == len(parameters) else None
+
+
+def _partial(function: ir.Lambda, names: _Names) -> Document | None:
+    """``split(4)`` for ``fun x => split(4, x)``."""
+    body, parameter = function.body, function.pattern
+    if type(body) not in _PATTERNS or getattr(body, "array", None) != parameter:
+        return None
+    if sum(parameter in ir.free_variables(part) for part in ir.parts(body)) > 1:
+        return None
+    name, arguments = _PATTERNS[type(body)](body, names)
+    return _call(name, arguments[:-1]) if len(arguments) > 1 else name
+
+
+def _binder(function: ir.Lambda, names: _Names) -> tuple[str, _Names]:
+    """The pattern of a lambda as text, and the names in its body."""
+    taken = set(names.taken)
+    spelled = dict(names.spelled)
+
+    def bind(pattern: ir.Pattern) -> str:
+        if isinstance(pattern, ir.Var):
+            spelled[pattern] = fresh_name(_identifier(pattern.name), taken)
+            return spelled[pattern]
+        parts: list[str] = []
+        last: ir.Pattern = pattern
+        while isinstance(last, ir.PairPattern):
+            parts.append(bind(last.first))
+            last = last.second
+        return f"({', '.join([*parts, bind(last)])})"
+
+    text = bind(function.pattern)
+    return text, _Names(spelled, frozenset(taken), names.sizes)
+
+
+def _identifier(name: str) -> str:
+    """The name as one that text may have; none begins like `lift_egraph.language.functions.HIDDEN`."""
+    name = re.sub(r"\W", "", name).lstrip("_")
+    return name if name and not name[0].isdigit() else f"x{name}"
+
+
+def _iterate_function(term: ir.Iterate, names: _Names) -> Document:
+    """``fun (x: [t]n) => body`` with a size name that means nothing else."""
+    function = term.function
+    taken = set(names.sizes | KEYWORDS)
+    size = fresh_name(_identifier(term.size), taken)
+    if size != term.size:
+        function = substitute_nats(function, {term.size: size})
+    inner = replace(names, sizes=names.sizes | {size})
+    if not isinstance(function.pattern, ir.Var):
+        return _function(function, inner)
+    text, inner = _binder(function, inner)
+    return _fun(f"({text}: {function.pattern.type})", function.body, inner)
+
+
+def _index_function(indices: ir.IndexFunction) -> str:
+    sizes = {v.name for v in indices.body.variables} - {indices.variable}
+    name = fresh_name(_identifier(indices.variable), sizes | KEYWORDS | {"n"})
+    body = indices.body.substitute({indices.variable: nat(name)})
+    return "reverse" if body == nat("n") - 1 - nat(name) else f"{name} => {body}"
+
+
+def _boundary(boundary: ir.Boundary) -> str:
+    return boundary.kind if boundary.value is None else f"{boundary.kind}({_literal(boundary.value)})"
+
+
+# --- patterns: the name and the arguments of each ---------------------------------------------------------
+
+_Printed = tuple[str, list[Document]]
+
+
+def _plain(name: str, *parts: str) -> Callable[[Any, _Names], _Printed]:
+    """A pattern whose arguments are the named fields."""
+
+    def show(term: Any, names: _Names) -> _Printed:
+        return name, [_argument(getattr(term, part), names) for part in parts]
+
+    return show
+
+
+def _argument(value: Any, names: _Names) -> Document:
+    if isinstance(value, ir.Expr):
+        return _term(value, names, 0)
+    if isinstance(value, ir.Lambda | ir.Vectorize):
+        return _function(value, names)
+    if isinstance(value, ir.IndexFunction):
+        return _index_function(value)
+    return _boundary(value) if isinstance(value, ir.Boundary) else str(value)
+
+
+def _zip(term: ir.Zip, names: _Names) -> _Printed:
+    parts: list[Document] = []
+    last: ir.Expr = term
+    while isinstance(last, ir.Zip):
+        parts.append(_term(last.first, names, 0))
+        last = last.second
+    return "zip", [*parts, _term(last, names, 0)]
+
+
+def _map_level(term: ir.MapLevel, names: _Names) -> _Printed:
+    level = [] if term.level.kind == "seq" else [str(term.level.dimension)]
+    name = term.level.name.partition("(")[0]
+    return name, [*level, _function(term.function, names), _term(term.array, names, 0)]
+
+
+def _iterate(term: ir.Iterate, names: _Names) -> _Printed:
+    return "iterate", [str(term.times), _iterate_function(term, names), _term(term.array, names, 0)]
+
+
+def _to_memory(term: ir.ToMemory, names: _Names) -> _Printed:
+    return f"to{term.space.capitalize()}", [_term(term.value, names, 0)]
+
+
+_PATTERNS: dict[type, Callable[[Any, _Names], _Printed]] = {
+    ir.Map: _plain("map", "function", "array"),
+    ir.Reduce: _plain("reduce", "operator", "initial", "array"),
+    ir.Zip: _zip,
+    ir.Split: _plain("split", "chunk", "array"),
+    ir.Join: _plain("join", "array"),
+    ir.Transpose: _plain("transpose", "array"),
+    ir.Gather: _plain("gather", "indices", "array"),
+    ir.Scatter: _plain("scatter", "indices", "array"),
+    ir.Slide: _plain("slide", "size", "step", "array"),
+    ir.Pad: _plain("pad", "left", "right", "boundary", "array"),
+    ir.Iterate: _iterate,
+    ir.At: _plain("at", "index", "array"),
+    ir.Generate: _plain("generate", "size", "function"),
+    ir.Fill: _plain("fill", "size", "value"),
+    ir.Lookup: _plain("lookup", "indices", "array"),
+    ir.MapLevel: _map_level,
+    ir.ReduceSeq: _plain("reduceSeq", "operator", "initial", "array"),
+    ir.ToMemory: _to_memory,
+    ir.AsVector: _plain("asVector", "width", "array"),
+    ir.AsScalar: _plain("asScalar", "array"),
+}

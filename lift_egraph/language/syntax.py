@@ -1,0 +1,390 @@
+"""The text form of programs: reading ``*.lift`` and, with `lift_egraph.language.pretty`, printing it.
+
+::
+
+    -- Matrix multiplication (000, Listing 5.1)
+    program mm(A: [[f32]K]M, B: [[f32]N]K) where M = 512, K = 512, N = 512 =
+      map(fun row => map(fun col => reduce(add, 0.0, map(mul, zip(row, col))), transpose(B)), A)
+
+Patterns have the thesis's names (``mapGlb(0, f, xs)``, ``toLocal(f)``); a pattern without its last
+arguments is a function, and ``f . g`` composes. ``get(i, t)`` counts the components of a tuple of
+any arity, ``rest(t)`` is all but the first. A size after ``where`` is ``N = 512``, or ``s = ?`` for
+a parameter that the inputs' types don't mention. Types of binders follow from what a function is
+applied to. Reading a text calls the functions of `lift_egraph.language.build`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lift_egraph.errors import InputProblem, SizeProblem, SyntaxProblem, TypeProblem
+from lift_egraph.language import build, ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.functions import (
+    RESERVED,
+    Abstraction,
+    Bind,
+    Composition,
+    Names,
+    Pattern,
+    Section,
+    apply,
+    as_expr,
+    literal,
+    opened,
+    to_function,
+)
+from lift_egraph.language.grammar import (
+    Misplaced,
+    Place,
+    Source,
+    Tree,
+    parse_tree,
+    parse_type,
+    read_size,
+    read_type,
+    suggestion,
+)
+from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.pretty import print_iterate_body, print_program, print_term
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import DataType, Scalar, size_names
+
+__all__ = [
+    "parse_file",
+    "parse_iterate_body",
+    "parse_program",
+    "parse_size",
+    "parse_term",
+    "parse_type",
+    "print_iterate_body",
+    "print_program",
+    "print_term",
+]
+
+INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
+
+
+def parse_program(text: str, source: str = "<text>") -> ir.Program:
+    """The program that a text denotes, checked.
+
+    Parameters
+    ----------
+    text
+        One program, with comments from ``--`` to the end of the line.
+    source
+        What messages call the text, a file name for example.
+
+    Raises
+    ------
+    SyntaxProblem, TypeProblem, SizeProblem
+        With line, column, the line and a caret.
+
+    Examples
+    --------
+    >>> twice = parse_program("program twice(xs: [f32]N) where N = 8 = map(fun x => 2.0 * x, xs)")
+    >>> twice.sizes
+    (('N', 8),)
+    """
+    return _located(Source(text, source), "program", _program)
+
+
+def parse_file(path: str | Path) -> ir.Program:
+    """The program in a file; see `parse_program`.
+
+    Raises
+    ------
+    InputProblem
+        If the file cannot be read.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputProblem(f"cannot read the program {path}: {reason}") from None
+    return parse_program(text, str(path))
+
+
+def parse_term(
+    text: str, inputs: Mapping[str, DataType | str] | Sequence[ir.Input | ir.Var] = (), source: str = "<text>"
+) -> ir.Expr:
+    """The term that a text denotes, given the types of the names in it; any name may be a size.
+
+    Raises
+    ------
+    SyntaxProblem, TypeProblem, SizeProblem
+        With line, column, the line and a caret.
+
+    Examples
+    --------
+    >>> print_term(parse_term("xs |> join", {"xs": "[[f32]4]N"}))
+    Traceback (most recent call last):
+        ...
+    lift_egraph.errors.SyntaxProblem: <text>:1:4: '|' cannot stand here
+      xs |> join
+         ^
+    >>> print_term(parse_term("(join . split(4))(xs)", {"xs": "[f32]16"}))
+    'join(split(4, xs))'
+    """
+    if isinstance(inputs, Mapping):
+        known = [ir.Input(name, parse_type(t) if isinstance(t, str) else t) for name, t in inputs.items()]
+    else:
+        known = list(inputs)
+
+    def read(tree: Tree) -> ir.Expr:
+        scope = _outer(known)
+        with opened(scope.values, scope.sizes):
+            return _value(tree, scope)
+
+    return _located(Source(text, source), "expr", read)
+
+
+def parse_size(text: str) -> Nat:
+    """The size or index expression that a text denotes.
+
+    >>> print(parse_size("i / 2 + N * 3"))
+    3 * N + (i / 2)
+    """
+    return _located(Source(text, "<size>"), "expr", lambda tree: read_size(tree, lambda name, _: nat(name)))
+
+
+def parse_iterate_body(text: str) -> tuple[str, ir.Lambda]:
+    """The name of the size and the function that `lift_egraph.language.pretty.print_iterate_body` printed."""
+
+    def read(tree: Tree) -> tuple[str, ir.Lambda]:
+        context, function = tree.items
+        node = {"input": ir.Input, "variable": ir.Var}
+        sizes = _outer(()).size
+        scope = _outer(node[c.kind](c.items[0], read_type(c.items[1], sizes)) for c in context)
+        argument = read_type(function.items[0].items[1], sizes)
+        with opened(scope.values, scope.sizes):
+            made = to_function(_fun(function, scope), argument, "iterate")
+        assert isinstance(made, ir.Lambda)
+        return build.new_size(argument, scope.sizes) or "n", made
+
+    return _located(Source(text, "<iterate>"), "judgement", read)
+
+
+# --- elaboration ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What the names in the text mean; with `any_size`, unknown names in sizes are sizes too."""
+
+    values: Mapping[str, ir.Expr]
+    sizes: frozenset[str]
+    any_size: bool = False
+
+    def size(self, name: str, place: Place) -> Nat:
+        if not self.any_size and name not in self.sizes:
+            meant = "is a value, not a size" if name in self.values else "is no known size"
+            raise Misplaced(f"{name!r} {meant}{suggestion(name, self.sizes)}", place, SizeProblem)
+        return nat(name)
+
+    def with_new_size(self, pattern: Tree) -> _Scope:
+        """The scope in ``fun (x: [t]n) =>``, where ``n`` may be a new name."""
+        match pattern:
+            case Tree("bind", (_, Tree("array_type", (_, Tree("name", (name,)))))):
+                return replace(self, sizes=self.sizes | {name})
+        return self
+
+
+def _outer(known: Iterable[ir.Input | ir.Var]) -> _Scope:
+    """The scope of a term by itself."""
+    values = {item.name: item for item in known}
+    sizes = frozenset(n for item in values.values() for n in size_names(item.type))
+    return _Scope(values, sizes, any_size=True)
+
+
+def _located(source: Source, start: str, read: Any) -> Any:
+    try:
+        return read(parse_tree(source, start))
+    except Misplaced as problem:
+        raise problem.located(source) from None
+    except RecursionError:
+        raise SyntaxProblem(f"{source.name}: this is nested too deeply; name parts of it with let") from None
+
+
+def _program(tree: Tree) -> ir.Program:
+    name, inputs, sizes, body = tree.items
+    _distinct(inputs)
+    _distinct(sizes)
+    every = _Scope({}, frozenset(), any_size=True)
+    declared = tuple(ir.Input(_binder_name(i), read_type(i.items[1], every.size)) for i in inputs)
+    defaults = {s.items[0]: s.items[1].items[0] for s in sizes if s.items[1] is not None}
+    parameters = tuple(s.items[0] for s in sizes if s.items[1] is None)
+    in_types = frozenset(n for i in declared for n in size_names(i.type))
+    for size in sizes:
+        _check_size(size, in_types)
+    scope = _Scope({i.name: i for i in declared}, in_types | set(parameters))
+    return build.make_program(name, declared, lambda: _value(body, scope), defaults, parameters)
+
+
+def _check_size(size: Tree, in_types: frozenset[str]) -> None:
+    name, value = size.items
+    if value is None:
+        return
+    if name not in in_types:
+        raise Misplaced(f"no input has the size {name!r}{suggestion(name, in_types)}", size.place, SizeProblem)
+    if not isinstance(value.items[0], int) or value.items[0] < 1:
+        raise Misplaced(f"the size {name} must be a whole number of at least 1", value.place, SizeProblem)
+
+
+def _distinct(named: Iterable[Tree]) -> None:
+    seen: set[str] = set()
+    for tree in named:
+        if tree.items[0] in seen:
+            raise Misplaced(f"{tree.items[0]!r} is declared twice", tree.place)
+        seen.add(tree.items[0])
+
+
+def _binder_name(tree: Tree) -> str:
+    name = tree.items[0]
+    if name in RESERVED:
+        raise Misplaced(f"{name!r} is a word of the language; choose another name", tree.place)
+    return name
+
+
+def _value(tree: Tree, scope: _Scope) -> ir.Expr:
+    """The term that a tree denotes."""
+    try:
+        return as_expr(_meaning(tree, scope))
+    except (TypeProblem, SizeProblem) as problem:
+        raise Misplaced(str(problem), tree.place, type(problem)) from None
+
+
+def _meaning(tree: Tree, scope: _Scope) -> Any:
+    """The term or the function that a tree denotes."""
+    try:
+        match tree:
+            case Tree("call", (callee, *arguments)):
+                return _call(callee, arguments, scope)
+            case Tree("name", (name,)):
+                return _name(name, tree.place, scope)
+            case Tree("number", (value, type_name)):
+                return literal(value, None if type_name is None else Scalar(type_name))
+            case Tree("infix", (sign, left, right)):
+                return Section(INFIX[sign])(_value(left, scope), _value(right, scope))
+            case Tree("fun", _):
+                return _fun(tree, scope)
+            case Tree("let", (pattern, value, body)):
+                function = Tree("fun", (pattern, body), tree.place)
+                return build.let(_value(value, scope), _fun(function, scope))
+            case Tree("tuple", items):
+                return build.tuple_(*(_value(i, scope) for i in items))
+            case Tree("negate", (value,)):
+                return Section("neg")(_value(value, scope))
+            case Tree("compose", (outer, inner)):
+                return Composition(_applicable(outer, scope), _applicable(inner, scope))
+    except (TypeProblem, SizeProblem) as problem:
+        raise Misplaced(str(problem), tree.place, type(problem)) from None
+    raise Misplaced("an index function stands only in gather and scatter", tree.place)
+
+
+def _name(name: str, place: Place, scope: _Scope) -> Any:
+    if name in scope.values:
+        return scope.values[name]
+    if name in build.BUILTINS:
+        return build.BUILTINS[name]
+    if name in scope.sizes:
+        raise Misplaced(f"{name!r} is a size, not a value", place, TypeProblem)
+    raise Misplaced(f"unknown name {name!r}{suggestion(name, [*scope.values, *build.BUILTINS])}", place)
+
+
+def _applicable(tree: Tree, scope: _Scope) -> Any:
+    function = _meaning(tree, scope)
+    if isinstance(function, ir.Expr):
+        raise Misplaced(f"this is a value of the type {type_of(function)}, not a function", tree.place, TypeProblem)
+    return function
+
+
+def _call(callee: Tree, arguments: list[Tree], scope: _Scope) -> Any:
+    function = _applicable(callee, scope)
+    if isinstance(function, Pattern):
+        kinds = function.kinds[len(function.given) :]
+        if len(arguments) <= len(kinds):
+            pairs = zip(kinds, arguments, strict=False)
+            return function(*(_argument(function.name, kind, a, scope) for kind, a in pairs))
+        return function(*arguments)  # says how many it takes
+    values = [_value(a, scope) for a in arguments]
+    if isinstance(function, Section):
+        return function(*values)
+    if function is build.zip_ and len(values) >= 2:
+        return function(*values)
+    if function is build.zip_ or not values:
+        raise TypeProblem("zip takes two or more arrays" if values else "a function takes an argument")
+    return apply(function, values[0] if len(values) == 1 else build.tuple_(*values))
+
+
+def _argument(pattern: str, kind: str, tree: Tree, scope: _Scope) -> Any:
+    if kind in ("size", "count"):
+        return read_size(tree, scope.size)
+    if kind == "index":
+        return _index(tree, scope)
+    if kind == "boundary":
+        return _boundary(tree, scope)
+    if kind == "value":
+        return _value(tree, scope)
+    if pattern == "iterate" and tree.kind == "fun":
+        return _fun(tree, scope.with_new_size(tree.items[0]))
+    return _meaning(tree, scope) if kind == "any" else _applicable(tree, scope)
+
+
+def _index(tree: Tree, scope: _Scope) -> ir.IndexFunction:
+    match tree:
+        case Tree("name", ("reverse",)):
+            return build.reverse
+        case Tree("call", (Tree("name", ("stride",)), step)):
+            return build.stride(read_size(step, scope.size))
+        case Tree("index", ("n", _)):
+            raise Misplaced("n is the length of the array here; name the index differently", tree.place)
+        case Tree("index", (name, body)):
+            inner = replace(scope, sizes=scope.sizes | {name, "n"})
+            return ir.IndexFunction(name, read_size(body, inner.size))
+    raise Misplaced("expected an index function: i => …, reverse or stride(s)", tree.place)
+
+
+def _boundary(tree: Tree, scope: _Scope) -> Any:
+    match tree:
+        case Tree("name", (name,)) if name in ir.BOUNDARIES and name != "constant":
+            return name
+        case Tree("call", (Tree("name", ("constant",)), value)):
+            return build.constant(_value(value, scope))
+    hint = suggestion(tree.items[0], ir.BOUNDARIES) if tree.kind == "name" else ""
+    raise Misplaced(f"expected a boundary: clamp, mirror, wrap or constant(value){hint}", tree.place)
+
+
+def _fun(tree: Tree, scope: _Scope) -> Abstraction:
+    pattern, body = tree.items
+    binders = list(_binders(pattern))
+    _distinct(binders)
+    names = [_binder_name(b) for b in binders]
+
+    def make(*variables: ir.Expr) -> ir.Expr:
+        values = {**scope.values, **dict(zip(names, variables, strict=True))}
+        return _value(body, replace(scope, values=values))
+
+    return Abstraction(_pattern(pattern, scope), make)
+
+
+def _binders(pattern: Tree) -> Iterable[Tree]:
+    if pattern.kind == "bind":
+        yield pattern
+    else:
+        for entry in pattern.items:
+            yield from _binders(entry)
+
+
+def _pattern(tree: Tree, scope: _Scope) -> Names:
+    if tree.kind == "bind":
+        name, annotation = tree.items
+        return Bind(name, None if annotation is None else read_type(annotation, scope.size))
+    parts = [_pattern(entry, scope) for entry in tree.items]
+    nested = parts.pop()
+    while parts:
+        nested = (parts.pop(), nested)
+    return nested

@@ -1,0 +1,164 @@
+"""Whether two terms compute the same: both are interpreted on random inputs, in whole or at some elements."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from lift_egraph.errors import LiftError
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.index_arrays import number
+from lift_egraph.language.types import Array, DataType, Pair
+from lift_egraph.meaning.bounds import evaluate_bounded
+from lift_egraph.meaning.elements import element
+from lift_egraph.meaning.folds import fold_form
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.values import Value
+from lift_egraph.meaning.workload import workload
+
+LITTLE_WORK = 1e7  # values that a term may compute for the whole result to be compared rather than some elements
+MOST_WORK = 2e8  # values that one term may compute: some seconds
+MOST_LOOPS = 2e5  # turns of loops that are interpreted one by one
+ELEMENTS = 6  # of a result that is too much work in whole
+TOLERANCE = 1e-9  # of the largest value: rounding in double precision
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether two terms have the same value.
+
+    Attributes
+    ----------
+    equal
+        None where they were not compared.
+    how
+        What was compared, or why nothing was.
+    """
+
+    equal: bool | None
+    how: str
+
+    def __str__(self) -> str:
+        return self.how if self.equal is None else f"{'equal' if self.equal else 'DIFFERENT'} in {self.how}"
+
+
+class Comparer:
+    """Compares terms over the inputs of a program.
+
+    The inputs are whole numbers, and all is computed in double precision: sums may come in any order.
+
+    Parameters
+    ----------
+    program
+        Whose inputs they have, of concrete sizes.
+    seed
+        Of the inputs, and of which elements are compared.
+    """
+
+    def __init__(self, program: ir.Program, seed: int = 0):
+        self.inputs = random_inputs(program, seed, "integer")
+        self.seed = seed
+        self._known: dict[tuple[ir.Expr, bool], list[Value] | str] = {}
+
+    def compare(self, before: ir.Expr, after: ir.Expr) -> Comparison:
+        """Whether two closed terms have the same type and value."""
+        if type_of(before) != type_of(after):
+            return Comparison(False, f"type: {type_of(before)} became {type_of(after)}")
+        work = 0
+        for whole, limit in ((True, LITTLE_WORK), (False, MOST_WORK), (True, MOST_WORK)):
+            if not whole and not isinstance(type_of(before), Array | Pair):
+                continue
+            costs = [self._cost(term, whole) for term in (before, after)]
+            work, turns = (max(numbers) for numbers in zip(*costs, strict=True))
+            if work <= limit and turns <= MOST_LOOPS:
+                how = "the whole result" if whole else f"{ELEMENTS} elements of the result"
+                return self._compared(before, after, whole, how)
+        return Comparison(None, f"too much to interpret: about {work:.1e} values")
+
+    def _compared(self, before: ir.Expr, after: ir.Expr, whole: bool, how: str) -> Comparison:
+        left, right = self._values(before, whole), self._values(after, whole)
+        if isinstance(left, str) or isinstance(right, str):
+            problem = right if isinstance(right, str) else left
+            return Comparison(left == right, f"{how}: {problem}")
+        return Comparison(all(_close(a, b) for a, b in zip(left, right, strict=True)), how)
+
+    def _values(self, term: ir.Expr, whole: bool) -> list[Value] | str:
+        """The values of a term or of its sampled elements; text where it has none."""
+        key = (term, whole)
+        if key not in self._known:
+            for old in [*self._known][:-1]:  # the last term is the next step's first
+                del self._known[old]
+            try:
+                terms = [term] if whole else self._samples(term)
+                self._known[key] = [evaluate_bounded(t, self.inputs) for t in terms]
+            except LiftError as problem:
+                self._known[key] = f"{type(problem).__name__}: {problem}"
+        return self._known[key]
+
+    def _cost(self, term: ir.Expr, whole: bool) -> tuple[int, int]:
+        terms = [term] if whole else self._samples(term)
+        return sum(workload(t) for t in terms), sum(loops(t) for t in terms)
+
+    def _samples(self, term: ir.Expr) -> list[ir.Expr]:
+        """Terms for some elements of a term's value."""
+        chooser = random.Random(self.seed)
+        return [_sample(term, type_of(term), chooser, last) for last in range(ELEMENTS)]
+
+
+def _sample(term: ir.Expr, t: DataType, chooser: random.Random, which: int) -> ir.Expr:
+    """One element of a term: its first one, its last one, or any."""
+    if isinstance(t, Pair):
+        sides = (term.first, term.second) if isinstance(term, ir.MakePair) else None
+        a, b = sides or (ir.Component(0, term), ir.Component(1, term))
+        return ir.MakePair(_sample(a, t.first, chooser, which), _sample(b, t.second, chooser, which))
+    if not isinstance(t, Array):
+        return term
+    length = number(t.size, "array")
+    index = {0: 0, 1: length - 1}.get(which, chooser.randrange(length))
+    return _sample(element(term, index), t.element, chooser, which)
+
+
+@lru_cache(maxsize=4096)
+def loops(term: ir.Part) -> int:
+    """How many turns of loops the interpreter takes one by one to evaluate a term, maps excepted."""
+    inside = sum(loops(part) for part in ir.parts(term))
+    if isinstance(term, ir.Iterate):
+        return max(term.times, 1) * (inside + 1)
+    if isinstance(term, ir.Reduce | ir.ReduceSeq) and fold_form(term.operator) is None:
+        t = type_of(term.array)
+        assert isinstance(t, Array)
+        operator = loops(term.operator)
+        return inside + number(t.size, "array") * (operator + 1)
+    return inside
+
+
+def _close(left: Any, right: Any) -> bool:
+    """Whether two values with their bounds are equal up to rounding in double precision."""
+    return all(_close_leaves(*pair) for pair in zip(_leaves(*left), _leaves(*right), strict=True))
+
+
+def _leaves(value: Any, bound: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    if isinstance(value, tuple):
+        for v, b in zip(value, bound, strict=True):
+            yield from _leaves(v, b)
+    else:
+        yield value, bound
+
+
+def _close_leaves(left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray]) -> bool:
+    (a, doubt_a), (b, doubt_b) = left, right
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    unknown = ~np.isfinite(doubt_a) | ~np.isfinite(doubt_b)  # where rounding decides
+    if a.dtype.kind != "f":
+        return bool(((a == b) | unknown).all())
+    scale = max(1.0, *(float(np.abs(v[np.isfinite(v)]).max(initial=0.0)) for v in (a, b)))
+    with np.errstate(invalid="ignore"):
+        near = np.abs(a - b) <= TOLERANCE * scale
+    return bool((near | (a == b) | (np.isnan(a) & np.isnan(b)) | unknown).all())

@@ -1,0 +1,114 @@
+"""What the interpreter computes with: plain NumPy arrays, or any other kind of leaf.
+
+The interpreter moves data by changing the shape of leaves, and leaves arithmetic to a `Domain`.
+`Plain` is the meaning of the language; `lift_egraph.meaning.bounds` adds error bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.language.types import Scalar
+from lift_egraph.meaning.values import along, at, concatenate
+
+Change = Callable[[np.ndarray], np.ndarray]
+
+SHORT = 32  # a fold over at most this many elements is a loop over whole slices
+# `fmin` and `fmax` drop a NaN on the right, as the scalar operations do
+REDUCERS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "min": np.fmin,
+    "max": np.fmax,
+    "and": np.logical_and,
+    "or": np.logical_or,
+}
+
+
+class Domain(Protocol):
+    """Leaves and what can be done with them."""
+
+    bytes_per_element: int
+
+    def exact(self, array: np.ndarray, scalar: Scalar) -> Any:
+        """The leaf for an input or a literal."""
+        ...
+
+    def array(self, leaf: Any) -> np.ndarray:
+        """The values of a leaf, for its shape and for use as indices."""
+        ...
+
+    def each(self, change: Change, leaf: Any) -> Any:
+        """The leaf after a change of shape or order of its elements."""
+        ...
+
+    def call(self, op: str, scalar: Scalar, arguments: Sequence[Any]) -> Any:
+        """A scalar operation, element by element with broadcasting (dot: over the last axis); `scalar` is the
+        type of its result.
+        """
+        ...
+
+    def fold(self, op: str, start: Any, leaf: Any, axis: int, ordered: bool) -> Any:
+        """The operation between `start` and all elements along a non-empty axis, from left to right if `ordered`."""
+        ...
+
+    def concatenate(self, leaves: Sequence[Any], axis: int) -> Any:
+        """Leaves one after the other along an axis; their other axes are broadcast to one shape."""
+        ...
+
+    def place(self, whole: Any, part: Any, axis: int, start: int, total: int) -> Any:
+        """`whole` (made with `total` elements along the axis, if None) with `part` written from `start` on."""
+        ...
+
+    def picked(self, leaf: Any, indices: Any) -> Any:
+        """The leaf, whose elements were chosen by the values of another leaf: a domain may note doubts here."""
+        ...
+
+
+class Plain:
+    """NumPy arrays of the element types themselves: ``f32`` stays ``float32`` throughout."""
+
+    bytes_per_element = 4
+
+    def exact(self, array: np.ndarray, scalar: Scalar) -> np.ndarray:
+        return array
+
+    def array(self, leaf: np.ndarray) -> np.ndarray:
+        return leaf
+
+    def each(self, change: Change, leaf: np.ndarray) -> np.ndarray:
+        return change(leaf)
+
+    def call(self, op: str, scalar: Scalar, arguments: Sequence[np.ndarray]) -> np.ndarray:
+        return np.asarray(OPERATIONS[op].meaning(*arguments), NUMPY_TYPES[scalar.name])
+
+    def fold(self, op: str, start: np.ndarray, leaf: np.ndarray, axis: int, ordered: bool) -> np.ndarray:
+        meaning, ufunc = OPERATIONS[op].meaning, REDUCERS[op]
+        if leaf.shape[axis] <= SHORT:
+            for element in along(leaf, axis):
+                start = np.asarray(meaning(start, element))
+            return start
+        if ordered and op in ("add", "mul"):  # the others give the same in every order
+            first = np.asarray(meaning(start, leaf[at(axis, 0)]))
+            shape = (*first.shape[:axis], leaf.shape[axis], *first.shape[axis:])
+            terms = np.array(np.broadcast_to(leaf, shape))
+            terms[at(axis, 0)] = first
+            return ufunc.accumulate(terms, axis=axis, dtype=leaf.dtype)[at(axis, -1)]
+        reduced = ufunc.reduce(leaf, axis=axis, dtype=leaf.dtype)
+        return np.asarray(meaning(start, reduced))
+
+    def concatenate(self, leaves: Sequence[np.ndarray], axis: int) -> np.ndarray:
+        return concatenate(leaves, axis)
+
+    def place(self, whole: np.ndarray | None, part: np.ndarray, axis: int, start: int, total: int) -> np.ndarray:
+        if whole is None:
+            whole = np.empty((*part.shape[:axis], total, *part.shape[axis + 1 :]), part.dtype)
+        whole[at(axis, slice(start, start + part.shape[axis]))] = part
+        return whole
+
+    def picked(self, leaf: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return leaf

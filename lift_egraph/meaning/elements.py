@@ -1,0 +1,90 @@
+"""Single elements of what a term computes, without the rest: so large programs can be sampled."""
+
+from __future__ import annotations
+
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.index_arrays import number
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import I32, Array
+
+
+def element(array: ir.Expr, index: int) -> ir.Expr:
+    """A term for one element of an array of concrete sizes; it computes no more of the array than it has to.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.syntax import parse_program, print_term
+    >>> body = parse_program("program p(xs: [f32]64) = join(map(map(abs), split(8, xs)))").body
+    >>> print(print_term(element(body, 10)))
+    let x = at(1, split(8, xs)) in let x1 = at(2, x) in abs(x1)
+    """
+    match array:
+        case ir.Map(function=f, array=xs) | ir.MapLevel(function=f, array=xs):
+            return _applied(f, element(xs, index))
+        case ir.Apply(function=ir.Lambda(pattern=p, body=b), argument=x):
+            return ir.Apply(ir.Lambda(p, element(b, index)), x)
+        case ir.Join(array=xss):
+            rows = type_of(xss)
+            assert isinstance(rows, Array)
+            length = _length(rows.element)
+            return element(element(xss, index // length), index % length)
+        case ir.Transpose(array=xss):
+            return _column(xss, index)
+        case ir.At(index=chunk, array=ir.Split(chunk=n, array=xs)):
+            return element(xs, number(chunk, "at") * number(n, "split") + index)
+        case ir.At(index=window, array=ir.Slide(step=step, array=xs)):
+            return element(xs, number(window, "at") * number(step, "slide") + index)
+        case ir.Pad(left=left, array=xs) if 0 <= index - number(left, "pad") < _length(type_of(xs)):
+            return element(xs, index - number(left, "pad"))
+        case ir.Gather(indices=indices, array=xs):
+            return element(xs, number(indices.body.substitute({indices.variable: nat(index)}), "gather"))
+        case ir.AsScalar(array=ir.AsVector(array=xs)):
+            return element(xs, index)
+        case ir.AsScalar(
+            array=ir.Map(function=ir.Vectorize(function=f), array=xs)
+            | ir.MapLevel(function=ir.Vectorize(function=f), array=xs)
+        ):  # each lane is computed by the function itself
+            return _applied(f, element(ir.AsScalar(xs), index))
+        case ir.AsScalar(array=ir.Zip(first=a, second=b)):
+            return ir.MakePair(element(ir.AsScalar(a), index), element(ir.AsScalar(b), index))
+        case ir.Zip(first=a, second=b):
+            return ir.MakePair(element(a, index), element(b, index))
+        case ir.ToMemory(value=xs):
+            return element(xs, index)
+        case ir.Generate(function=f):
+            return _applied(f, ir.Literal(index, I32))
+        case ir.Fill(value=x):
+            return x
+        case ir.Component(index=side, pair=ir.MakePair(first=a, second=b)):
+            return element((a, b)[side], index)
+    return ir.At(nat(index), array)
+
+
+def _applied(f: ir.Function, x: ir.Expr) -> ir.Expr:
+    match f:
+        case ir.Lambda(pattern=ir.Var() as v, body=ir.At(index=i, array=array)) if array == v:
+            return element(x, number(i, "at"))
+        case ir.Lambda(pattern=ir.Var() as v, body=body) if body == v:
+            return x
+    return ir.Apply(f, x)
+
+
+def _column(xss: ir.Expr, index: int) -> ir.Expr:
+    """The elements with one index of the rows of a matrix."""
+    match xss:
+        case ir.Transpose(array=inner):
+            return element(inner, index)
+        case ir.Map(function=ir.Lambda(pattern=p, body=b), array=xs):
+            return ir.Map(ir.Lambda(p, element(b, index)), xs)
+        case ir.MapLevel(level=level, function=ir.Lambda(pattern=p, body=b), array=xs):
+            return ir.MapLevel(level, ir.Lambda(p, element(b, index)), xs)
+    rows = type_of(xss)
+    assert isinstance(rows, Array)
+    row = ir.Var("row", rows.element)
+    return ir.Map(ir.Lambda(row, ir.At(nat(index), row)), xss)
+
+
+def _length(t: object) -> int:
+    assert isinstance(t, Array)
+    return number(t.size, "array")

@@ -1,0 +1,391 @@
+"""The meaning of every node, as a NumPy interpreter.
+
+Evaluation is batched: the body of a map is evaluated once for all elements. A leaf of a value inside
+``d`` maps has ``d`` leading *batch* axes, then the axes of the value's own arrays, then, for vectors,
+an axis of lanes. A map makes the first own axis of its argument the innermost batch axis; a value from
+outside gets a batch axis of length 1 there, which broadcasts. Maps whose temporary arrays would pass a
+budget are evaluated in slices.
+
+Source: 000 §2.4.2 (semantics of the patterns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lift_egraph.errors import InputProblem, SizeProblem, TypeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.check import iterate_step, type_of
+from lift_egraph.language.index_arrays import boundary, index_values, number
+from lift_egraph.language.nat import nat
+from lift_egraph.language.scalar import NUMPY_TYPES
+from lift_egraph.language.types import I32, DataType, Vector, leaves, scalar_of
+from lift_egraph.meaning.domains import Domain, Plain
+from lift_egraph.meaning.folds import Operations, fold_form
+from lift_egraph.meaning.values import Tree, Value, at, checked, first_leaf, map_leaves, merge, widen, zip_leaves
+from lift_egraph.meaning.workload import workload
+
+BUDGET = 64 << 20  # bytes of temporary arrays
+
+
+def evaluate(term: ir.Expr, inputs: Mapping[str, Value], variables: Mapping[str, Value] | None = None) -> Value:
+    """The value of a term of concrete sizes.
+
+    Parameters
+    ----------
+    inputs
+        A value for each input of the term: an array of the type's shape (and lanes) and element type; for
+        an array of pairs, a pair of arrays.
+    variables
+        A value for each free variable of the term.
+
+    Raises
+    ------
+    InputProblem
+        If a value is missing, or has the wrong shape or element type.
+    SizeProblem, TypeProblem
+        If a size is open, an index is outside its array, or the term is ill-typed.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.types import F32, array
+    >>> x = ir.Var("x", F32)
+    >>> double = ir.Lambda(x, ir.Call("add", (x, x)))
+    >>> evaluate(ir.Map(double, ir.Input("xs", array(F32, 3))), {"xs": np.float32([1, 2, 3])})
+    array([2., 4., 6.], dtype=float32)
+    """
+    return map_leaves(lambda leaf: np.asarray(leaf, order="C"), interpret(term, inputs, variables or {}, Plain()))
+
+
+def run(program: ir.Program, inputs: Mapping[str, Value]) -> Value:
+    """The result of a program at concrete sizes (see `check.specialise`).
+
+    Raises
+    ------
+    InputProblem
+        If an input is missing or unknown, or has the wrong shape or element type.
+    SizeProblem
+        If a size is open, or an index is outside its array.
+    """
+    names = [i.name for i in program.inputs]
+    for name in inputs:
+        if name not in names:
+            raise InputProblem(f"{program.name} has no input {name!r}; it has {', '.join(names) or 'none'}")
+    for item in program.inputs:
+        checked("input", item.name, item.type, inputs)
+    return evaluate(program.body, inputs)
+
+
+def interpret(
+    term: ir.Expr, inputs: Mapping[str, Value], variables: Mapping[str, Value], domain: Domain, budget: int = BUDGET
+) -> Tree:
+    """The value of a term in any domain: a leaf of the domain, or a pair of trees."""
+    type_of(term)  # raises where the term is ill-typed
+    interpreter = _Interpreter(domain, inputs, budget)
+    values = {
+        v: (0, interpreter.lift(v.type, checked("variable", v.name, v.type, variables)))
+        for v in sorted(ir.free_variables(term), key=str)
+    }
+    with np.errstate(all="ignore"):
+        return interpreter.value(term, _Scope(values, ()))
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The bound variables, each with the number of batch axes of its value, and the lengths of all batch axes."""
+
+    values: dict[ir.Var, tuple[int, Tree]]
+    batch: tuple[int, ...]
+
+    @property
+    def depth(self) -> int:
+        return len(self.batch)
+
+    def deeper(self, size: int) -> _Scope:
+        return _Scope(self.values, (*self.batch, size))
+
+    def bind(self, pattern: ir.Pattern, value: Tree) -> _Scope:
+        values = dict(self.values)
+
+        def put(part: ir.Pattern, tree: Tree) -> None:
+            if isinstance(part, ir.Var):
+                values[part] = (self.depth, tree)
+            else:
+                put(part.first, tree[0])
+                put(part.second, tree[1])
+
+        put(pattern, value)
+        return _Scope(values, self.batch)
+
+
+class _Interpreter:
+    def __init__(self, domain: Domain, inputs: Mapping[str, Value], budget: int):
+        self.domain = domain
+        self.inputs = inputs
+        self.budget = budget
+        self.lifted: dict[ir.Input, Tree] = {}
+        self.steps: dict[tuple[ir.Iterate, int], ir.Lambda] = {}
+
+    def value(self, term: ir.Expr, scope: _Scope) -> Tree:
+        return _MEANING[type(term)](self, term, scope)
+
+    def each(self, change: Callable[[np.ndarray], np.ndarray], tree: Tree) -> Tree:
+        return map_leaves(lambda leaf: self.domain.each(change, leaf), tree)
+
+    def length(self, tree: Tree, axis: int) -> int:
+        return self.domain.array(first_leaf(tree)).shape[axis]
+
+    def lift(self, t: DataType, value: Value) -> Tree:
+        scalars = iter([scalar_of(leaf) for _, _, leaf in leaves(t)])
+        return map_leaves(lambda array: self.domain.exact(array, next(scalars)), value)
+
+    def apply(self, function: ir.Function, argument: Tree, scope: _Scope) -> Tree:
+        if isinstance(function, ir.Lambda):
+            return self.value(function.body, scope.bind(function.pattern, argument))
+        depth, width = scope.depth, function.width
+        lanes_as_batch = self.each(lambda a: np.moveaxis(a, -1, depth), argument)
+        result = self.apply(function.function, lanes_as_batch, scope.deeper(width))
+        return self.each(lambda a: np.moveaxis(widen(a, depth, width), depth, -1), result)
+
+    def map(self, function: ir.Function, array: Tree, scope: _Scope) -> Tree:
+        depth, size = scope.depth, self.length(array, scope.depth)
+        work = workload(function) * self.domain.bytes_per_element * prod(scope.batch)
+        step = size if work * size <= self.budget else max(1, self.budget // work)
+
+        def body(part: Tree, count: int) -> Tree:
+            return self.each(lambda a: widen(a, depth, count), self.apply(function, part, scope.deeper(count)))
+
+        if step == size:
+            return body(array, size)
+        whole: Tree = None
+        for start in range(0, size, step):
+            count = min(step, size - start)
+            index = at(depth, slice(start, start + count))
+            part = body(self.each(lambda a, index=index: a[index], array), count)
+            whole = zip_leaves(lambda w, p, start=start: self.domain.place(w, p, depth, start, size), whole, part)
+        return whole
+
+    def step(self, term: ir.Iterate, size: int) -> ir.Lambda:
+        if (term, size) not in self.steps:
+            self.steps[term, size] = iterate_step(term, nat(size))
+        return self.steps[term, size]
+
+    # --- leaves of terms ----------------------------------------------------------------------------
+
+    def variable(self, term: ir.Var, scope: _Scope) -> Tree:
+        depth, tree = scope.values[term]
+        new_axes = tuple(range(depth, scope.depth))
+        return self.each(lambda a: np.expand_dims(a, new_axes), tree) if new_axes else tree
+
+    def input(self, term: ir.Input, scope: _Scope) -> Tree:
+        if term not in self.lifted:
+            self.lifted[term] = self.lift(term.type, checked("input", term.name, term.type, self.inputs))
+        new_axes = tuple(range(scope.depth))
+        return self.each(lambda a: np.expand_dims(a, new_axes), self.lifted[term])
+
+    def literal(self, term: ir.Literal, scope: _Scope) -> Tree:
+        array = np.full((1,) * scope.depth, term.value, NUMPY_TYPES[term.type.name])
+        return self.domain.exact(array, term.type)
+
+    # --- scalars, pairs, functions ------------------------------------------------------------------
+
+    def call(self, term: ir.Call, scope: _Scope) -> Tree:
+        result = type_of(term)
+        arguments = []
+        for argument in term.arguments:
+            leaf = self.value(argument, scope)
+            if isinstance(result, Vector) and not isinstance(type_of(argument), Vector):
+                leaf = self.domain.each(lambda a: a[..., None], leaf)
+            arguments.append(leaf)
+        return self.domain.call(term.op, scalar_of(result), arguments)
+
+    def make_pair(self, term: ir.MakePair, scope: _Scope) -> Tree:
+        return self.value(term.first, scope), self.value(term.second, scope)
+
+    def component(self, term: ir.Component, scope: _Scope) -> Tree:
+        return self.value(term.pair, scope)[term.index]
+
+    def application(self, term: ir.Apply, scope: _Scope) -> Tree:
+        return self.apply(term.function, self.value(term.argument, scope), scope)
+
+    # --- patterns that compute ----------------------------------------------------------------------
+
+    def mapping(self, term: ir.Map | ir.MapLevel, scope: _Scope) -> Tree:
+        return self.map(term.function, self.value(term.array, scope), scope)
+
+    def reduction(self, term: ir.Reduce | ir.ReduceSeq, scope: _Scope) -> Tree:
+        start, array = self.value(term.initial, scope), self.value(term.array, scope)
+        depth, ordered = scope.depth, isinstance(term, ir.ReduceSeq)
+        size = self.length(array, depth)
+        form = fold_form(term.operator)
+        if size and form and (ordered or form[1] is None):
+            operations, function = form
+            return self.fold(operations, start, self.map(function, array, scope) if function else array, depth, ordered)
+        for index in range(size):
+            element = self.each(lambda a, index=index: a[at(depth, index)], array)
+            start = self.apply(term.operator, (start, element), scope)
+        return start
+
+    def fold(self, operations: Operations, start: Tree, array: Tree, axis: int, ordered: bool) -> Tree:
+        if isinstance(operations, tuple):
+            return tuple(self.fold(operations[i], start[i], array[i], axis, ordered) for i in range(2))
+        return self.domain.fold(operations, start, array, axis, ordered)
+
+    def iterate(self, term: ir.Iterate, scope: _Scope) -> Tree:
+        array = self.value(term.array, scope)
+        for _ in range(term.times):
+            array = self.apply(self.step(term, self.length(array, scope.depth)), array, scope)
+        return array
+
+    def generate(self, term: ir.Generate, scope: _Scope) -> Tree:
+        numbers = np.arange(number(term.size, "generate"), dtype=np.int32)
+        numbers = np.expand_dims(numbers, tuple(range(scope.depth)))
+        return self.map(term.function, self.domain.exact(numbers, I32), scope)
+
+    # --- patterns that move data --------------------------------------------------------------------
+
+    def zip(self, term: ir.Zip, scope: _Scope) -> Tree:
+        return self.value(term.first, scope), self.value(term.second, scope)
+
+    def split(self, term: ir.Split, scope: _Scope) -> Tree:
+        axis, chunk = scope.depth, number(term.chunk, "split")
+
+        def change(a: np.ndarray) -> np.ndarray:
+            return a.reshape(*a.shape[:axis], a.shape[axis] // chunk, chunk, *a.shape[axis + 1 :])
+
+        return self.each(change, self.value(term.array, scope))
+
+    def join(self, term: ir.Join, scope: _Scope) -> Tree:
+        return self.each(lambda a: merge(a, scope.depth), self.value(term.array, scope))
+
+    def transpose(self, term: ir.Transpose, scope: _Scope) -> Tree:
+        axis = scope.depth
+        return self.each(lambda a: a.swapaxes(axis, axis + 1), self.value(term.array, scope))
+
+    def gather(self, term: ir.Gather, scope: _Scope) -> Tree:
+        array = self.value(term.array, scope)
+        indices = index_values(term.indices, self.length(array, scope.depth), "gather")
+        return self.each(lambda a: a.take(indices, scope.depth), array)
+
+    def scatter(self, term: ir.Scatter, scope: _Scope) -> Tree:
+        array = self.value(term.array, scope)
+        size = self.length(array, scope.depth)
+        indices = index_values(term.indices, size, "scatter")
+        sources = np.full(size, -1)
+        sources[indices] = np.arange(size)
+        if (sources < 0).any():
+            body = f"{term.indices.variable} -> {term.indices.body}"
+            raise SizeProblem(f"scatter({body}) is no permutation of {size} elements")
+        return self.each(lambda a: a.take(sources, scope.depth), array)
+
+    def slide(self, term: ir.Slide, scope: _Scope) -> Tree:
+        axis, size, step = scope.depth, number(term.size, "slide"), number(term.step, "slide")
+
+        def change(a: np.ndarray) -> np.ndarray:
+            count = (a.shape[axis] - size) // step + 1
+            shape = (*a.shape[:axis], count, size, *a.shape[axis + 1 :])
+            strides = (*a.strides[:axis], step * a.strides[axis], *a.strides[axis:])
+            return np.lib.stride_tricks.as_strided(a, shape, strides, writeable=False)
+
+        return self.each(change, self.value(term.array, scope))
+
+    def pad(self, term: ir.Pad, scope: _Scope) -> Tree:
+        axis, array = scope.depth, self.value(term.array, scope)
+        size, left, right = self.length(array, axis), number(term.left, "pad"), number(term.right, "pad")
+        if term.boundary.kind == "constant":
+            literal = term.boundary.value
+            if literal is None:
+                raise TypeProblem("pad(constant) needs a value")
+            outside = self.literal(literal, scope)
+            before, after = (
+                self.domain.each(lambda a, k=k: widen(a[..., None], axis, k), outside) for k in (left, right)
+            )
+            return self.domain.concatenate([before, array, after], axis)
+        sources = boundary(term.boundary.kind, np.r_[-left:0, size : size + right], size)
+        return map_leaves(
+            lambda leaf: self.domain.concatenate(
+                [
+                    self.domain.each(lambda a: a.take(sources[:left], axis), leaf),
+                    leaf,
+                    self.domain.each(lambda a: a.take(sources[left:], axis), leaf),
+                ],
+                axis,
+            ),
+            array,
+        )
+
+    def choose(self, term: ir.At, scope: _Scope) -> Tree:
+        array, index = self.value(term.array, scope), number(term.index, "at")
+        size = self.length(array, scope.depth)
+        if not 0 <= index < size:
+            raise SizeProblem(f"at({index}) is outside an array of length {size}")
+        return self.each(lambda a: a[at(scope.depth, index)], array)
+
+    def fill(self, term: ir.Fill, scope: _Scope) -> Tree:
+        axis, size = scope.depth, number(term.size, "fill")
+        return self.each(lambda a: widen(np.expand_dims(a, axis), axis, size), self.value(term.value, scope))
+
+    def lookup(self, term: ir.Lookup, scope: _Scope) -> Tree:
+        axis, indices, array = scope.depth, self.value(term.indices, scope), self.value(term.array, scope)
+        size, wanted = self.length(array, axis), self.domain.array(indices)
+        if size == 0 and wanted.size:
+            raise SizeProblem("lookup in an array of length 0")
+        wanted = np.clip(wanted, 0, max(size - 1, 0))
+
+        def change(a: np.ndarray) -> np.ndarray:
+            grid = [
+                np.arange(n).reshape((n,) + (1,) * (axis - k)) if n != 1 else np.zeros((1,) * (axis + 1), int)
+                for k, n in enumerate(a.shape[:axis])
+            ]
+            return a[(*grid, wanted)]
+
+        return map_leaves(lambda leaf: self.domain.picked(self.domain.each(change, leaf), indices), array)
+
+    def as_vector(self, term: ir.AsVector, scope: _Scope) -> Tree:
+        axis, width = scope.depth, term.width
+
+        def change(a: np.ndarray) -> np.ndarray:
+            chunks = a.reshape(*a.shape[:axis], a.shape[axis] // width, width, *a.shape[axis + 1 :])
+            return np.moveaxis(chunks, axis + 1, -1)
+
+        return self.each(change, self.value(term.array, scope))
+
+    def as_scalar(self, term: ir.AsScalar, scope: _Scope) -> Tree:
+        axis = scope.depth
+        return self.each(lambda a: merge(np.moveaxis(a, -1, axis + 1), axis), self.value(term.array, scope))
+
+
+_MEANING: dict[type, Callable[[_Interpreter, Any, _Scope], Tree]] = {
+    ir.Var: _Interpreter.variable,
+    ir.Input: _Interpreter.input,
+    ir.Literal: _Interpreter.literal,
+    ir.Call: _Interpreter.call,
+    ir.MakePair: _Interpreter.make_pair,
+    ir.Component: _Interpreter.component,
+    ir.Apply: _Interpreter.application,
+    ir.Map: _Interpreter.mapping,
+    ir.MapLevel: _Interpreter.mapping,
+    ir.Reduce: _Interpreter.reduction,
+    ir.ReduceSeq: _Interpreter.reduction,
+    ir.Zip: _Interpreter.zip,
+    ir.Split: _Interpreter.split,
+    ir.Join: _Interpreter.join,
+    ir.Transpose: _Interpreter.transpose,
+    ir.Gather: _Interpreter.gather,
+    ir.Scatter: _Interpreter.scatter,
+    ir.Slide: _Interpreter.slide,
+    ir.Pad: _Interpreter.pad,
+    ir.Iterate: _Interpreter.iterate,
+    ir.At: _Interpreter.choose,
+    ir.Generate: _Interpreter.generate,
+    ir.Fill: _Interpreter.fill,
+    ir.Lookup: _Interpreter.lookup,
+    ir.ToMemory: lambda interpreter, term, scope: interpreter.value(term.value, scope),
+    ir.AsVector: _Interpreter.as_vector,
+    ir.AsScalar: _Interpreter.as_scalar,
+}

@@ -1,0 +1,87 @@
+"""Programs that a rule gets wrong, and values compared and shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.language import ir
+from lift_egraph.language.binders import fresh_name, unique_names
+from lift_egraph.language.syntax import print_program, print_term
+from lift_egraph.meaning.values import Value
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A program that a rule turns into something else.
+
+    Attributes
+    ----------
+    program
+        The program, which contains a match of the rule.
+    rewritten
+        The term that the rule made of its body.
+    inputs
+        The inputs for which they differ.
+    expected, found
+        Their results; `found` is a message where the rewritten term has no result or another type.
+    """
+
+    rule: Rule
+    program: ir.Program
+    rewritten: ir.Expr
+    inputs: dict[str, Value]
+    expected: Value
+    found: Value | str
+
+    @property
+    def size(self) -> int:
+        """The number of nodes of the program, and of elements in its inputs."""
+        return sum(1 for _ in ir.subterms(self.program.body)) + sum(map(count_leaves, self.inputs.values()))
+
+    def __str__(self) -> str:
+        values = "\n".join(f"  {name} = {shown(value)}" for name, value in self.inputs.items())
+        return (
+            f"{self.rule.name} is not sound: {self.rule.law}\n"
+            f"{print_program(self.program)}becomes\n{indent(print_term(self.rewritten), '  ')}\nfor\n{values}\n"
+            f"expected\n  {shown(self.expected)}\nfound\n  {shown(self.found)}"
+        )
+
+
+def closed(term: ir.Expr) -> ir.Expr:
+    """The term with any value for each of its free variables, given as inputs.
+
+    A class of closed terms may have an open member, as ``fst (a, x) = a``; its value must not depend on the variable.
+    """
+    names = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
+    for v in sorted(ir.free_variables(term), key=str):
+        given = ir.Input(fresh_name(f"any_{re.sub(r'_[0-9]+$', '', v.name)}", names), v.type)
+        term = ir.Apply(ir.Lambda(v, term), given)
+    return unique_names(term, base=lambda name: re.sub(r"(_\d+)+$", "", name))
+
+
+def count_leaves(value: Value) -> int:
+    """The number of scalars in a value."""
+    return sum(map(count_leaves, value)) if isinstance(value, tuple) else value.size
+
+
+def equal_values(left: Any, right: Any) -> bool:
+    """Whether two values are equal: pairs by component, NaN equal to itself, zeros of either sign equal."""
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        both = isinstance(left, tuple) and isinstance(right, tuple)
+        return both and all(equal_values(a, b) for a, b in zip(left, right, strict=True))
+    if isinstance(right, str) or left.dtype != right.dtype:
+        return False
+    return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+
+
+def shown(value: Value | str) -> str:
+    """A value as text on one line, long ones shortened."""
+    if isinstance(value, tuple):
+        return f"({shown(value[0])}, {shown(value[1])})"
+    return value if isinstance(value, str) else np.array2string(value, separator=", ", threshold=64).replace("\n", "")

@@ -1,0 +1,255 @@
+"""Checking many rules: in child processes with limits, so that one that hangs or crashes costs only itself."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.errors import LiftError, RuleProblem, RunProblem
+from lift_egraph.process.child import Server
+
+BATCH = 20  # examples of one request
+BATCH_SECONDS = 30.0  # a batch takes about half a second
+SHRINK_SECONDS = 60.0
+MEMORY = 2 << 30  # bytes of a child process
+JOBS = min(os.cpu_count() or 1, 4)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the check of one rule found.
+
+    Attributes
+    ----------
+    name, law, place
+        The rule, and the file and line where it is defined.
+    examples, fired
+        How many programs were made around its left-hand side, and in how many it fired.
+    seconds
+        How long it took.
+    counterexample
+        A program that the rule gets wrong, with inputs and both results, as text.
+    problem
+        Why the rule could not be checked, or that it fires too rarely.
+    """
+
+    name: str
+    law: str
+    place: str
+    examples: int = 0
+    fired: int = 0
+    seconds: float = 0.0
+    counterexample: str | None = None
+    problem: str | None = None
+
+    @property
+    def sound(self) -> bool:
+        """Whether the check found nothing wrong."""
+        return self.counterexample is None and self.problem is None
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A rule that a child process holds: from which source, and its place among the rules of that source."""
+
+    source: int
+    index: int
+    verdict: Verdict
+    saturates: bool
+
+
+Sources = Sequence[Path | tuple[Rule, ...]]
+
+
+def check_rules(
+    sources: Sources,
+    *,
+    simplification: tuple[Rule, ...] = (),
+    examples: int = 200,
+    seed: int = 0,
+    jobs: int = JOBS,
+    seconds: float = BATCH_SECONDS,
+    listen: Callable[[Verdict], None] = lambda verdict: None,
+) -> Iterator[Verdict]:
+    """Check rules, and yield a verdict for each as it is known.
+
+    Parameters
+    ----------
+    sources
+        Files with rules, and tuples of rules. Files are run in child processes only.
+    simplification
+        Rules run to saturation before and after each rule.
+    examples
+        Programs per rule.
+    seed
+        Equal seeds give equal programs and inputs.
+    jobs
+        How many rules to check at the same time.
+    seconds
+        How long a batch of 20 examples may take.
+    listen
+        Called with the verdict so far, some examples at a time.
+
+    Raises
+    ------
+    LiftError
+        If a file cannot be read.
+    """
+    known, problems = _load(sources, simplification)
+    yield from problems
+    waiting: queue.SimpleQueue[_Known] = queue.SimpleQueue()
+    for k in known:
+        waiting.put(k)
+    done: queue.SimpleQueue[tuple[bool, Verdict | BaseException]] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def work() -> None:
+        try:
+            with Server(_Session, sources, simplification, seed, memory_limit=MEMORY) as server:
+                while not stop.is_set():
+                    try:
+                        rule = waiting.get_nowait()
+                    except queue.Empty:
+                        return
+                    last = rule.verdict
+                    for last in _check(server, rule, examples, seconds):
+                        if stop.is_set():
+                            return
+                        done.put((False, last))
+                    done.put((True, last))
+        except BaseException as problem:  # it belongs to the thread that waits for the verdicts
+            done.put((True, problem))
+
+    for _ in range(min(jobs, len(known))):
+        threading.Thread(target=work, daemon=True).start()
+    left = len(known)
+    try:
+        while left:
+            try:
+                final, found = done.get(timeout=0.1)  # Ctrl-C is heard between two waits
+            except queue.Empty:
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            if final:
+                left -= 1
+                yield found
+            else:
+                listen(found)
+    finally:
+        stop.set()
+
+
+def _load(sources: Sources, simplification: tuple[Rule, ...]) -> tuple[list[_Known], list[Verdict]]:
+    """What rules there are; files are read in a child process, as reading one runs it."""
+    known: list[_Known] = []
+    problems: list[Verdict] = []
+    for index, source in enumerate(sources):
+        if not isinstance(source, Path):
+            known += [
+                _Known(index, i, Verdict(r.name, r.law, r.place), r.phase == "simplification")
+                for i, r in enumerate(source)
+            ]
+            continue
+        try:
+            with Server(_Session, (source,), simplification, 0, memory_limit=MEMORY) as server:
+                found, wrong = server.request(("list",), time_limit=BATCH_SECONDS)
+        except RunProblem as problem:
+            text = f"the file cannot be read as Python: it {problem}"
+            problems.append(Verdict(source.name, "", f"{source}:1", problem=text))
+            continue
+        known += [_Known(index, i, verdict, saturates) for i, (verdict, saturates) in enumerate(found)]
+        problems += wrong
+    return known, problems
+
+
+def _check(server: Server, rule: _Known, examples: int, seconds: float) -> Iterator[Verdict]:
+    """Verdicts on one rule, each with more examples; the last one holds."""
+    verdict = rule.verdict
+    began = time.perf_counter()
+    try:
+        server.request(("begin", rule.source, rule.index), time_limit=seconds)
+        yield verdict
+        while verdict.examples < examples and verdict.counterexample is None:
+            batch = min(BATCH, examples - verdict.examples)
+            fired, checked, wrong = server.request(("run", batch), time_limit=seconds)
+            verdict = replace(
+                verdict, examples=checked, fired=fired, counterexample=wrong, seconds=time.perf_counter() - began
+            )
+            yield verdict
+        if verdict.counterexample is not None:
+            verdict = replace(verdict, counterexample=_shrunk(server, verdict.counterexample))
+    except RuleProblem as problem:
+        verdict = replace(verdict, problem=problem.text, place=problem.place)
+    except RunProblem as problem:
+        how = "run to saturation, as its phase says, " if rule.saturates else ""
+        verdict = replace(verdict, problem=f"the check broke off: {how}it {problem}")
+    except LiftError as problem:
+        verdict = replace(verdict, problem=str(problem))
+    verdict = replace(verdict, seconds=time.perf_counter() - began)
+    if verdict.sound and verdict.fired < FIRE_RATE * verdict.examples:
+        verdict = replace(verdict, problem=_rarely(verdict))
+    yield verdict
+
+
+def _rarely(verdict: Verdict) -> str:
+    if not verdict.fired:
+        return f"it never fires: in none of {verdict.examples} programs made around its left-hand side"
+    return (
+        f"it fires in {verdict.fired} of {verdict.examples} programs made around its left-hand side, which is too "
+        f"rare to mean anything (at least {FIRE_RATE:.0%} are needed)"
+    )
+
+
+def _shrunk(server: Server, found: str) -> str:
+    try:
+        return server.request(("shrink",), time_limit=SHRINK_SECONDS)
+    except RunProblem:  # a smaller program that hangs is no better
+        return found
+
+
+FIRE_RATE = 0.95  # the share of its own examples in which a rule must fire
+
+
+class _Session:
+    """The child's side: it holds the rules, and the check of one of them."""
+
+    def __init__(self, sources: Iterable[Path | tuple[Rule, ...]], simplification: tuple[Rule, ...], seed: int) -> None:
+        from lift_egraph.egraph.rule_files import load_rules
+
+        self.simplification, self.seed = simplification, seed
+        self.rules: list[tuple[Rule, ...]] = []
+        self.problems: list[RuleProblem] = []
+        for source in sources:
+            if isinstance(source, Path):
+                found, wrong = load_rules(source)
+                self.problems += wrong
+            else:
+                found = source
+            self.rules.append(found)
+        self.check: Any = None
+
+    def __call__(self, request: tuple[Any, ...]) -> Any:
+        from lift_egraph.soundness.rule_check import RuleCheck
+
+        match request:
+            case ("list",):
+                found = [(Verdict(r.name, r.law, r.place), r.phase == "simplification") for r in self.rules[0]]
+                return found, [Verdict(p.rule, "", p.place, problem=p.text) for p in self.problems]
+            case ("begin", source, index):
+                rule = self.rules[source][index]
+                self.check = RuleCheck(rule, simplification=self.simplification, seed=self.seed)
+                return None
+            case ("run", examples):
+                report = self.check.run(examples)
+                wrong = None if report.counterexample is None else str(report.counterexample)
+                return report.fired, report.examples, wrong
+            case _:
+                return str(self.check.shrunk())

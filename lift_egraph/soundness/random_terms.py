@@ -1,0 +1,219 @@
+"""Random terms of a wanted type over the variables in scope, as they stand around and inside a match of a rule.
+
+They are full of what provokes capture: few names, shadowing, free variables from outside. The options of every
+choice begin with the simplest, so that a counterexample shrinks by choosing earlier ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, Vector
+
+Choose = Callable[[Sequence[Any]], Any]
+REVERSE = ir.IndexFunction("i", nat("n") - 1 - nat("i"))
+ASSOCIATIVE = ("add", "min", "max")
+NAMES = ("x", "y", "z", "u", "v", "w", "r", "s", "p", "q", "a", "b", "c", "d", "e", "f")
+NEUTRAL = {
+    "add": {"f32": 0.0, "f64": 0.0, "i32": 0},
+    "min": {"f32": float("inf"), "f64": float("inf"), "i32": 2**31 - 1},
+    "max": {"f32": float("-inf"), "f64": float("-inf"), "i32": -(2**31)},
+}
+
+
+@dataclass(frozen=True)
+class Context:
+    """The variables in scope, the scalar type of most numbers, and the variables that terms should mention."""
+
+    choose: Choose
+    real: Scalar
+    scope: tuple[ir.Var, ...] = ()
+    urged: tuple[ir.Var, ...] = ()
+
+    # --- choices ---
+
+    def one_of(self, *options: Any) -> Any:
+        return self.choose(options)
+
+    def size(self) -> int:
+        return self.one_of(2, 3, 4, 2, 3)
+
+    def element(self, *, vectors: bool = True) -> DataType:
+        """The type of the elements of an array."""
+        real = self.real
+        packed = (Vector(real, 2),) if vectors else ()
+        return self.one_of(real, real, real, real, self.row(), Pair(real, real), self.row(), I32, *packed)
+
+    def row(self) -> Array:
+        return Array(nat(self.size()), self.real)
+
+    # --- scope ---
+
+    def bind(self, *patterns: ir.Pattern) -> Context:
+        """The context inside binders of these patterns."""
+        new = tuple(v for p in patterns for v in ir.bound_variables(p))
+        urged = tuple(v for v in self.urged if v not in new)
+        return replace(self, scope=tuple(v for v in self.scope if v not in new) + new, urged=urged)
+
+    def urging(self, variables: set[ir.Var]) -> Context:
+        """For terms that should use some of the variables, where they are in scope."""
+        return replace(self, urged=tuple(v for v in self.scope if v in variables))
+
+    def closed(self) -> Context:
+        """For terms without free variables."""
+        return replace(self, scope=(), urged=())
+
+    def variable(self, t: DataType, avoid: tuple[ir.Pattern, ...] = ()) -> ir.Var:
+        taken = {v for p in avoid for v in ir.bound_variables(p)}
+        free = [v for v in (ir.Var(n, t) for n in NAMES) if v not in taken]
+        return self.one_of(free[0], free[0], free[0], free[1])
+
+    def pattern(self, t: DataType, avoid: tuple[ir.Pattern, ...] = ()) -> ir.Pattern:
+        """A pattern without a variable of those to avoid."""
+        if isinstance(t, Pair) and self.one_of(True, True, False):
+            first = self.pattern(t.first, avoid)
+            return ir.PairPattern(first, self.pattern(t.second, (*avoid, first)))
+        return self.variable(t, avoid)
+
+    # --- terms ---
+
+    def term(self, t: DataType) -> ir.Expr:
+        """A term of a type."""
+        if isinstance(t, Scalar):
+            return self.number(t, self.one_of(1, 2, 0)) if t.name != "bool" else self.comparison()
+        known = self._known(t)
+        if known and self.one_of(True, False):
+            return self.one_of(*known)
+        if isinstance(t, Pair):
+            return ir.MakePair(self.term(t.first), self.term(t.second))
+        if isinstance(t, Vector):
+            return self.input(t)
+        return self.array(t.size.constant or 0, t.element)
+
+    def number(self, t: Scalar, depth: int) -> ir.Expr:
+        kind = self.one_of("leaf", "operation", "operation", "product") if depth else "leaf"
+        if kind == "leaf":
+            return self.leaf(t)
+        if kind == "product":
+            return ir.Call("mul", (self.leaf(t), self.leaf(t)))
+        op = self.one_of("add", "sub", "min", "max")
+        return ir.Call(op, (self.number(t, depth - 1), self.number(t, depth - 1)))
+
+    def comparison(self) -> ir.Expr:
+        return ir.Call(self.one_of("lt", "le"), (self.leaf(self.real), self.leaf(self.real)))
+
+    def leaf(self, t: Scalar) -> ir.Expr:
+        if self.urged and self.one_of(True, True, False):
+            urged = [e for v in self.urged for e in self._inside(v) if type_of(e) == t]
+            if urged:
+                return self.one_of(*urged)
+        known = [e for v in reversed(self.scope) for e in self._inside(v) if type_of(e) == t]
+        fixed = [ir.Input(f"a_{t}", t), self.literal(2, t)]
+        if not known or self.one_of(*range(6)) == 5:
+            return self.one_of(*fixed)
+        return self.one_of(*known)
+
+    def _inside(self, e: ir.Expr) -> Iterator[ir.Expr]:
+        t = type_of(e)
+        if isinstance(t, Pair):
+            yield from self._inside(ir.Component(0, e))
+            yield from self._inside(ir.Component(1, e))
+        elif isinstance(t, Array):
+            last = (t.size.constant or 1) - 1
+            yield from self._inside(ir.At(nat(self.one_of(0, last)), e))
+        else:
+            yield e
+
+    def literal(self, value: float, t: Scalar) -> ir.Literal:
+        return ir.Literal(float(value) if t.is_float else int(value), t)
+
+    def input(self, t: DataType) -> ir.Input:
+        return ir.Input(f"{self.one_of('a', 'b')}_{re.sub(r'[^a-z0-9]+', '_', str(t)).strip('_')}", t)
+
+    def array(self, n: int, element: DataType, depth: int = 1) -> ir.Expr:
+        t = Array(nat(n), element)
+        known = self._known(t)
+        kinds = ("input", "variable", "variable", "map", "reverse")
+        if self.urged:
+            kinds = ("map", "variable", "map", "input")
+        kind = self.one_of(*kinds) if depth else "input"
+        if kind == "variable" and known:
+            return self.one_of(*known)
+        if kind == "map":
+            return ir.Map(self.function(self.real, element), self.array(n, self.real, depth - 1))
+        if kind == "reverse":
+            return ir.Gather(REVERSE, self.array(n, element, depth - 1))
+        return self.input(t)
+
+    def _known(self, t: DataType) -> list[ir.Var]:
+        """The variables of a type, only the urged ones if there are any."""
+        return [v for v in self.urged if v.type == t] or [v for v in self.scope if v.type == t]
+
+    def function(self, t: DataType, u: DataType) -> ir.Lambda:
+        """A function that mostly uses its argument, and mostly does not shadow what it should mention."""
+        p = self.pattern(t, self.urged if self.one_of(True, True, True, False) else ())
+        inner = self.bind(p)
+        if self.one_of(False, True):
+            inner = inner.urging({*inner.urged, *ir.bound_variables(p)})
+        return ir.Lambda(p, inner.term(u))
+
+    # --- operators of reductions ---
+
+    def odd_operator(self, t: DataType) -> ir.Lambda:
+        """An operator that is neither associative nor commutative, and mentions the scope if it can."""
+        a = self.variable(t, self.urged)
+        b = self.variable(t, (a, *self.urged))
+        scope = tuple(v for v in self.scope if not v.name.startswith("$") and v not in (a, b))
+        other = replace(self, scope=scope, urged=tuple(v for v in self.urged if v in scope))
+        if not isinstance(t, Scalar):
+            return ir.Lambda(ir.PairPattern(a, b), replace(other, scope=(*scope, a, b), urged=(a,)).term(t))
+        mixed = ir.Call("add", (a, other.leaf(t)))
+        operands = self.one_of((mixed, b), (b, mixed))  # the second one depends on the order of a fold
+        return ir.Lambda(ir.PairPattern(a, b), ir.Call("sub", operands))
+
+    # --- what stands around ---
+
+    def around(self, term: ir.Expr) -> ir.Expr:
+        """The term as part of a larger one, of any type."""
+        t = type_of(term)
+        kind = self.one_of("plain", "plain", "pair", "reverse", "zip", "transpose", "join", "split", "map")
+        if kind == "pair":
+            return ir.MakePair(self.leaf(self.real), term)
+        if not isinstance(t, Array):
+            return term
+        n = t.size.constant or 1
+        if kind == "zip":
+            return ir.Zip(term, self.array(n, self.real))
+        if kind == "split":
+            return ir.Split(nat(self.one_of(1, n)), term)
+        if kind == "reverse":
+            return ir.Gather(REVERSE, term)
+        if kind == "map":
+            p = self.pattern(t.element)
+            return ir.Map(ir.Lambda(p, self.bind(p).term(self.real)), term)
+        if isinstance(t.element, Array) and kind in ("transpose", "join"):
+            return ir.Transpose(term) if kind == "transpose" else ir.Join(term)
+        return term
+
+
+def known_operator(op: str, t: DataType) -> ir.Lambda:
+    """A known scalar operator, on arrays elementwise."""
+    a, b = ir.Var("x", t), ir.Var("y", t)
+    pair = ir.PairPattern(a, b)
+    if isinstance(t, Array):
+        return ir.Lambda(pair, ir.Map(known_operator(op, t.element), ir.Zip(a, b)))
+    return ir.Lambda(pair, ir.Call(op, (a, b)))
+
+
+def neutral(op: str, t: DataType) -> ir.Expr:
+    """The neutral element of a known operator."""
+    if isinstance(t, Array):
+        return ir.Fill(t.size, neutral(op, t.element))
+    assert isinstance(t, Scalar)
+    return ir.Literal(NEUTRAL[op][t.name], t)

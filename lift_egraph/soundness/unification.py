@@ -1,0 +1,304 @@
+"""Types with open parts, made equal by unification, and a search for sizes that fit.
+
+`lift_egraph.soundness.pattern_types` says which types the parts of a rule's left-hand side have.
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lift_egraph.egraph.rule_forms import Constant, Hole, Node, holes
+from lift_egraph.errors import TypeProblem
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, lanes
+
+SIZES = (2, 3, 4, 6, 8, 1, 5, 12, 7, 9, 10)
+SOLUTIONS, STEPS = 60, 4000
+ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "i64___add__": operator.add,
+    "i64___sub__": operator.sub,
+    "i64___mul__": operator.mul,
+    "i64___truediv__": operator.floordiv,
+    "i64___floordiv__": operator.floordiv,
+    "i64___mod__": operator.mod,
+    "i64_min": min,
+    "i64_max": max,
+}
+RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "i64___lt__": operator.lt,
+    "i64___le__": operator.le,
+    "i64___gt__": operator.gt,
+    "i64___ge__": operator.ge,
+    "!=": operator.ne,
+}
+
+
+@dataclass(frozen=True)
+class Open:
+    """A type that is not known yet."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Made:
+    """A type constructor: ``scalar``, ``vec``, ``arr``, ``pair`` or ``lanes``, with sizes and types."""
+
+    kind: str
+    parts: tuple[Any, ...]
+
+
+Type = Any  # Open | Made
+Size = Any  # a Pattern of sort i64
+
+
+@dataclass
+class Typing:
+    """The types of one form of a rule.
+
+    Attributes
+    ----------
+    values
+        The type of each variable: of the elements for an ``Op``, domain and codomain for a ``Fn``.
+    roles
+        What each string variable is: ``call2``, ``gather``, ``level``, …
+    numbers, plain, lawful
+        Open types that must be numbers, have no vectors, or be elements of an operator with laws.
+    conditions
+        Conditions on sizes.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    bound: dict[Open, Type] = field(default_factory=dict)
+    numbers: list[Type] = field(default_factory=list)
+    plain: list[Type] = field(default_factory=list)
+    lawful: list[Type] = field(default_factory=list)
+    conditions: list[tuple[str, Size, Size]] = field(default_factory=list)
+    domains: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    count: int = 0
+
+    # --- unification ---
+
+    def open(self) -> Open:
+        self.count += 1
+        return Open(self.count)
+
+    def open_size(self) -> Hole:
+        self.count += 1
+        return Hole(f"size {self.count}", "i64")
+
+    def find(self, t: Type) -> Type:
+        while isinstance(t, Open) and t in self.bound:
+            t = self.bound[t]
+        return t
+
+    def unify(self, a: Type, b: Type) -> None:
+        """Make two types equal, or raise a `TypeProblem`."""
+        a, b = self.find(a), self.find(b)
+        if a == b:
+            return
+        if isinstance(b, Open):
+            a, b = b, a
+        if isinstance(a, Open):
+            if self._occurs(a, b):
+                raise TypeProblem(f"the type {self.show(b)} would contain itself")
+            self.bound[a] = b
+            return
+        if b.kind == "lanes" and a.kind != "lanes":
+            a, b = b, a
+        if a.kind == "lanes" and b.kind != "lanes":
+            self._spread(a, b)
+            return
+        if a.kind != b.kind:
+            raise TypeProblem(f"{self.show(a)} and {self.show(b)} do not fit")
+        for x, y in zip(a.parts, b.parts, strict=True):
+            if isinstance(x, str) or isinstance(y, str):
+                if x != y:
+                    raise TypeProblem(f"{self.show(a)} and {self.show(b)} do not fit")
+            elif isinstance(x, Open | Made):
+                self.unify(x, y)
+            else:
+                self.equal_sizes(x, y)
+
+    def _occurs(self, part: Open, t: Type) -> bool:
+        t = self.find(t)
+        return t == part or (isinstance(t, Made) and any(self._occurs(part, p) for p in t.parts))
+
+    def _spread(self, packed: Made, t: Made) -> None:
+        width, inner = packed.parts
+        if t.kind == "vec":
+            self.equal_sizes(width, t.parts[0])
+            self.unify(inner, Made("scalar", (t.parts[1],)))
+        elif t.kind == "arr":
+            element = self.open()
+            self.unify(inner, Made("arr", (t.parts[0], element)))
+            self.unify(Made("lanes", (width, element)), t.parts[1])
+        elif t.kind == "pair":
+            first, second = self.open(), self.open()
+            self.unify(inner, Made("pair", (first, second)))
+            self.unify(Made("lanes", (width, first)), t.parts[0])
+            self.unify(Made("lanes", (width, second)), t.parts[1])
+        else:
+            raise TypeProblem(f"{self.show(t)} is no vector")
+
+    def equal_sizes(self, a: Size, b: Size) -> None:
+        """Note that two sizes are equal."""
+        if a != b:
+            if isinstance(a, Constant) and isinstance(b, Constant):
+                raise TypeProblem(f"the sizes {a} and {b} differ")
+            self.conditions.append(("==", a, b))
+
+    def show(self, t: Type) -> str:
+        """A type as text."""
+        t = self.find(t)
+        if isinstance(t, Open):
+            return "_"
+        match t.kind:
+            case "arr":
+                return f"[{self.show(t.parts[1])}]{t.parts[0]}"
+            case "pair":
+                return f"({self.show(t.parts[0])}, {self.show(t.parts[1])})"
+            case "lanes":
+                return f"vectors of {t.parts[0]} lanes"
+            case _:
+                return str(t.parts[-1])
+
+    # --- solutions ---
+
+    def names(self) -> list[str]:
+        """The size variables."""
+        found: set[str] = set()
+
+        def visit(t: Any) -> None:
+            t = self.find(t)
+            if isinstance(t, Made):
+                for part in t.parts:
+                    visit(part)
+            elif isinstance(t, tuple):
+                for part in t:
+                    visit(part)
+            elif isinstance(t, Hole | Node):
+                found.update(h.name for h in holes(t))
+
+        for value in self.values.values():
+            visit(value)
+        for _, a, b in self.conditions:
+            visit(a)
+            visit(b)
+        return sorted(found)
+
+    def solutions(self) -> list[dict[str, int]]:
+        """Values of the size variables that fit, the smallest first; none if none was found."""
+        names = self.names()
+        rank = {n: sum(n in {h.name for h in holes(a) | holes(b)} for _, a, b in self.conditions) for n in names}
+        names.sort(key=lambda n: (-rank[n], n))
+        ready: list[list[tuple[str, Size, Size]]] = [[] for _ in range(len(names) + 1)]
+        for condition in self.conditions:
+            needs = {h.name for h in holes(condition[1]) | holes(condition[2])}
+            ready[max((names.index(n) + 1 for n in needs), default=0)].append(condition)
+        if not all(holds(c, {}) for c in ready[0]):
+            return []
+        rng = random.Random(0)
+        found: dict[tuple[int, ...], dict[str, int]] = {}
+        steps = [0]
+
+        def extend(values: dict[str, int]) -> dict[str, int] | None:
+            depth = len(values)
+            if depth == len(names):
+                return values
+            name = names[depth]
+            domain = self._domain(name, ready[depth + 1], values)
+            for value in sorted(domain, key=lambda v: (domain.index(v) + 1) * rng.random()):
+                steps[0] += 1
+                if steps[0] > STEPS * SOLUTIONS:
+                    return None
+                more = {**values, name: value}
+                if all(holds(c, more) for c in ready[depth + 1]):
+                    done = extend(more)
+                    if done is not None:
+                        return done
+            return None
+
+        for _ in range(SOLUTIONS):
+            one = extend({})
+            if one is None:
+                break
+            found[tuple(one[n] for n in names)] = one
+        return [found[key] for key in sorted(found, key=lambda k: (sum(k), k))]
+
+    def _domain(self, name: str, ready: list[tuple[str, Size, Size]], values: dict[str, int]) -> tuple[int, ...]:
+        if name in self.domains:
+            return self.domains[name]
+        for relation, a, b in ready:  # a variable that an equation determines
+            if relation == "==":
+                for hole, value in ((a, b), (b, a)):
+                    if isinstance(hole, Hole) and hole.name == name and all(h.name in values for h in holes(value)):
+                        known = size_value(value, values)
+                        return () if known is None or not 0 < known <= 64 else (known,)
+        return SIZES
+
+    def concrete(self, t: Type, sizes: Mapping[str, int], leaf: Callable[[Open], DataType]) -> DataType:
+        """The type at given sizes; `leaf` chooses what is open."""
+        t = self.find(t)
+        if isinstance(t, Open):
+            chosen = leaf(t)
+            self.bound[t] = Made("concrete", (chosen,))
+            return chosen
+        match t.kind:
+            case "concrete":
+                return t.parts[0]
+            case "scalar":
+                return Scalar(t.parts[0])
+            case "vec":
+                return Vector(Scalar(t.parts[1]), _known(t.parts[0], sizes))
+            case "arr":
+                return Array(nat(_known(t.parts[0], sizes)), self.concrete(t.parts[1], sizes, leaf))
+            case "pair":
+                return Pair(self.concrete(t.parts[0], sizes, leaf), self.concrete(t.parts[1], sizes, leaf))
+            case _:
+                return lanes(_known(t.parts[0], sizes), self.concrete(t.parts[1], sizes, leaf))
+
+    def copy(self) -> Typing:
+        """A copy in which open types can be chosen."""
+        return Typing(self.values, self.roles, dict(self.bound), self.numbers, self.plain, self.lawful)
+
+
+def size_value(size: Size, values: Mapping[str, int]) -> int | None:
+    """The value of a size expression, or None where it has none."""
+    if isinstance(size, Hole):
+        return values.get(size.name)
+    if isinstance(size, Constant):
+        return size.value
+    parts = [size_value(p, values) for p in size.parts]
+    compute = ARITHMETIC.get(size.op)
+    if compute is None or None in parts:
+        return None
+    try:
+        return compute(*parts)  # pyright: ignore[reportArgumentType]
+    except ZeroDivisionError:
+        return None
+
+
+def holds(condition: tuple[str, Size, Size], values: Mapping[str, int]) -> bool:
+    """Whether a condition on sizes holds; one that is not understood is taken to."""
+    relation, a, b = condition
+    left, right = size_value(a, values), size_value(b, values)
+    if left is None or right is None:
+        return not (holes(a) | holes(b)) <= {Hole(n, "i64") for n in values} or relation == "?"
+    if relation == "==":
+        return left == right
+    if relation == "divides":
+        return left > 0 and right % left == 0
+    return RELATIONS[relation](left, right)
+
+
+def _known(size: Size, sizes: Mapping[str, int]) -> int:
+    value = size_value(size, sizes)
+    if value is None or value < 0:
+        raise TypeProblem(f"the size {size} has no value")
+    return value

@@ -1,0 +1,164 @@
+"""Shared parts of indices: the same addresses, each part computed once, declared before it is used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lift_egraph.codegen import compiler
+from lift_egraph.codegen.c_ast import (
+    Barrier,
+    Block,
+    Body,
+    Buffer,
+    For,
+    If,
+    LetIndex,
+    Load,
+    SharedVar,
+    Statement,
+    Store,
+    substitute,
+    walk,
+)
+from lift_egraph.codegen.dialect import DIALECTS, NVIDIA, POCL
+from lift_egraph.codegen.optimise import CONTROL
+from lift_egraph.codegen.passes.common_indices import in_full, share_indices
+from lift_egraph.codegen.text.printer import Printer
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.language.ir import SEQ
+from lift_egraph.language.nat import Nat, NatVar, maximum, nat
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import F32
+from tests.codegen import low_level as low
+from tests.codegen.test_compiler import CASES
+
+A, B, T = (Buffer(name, space, F32, (1024,)) for name, space in (("A", "global"), ("B", "global"), ("t", "local")))
+OUTER, INNER, LANE = NatVar("i", 0, 7), NatVar("j", 0, 7), NatVar("l", 0, 7)
+i, j, lane = nat(OUTER), nat(INNER), nat(LANE)
+
+
+def move(target: Buffer, to: Nat, source: Buffer, index: Nat) -> Store:
+    return Store(Load(target, to), Load(source, index))
+
+
+def loop(variable: NatVar, *body: Statement, level: ir.Level = SEQ) -> For:
+    return For(variable, nat(8), level, 1 if level == SEQ else 8, body)
+
+
+def lines(body: Body) -> list[str]:
+    return [line.text.strip() for line in Printer(POCL).body(share_indices(body, set()), 0)]
+
+
+def test_an_address_is_a_base_and_a_literal() -> None:
+    body = (loop(OUTER, loop(INNER, move(B, 8 * i + j, A, 8 * i + j + 1), move(B, j, A, 8 * i + j + 2))),)
+    assert lines(body)[2:5] == ["const int at = 8 * i + j;", "B[at] = A[at + 1];", "B[j] = A[at + 2];"]
+
+
+def test_the_name_is_that_of_the_only_array() -> None:
+    body = (loop(OUTER, loop(INNER, move(B, j, A, 8 * i + j), move(B, i, A, 8 * i + j + 3))),)
+    assert lines(body)[2:5] == ["const int A_at = 8 * i + j;", "B[j] = A[A_at];", "B[i] = A[A_at + 3];"]
+
+
+def test_what_does_not_depend_on_a_loop_stands_outside() -> None:
+    base = 64 * i + 8 * lane
+    body = (loop(OUTER, loop(INNER, move(B, j, A, base)), loop(INNER, move(B, j, A, base + 1))),)
+    assert lines(body)[:3] == [
+        "for (int i = 0; i < 8; i += 1) {",
+        "const int A_at = 64 * i + 8 * l;",
+        "for (int j = 0; j < 8; j += 1) {",
+    ]
+
+
+def test_nothing_lives_across_a_barrier() -> None:
+    place = 8 * i + lane
+    after = (move(B, place, T, place), move(B, place, T, place + 1))
+    body = (loop(OUTER, move(T, place, A, place), Barrier(("local",)), *after),)
+    found = lines(body)
+    border = found.index("barrier(CLK_LOCAL_MEM_FENCE);")
+    assert [k for k, line in enumerate(found) if line.startswith("const int")] == [1, border + 1]
+
+
+def test_quotients_are_shared_and_the_inner_ones_come_first() -> None:
+    place = (i + j) // 4
+    body = (loop(OUTER, loop(INNER, move(B, place % 3, A, place % 3), move(B, maximum(place - 1, 0), A, place))),)
+    found = lines(body)
+    assert found[2:4] == ["const int quotient = (i + j) / 4;", "const int rest = quotient % 3;"]
+    assert found[4:6] == ["B[rest] = A[rest];", "B[index_max(quotient - 1, 0)] = A[quotient];"]
+
+
+def test_one_use_is_not_shared_nor_is_one_name() -> None:
+    body = (loop(OUTER, loop(INNER, move(B, i, A, 8 * i + j), move(B, i + 1, A, 8 * j + i))),)
+    assert share_indices(body, set()) is body
+
+
+# --- properties over the low-level terms of the other tests -------------------------------------------------
+
+
+def bodies(monkeypatch: pytest.MonkeyPatch, program: ir.Program, dialect: str) -> list[tuple[Body, Body]]:
+    """The bodies of a program's kernels before and after sharing."""
+    seen: list[tuple[Body, Body]] = []
+
+    def kept(body: Body, taken: set[str], *, sums_apart: bool) -> Body:
+        seen.append((body, share_indices(body, taken, sums_apart=sums_apart)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(compiler, "share_indices", kept)
+    compiler.compile_program(program, DIALECTS[dialect])
+    return seen
+
+
+def spelled_out(item: Any) -> Any:
+    """A body without shared constants."""
+    if isinstance(item, tuple):
+        return tuple(spelled_out(s) for s in item if not isinstance(s, LetIndex))
+    variables = {v for part in walk(item) if isinstance(part, Nat) for v in part.variables}
+    shared = {v.name: in_full(nat(v)) for v in variables if isinstance(v, SharedVar)}
+    if isinstance(item, For | If | Block):
+        changed = replace(item, body=spelled_out(item.body))
+        return replace(changed, conditions=substitute(item.conditions, shared)) if isinstance(item, If) else changed
+    return substitute(item, shared)
+
+
+def check_scopes(body: Body, known: frozenset[str]) -> None:
+    """Every shared constant is declared before its uses, in a block around them."""
+    for statement in body:
+        own = statement.conditions if isinstance(statement, If) else () if hasattr(statement, "body") else (statement,)
+        for part in walk(own):
+            if isinstance(part, Nat):
+                assert {v.name for v in part.variables if isinstance(v, SharedVar)} <= known
+        if isinstance(statement, LetIndex):
+            known |= {statement.variable.name}
+        if isinstance(statement, For | If | Block):
+            check_scopes(statement.body, known)
+
+
+@pytest.mark.parametrize("dialect", ["pocl", "nvidia"])
+@pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
+def test_the_addresses_stay_the_same(monkeypatch, made: ir.Program, sizes: dict[str, int], dialect: str) -> None:
+    for before, after in bodies(monkeypatch, specialise(made, sizes), dialect):
+        assert spelled_out(after) == before
+        check_scopes(after, frozenset())
+        declared = [part.variable.name for part in walk(after) if isinstance(part, LetIndex)]
+        assert len(declared) == len(set(declared))
+
+
+def test_alignment_is_seen_through_a_shared_constant() -> None:
+    """Vector accesses at multiples of the width say so."""
+    plan = compiler.compile_program(specialise(low.mm_blocked(4, 4), {"M": 8, "K": 8, "N": 16}), NVIDIA)
+    assert "*(global float4 *)(result + result_at + 16)" in plan.source
+
+
+def test_wide_constants_are_long() -> None:
+    text = "program p(x: [[f32]65536]65536, y: [[f32]65536]65536) = mapGlb(1, mapGlb(0, add), map(zip, zip(x, y)))"
+    program = parse_program(text.replace("map(zip, zip(x, y))", "map(fun (a, b) => zip(a, b), zip(x, y))"))
+    source = compiler.compile_program(specialise(program, {}), POCL).source
+    assert "const long at = " in source
+
+
+def test_without_index_simplification_nothing_is_shared() -> None:
+    plan = compiler.compile_program(specialise(low.mm_blocked(4, 4), {"M": 8, "K": 8, "N": 16}), POCL, optimise=CONTROL)
+    assert "_at =" not in plan.source

@@ -1,0 +1,368 @@
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.plans.arrays import join_outputs, load_plan, save_plan, split_inputs
+from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
+from lift_egraph.codegen.running.run import Runner, check_limits, find_device, list_devices, run_directory
+from lift_egraph.errors import BuildProblem, DeviceProblem, InputProblem, OutputProblem, RunProblem
+from lift_egraph.process.child import End, Ended
+
+N = 1000
+SCALE = "kernel void scale(global const float *x, global float *out, float a) { BODY }"
+BODY = "int i = get_global_id(0); out[i] = a * x[i];"
+
+DEVICE = DeviceInfo(
+    index="0:0",
+    platform="a platform",
+    platform_version="OpenCL 3.0",
+    name="a device",
+    driver_version="1",
+    opencl_c_version="OpenCL C 1.2",
+    kind="cpu",
+    compute_units=2,
+    clock_mhz=3000,
+    max_work_group=256,
+    max_work_items=(256, 256, 64),
+    local_memory=1 << 15,
+    local_memory_is_dedicated=False,
+    global_memory=1 << 20,
+    max_allocation=1 << 19,
+    cache=1 << 20,
+    vector_width=8,
+    supports_f64=False,
+    address_alignment=128,
+)
+
+
+def kernel(name, buffers, global_size, local_size=None, *, scalars=(), local_bytes=0):
+    arguments = (*(Argument("buffer", b) for b in buffers), *(Argument("scalar", s) for s in scalars))
+    return Kernel(name, "", arguments, Launch(global_size, local_size), local_bytes)
+
+
+def scale(body=BODY, *, n=N, local=None, source=SCALE, global_size=None, local_bytes=0):
+    return Plan(
+        "scale",
+        "generic",
+        source.replace("BODY", body),
+        (kernel("scale", ("x", "out"), global_size or (n, 1, 1), local, scalars="a", local_bytes=local_bytes),),
+        (BufferInfo("x", "input", "f32", n, "x"), BufferInfo("out", "output", "f32", n, "result")),
+        (ScalarInfo("a", "f32", "a"),),
+        ("-cl-mad-enable",),
+    )
+
+
+def inputs(n=N):
+    return {"x": np.arange(n, dtype=np.float32), "a": 3.0}
+
+
+EXPECTED = 3 * np.arange(N, dtype=np.float32)
+
+# --- without a device -------------------------------------------------------------------------------------
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("plan", "message"),
+        [
+            (scale(n=1 << 18), "the buffer x has 1048576 bytes, one allocation may have 524288"),
+            (scale(n=(1 << 17) + 2), "one allocation may have 524288"),
+            (scale(n=1024, local=(512, 1, 1)), "work-groups of 512 work-items, the device allows 256"),
+            (scale(local_bytes=40000), "needs 40000 bytes of local memory, the device has 32768"),
+            (scale(global_size=(2, 2, 128), local=(1, 1, 128)), "the device allows"),
+        ],
+    )
+    def test_each_names_value_and_limit(self, plan, message):
+        with pytest.raises(DeviceProblem, match=message):
+            check_limits(plan, DEVICE)
+
+    def test_the_sum_of_all_buffers(self):
+        with pytest.raises(DeviceProblem, match="1048576 bytes together, the device has 1048575"):
+            check_limits(scale(n=1 << 17), dataclasses.replace(DEVICE, global_memory=(1 << 20) - 1))
+
+    def test_f64_must_be_supported(self):
+        plan = dataclasses.replace(scale(), buffers=(BufferInfo("x", "input", "f64", 2, "x"),))
+        with pytest.raises(DeviceProblem, match="has no f64"):
+            check_limits(plan, DEVICE)
+
+    def test_a_plan_that_fits(self):
+        check_limits(scale(local=(100, 1, 1)), DEVICE)
+
+
+class TestInputs:
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"y": np.zeros(3)}, "scale uses no input 'y'; it uses x, a"),
+            ({"x": np.zeros(N)}, r"the input x must have elements of type float32 \(f32\), got float64"),
+            ({"x": np.zeros(3, np.float32)}, r"the input x must have .*1000.* got the shape \(3,\)"),
+            ({"a": np.zeros(1, np.float32)}, r"the input a must have the shape \(\)"),
+            ({"a": "text"}, "the input a must have elements of type float32"),
+        ],
+    )
+    def test_what_does_not_fit(self, changes, message):
+        with pytest.raises(InputProblem, match=message):
+            split_inputs(scale(), {**inputs(), **changes})
+
+    def test_a_missing_input(self):
+        with pytest.raises(InputProblem, match="the input a of scale is missing"):
+            split_inputs(scale(), {"x": inputs()["x"]})
+
+    def test_tuples(self):
+        plan = Plan(
+            "pairs",
+            "generic",
+            "",
+            (),
+            (
+                BufferInfo("x_0", "input", "f32", 2, "x", (0,)),
+                BufferInfo("x_1", "input", "i32", 2, "x", (1,)),
+                BufferInfo("out_0", "output", "f32", 2, "result", (0,)),
+                BufferInfo("out_10", "output", "i32", 2, "result", (1, 0)),
+                BufferInfo("out_11", "output", "bool", 1, "result", (1, 1), (1,)),
+            ),
+            (),
+        )
+        first, second = np.ones(2, np.float32), np.arange(2, dtype=np.int32)
+        arrays = split_inputs(plan, {"x": (first, second)})
+        assert np.shares_memory(arrays["x_0"], first)
+        assert np.shares_memory(arrays["x_1"], second)
+        result = join_outputs(plan, {"out_0": first, "out_10": second, "out_11": np.array([True])})
+        assert [result[0].tolist(), result[1][0].tolist(), result[1][1].tolist()] == [[1, 1], [0, 1], [True]]
+        with pytest.raises(InputProblem, match="expected a tuple of two values, got ndarray"):
+            split_inputs(plan, {"x": first})
+
+
+class TestDirectory:
+    def test_a_plan_survives_being_written(self, tmp_path):
+        plan = scale(local=(100, 1, 1))
+        save_plan(plan, tmp_path / "new")
+        assert load_plan(tmp_path / "new") == plan
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{", "holds no kernel"),
+            ("[]", "is no launch description"),
+            ("{}", "is no launch description: 'format' is missing"),
+        ],
+    )
+    def test_a_broken_description(self, tmp_path, text, message):
+        save_plan(scale(), tmp_path)
+        (tmp_path / "launch.json").write_text(text)
+        with pytest.raises(InputProblem, match=message):
+            load_plan(tmp_path)
+
+    def test_an_argument_without_description(self, tmp_path):
+        save_plan(scale(), tmp_path)
+        launch = json.loads((tmp_path / "launch.json").read_text())
+        launch["buffers"].pop(0)
+        (tmp_path / "launch.json").write_text(json.dumps(launch))
+        with pytest.raises(InputProblem, match="the kernel scale takes the buffer x, which it lacks"):
+            load_plan(tmp_path)
+
+    def test_a_missing_file(self, tmp_path):
+        with pytest.raises(InputProblem, match=r"kernel\.cl: No such file"):
+            load_plan(tmp_path)
+
+    def test_a_place_that_cannot_be_written(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(OutputProblem, match="cannot write to"):
+            save_plan(scale(), tmp_path / "file")
+
+
+def test_the_parent_imports_neither_egglog_nor_pyopencl():
+    code = "import sys, lift_egraph.codegen.running.run; print(sorted({'egglog', 'pyopencl'} & sys.modules.keys()))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert result.stdout == "[]\n"
+
+
+# --- with one ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def device():
+    try:
+        return find_device()
+    except DeviceProblem as problem:
+        pytest.skip(str(problem))
+
+
+@pytest.fixture
+def runner(device):
+    with Runner(device, time_limit=30) as runner:
+        runner.load_inputs("ramp", inputs())
+        yield runner
+
+
+class TestDevices:
+    def test_each_is_found_by_index_and_name(self, device):
+        for found in list_devices():
+            assert find_device(found.index).name == found.name
+        assert find_device(device.platform.upper()).platform == device.platform
+
+    def test_the_variable(self, device, monkeypatch):
+        monkeypatch.setenv("PYOPENCL_CTX", device.index)
+        assert find_device().index == device.index
+
+    @pytest.mark.parametrize("text", ["9:9", "no such device"])
+    def test_an_unknown_one_lists_the_others(self, device, text):
+        with pytest.raises(DeviceProblem, match=f"no OpenCL device fits '{text}'") as problem:
+            find_device(text)
+        assert device.name in str(problem.value)
+
+    def test_none_at_all(self, monkeypatch):
+        monkeypatch.setattr("lift_egraph.codegen.running.run.list_devices", list)
+        with pytest.raises(DeviceProblem, match="pip install pocl-binary-distribution"):
+            find_device()
+
+
+class TestRun:
+    @pytest.mark.parametrize("local", [None, (1, 1, 1), (100, 1, 1)])
+    def test_a_good_plan(self, runner, local):
+        np.testing.assert_array_equal(runner.run(scale(local=local), "ramp"), EXPECTED)
+
+    def test_two_kernels_with_a_temporary(self, runner):
+        plan = scale(source=SCALE + " kernel void add(global float *t, global float *out) { "
+                     "int i = get_global_id(0); out[i] = t[i] + 1; }")  # fmt: skip
+        plan = dataclasses.replace(
+            plan,
+            kernels=(kernel("scale", "xt", (N, 1, 1), scalars="a"), kernel("add", ("t", "out"), (N, 1, 1))),
+            buffers=(*plan.buffers, BufferInfo("t", "temporary", "f32", N)),
+        )
+        np.testing.assert_array_equal(runner.run(plan, "ramp"), EXPECTED + 1)
+
+    def test_measure(self, runner):
+        timing = runner.measure(scale(), "ramp", repeats=7, min_time=0)
+        assert timing.runs == 7
+        assert 0 < timing.min_ms <= timing.median_ms < 1000
+
+    def test_a_build_failure_shows_log_and_line(self, runner):
+        with pytest.raises(BuildProblem) as problem:
+            runner.run(scale("\nout[0] = undeclared;"), "ramp")
+        assert "undeclared identifier" in str(problem.value)
+        assert "    2 | out[0] = undeclared; }" in str(problem.value)
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+
+    def test_an_endless_kernel_is_killed(self, device):
+        endless = scale("while (out[0] != 1) { out[1] += 1; }")
+        with Runner(device, time_limit=4) as runner:
+            runner.load_inputs("ramp", inputs())
+            started = time.monotonic()
+            with pytest.raises(RunProblem, match="ran past its 4 s limit"):
+                runner.run(endless, "ramp")
+            assert time.monotonic() - started < 8
+            np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+
+    def test_a_wild_write(self, runner):
+        with pytest.raises(RunProblem):
+            runner.run(scale(BODY + "for (long j = 0; j < 1L << 40; j += 1 << 20) out[j] = 1;"), "ramp")
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+
+    @pytest.mark.parametrize(("index", "side"), [("-1", "before"), ("1000", "behind")])
+    def test_a_write_just_outside(self, runner, index, side):
+        for action in (runner.run, runner.measure):
+            with pytest.raises(RunProblem, match=f"wrote outside: the memory {side} the buffer out has changed"):
+                action(scale(BODY + f" out[{index}] = 0;"), "ramp")
+
+    @pytest.mark.parametrize(("index", "side"), [("-1", "before"), ("1000", "behind")])
+    def test_a_write_just_outside_of_an_input(self, runner, index, side):
+        with pytest.raises(RunProblem, match=f"wrote outside: the memory {side} the buffer x has changed"):
+            runner.run(scale(BODY + f" if (i == 0) ((global float *)x)[{index}] = 0;"), "ramp")
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+
+    def test_what_is_read_outside_of_an_input_is_huge(self, runner):
+        result = runner.run(scale("int i = get_global_id(0); out[i] = a * x[i + 1];"), "ramp")
+        np.testing.assert_array_equal(result, [*EXPECTED[1:], np.inf])
+
+    def test_a_truth_value_as_an_argument(self, runner):
+        plan = Plan(
+            "choose",
+            "generic",
+            "kernel void f(global int *out, const int flag) { out[get_global_id(0)] = flag ? 5 : 6; }",
+            (kernel("f", ("out",), (3, 1, 1), scalars=("flag",)),),
+            (BufferInfo("out", "output", "i32", 3, "result"),),
+            (ScalarInfo("flag", "bool", "flag"),),
+        )
+        runner.load_inputs("yes", {"flag": np.bool_(True)})
+        runner.load_inputs("no", {"flag": np.asarray(False)})
+        np.testing.assert_array_equal(runner.run(plan, "yes"), [5] * 3)
+        np.testing.assert_array_equal(runner.run(plan, "no"), [6] * 3)
+
+    def test_a_changed_input(self, runner):
+        plan = scale(BODY + " ((global float *)x)[0] = 7;")
+        with pytest.raises(RunProblem, match="wrote outside: the input x has changed"):
+            runner.run(plan, "ramp")
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+
+    @pytest.mark.parametrize(("body", "count"), [("", 1000), ("if (get_global_id(0) != 5) {" + BODY + "}", 1)])
+    def test_unwritten_output(self, runner, body, count):
+        with pytest.raises(RunProblem, match=f"left {count} of 1000 elements of the output out unwritten"):
+            runner.run(scale(body), "ramp")
+
+    def test_too_much_local_memory(self, runner):
+        size = runner.device.local_memory
+        body = f"local float t[{size}]; int i = get_global_id(0); t[i] = x[i]; barrier(1); out[i] = a * t[999 - i];"
+        with pytest.raises((DeviceProblem, BuildProblem)):
+            runner.run(scale(body), "ramp")
+
+    def test_two_input_sets(self, runner):
+        runner.load_inputs("ones", {"x": np.ones(N, np.float32), "a": np.float32(2)})
+        np.testing.assert_array_equal(runner.run(scale(), "ones"), np.full(N, 2, np.float32))
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+        runner.forget_inputs("ones")
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+
+    def test_new_values_under_an_old_name(self, runner):
+        runner.run(scale(), "ramp")
+        runner.load_inputs("ramp", {"x": np.ones(N, np.float32), "a": 2})
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), np.full(N, 2, np.float32))
+
+    def test_a_worker_that_died_between_plans(self, runner):
+        runner.run(scale(), "ramp")
+        os.kill(runner._server._child.pid, 9)
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+
+    def test_a_plan_is_not_blamed_for_a_crash_that_does_not_repeat(self, runner, monkeypatch):
+        crash = RunProblem("crashed with SIGSEGV")
+        crash.__cause__ = Ended(End("crashed", "crashed with SIGSEGV"))
+        request, crashes = runner._server.request, [crash]
+
+        def crash_once(message, time_limit):
+            if message[0] == "run" and crashes:
+                raise crashes.pop()
+            return request(message, time_limit)
+
+        runner.run(scale(), "ramp")
+        monkeypatch.setattr(runner._server, "request", crash_once)
+        np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+        assert not crashes
+        runner.close()
+        crashes.append(crash)
+        with pytest.raises(RunProblem, match="crashed with SIGSEGV"):
+            runner.run(scale(), "ramp")
+
+    def test_integers_and_truth_values(self, runner):
+        plan = Plan(
+            "compare",
+            "generic",
+            "kernel void f(global const int *x, global uchar *out) { int i = get_global_id(0); out[i] = x[i] > 0; }",
+            (kernel("f", ("x", "out"), (7, 1, 1)),),
+            (BufferInfo("x", "input", "i32", 7, "x"), BufferInfo("out", "output", "bool", 7, "result")),
+            (),
+        )
+        runner.load_inputs("signs", {"x": np.arange(-3, 4, dtype=np.int32)})
+        np.testing.assert_array_equal(runner.run(plan, "signs"), [False] * 4 + [True] * 3)
+
+
+def test_run_directory(device, tmp_path):
+    save_plan(scale(), tmp_path)
+    np.testing.assert_array_equal(run_directory(tmp_path, inputs(), device.index), EXPECTED)

@@ -1,0 +1,494 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from lift_egraph.cli.main import app
+from lift_egraph.codegen.plans.arrays import save_plan
+from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
+from lift_egraph.codegen.running.run import list_devices
+
+ROOT = Path(__file__).parents[3]
+FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
+AXPY = """-- a * x + y
+program axpy(a: f32, x: [f32]N, y: [f32]N) where N = 4096 =
+  map(fun (e, f) => a * e + f, zip(x, y))
+"""
+BLUR = """-- A stencil of three points
+program blur(x: [f32]N) where N = 4096 =
+  map(fun w => 0.25 * at(0, w) + 0.5 * at(1, w) + 0.25 * at(2, w), slide(3, 1, pad(1, 1, clamp, x)))
+"""
+KEYS = {
+    "program", "sizes", "device", "stop_reason", "egraph", "baseline", "candidates", "best", "speedup"
+}  # fmt: skip
+CANDIDATE_KEYS = {
+    "rank", "predicted_ms", "measured_ms", "valid", "max_error", "error_bound", "rules", "lowered"
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def device():
+    """The index of a device; tests that need one are skipped where there is none."""
+    found = list_devices()
+    if not found:
+        pytest.skip("there is no OpenCL device")
+    return found[0].index
+
+
+def environment(**changes: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), **changes}
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "lift_egraph", *map(str, arguments)]
+
+
+def lift(*arguments: object):
+    """What the command line does with arguments, in this process."""
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def succeed(*arguments: object):
+    result = lift(*arguments)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def fail(*arguments: object, code: int = 1) -> str:
+    """The message of a command that must fail, and must say nothing else."""
+    result = lift(*arguments)
+    assert result.exit_code == code, (result.exit_code, result.stderr, result.exception)
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    if code == 1:
+        assert "error: " in result.stderr
+    return result.stderr
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+# --- what there is ----------------------------------------------------------------------------------------
+
+
+def test_help_is_quick():
+    # Other tests may keep the processors busy: the fastest of some counts.
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        shown = subprocess.run(command("--help"), env=environment(), capture_output=True, text=True, check=True)
+        times.append(time.perf_counter() - began)
+    assert "optimize" in shown.stdout
+    assert min(times) < 0.7
+
+
+@pytest.mark.parametrize("name", ["devices", "programs", "rules", "optimize", "explain", "run"])
+def test_every_command_has_help(name):
+    assert "Usage" in succeed(name, "--help").stdout
+
+
+def test_version():
+    assert succeed("--version").stdout.startswith("lift-egraph")
+
+
+def test_devices(device):
+    assert device in succeed("devices").stdout
+    facts = json.loads(succeed("devices", "--json").stdout)
+    assert device in [fact["index"] for fact in facts]
+
+
+def test_programs():
+    assert "Matrix multiplication" in succeed("programs").stdout
+    facts = {fact["name"]: fact for fact in json.loads(succeed("programs", "--json").stdout)}
+    assert facts["mm"]["sizes"] == {"M": 512, "K": 512, "N": 512}
+    assert facts["mm"]["description"].startswith("Matrix multiplication")
+
+
+def test_rules():
+    assert "map_fusion" in succeed("rules").stdout
+    facts = {fact["name"]: fact for fact in json.loads(succeed("rules", "--json").stdout)}
+    assert facts["map_fusion"]["family"] == "fusion"
+    assert facts["map_fusion"].keys() == {"name", "law", "source", "family", "phase", "flags"}
+    assert all(fact["law"] for fact in facts.values())
+
+
+# --- programs and options that are wrong ------------------------------------------------------------------
+
+ARGUMENT = "program f(x: [f32]N, y: [f32]M, z: [i32]N) where N = 16, M = 8 =\n  "
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("map(fun e => 2.0 * e x", ":2:24: expected an operator"),
+        ("mpa(fun e => 2.0 * e, x)", ":2:3: unknown name 'mpa'; did you mean 'map'?"),
+        ("map(fun (a, b) => a + b, zip(x, z))", "add needs arguments of one type, got f32, i32"),
+        ("map(fun (a, b) => a + b, zip(x, y))", "zip needs arrays of one length, got N and M"),
+    ],
+)
+def test_a_wrong_program(tmp_path, body, message):
+    shown = fail("optimize", write(tmp_path / "f.lift", ARGUMENT + body))
+    assert message in shown
+    assert "^" in shown
+
+
+def test_a_split_by_a_non_divisor(tmp_path):
+    body = "join(map(fun c => map(fun e => 2.0 * e, c), split(3, x)))"
+    path = write(tmp_path / "f.lift", f"program f(x: [f32]N) where N = 16 =\n  {body}")
+    assert "split(3) does not divide an array of length 16" in fail("optimize", path)
+    assert "split(3) does not divide an array of length 1" in fail("optimize", path, "--size", "N=1")
+
+
+def test_a_program_without_parallelism(tmp_path):
+    body = "reduceSeq(fun (a, x) => a * 0.5 + x, 0.0, xs)"
+    path = write(tmp_path / "f.lift", f"program f(xs: [f32]N) where N = 16 =\n  {body}")
+    assert "f has no parallelism" in fail("optimize", path)
+
+
+def test_an_unknown_program(tmp_path):
+    assert "no bundled program 'mn'; did you mean 'mm'?" in fail("optimize", "mn")
+    assert "cannot read the program" in fail("optimize", tmp_path / "missing.lift")
+    assert "cannot read the program" in fail("optimize", tmp_path)
+    (tmp_path / "binary.lift").write_bytes(b"\xff\xfe\x00")
+    assert "cannot read the program" in fail("optimize", tmp_path / "binary.lift")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        (["N=0"], "the size N must be at least 1, got 0"),
+        (["N=-4"], "the size N must be at least 1, got -4"),
+        (["Q=4"], "mm has no size 'Q'; it has K, M, N"),
+        (["N=99999999999"], "beyond the 32-bit index range"),
+    ],
+)
+def test_a_wrong_size(sizes, message):
+    assert message in fail("optimize", "mm", *(f"--size={size}" for size in sizes))
+
+
+def test_sizes_that_the_device_has_no_memory_for(device):
+    shown = fail("optimize", "mm", "--size", "M=1048576", "--size", "N=1048576", "--device", device)
+    assert "one allocation may have" in shown
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--size", "N"],
+        ["--size", "N=x"],
+        ["--size", "N=3", "--size", "N=4"],
+        ["--budget", "0"],
+        ["--budget", "nan"],
+        ["--budget", "inf"],
+        ["--top", "0"],
+        ["--seed", "-1"],
+        ["--nothing"],
+    ],
+)
+def test_wrong_usage(options):
+    assert "Usage" in fail("optimize", "mm", *options, code=2)
+
+
+def test_an_unknown_device(device):
+    shown = fail("optimize", "dot", "--device", "no such device", "--json")
+    assert "no OpenCL device fits 'no such device'" in shown
+    assert device in shown
+
+
+@pytest.mark.parametrize("arguments", [("devices",), ("optimize", "dot")])
+def test_no_platform(tmp_path, arguments):
+    hidden = environment(OCL_ICD_VENDORS=str(tmp_path / "none"), OCL_ICD_FILENAMES="")
+    result = subprocess.run(command(*arguments), check=False, env=hidden, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: no OpenCL device was found; `pip install pocl-binary-distribution`")
+    assert "Traceback" not in result.stderr
+
+
+def test_an_unwritable_out(tmp_path, device):
+    file = write(tmp_path / "file", "")
+    for out in (file, file / "below", "/proc/nowhere"):
+        began = time.perf_counter()
+        assert f"cannot write to {out}" in fail("optimize", "mm", "--out", out)
+        assert time.perf_counter() - began < 5  # found before the long work
+
+
+# --- run, with a kernel by hand ---------------------------------------------------------------------------
+
+N = 64
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A directory with a kernel that makes (a * x, x + y) of a number a and an array of pairs (x, y)."""
+    source = (
+        "kernel void f(global const float *x, global const int *y, global float *p, global float *q, float a)"
+        "{ int i = get_global_id(0); p[i] = a * x[i]; q[i] = x[i] + y[i]; }"
+    )
+    buffers = (
+        BufferInfo("x", "input", "f32", N, "xs", (0,), (N,)),
+        BufferInfo("y", "input", "i32", N, "xs", (1,), (N,)),
+        BufferInfo("p", "output", "f32", N, "result", (0,), (N,)),
+        BufferInfo("q", "output", "f32", N, "result", (1,), (N,)),
+    )
+    arguments = (*(Argument("buffer", b.name) for b in buffers), Argument("scalar", "a"))
+    kernel = Kernel("f", "", arguments, Launch((N, 1, 1)), 0)
+    save_plan(Plan("f", "generic", source, (kernel,), buffers, (ScalarInfo("a", "f32", "a"),)), tmp_path / "k")
+    np.save(tmp_path / "x.npy", np.arange(N, dtype=np.float32))
+    np.save(tmp_path / "y.npy", np.arange(N, dtype=np.int32))
+    np.save(tmp_path / "a.npy", np.float32(2.5))
+    return tmp_path
+
+
+def run_options(folder: Path, a="2.5", x="x.npy", y="y.npy", p="p.npy", q="q.npy") -> list[str]:
+    inputs = (f"--input=a={a}", f"--input=xs={folder / x}", f"--input=xs={folder / y}")
+    return ["run", str(folder / "k"), *inputs, f"--output={folder / p}", f"--output={folder / q}"]
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+def test_run_with_tuples(written, device, by_file):
+    succeed(*run_options(written, a=written / "a.npy" if by_file else "2.5"), "--device", device)
+    numbers = np.arange(N, dtype=np.float32)
+    assert np.array_equal(np.load(written / "p.npy"), 2.5 * numbers)
+    assert np.array_equal(np.load(written / "q.npy"), 2 * numbers)
+    assert not list(written.glob(".*"))
+
+
+def test_run_imports_no_egglog(written, device):
+    code = "import sys; from lift_egraph.cli.main import app; app(sys.argv[1:], standalone_mode=False); "
+    code += "assert 'egglog' not in sys.modules and 'numpy' in sys.modules; print('done')"
+    arguments = [sys.executable, "-c", code, *run_options(written)]
+    result = subprocess.run(arguments, check=False, env=environment(), capture_output=True, text=True)
+    assert result.stdout == "done\n", result.stderr
+    assert (written / "p.npy").exists()
+
+
+class TestWrongArrays:
+    @pytest.mark.parametrize(
+        ("array", "message"),
+        [
+            (np.zeros(N - 1, np.float32), "must have the shape (64,), got the shape (63,)"),
+            (np.zeros((N, 1), np.float32), "must have the shape (64,), got the shape (64, 1)"),
+            (np.zeros(0, np.float32), "must have the shape (64,), got the shape (0,)"),
+            (np.zeros(N), "must have elements of type float32 (f32), got float64"),
+            (np.zeros(N, ">f4"), "must have elements of type float32 (f32), got >f4"),
+        ],
+    )
+    def test_wrong_shape_or_type(self, written, array, message):
+        np.save(written / "wrong.npy", array)
+        assert message in fail(*run_options(written, x="wrong.npy"))
+
+    @pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00\xff\xff", b"PK\x03\x04"])
+    def test_a_file_that_is_no_array(self, written, content):
+        (written / "wrong.npy").write_bytes(content)
+        assert "wrong.npy is not a .npy file" in fail(*run_options(written, x="wrong.npy"))
+
+    def test_a_file_that_is_cut_off(self, written):
+        content = (written / "x.npy").read_bytes()
+        (written / "wrong.npy").write_bytes(content[:-4])
+        assert "wrong.npy is not a .npy file" in fail(*run_options(written, x="wrong.npy"))
+
+    def test_pickled_objects_are_not_read(self, written):
+        np.save(written / "wrong.npy", np.array([print] * N), allow_pickle=True)
+        assert "wrong.npy is not a .npy file" in fail(*run_options(written, x="wrong.npy"))
+
+    def test_a_missing_file(self, written):
+        assert "none.npy: No such file or directory" in fail(*run_options(written, x="none.npy"))
+
+    @pytest.mark.parametrize("number", ["zzz", "1e300", "true"])
+    def test_a_number_that_does_not_fit(self, written, number):
+        assert f"the input a: {number!r} is no f32 number" in fail(*run_options(written, a=number))
+
+
+class TestWrongRuns:
+    def test_missing_unknown_and_too_many_inputs(self, written):
+        options = run_options(written)
+        assert "the input a of f is missing" in fail(*(o for o in options if not o.startswith("--input=a=")))
+        assert "f uses no input 'b'" in fail(*options, "--input", "b=2")
+        assert "the input a has 1 array(s), each needs an --input; got 2" in fail(*options, "--input", "a=2")
+
+    def test_outputs(self, written):
+        options = run_options(written)
+        assert "each needs an --output; got 1" in fail(*options[:-1])
+        assert "there is no directory" in fail(*run_options(written, p="none/p.npy"))
+        assert "it is a directory" in fail(*run_options(written, p="k"))
+        assert "a file of its own" in fail(*run_options(written, p="q.npy"))
+        assert "Usage" in fail(*options[:-2], code=2)
+        assert "Usage" in fail(*options, "--input", "a", code=2)
+
+    def test_no_kernel(self, written):
+        options = run_options(written)[2:]
+        assert "kernel.cl: No such file or directory" in fail("run", written / "none", *options)
+        (written / "k" / "launch.json").write_text("{}")
+        assert "is no launch description" in fail("run", written / "k", *options)
+        (written / "k" / "launch.json").unlink()
+        assert "launch.json: No such file or directory" in fail("run", written / "k", *options)
+
+    def test_an_unknown_device(self, written, device):
+        assert "no OpenCL device fits 'nope'" in fail(*run_options(written), "--device", "nope")
+
+
+# --- optimize, from end to end ----------------------------------------------------------------------------
+
+
+def optimised(path: Path, device: str, *options: object) -> dict:
+    """The report on a program, checked for what every report has."""
+    result = succeed("optimize", path, "--device", device, "--budget", 8, "--json", *options)
+    report = json.loads(result.stdout)
+    assert report.keys() >= KEYS
+    assert all(candidate.keys() >= CANDIDATE_KEYS for candidate in report["candidates"])
+    assert report["best"]["valid"]
+    assert report["best"]["rank"] == 1
+    assert report["best"]["measured_ms"] > 0
+    assert report["baseline"]["measured_ms"] > 0
+    assert report["speedup"] == pytest.approx(report["baseline"]["measured_ms"] / report["best"]["measured_ms"])
+    times = [c["measured_ms"] for c in report["candidates"] if c["rank"] is not None]
+    assert times == sorted(times)
+    assert "baseline: " in result.stderr
+    return report
+
+
+def random_array(seed: int, n: int) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-1, 1, n).astype(np.float32)
+
+
+def test_axpy_from_its_text_to_arrays(tmp_path, device):
+    out = tmp_path / "new" / "axpy"
+    report = optimised(write(tmp_path / "axpy.lift", AXPY), device, "--size", "N=2048", "--out", out)
+    assert report["sizes"] == {"N": 2048}
+    assert {f.name for f in out.iterdir()} == FILES
+    assert json.loads((out / "report.json").read_text())["best"]["lowered"] == report["best"]["lowered"]
+    x, y = random_array(1, 2048), random_array(2, 2048)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    inputs = ("--input", "a=2.5", "--input", f"x={tmp_path}/x.npy", "--input", f"y={tmp_path}/y.npy")
+    succeed("run", out, *inputs, "--output", tmp_path / "out.npy", "--device", device)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.float32(2.5) * x + y, rtol=0, atol=1e-6)
+
+
+def test_a_stencil_from_its_text_to_arrays(tmp_path, device):
+    out = tmp_path / "blur"
+    optimised(write(tmp_path / "blur.lift", BLUR), device, "--out", out)
+    x = random_array(3, 4096)
+    np.save(tmp_path / "x.npy", x)
+    succeed("run", out, "--input", f"x={tmp_path}/x.npy", "--output", tmp_path / "out.npy", "--device", device)
+    padded = np.pad(x, 1, mode="edge")
+    expected = 0.25 * padded[:-2] + 0.5 * padded[1:-1] + 0.25 * padded[2:]
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-6)
+
+
+def test_the_table(device):
+    shown = succeed("optimize", "scal", "--size", "N=1024", "--device", device, "--budget", 3, "--top", 2).stdout
+    assert "speed-up" in shown
+    assert "times as fast" in shown
+    assert "Search ended: " in shown
+    assert "Rejected: " in shown
+
+
+DOT = """program dot(xs: [f32]N, ys: [f32]N) where N = 1024 =
+  reduceSeq(add, 0.0,
+    mapGlb(0, reduceSeq(fun (a, p) => a + get(0, p) * get(1, p), 0.0), split(4, zip(xs, ys))))
+"""
+
+
+@pytest.fixture
+def dot(tmp_path):
+    (tmp_path / "dot.lift").write_text(DOT)
+    return tmp_path / "dot.lift"
+
+
+def test_compile_prints_the_kernels_of_a_low_level_program(dot, device):
+    result = succeed("compile", dot, "--device", device, "--size=N=64")
+    assert "f32[64], the input xs" in result.stdout
+    assert result.stdout.rstrip().endswith("}")
+    assert "at N = 64: on integers: 1 of 1 elements equal bit for bit" in result.stderr
+    assert " ms." in result.stderr
+
+
+def test_compile_leaves_sizes_open_and_run_takes_what_it_wrote(dot, device, tmp_path):
+    result = succeed("compile", dot, "--device", device, "--open", "N", "--any-launch", "--out", tmp_path / "k")
+    assert result.stdout == ""
+    assert {p.name for p in (tmp_path / "k").iterdir()} == {"kernel.cl", "launch.json", "lowered.lift"}
+    assert "const int N" in (tmp_path / "k" / "kernel.cl").read_text()
+    x = np.arange(12, dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    files = [f"--input=xs={tmp_path / 'x.npy'}", f"--input=ys={tmp_path / 'x.npy'}"]
+    succeed("run", tmp_path / "k", *files, "--output", tmp_path / "o.npy", "--device", device)
+    assert np.load(tmp_path / "o.npy") == np.dot(x, x)
+
+
+def test_run_takes_sizes_that_no_shape_tells(device, tmp_path):
+    (tmp_path / "rows.lift").write_text(
+        "program rows(xs: [f32](M * N)) where M = 3, N = 4 =\n"
+        "  mapGlb(0, fun row => reduceSeq(add, 0.0, row), split(N, xs))\n"
+    )
+    succeed("compile", tmp_path / "rows.lift", "--device", device, "--open=M", "--open=N", "--out", tmp_path / "k")
+    np.save(tmp_path / "x.npy", np.arange(12, dtype=np.float32))
+    arguments = ("run", tmp_path / "k", f"--input=xs={tmp_path / 'x.npy'}", "--output", tmp_path / "o.npy")
+    succeed(*arguments, "--device", device, "--size=M=2", "--size=N=6")
+    assert np.load(tmp_path / "o.npy").tolist() == [15, 51]
+    for sizes, message in (
+        ((), "rows needs a value for the size M, N"),
+        (("--size=M=2", "--size=N=5"), "the input xs must have the shape (10,), got the shape (12,)"),
+        (("--size=M=2", "--size=K=6"), "rows has no open size 'K'; it has M, N"),
+    ):
+        result = lift(*arguments, "--device", device, *sizes)
+        assert result.exit_code == 1
+        assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "message"),
+    [
+        ("mm", (), "lower it to mapGlb, mapWrg, mapLcl or mapSeq"),
+        ("dot", ("--open", "M"), "dot has no size 'M'; it has N"),
+        ("dot", ("--size=N=1023",), "split(4) does not divide an array of length 1023"),
+    ],
+)
+def test_compile_says_what_is_wrong(dot, device, program, options, message):
+    result = lift("compile", dot if program == "dot" else program, "--device", device, *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_shows_what_was_found(device, as_json):
+    options = ("--size=M=64", "--size=K=64", "--size=N=64", "--device", device, "--budget", 60)
+    process = subprocess.Popen(
+        command("optimize", "mm", *options, *(("--json",) if as_json else ())),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("search: "):
+                break
+        time.sleep(1)
+        began = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        shown, complaints = process.communicate(timeout=30)
+        assert time.perf_counter() - began < 2
+    finally:
+        process.kill()
+    assert process.returncode == 130, complaints
+    assert "Traceback" not in complaints
+    if as_json:
+        report = json.loads(shown)
+        assert report["stop_reason"] == "interrupted"
+        assert report["best"]["valid"]
+    else:
+        assert "Search ended: interrupted" in shown

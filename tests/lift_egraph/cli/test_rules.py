@@ -1,0 +1,189 @@
+"""The rule book on the command line, and the check of a user's own rules."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lift_egraph.cli.main import app
+from lift_egraph.rules import all_rules
+
+HEAD = """\
+from __future__ import annotations
+
+from egglog import eq, i64, rewrite
+
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import Ex, Fn, Ty, join, map_, slide, split, transpose, ty
+
+"""
+GOOD = """
+@rule("slide n n xs = split n xs,  n | length")
+def slide_is_split(n: i64, m: i64, xs: Ex, t: Ty):
+    yield rewrite(slide(n, n, xs)).to(split(n, xs), eq(Ty.arr(m, t)).to(ty(xs)), eq(m % n).to(i64(0)))
+"""
+WRONG = """
+@rule("transpose xss = xss")
+def forget(xss: Ex):
+    yield rewrite(transpose(xss)).to(xss)
+"""
+
+
+def lift(*arguments: object):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def check(path: Path, text: str, *arguments: object):
+    path.write_text(HEAD + text)
+    return lift("rules", "check", path, "--examples", 20, "--jobs", 1, *arguments)
+
+
+def test_list_and_show():
+    names = [fact["name"] for fact in json.loads(lift("rules", "list", "--json").stdout)]
+    assert names == [r.name for r in all_rules]
+    shown = lift("rules", "show", "map_fusion").stdout
+    assert shown.startswith("map_fusion: map f (map (λp. b) xs)")
+    assert "source: 000 Listing 5.4" in shown
+    assert "def map_fusion(" in shown
+
+
+def test_an_unknown_rule_is_named():
+    result = lift("rules", "show", "map_fussion")
+    assert result.exit_code == 1
+    assert "there is no rule 'map_fussion'; did you mean map_fusion?" in result.stderr
+    assert "no such file" in lift("rules", "check", "missing.py").stderr
+
+
+def test_our_rules_pass():
+    result = lift("rules", "check", "map_fusion", "transpose_of_transpose", "--examples", 30)
+    assert result.exit_code == 0, result.output
+    assert "2 rules, 0 wrong" in result.stdout
+    assert "fired in 100% of 30" in result.stdout
+
+
+def test_a_users_rule_passes(tmp_path):
+    result = check(tmp_path / "mine.py", GOOD)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("sound slide_is_split")
+
+
+def test_a_wrong_rule_fails_with_a_small_program(tmp_path):
+    result = check(tmp_path / "mine.py", WRONG + GOOD)
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'mine.py'}:9: forget is not sound: transpose xss = xss" in result.stdout
+    assert "program example(a_f32_2_2: [[f32]2]2) =\n      transpose(a_f32_2_2)" in result.stdout
+    assert "sound slide_is_split" in result.stdout
+    assert "2 rules, 1 wrong" in result.stdout
+
+
+def test_a_seed_reproduces(tmp_path):
+    def found(seed: int) -> list[dict]:
+        verdicts = json.loads(check(tmp_path / "mine.py", WRONG + GOOD, "--seed", seed, "--json").stdout)
+        return [{k: v for k, v in verdict.items() if k != "seconds"} for verdict in verdicts]
+
+    assert found(1) == found(1)
+
+
+BROKEN = {
+    "no such module": ("import stencils\n", "mine.py:8: mine.py: ModuleNotFoundError"),
+    "unknown name": (
+        "from lift_egraph.egraph.sorts import Stencil\n",
+        "mine.py:8: mine.py: ImportError: cannot import",
+    ),
+    "an error": ("1 / 0\n", "mine.py:8: mine.py: ZeroDivisionError"),
+    "an exit": ("raise SystemExit(3)\n", "mine.py:8: mine.py: SystemExit: 3"),
+    "unknown sort": (
+        '@rule("a = a")\ndef odd(xs: Array):\n    yield rewrite(transpose(xs)).to(xs)\n',
+        "mine.py:8: odd: unknown sort Array; the sorts are Ex, Fn,",
+    ),
+    "unbound": (
+        '@rule("a = b")\ndef odd(xs: Ex, ys: Ex):\n    yield rewrite(transpose(xs)).to(ys)\n',
+        "mine.py:8: odd: ys on the right is bound neither on the left nor in a condition",
+    ),
+    "a mistake": (
+        '@rule("a = a")\ndef odd(xs: Ex):\n    yield rewrite(transpose(xs, xs)).to(xs)\n',
+        "mine.py:10: odd: TypeError",
+    ),
+    "never fires": (
+        '@rule("a = a")\ndef odd(xs: Ex):\n    yield rewrite(transpose(xs)).to(transpose(xs))\n',
+        "mine.py:8: odd: it never fires: in none of 20 programs",
+    ),
+    "no law": (
+        "@rule\ndef odd(xs: Ex):\n    yield rewrite(transpose(transpose(xs))).to(xs)\n",
+        "mine.py:8: odd: TypeError: odd: a rule needs its law in mathematics",
+    ),
+    "no rewrite": (
+        '@rule("a = a")\ndef odd(xs: Ex):\n    return ()\n',
+        "mine.py:8: odd: it yields no rewrite",
+    ),
+}
+
+
+@pytest.mark.parametrize("text_and_message", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_rule_is_named_with_its_line_and_the_rest_is_checked(tmp_path, text_and_message):
+    text, message = text_and_message
+    result = check(tmp_path / "mine.py", text + GOOD)
+    assert result.exit_code == 1
+    assert message in result.stdout
+    assert "sound slide_is_split" in result.stdout
+    assert "Traceback" not in result.output
+
+
+LOOPS = {
+    "a rule": """
+@rule("splits for ever", phase="simplification")
+def endless(n: i64, xs: Ex):
+    yield rewrite(split(n, xs)).to(split(n, join(split(n + 1, xs))))
+""",
+    "its function": """
+@rule("never done")
+def endless(xs: Ex):
+    while True:
+        pass
+    yield rewrite(transpose(xs)).to(xs)
+""",
+}
+
+
+@pytest.mark.parametrize("text", LOOPS.values(), ids=LOOPS.keys())
+def test_a_rule_that_loops_is_stopped_and_the_rest_is_checked(tmp_path, text):
+    result = check(tmp_path / "mine.py", text + GOOD, "--limit", 4)
+    assert result.exit_code == 1
+    assert "endless: the check broke off: " in result.stdout
+    assert "ran past its 4 s limit" in result.stdout
+    assert "sound slide_is_split" in result.stdout
+
+
+def test_text_that_is_no_python_or_no_rules(tmp_path):
+    assert "mine.py:8: mine.py: SyntaxError" in check(tmp_path / "mine.py", "def (:\n").stdout
+    assert "it defines no rules" in check(tmp_path / "mine.py", "").stdout
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_interrupt():
+    command = [sys.executable, "-m", "lift_egraph", "rules", "check", "--examples", "5000"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+    )
+    try:
+        time.sleep(4.0)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        _, errors = process.communicate(timeout=20)
+        assert time.perf_counter() - began < 2.0
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert errors.strip() == "interrupted"

@@ -1,0 +1,96 @@
+"""Derivations: chains of single-rule steps, each of which replays and keeps the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lift_egraph import programs, rules
+from lift_egraph.derivation.derive import Derivation, explain, explain_stage, replay
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.errors import SearchProblem
+from lift_egraph.guided.sketch import ANY, call, map_seq, nest, reduce_seq
+from lift_egraph.guided.stages import Guided, guide
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.rules.macros import Macro, register_blocking_2d, stage, vectorised_loads
+from lift_egraph.soundness.rule_check import equal_values
+
+MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
+LOWER = stage(
+    "lower",
+    (*rules.reduction.loop_rules, rules.opencl_parallel.map_to_seq),
+    nest(map_seq(), map_seq(), reduce_seq(), map_seq(), map_seq(), call("add", ANY, call("mul"))),
+)
+BLOCKED = register_blocking_2d((8, 8), (4, 4), 8) + Macro("lower", "loops", (LOWER,))
+
+
+@pytest.fixture(scope="module")
+def blocked() -> tuple[Guided, list[Derivation]]:
+    found = BLOCKED(MM.body)
+    return found, list(explain(found))
+
+
+def test_every_stage_is_a_chain_from_its_seed_to_its_term(blocked: tuple[Guided, list[Derivation]]):
+    found, derivations = blocked
+    seed: ir.Expr = MM.body
+    for stage_, derivation in zip(found.stages, derivations, strict=True):
+        now = seed
+        for step in derivation.steps:
+            assert alpha_equal(step.before, now)
+            assert not alpha_equal(step.before, step.after)
+            now = step.after
+        assert stage_.term is not None
+        assert alpha_equal(now, stage_.term)
+        seed = stage_.term
+
+
+def test_every_step_replays_and_keeps_the_result(blocked: tuple[Guided, list[Derivation]]):
+    inputs = random_inputs(MM, 0, "integer")
+    expected = evaluate(MM.body, inputs)
+    for derivation in blocked[1]:
+        for step in derivation.steps:
+            assert replay(step, derivation.phase), step
+            assert equal_values(evaluate(step.after, inputs), expected), step
+
+
+def test_a_step_of_another_rule_or_at_another_place_does_not_replay(blocked: tuple[Guided, list[Derivation]]):
+    derivation = blocked[1][0]
+    first, second, *_ = derivation.steps
+    phase = derivation.phase
+    assert not replay(replace(first, rule=rules.fusion.map_fission), phase)
+    assert not replay(replace(first, path=second.path), phase)
+    assert not replay(replace(first, after=second.after), phase)
+
+
+def test_the_tiling_macro_is_two_splits_a_fission_and_an_interchange(blocked: tuple[Guided, list[Derivation]]):
+    names = [step.rule.name for step in blocked[1][0].steps]
+    assert sorted(names) == ["map_fission", "map_map_interchange", "split_join", "split_join"]
+    text = str(blocked[1][0])
+    assert "1. split_join at the whole: map (λp. b) xs = join" in text
+    assert "= join(map(map(fun row =>" in text
+
+
+def test_a_rule_that_is_needed_twice_gives_two_steps():
+    program = parse_program("program twice(xs: [f32]8, ys: [f32]8) = (map(abs, xs), map(abs, ys))")
+    found = guide(program.body, (vectorised_loads(4).stages[0],))
+    (derivation,) = explain(found)
+    assert [s.rule.name for s in derivation.steps] == ["vectorise_map"]
+    lowered: tuple[Rule, ...] = (rules.opencl_parallel.map_to_seq,)
+    both = stage("lower", lowered, ANY)
+    sketch = replace(both, sketch=call("tuple", map_seq(), map_seq()))
+    (derivation,) = explain(guide(program.body, (sketch,)))
+    assert [(s.rule.name, s.path) for s in derivation.steps] == [("map_to_seq", (0,)), ("map_to_seq", (1,))]
+
+
+def test_a_term_that_the_stage_does_not_reach_is_refused(blocked: tuple[Guided, list[Derivation]]):
+    found = blocked[0]
+    with pytest.raises(SearchProblem, match="does not reach the term"):
+        explain_stage(MM.body, replace(found.stages[0], term=found.term))
+    with pytest.raises(SearchProblem, match="reached no term"):
+        explain_stage(MM.body, replace(found.stages[0], term=None))

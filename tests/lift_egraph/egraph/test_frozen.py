@@ -1,0 +1,130 @@
+"""Frozen e-graphs: what they hold, and that all members of a class are the same program."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import egglog
+import pytest
+from egglog import i64
+
+from lift_egraph import programs as bundled
+from lift_egraph.egraph import sorts
+from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.encoding import to_egg
+from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
+from lift_egraph.egraph.members import MemberSampler, changes, uses
+from lift_egraph.egraph.saturate import Limits, Phase, run_phase
+from lift_egraph.errors import TypeProblem
+from lift_egraph.language import build as b
+from lift_egraph.language import ir
+from lift_egraph.language.binders import canonical
+from lift_egraph.language.build import F32, Input, array
+from lift_egraph.language.check import specialise, type_of
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.rules import algorithmic, simplification
+from lift_egraph.rules.split_join import split_join
+from lift_egraph.soundness.counterexamples import equal_values
+
+SAMPLES = 200
+
+
+def stencil() -> ir.Program:
+    """A three-point stencil with clamped borders."""
+    xs = Input("xs", array(F32, 8))
+    body = b.map_(lambda w: b.reduce_(b.add, 0.0, w), b.slide(3, 1, b.pad(1, 1, "clamp", xs)))
+    return ir.Program("stencil", (xs,), body)
+
+
+AUDITED = {
+    "mm": specialise(bundled.load("mm"), {"M": 8, "K": 8, "N": 8}),
+    "dot": specialise(bundled.load("dot"), {"N": 16}),
+    "stencil": stencil(),
+}
+
+
+@pytest.mark.parametrize("program", AUDITED.values(), ids=AUDITED)
+def test_all_members_of_the_root_are_the_program(program):
+    tiles = {16: (4,), 8: (4,), 4: (2,)}
+    phase = Phase("audit", algorithmic, simplification, tiles=tiles, limits=Limits(iterations=4, nodes=40_000))
+    *_, last = run_phase(program.body, phase)
+    inputs = random_inputs(program, kind="integer")
+    expected = evaluate(program.body, inputs)
+    sampler = MemberSampler(last.graph)
+    distinct = set()
+    for i in range(SAMPLES):
+        choice = sampler.sample(last.root, random.Random(i))
+        assert choice is not None
+        try:
+            term = from_egg(last.graph, choice)
+        except TypeProblem:  # an open member of a closed class
+            continue
+        assert type_of(term) == type_of(program.body)
+        assert equal_values(expected, evaluate(term, inputs))
+        distinct.add(canonical(term))
+    assert len(distinct) > SAMPLES // 4
+
+
+def graphs_of_a_split() -> tuple[FrozenEGraph, FrozenEGraph]:
+    graph = egglog.EGraph()
+    root = graph.let("root", to_egg(b.map_(lambda x: x + 1.0, Input("xs", array(F32, 4)))))
+    graph.register(sorts.tile(i64(4), i64(2)))
+    cleaning = egglog.unstable_combine_rulesets(*analyses).saturate()
+    graph.run(cleaning)
+    before = freeze(graph, {"root": root})
+    graph.run(egglog.run(split_join.ruleset))
+    graph.run(cleaning)
+    return before, freeze(graph, {"root": root})
+
+
+def test_changes_are_what_a_rule_added():
+    before, after = graphs_of_a_split()
+    assert changes(before, before) == set()
+    new = changes(before, after)
+    assert sorted(n.op for _, n in new) == ["Ex___init__", "Fn_lam", "join", "map_", "map_", "split"]
+    choice = MemberSampler(after, new).sample(after.roots["root"], random.Random(0))
+    assert choice is not None
+    assert uses(choice, new)
+    assert isinstance(from_egg(after, choice), ir.Join)
+
+
+def test_a_merge_is_a_change():
+    graph = egglog.EGraph()
+    xs = Input("xs", array(F32, 4))
+    root = graph.let("root", to_egg(b.join(b.split(2, xs))))
+    before = freeze(graph, {"root": root})
+    graph.register(egglog.union(root).with_(to_egg(xs)))
+    after = freeze(graph, {"root": root})
+    assert {n.op for _, n in changes(before, after)} == {"join", "Ex_input"}
+
+
+def test_no_member_without_a_wanted_node():
+    before, _ = graphs_of_a_split()
+    assert MemberSampler(before, set()).sample(before.roots["root"], random.Random(0)) is None
+
+
+def test_a_frozen_graph_can_be_sent_between_processes():
+    _, after = graphs_of_a_split()
+    again = pickle.loads(pickle.dumps(after))
+    assert again.nodes == after.nodes
+    assert (again.node_count, again.class_count) == (after.node_count, after.class_count)
+
+
+def test_an_open_member_is_refused():
+    before, _ = graphs_of_a_split()
+    body = next(c for c, nodes in before.nodes.items() if any(n.op == "call2" for n in nodes))
+    choice = MemberSampler(before).sample(body, random.Random(0))
+    assert choice is not None
+    with pytest.raises(TypeProblem, match="unbound variables: x"):
+        from_egg(before, choice)
+
+
+def test_types_and_parents():
+    before, _ = graphs_of_a_split()
+    root = before.roots["root"]
+    assert before.type_of(root) == array(F32, 4)
+    (inside,) = [c for c, nodes in before.nodes.items() if nodes[0].op == "Fn_lam"]
+    assert before.domain(inside) == before.codomain(inside) == F32
+    assert [owner for owner, _ in before.parents[inside]] == [root]

@@ -1,0 +1,138 @@
+"""Phases within limits: every stop reason, and what is kept."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import cloudpickle
+import pytest
+
+from lift_egraph import programs, rules
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.rule_forms import forms
+from lift_egraph.egraph.saturate import Limits, Phase, Saturation, StopReason, run_phase, saturate
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.kbest import best_terms
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import specialise, type_of
+
+
+def mm(size: int = 64) -> ir.Expr:
+    return specialise(programs.load("mm"), {"M": size, "N": size, "K": size}).body
+
+
+def phase(limits: Limits, tiles: dict[int, tuple[int, ...]] | None = None) -> Phase:
+    return Phase("algorithmic", rules.algorithmic, rules.simplification, tiles or {64: (8,)}, (), limits)
+
+
+def test_iterations_are_bounded_and_reported():
+    seen: list[Saturation] = []
+    done = saturate(mm(), phase(Limits(iterations=3)), on_iteration=seen.append)
+    assert done.stop_reason is StopReason.ITERATIONS
+    assert [i.number for i in done.iterations] == [1, 2, 3]
+    assert len(seen) == 4  # the start, and each iteration
+    assert done.iterations[0].matches["split_join"] >= 1
+    assert done.graph.tuples > seen[0].graph.tuples
+
+
+def test_a_program_without_matches_saturates():
+    term = specialise(programs.load("scal"), {"N": 7}).body
+    done = saturate(term, Phase("none", (rules.fusion.map_fusion,), rules.simplification))
+    assert done.stop_reason is StopReason.SATURATED
+    assert alpha_equal(best_terms(done.graph, done.root, StructuralCost(), 1)[0].term, term)
+
+
+def test_nodes_are_bounded():
+    done = saturate(mm(), phase(Limits(iterations=50, nodes=3000)))
+    assert done.stop_reason is StopReason.NODES
+    assert done.graph.tuples <= 3000
+
+
+def test_time_is_bounded_and_the_last_graph_kept():
+    began = time.perf_counter()
+    done = saturate(mm(), phase(Limits(iterations=50, nodes=10**9, seconds=1.0), {64: (2, 4, 8, 16, 32)}))
+    assert done.stop_reason in (StopReason.TIME, StopReason.MEMORY)
+    assert time.perf_counter() - began < 30
+    assert type_of(best_terms(done.graph, done.root, StructuralCost(), 1)[0].term) == type_of(mm())
+
+
+def test_memory_is_bounded_and_the_last_graph_kept():
+    limits = Limits(iterations=50, nodes=10**9, seconds=60, memory_mb=180)
+    done = saturate(mm(), phase(limits, {64: (2, 4, 8, 16, 32)}))
+    assert done.stop_reason is StopReason.MEMORY
+    assert done.graph.tuples > 0
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_interrupt_returns_within_two_seconds():
+    code = (
+        "import sys; from lift_egraph import rules; from tests.lift_egraph.egraph.test_saturate import *\n"
+        "print('started', flush=True)\n"
+        "r = saturate(mm(), phase(Limits(50, 10**9, 60.0), {64: (2, 4, 8, 16, 32)}),\n"
+        "             on_iteration=lambda s: print('iteration', flush=True))\n"
+        "print(r.stop_reason.value)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=os.getcwd())
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("iteration"):
+                break
+        time.sleep(2.0)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        output, _ = process.communicate(timeout=20)
+        assert time.perf_counter() - began < 2.0
+    finally:
+        process.kill()
+    assert output.splitlines()[-1] == "interrupted"
+
+
+def test_phases_run_the_same_in_this_process():
+    inside = list(run_phase(mm(), phase(Limits(iterations=2))))[-1]
+    outside = saturate(mm(), phase(Limits(iterations=2)))
+    assert (inside.graph.tuples, inside.graph.node_count) == (outside.graph.tuples, outside.graph.node_count)
+
+
+@pytest.mark.parametrize("chosen", rules.all_rules, ids=lambda r: r.name)
+def test_rules_travel_by_name(chosen: Rule):
+    assert pickle.loads(pickle.dumps(chosen)) is chosen
+
+
+SCRIPT = """
+from egglog import eq, i64, rewrite
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import EMPTY, Ex, Fn, Ty, fv, join, map_, ty
+
+def rows(xss: Ex, n: i64, t: Ty):
+    return eq(Ty.arr(n, t)).to(ty(xss))
+
+@rule("map join xss = xss, which is wrong, but closed")
+def mine(xss: Ex, n: i64, t: Ty, u: Ty):
+    yield rewrite(map_(Fn.join(u), xss)).to(join(xss), rows(xss, n, t), eq(fv(xss)).to(EMPTY))
+"""
+
+
+def test_rules_of_a_script_travel_with_what_they_use():
+    written = {"__name__": "__main__"}
+    exec(SCRIPT, written)
+    mine = pickle.loads(cloudpickle.dumps(written["mine"]))
+    assert isinstance(mine, Rule)
+    assert mine is not written["mine"]
+    assert (mine.name, mine.law) == ("mine", "map join xss = xss, which is wrong, but closed")
+    assert mine.body.__globals__["Fn"] is written["Fn"]
+    assert str(forms(mine)) == str(forms(written["mine"]))  # pyright: ignore[reportArgumentType]
+
+
+def test_a_second_phase_starts_from_the_first():
+    first = saturate(mm(), phase(Limits(iterations=3)))
+    seed = best_terms(first.graph, first.root, StructuralCost(), 1)[0]
+    second = saturate(seed.term, replace(phase(Limits(iterations=4)), rules=rules.lowering))
+    assert type_of(best_terms(second.graph, second.root, StructuralCost(lowered=True), 1)[0].term) == type_of(mm())

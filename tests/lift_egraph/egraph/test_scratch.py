@@ -1,0 +1,68 @@
+"""An e-graph that holds one term after another, beside one made for each."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import egglog
+import pytest
+
+from lift_egraph import programs
+from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.encoding import operator_laws, to_egg
+from lift_egraph.egraph.frozen import FrozenEGraph, freeze
+from lift_egraph.egraph.scratch import ROOT, Scratch
+from lift_egraph.egraph.sorts import tile
+from lift_egraph.language.check import specialise
+from lift_egraph.rules import algorithmic, simplification
+
+DOT = ("dot", {"N": 12})
+TERMS = [
+    specialise(programs.load(name), sizes).body
+    for name, sizes in (("mm", {"M": 4, "K": 6, "N": 8}), DOT, ("j2d5pt", {"N": 4, "M": 4}), DOT)
+]
+TILES = (tile(4, 2), tile(12, 3), tile(8, 4))
+CLEANING = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in simplification)).saturate()
+EXPLORING = egglog.run(egglog.unstable_combine_rulesets(*(r.ruleset for r in algorithmic)))
+
+
+def shape(graph: FrozenEGraph) -> tuple[int, int, int, Counter[str]]:
+    """What does not depend on how classes are numbered."""
+    operators = Counter(n.op for nodes in graph.nodes.values() for n in nodes)
+    return graph.tuples, graph.node_count, graph.class_count, operators
+
+
+@pytest.fixture(scope="module")
+def scratch() -> Scratch:
+    return Scratch(operator_laws(), (CLEANING, EXPLORING))
+
+
+def test_terms_held_one_after_the_other_are_as_in_an_e_graph_each(scratch: Scratch):
+    for term in TERMS:
+        own = egglog.EGraph()
+        root = own.let(ROOT, to_egg(term))
+        own.register(*operator_laws(), *TILES)
+        with scratch.holding(to_egg(term), TILES) as held:
+            for _ in range(2):
+                for schedule, number in ((CLEANING, 0), (EXPLORING, 1)):
+                    own.run(schedule)
+                    held.run(number)
+                expected, found = freeze(own, {ROOT: root}), held.freeze()
+                assert shape(found) == shape(expected)
+                ops = [Counter(n.op for n in g.nodes[g.roots[ROOT]]) for g in (expected, found)]
+                assert ops[0] == ops[1]
+
+
+def test_nothing_is_left_of_a_term_whatever_happens(scratch: Scratch):
+    with scratch.holding(to_egg(TERMS[1])) as held:
+        before = held.freeze()
+    with pytest.raises(ZeroDivisionError):
+        _fail_while_holding(scratch)
+    with scratch.holding(to_egg(TERMS[1])) as held:
+        assert shape(held.freeze()) == shape(before)
+
+
+def _fail_while_holding(scratch: Scratch) -> None:
+    with scratch.holding(to_egg(TERMS[0]), TILES) as held:
+        held.run(1, 0)
+        raise ZeroDivisionError

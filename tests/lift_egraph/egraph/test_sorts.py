@@ -1,0 +1,127 @@
+"""Terms go into an e-graph and come back the same."""
+
+from __future__ import annotations
+
+import random
+
+import egglog
+import pytest
+from hypothesis import given, settings
+
+from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.encoding import MAXIMAL_DEPTH, check_depth, to_egg
+from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
+from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.errors import LiftError, SizeProblem, TypeProblem
+from lift_egraph.language import build as b
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.build import F32, Input, array
+from lift_egraph.language.check import type_of
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.counterexamples import equal_values
+from tests.strategies import programs
+
+XS = Input("xs", array(F32, 8))
+
+
+def frozen(term: ir.Expr) -> FrozenEGraph:
+    graph = egglog.EGraph()
+    root = graph.let("root", to_egg(term))
+    graph.run(egglog.unstable_combine_rulesets(*analyses).saturate())
+    return freeze(graph, {"root": root})
+
+
+def there_and_back(term: ir.Expr) -> ir.Expr:
+    graph = frozen(term)
+    choice = MemberSampler(graph).sample(graph.roots["root"], random.Random(0))
+    assert choice is not None
+    assert graph.type_of(graph.roots["root"]) == type_of(term)
+    return from_egg(graph, choice)
+
+
+ROWS = Input("rows", array(F32, 4, 6))
+SOME = {
+    "gather": b.gather(b.reverse, XS),
+    "gather by stride": b.gather(b.stride(2), XS),
+    "scatter": b.scatter(lambda i, n: (i + 1) % n, XS),
+    "slide": b.slide(3, 1, XS),
+    "pad": b.pad(1, 2, "mirror", XS),
+    "pad with a constant": b.pad(1, 2, b.constant(-0.5), XS),
+    "lookup": b.lookup(b.generate(3, lambda i: i * 2), XS),
+    "at, fill": b.fill(3, b.at(7, XS)),
+    "let and pairs": b.map_(lambda x: b.let(b.tuple_(x, 1.0), lambda p, q: p * q), XS),
+    "pair patterns": b.map_(lambda x, y: x + y, b.zip_(XS, XS)),
+    "known operators": b.reduce_(b.max_, float("-inf"), XS),
+    "any operator": b.reduce_(lambda x, y: x * y - y, 1.0, XS),
+    "lifted operators": b.reduce_(lambda r, s: b.map_(b.add, b.zip_(r, s)), b.fill(6, 0.0), ROWS),
+    "levels": b.map_wrg(1, b.map_lcl(1, b.map_seq(b.neg)), b.split(2, ROWS)),
+    "memory": b.to_global(b.map_glb(0, lambda x: b.to_private(x + 1.0), XS)),
+    "vectors": b.as_scalar(b.map_(b.vectorize(4, lambda x: x * x), b.as_vector(4, XS))),
+    "dot": b.map_(lambda v, w: b.dot(v, w) * b.dot(w, w), b.zip_(b.as_vector(4, XS), b.as_vector(4, XS))),
+    "loops": b.reduce_seq(lambda acc, x: acc + x * x, 0.0, XS),
+    "transpose, join": b.join(b.transpose(ROWS)),
+    "calls": b.map_(lambda x: b.select(x < 0.0, b.sqrt(-x), b.pow_(x, 2.0)), XS),
+    "halving": b.iterate(3, b.map_(b.reduce_(b.add, 0.0)) @ b.split(2), XS),
+}
+
+
+@pytest.mark.parametrize("term", SOME.values(), ids=SOME)
+def test_round_trip_of_every_pattern(term):
+    assert alpha_equal(there_and_back(term), term)
+
+
+def test_an_iterate_that_keeps_the_length_comes_back_at_that_length():
+    term = b.iterate(2, b.map_(lambda x: x + x), XS)
+    back = there_and_back(term)
+    assert isinstance(back, ir.Iterate)
+    inputs = random_inputs(ir.Program("p", (XS,), term))
+    assert equal_values(evaluate(term, inputs), evaluate(back, inputs))
+
+
+def test_a_length_changing_iterate_over_an_outer_variable_is_refused():
+    ys = Input("ys", array(F32, 3))
+    term = b.map_(lambda y: b.iterate(2, b.map_(b.reduce_(b.add, y)) @ b.split(2), XS), ys)
+    with pytest.raises(TypeProblem, match="iterate that changes the length"):
+        there_and_back(term)
+
+
+def test_every_node_is_tried():
+    used = {type(t) for term in SOME.values() for t in ir.subterms(term)}
+    nodes = {cls for cls in vars(ir).values() if isinstance(cls, type) and issubclass(cls, ir.Expr)}
+    assert nodes - used == {ir.Expr, ir.Component}
+
+
+def test_a_component():
+    pair = Input("pair", type_of(ir.MakePair(XS, XS)))
+    assert alpha_equal(there_and_back(b.get(1, pair)), b.get(1, pair))
+
+
+@settings(max_examples=60)
+@given(programs(low_level=True, steps=4))
+def test_round_trip_of_random_programs(program):
+    """Values are compared too, for an iterate comes back at the length of its argument."""
+    try:
+        check_depth(program.body)
+    except LiftError:
+        return
+    back = there_and_back(program.body)
+    assert type_of(back) == type_of(program.body)
+    if not any(isinstance(t, ir.Iterate) for t in ir.subterms(program.body)):
+        assert alpha_equal(back, program.body)
+    inputs = random_inputs(program)
+    assert equal_values(evaluate(program.body, inputs), evaluate(back, inputs))
+
+
+def test_open_sizes_are_refused():
+    with pytest.raises(SizeProblem, match="concrete sizes"):
+        to_egg(b.join(b.split(2, Input("xs", array(F32, "N")))))
+
+
+def test_deep_terms_are_refused():
+    term: ir.Expr = XS
+    for _ in range(MAXIMAL_DEPTH):
+        term = ir.Gather(b.reverse, term)
+    with pytest.raises(TypeProblem, match="deep"):
+        check_depth(term)

@@ -1,0 +1,141 @@
+"""Sketches: what satisfies them, the cheapest first, and what is said where nothing does."""
+
+from __future__ import annotations
+
+import pytest
+
+from lift_egraph import programs, rules
+from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
+from lift_egraph.errors import SketchProblem, SyntaxProblem
+from lift_egraph.guided.matcher import Matcher, satisfying
+from lift_egraph.guided.sketch import (
+    ANY,
+    Sketch,
+    call,
+    contains,
+    input_,
+    join,
+    map_,
+    named,
+    nest,
+    of_type,
+    one_of,
+    parse_nest,
+    reduce_,
+    split,
+    transpose,
+    zip_,
+)
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.rule_check import equal_values
+
+MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
+
+
+def saturation(program: ir.Program, iterations: int) -> Saturation:
+    phase = Phase(
+        "all", rules.algorithmic, rules.simplification, {8: (2, 4)}, (), Limits(iterations=iterations, nodes=10**6)
+    )
+    *_, last = run_phase(program.body, phase)
+    return last
+
+
+@pytest.fixture(scope="module")
+def mm() -> Saturation:
+    return saturation(MM, 4)
+
+
+def maps(term: ir.Part, lengths: tuple[int, ...]) -> bool:
+    """The meaning of a nest of maps on a term, without e-graphs."""
+    if not lengths:
+        return True
+    for t in ir.subterms(term):
+        length = getattr(type_of(t.array), "size").constant if isinstance(t, ir.Map) else None  # noqa: B009
+        if isinstance(t, ir.Map) and length == lengths[0] and maps(t.function, lengths[1:]):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("lengths", [(8, 8), (4, 2, 8), (2, 4, 8), (2, 2, 4, 4), (4, 4, 2, 2), (2, 4, 2, 4)])
+def test_a_nest_is_found_and_keeps_the_result(mm: Saturation, lengths: tuple[int, ...]):
+    inputs = random_inputs(MM, 0, "integer")
+    matches = satisfying(mm.graph, mm.root, nest(*(map_(length=n) for n in lengths)), count=3)
+    assert matches
+    assert [m.cost for m in matches] == sorted(m.cost for m in matches)
+    for match in matches:
+        assert maps(match.term, lengths)
+        assert equal_values(evaluate(match.term, inputs), evaluate(MM.body, inputs))
+
+
+def test_the_program_satisfies_its_own_shape(mm: Saturation):
+    exact = map_(map_(reduce_(call("add"), ANY, map_(call("mul"), zip_())), transpose(input_("B"))), input_("A"))
+    (match,) = satisfying(mm.graph, mm.root, exact)
+    assert alpha_equal(match.term, MM.body)
+
+
+def test_functions_without_names_read_as_their_body():
+    program = parse_program("program p(xs: [[[f32]2]4]8) = map(join, xs)")
+    graph = saturation(program, 0)
+    assert satisfying(graph.graph, graph.root, map_(join()))
+    assert satisfying(graph.graph, graph.root, map_(join(named("argument"))))
+    assert not satisfying(graph.graph, graph.root, map_(transpose()))
+
+
+def test_names_say_what_stands_for_them(mm: Saturation):
+    (match,) = satisfying(mm.graph, mm.root, join(map_(ANY, named("chunks", split(2, named("whole"))))))
+    whole = match.names["whole"]
+    assert isinstance(whole, ir.Input)
+    assert whole.name == "A"
+    assert isinstance(match.names["chunks"], ir.Split)
+
+
+def test_types_and_alternatives(mm: Saturation):
+    wanted = contains(named("piece", of_type("[[[f32]8]2]4", split())))
+    (match,) = satisfying(mm.graph, mm.root, wanted)
+    piece = match.names["piece"]
+    assert isinstance(piece, ir.Expr)
+    assert str(type_of(piece)) == "[[[f32]8]2]4"
+    either = contains(one_of(split(3), split(4)))
+    assert satisfying(mm.graph, mm.root, either)
+    assert not satisfying(mm.graph, mm.root, contains(split(3)))
+
+
+@pytest.mark.parametrize(
+    ("sketch", "says"),
+    [
+        (nest(map_(length=8), map_(length=5)), "satisfies map 5; map works on lengths 2, 4, 8 there"),
+        (nest(map_(), call("div")), "satisfies div; there is no div at all"),
+        (contains(join(transpose(input_("A")))), "its parts are satisfied"),
+        (join(contains(input_("B"))), None),
+        (input_("A"), "but not the program"),
+    ],
+)
+def test_what_no_term_satisfies_is_named(mm: Saturation, sketch: Sketch, says: str | None):
+    matcher = Matcher(mm.graph)
+    if says is None:
+        assert type_of(matcher.require(mm.root, sketch).term) == type_of(MM.body)
+        return
+    with pytest.raises(SketchProblem) as problem:
+        matcher.require(mm.root, sketch)
+    assert says in str(problem.value)
+
+
+def test_members_that_let_a_variable_escape_are_left_out():
+    program = parse_program("program p(xs: [f32]8) = map(fun x => let (a, b) = (1.0, x) in a, xs)")
+    found = saturation(program, 2)
+    for match in satisfying(found.graph, found.root, ANY, count=5):
+        assert not ir.free_variables(match.term)
+
+
+def test_text_form():
+    text = "map 32 > mapGlb(0) 4 > reduceSeq 8 > mul"
+    assert str(parse_nest(text)) == text
+    for wrong, says in [("mapp 3", "meant map?"), ("map 3 > > mul", "step 2"), ("mul > map", "unknown pattern 'mul'")]:
+        with pytest.raises(SyntaxProblem) as problem:
+            parse_nest(wrong)
+        assert says in str(problem.value)

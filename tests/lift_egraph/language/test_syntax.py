@@ -1,0 +1,271 @@
+"""The text form: round trips, and errors that point to their place."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from lift_egraph.errors import InputProblem, LiftError, SizeProblem, SyntaxProblem, TypeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.build import F32, F64, I32, array
+from lift_egraph.language.check import type_of
+from lift_egraph.language.nat import nat
+from lift_egraph.language.syntax import (
+    parse_file,
+    parse_iterate_body,
+    parse_program,
+    parse_term,
+    print_iterate_body,
+    print_program,
+    print_term,
+)
+from lift_egraph.programs import describe, load, names
+from tests.strategies import programs
+
+# --- round trips ------------------------------------------------------------------------------------------
+
+
+def assert_round_trip(program: ir.Program) -> None:
+    for width in (88, 20):
+        text = print_program(program, width)
+        again = parse_program(text)
+        assert again.inputs == program.inputs
+        assert again.sizes == program.sizes
+        assert alpha_equal(again.body, program.body), text
+        assert print_program(again, width) == text
+
+
+@given(programs())
+def test_high_level_programs_survive_printing(program: ir.Program) -> None:
+    assert_round_trip(program)
+
+
+@given(programs(low_level=True))
+def test_low_level_programs_survive_printing(program: ir.Program) -> None:
+    assert_round_trip(program)
+
+
+@pytest.mark.parametrize("name", names())
+def test_bundled_programs_survive_printing(name: str) -> None:
+    assert_round_trip(load(name))
+    assert describe(name)
+
+
+ENVIRONMENT = {
+    "x": "f32", "d": "f64", "i": "i32", "c": "bool", "xs": "[f32]16", "vs": "[f32x4]4", "m": "[[f32]4]8",
+    "ks": "[i32]3", "t": "(f32, i32, [f32]4)", "ys": "[f32]N", "zs": "[f32](4 * N)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1.0", "1.5f64", "-2", "inf", "-inf64", "true", "1e+20", "x - (x - x)", "x - x - x", "x * (x + x) / x", "-(-x)",
+        "neg(-1.0)", "-x * -1.0", "-(x + x)", "x < x + x && c || c", "(c || c) && c", "x + x == x",
+        "(x, i, c)", "((x, i), c)", "get(0, t)", "get(1, t)", "get(2, t)", "rest(t)", "get(1, rest(t))", "i % 3 / 2",
+        "let y = x + x in y * y", "(let y = x in y) + x", "map(abs, xs)", "map(id, xs)", "map(transpose, split(2, m))",
+        "map(fun y => y + x, xs)", "reduce(add, 0.0, xs)", "zip(xs, xs, xs)",
+        "map(fun (a, b) => b + a, zip(xs, xs))", "gather(reverse, xs)", "gather(j => (j / 2) + 1, xs)",
+        "scatter(j => (j + 3) % n, xs)", "slide(3, 1, xs)", "pad(1, 2, wrap, xs)", "pad(1, 1, constant(0.5), xs)",
+        "iterate(3, fun (p: [f32]n) => map(fun a => a + a, p), xs)", "iterate(2, fun (p: [f32]16) => p, xs)",
+        "iterate(2, fun (p: [f32]k) => map(at(0), split(2, p)), xs)", "at(3, xs)", "generate(4, fun k => k * k)",
+        "fill(N / 2, x)", "lookup(ks, xs)", "mapGlb(1, sqrt, xs)", "mapSeq(mapLcl(0, abs), m)",
+        "reduceSeq(fun (acc, a) => acc + to_i32(a), 0, xs)", "toLocal(toPrivate(x))", "asVector(4, xs)", "asScalar(vs)",
+        "map(vectorize(4, fun a => a * a), vs)", "map(vectorize(2, mul), zip(asVector(2, xs), asVector(2, xs)))",
+        "map(dot, zip(vs, vs))", "dot(at(0, vs), at(1, vs)) * x", "map(fun (a, b) => dot(b, a) + x, zip(vs, vs))",
+        "at(0, map(fun v => vectorize(4, abs)(v), vs))", "select(c, x, -x)", "to_f64(x) + d", "split(N, zs)",
+        "split(min(N, 4), zs)", "join(split(4, zs))", "map(reduceSeq(add, x), m)", "map(fun r => zip(r, r), m)",
+    ],
+)  # fmt: skip
+def test_each_form_survives_printing(text: str) -> None:
+    term = parse_term(text, ENVIRONMENT)
+    printed = print_term(term)
+    assert printed == text.replace("get(1, rest(t))", "get(2, t)")
+    assert alpha_equal(parse_term(printed, ENVIRONMENT), term)
+
+
+@pytest.mark.parametrize(
+    ("sugared", "plain"),
+    [
+        ("(join . map(map(abs)) . split(4))(xs)", "join(map(map(abs), split(4, xs)))"),
+        ("(join ∘ split(4))(xs)", "join(split(4, xs))"),
+        ("mapWrg(0)(abs)(xs)", "mapWrg(0, abs, xs)"),
+        ("toLocal(mapSeq(abs))(xs)", "toLocal(mapSeq(abs, xs))"),
+        ("(fun a => a + a)(x)", "let a = x in a + a"),
+        ("(fun (a, b) => a + b)(x, x)", "let (a, b) = (x, x) in a + b"),
+        ("(abs . neg)(x)", "abs(-x)"),
+        ("map(fun (a: f32) => a + 1.0, xs)", "map(fun a => a + 1.0, xs)"),
+        ("gather(stride(4), xs)", "gather(i => 4 * (i % (n / 4)) + (i / (n / 4)), xs)"),
+        ("x -- the rest is a comment", "x"),
+        ("iterate(1, map(abs), xs)", "iterate(1, fun (x: [f32]n) => map(abs, x), xs)"),
+        ("map(toLocal . abs, xs)", "map(fun x1 => toLocal(abs(x1)), xs)"),
+        ("map(fun map1 => map1, xs)", "map(id, xs)"),
+        ("slide2d(3, 1, m)", "map(transpose, slide(3, 1, map(slide(3, 1), m)))"),
+    ],
+)
+def test_sugar(sugared: str, plain: str) -> None:
+    assert print_term(parse_term(sugared, ENVIRONMENT)) == plain
+
+
+def test_literals_have_the_type_of_their_suffix() -> None:
+    types = {text: type_of(parse_term(text)) for text in ("1.0", "1", "1.0f64", "3.0f32", "3i32", "3f64", "inf64")}
+    assert types == {"1.0": F32, "1": I32, "1.0f64": F64, "3.0f32": F32, "3i32": I32, "3f64": F64, "inf64": F64}
+
+
+def test_names_that_shadow_are_printed_apart() -> None:
+    x32, x = ir.Var("x", F32), ir.Input("x", array(F32, 4))
+    inner = ir.Map(ir.Lambda(x32, ir.Call("add", (x32, ir.At(nat(0), x)))), x)
+    printed = print_term(inner)
+    assert printed == "map(fun x1 => x1 + at(0, x), x)"
+    assert alpha_equal(parse_term(printed, {"x": "[f32]4"}), inner)
+
+
+def test_a_long_program_is_broken_into_lines() -> None:
+    text = print_program(load("mm"), width=60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert text.startswith("program mm(A: [[f32]K]M, B: [[f32]N]K)\n  where M = 512, K = 512, N = 512 =\n")
+
+
+def test_open_parameters_are_declared_after_where() -> None:
+    program = parse_program("program f(xs: [f32]N) where N = 8, s = ? = join(split(s, xs))")
+    assert_round_trip(program)
+    assert program.sizes == (("N", 8),)
+
+
+def test_iterate_bodies_stand_alone() -> None:
+    v, ys = ir.Var("v", F32), ir.Input("ys", array(F32, 2))
+    outer = parse_term("iterate(2, fun (p: [f32]n) => map(fun (a, b) => a + b * v + at(0, ys), "
+                       "zip(map(at(0), split(2, p)), map(at(1), split(2, p)))), xs)",
+                       [v, ys, ir.Input("xs", array(F32, 8))])  # fmt: skip
+    assert isinstance(outer, ir.Iterate)
+    text = print_iterate_body(outer)
+    assert text.startswith("ys: [f32]2, 'v: f32 |- fun (p: [f32]n) => ")
+    size, function = parse_iterate_body(text)
+    assert alpha_equal(ir.Iterate(2, size, function, outer.array), outer)
+
+
+# --- errors -------------------------------------------------------------------------------------------------
+
+HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n  "
+
+
+@pytest.mark.parametrize(
+    ("body", "column", "kind", "message"),
+    [
+        ("mpa(abs, xs)", 3, SyntaxProblem, "unknown name 'mpa'; did you mean 'map'?"),
+        ("map(abs, sx)", 12, SyntaxProblem, "unknown name 'sx'; did you mean 'xs'?"),
+        ("map(abs, xs", 14, SyntaxProblem, "but the text ends"),
+        ("map(abs, xs))", 15, SyntaxProblem, "found ')'"),
+        ("map(, xs)", 7, SyntaxProblem, "expected an expression or ')', found ','"),
+        ("x $ x", 5, SyntaxProblem, "'$' cannot stand here"),
+        ("fun => x", 7, SyntaxProblem, "expected '(' or a name, found '=>'"),
+        ("let y x in y", 9, SyntaxProblem, "expected '=', found 'x'"),
+        ("x x", 5, SyntaxProblem, "expected an operator"),
+        ("map(fun map => map, xs)", 11, SyntaxProblem, "'map' is a word of the language"),
+        ("map(fun (a, a) => a, zip(xs, xs))", 15, SyntaxProblem, "'a' is declared twice"),
+        ("gather(n => n, xs)", 10, SyntaxProblem, "n is the length"),
+        ("gather(x, xs)", 10, SyntaxProblem, "expected an index function"),
+        ("pad(1, 1, clmp, xs)", 13, SyntaxProblem, "did you mean 'clamp'?"),
+        ("i => i", 3, SyntaxProblem, "an index function stands only in gather and scatter"),
+        ("1.5i32", 3, SyntaxProblem, "1.5 is no whole number"),
+        ("9" * 500, 3, SyntaxProblem, "too long"),
+        ("split(1.5, xs)", 9, SyntaxProblem, "expected a size"),
+        ("split(4 / 0, xs)", 11, SyntaxProblem, "divided by zero"),
+        ("map(fun (a: f23) => a, xs)", 15, SyntaxProblem, "there is no type 'f23'"),
+        ("3000000000", 3, TypeProblem, "beyond the range of i32"),
+        ("1e60", 3, TypeProblem, "beyond the range of f32"),
+        ("map(fun a => a + 1, xs)", 18, TypeProblem, "add needs arguments of one type, got f32, i32"),
+        ("map(abs)", 3, TypeProblem, "expected a value, got a function; map lacks its value"),
+        ("abs", 3, TypeProblem, "expected a value, got a function"),
+        ("map(xs, xs)", 7, TypeProblem, "this is a value of the type [f32]8, not a function"),
+        ("map(abs, x)", 3, TypeProblem, "map works on an array, got f32"),
+        ("map(fun (a, b) => a, xs)", 3, TypeProblem, "takes a tuple apart, but is given f32"),
+        ("map(fun (a: i32) => a, xs)", 3, TypeProblem, "a is declared as i32, but is given f32"),
+        ("x + map(transpose, xs)", 7, TypeProblem, "transpose works on an array, got f32"),
+        ("split(4)", 3, TypeProblem, "split lacks its value"),
+        ("join(xs, xs)", 3, TypeProblem, "join takes 1 argument (value), not 2"),
+        ("zip(xs)", 3, TypeProblem, "zip takes two or more arrays"),
+        ("get(2, (x, x))", 3, TypeProblem, "get(2) is outside a tuple of 2 components"),
+        ("N + x", 3, TypeProblem, "'N' is a size, not a value"),
+        ("mapGlb(3, abs, xs)", 3, TypeProblem, "dimension 0, 1 or 2, not 3"),
+        ("x(x)", 3, TypeProblem, "not a function"),
+        ("split(3, xs)", 3, SizeProblem, "split(3) does not divide an array of length 8"),
+        ("split(K, xs)", 9, SizeProblem, "'K' is no known size"),
+        ("split(x, xs)", 9, SizeProblem, "'x' is a value, not a size"),
+        ("zip(xs, ys)", 3, SizeProblem, "zip needs arrays of one length, got 8 and N"),
+        ("at(8, xs)", 3, SizeProblem, "at(8) is outside an array of length 8"),
+    ],
+)  # fmt: skip
+def test_errors_point_to_their_place(body: str, column: int, kind: type[LiftError], message: str) -> None:
+    with pytest.raises(LiftError) as caught:
+        parse_program(HEAD + body, "f.lift")
+    first, line, caret = str(caught.value).split("\n")
+    assert first.startswith(f"f.lift:2:{column}: ")
+    assert message in first
+    assert line == f"    {body}"
+    assert caret == " " * (column + 1) + "^"
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("", "1:1", "expected 'program', but the text ends"),
+        ("map(abs, xs)", "1:1", "expected 'program', found 'map'"),
+        ("program f(x: f32) where N = 4 = x", "1:25", "no input has the size 'N'"),
+        ("program f(x: [f32]N) where N = 0 = x", "1:32", "at least 1"),
+        ("program f(x: f32, x: f32) = x", "1:19", "'x' is declared twice"),
+        ("program f(map: f32) = map", "1:11", "'map' is a word of the language"),
+        ("program f(x: [f32](0 - 1)) = x", "1:22", "must not be negative"),
+        ("program f(x: f33) = x", "1:14", "did you mean 'f32'?"),
+        ("-- one\n\tprogram f(x: f32) =\n\t\ty", "3:3", "unknown name 'y'"),
+    ],
+)
+def test_errors_in_the_head(text: str, place: str, message: str) -> None:
+    with pytest.raises(LiftError) as caught:
+        parse_program(text)
+    assert str(caught.value).startswith(f"<text>:{place}: ")
+    assert message in str(caught.value)
+
+
+def test_the_caret_follows_tabs() -> None:
+    with pytest.raises(SyntaxProblem) as caught:
+        parse_program("program f() =\n\t\ty")
+    assert str(caught.value).endswith("\n  \t\ty\n  \t\t^")
+
+
+@pytest.mark.parametrize(
+    "deep",
+    ["abs(" * 500 + "x" + ")" * 500, "x" + " + x" * 5000, "let y = x in " * 1000 + "x", "- " * 1000 + "x",
+     "get(0, " * 300 + "x" + ")" * 300, "map(fun a => " * 300],
+)  # fmt: skip
+def test_absurd_depth_is_a_clear_error(deep: str) -> None:
+    with pytest.raises(SyntaxProblem):
+        parse_program(f"program f(x: f32) = {deep}")
+
+
+@pytest.mark.parametrize("level", ["abs(", "let y = x in abs(", "map(fun a => "])
+def test_the_deepest_allowed_nesting_works(level: str) -> None:
+    depth = 60
+    t = "[" * depth + "f32" + "]2" * depth if "map" in level else "f32"
+    inner, close = ("a", f", {{}}{')'}") if "map" in level else ("x", ")")
+    text = inner
+    for k in reversed(range(depth)):
+        text = level + text + (close.format("a" if k else "x") if "map" in level else close)
+    program = parse_program(f"program f(x: {t}) = {text}")
+    assert_round_trip(program)
+
+
+def test_many_parentheses_are_no_depth() -> None:
+    assert parse_term("(" * 10000 + "x" + ")" * 10000, {"x": "f32"}) == ir.Input("x", F32)
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(InputProblem, match="cannot read the program"):
+        parse_file("no/such/file.lift")
+
+
+def test_an_unknown_bundled_program() -> None:
+    with pytest.raises(InputProblem, match="did you mean 'gemv'"):
+        load("gevm")

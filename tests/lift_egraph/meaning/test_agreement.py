@@ -1,0 +1,105 @@
+"""Sampled elements are those of the whole value, and terms are compared in whole or in part."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from lift_egraph import programs, rules
+from lift_egraph.egraph.frozen import from_egg
+from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.egraph.saturate import Limits, Phase, run_phase
+from lift_egraph.errors import LiftError
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import Array
+from lift_egraph.meaning.agreement import Comparer
+from lift_egraph.meaning.elements import element
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.workload import workload
+
+
+@pytest.mark.parametrize("name", ["mm", "j2d5pt", "gemv", "scal"])
+def test_an_element_is_that_of_the_whole(name: str):
+    program = specialise(programs.load(name), dict.fromkeys(dict(programs.load(name).sizes), 8))
+    *_, last = run_phase(
+        program.body,
+        Phase("all", rules.algorithmic + rules.lowering, rules.simplification, {8: (4,)}, (4,), Limits(3, 4000)),
+    )
+    inputs = random_inputs(program, 0, "integer")
+    expected = evaluate(program.body, inputs)
+    assert isinstance(expected, np.ndarray)
+    sampler, rng, tried = MemberSampler(last.graph), random.Random(1), 0
+    while tried < 25:
+        choice = sampler.sample(last.root, rng)
+        assert choice is not None
+        try:
+            term = from_egg(last.graph, choice)
+        except LiftError:  # an open member
+            continue
+        tried += 1
+        place = tuple(rng.randrange(n) for n in expected.shape)
+        for index in place:
+            term = element(term, index)
+        assert not isinstance(type_of(term), Array)
+        assert np.isclose(evaluate(term, inputs), expected[place])  # pyright: ignore
+
+
+def test_an_element_costs_no_more_than_it_must():
+    text = "program p(A: [[f32]64]64) = join(map(map(fun row => map(fun x => x * 2.0, row)), split(8, transpose(A))))"
+    body = parse_program(text).body
+    assert workload(body) >= 4096
+    assert workload(element(element(body, 10), 3)) < 10
+
+
+def test_an_element_of_vectors_leaves_the_others_out():
+    text = "program p(A: [[f32]64]64) = asScalar(map(vectorize(4, fun r => map(fun x => x * 2.0, r)), asVector(4, A)))"
+    term = parse_program(text).body
+    single = element(element(term, 9), 3)
+    inputs = random_inputs(parse_program(text), 0, "integer")
+    assert workload(single) < 10 < workload(term)
+    assert evaluate(single, inputs) == np.asarray(evaluate(term, inputs))[9, 3]
+
+
+def body(text: str) -> ir.Program:
+    return parse_program(f"program p(x: [f32]N, A: [[f32]N]N) where N = 4096 = {text}")
+
+
+SMALL, LARGE = {"N": 16}, {"N": 4096}
+DOT = "reduce(add, 0.0, map(fun (a, b) => a * b, zip({}, {})))"
+PRODUCT = "map(fun row => map(fun col => " + DOT + ", transpose(A)), A)"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sizes", "equal", "how"),
+    [
+        ("map(abs, x)", "map(abs, map(abs, x))", SMALL, True, "the whole result"),
+        ("map(abs, x)", "x", SMALL, False, "the whole result"),
+        ("A", "transpose(A)", SMALL, False, "the whole result"),
+        ("x", "A", SMALL, False, "type"),
+        (PRODUCT.format("row", "col"), PRODUCT.format("col", "row"), LARGE, True, "6 elements"),
+        (PRODUCT.format("row", "col"), PRODUCT.format("col", "col"), LARGE, False, "6 elements"),
+        ("reduce(add, 0.0, join(" + PRODUCT.format("row", "col") + "))", "0.0", LARGE, None, "too much"),
+    ],
+)  # fmt: skip
+def test_terms_are_compared(before: str, after: str, sizes: dict[str, int], equal: bool | None, how: str):
+    left, right = (specialise(body(text), sizes) for text in (before, after))
+    found = Comparer(left).compare(left.body, right.body)
+    assert found.equal is equal, found
+    assert how in found.how
+
+
+def test_sums_in_another_order_are_equal_though_they_round_differently():
+    program = specialise(body("map(fun row => reduce(add, 0.0, map(fun e => 0.1 * e, row)), A)"), {"N": 512})
+    other = specialise(
+        body(
+            "map(fun row => "
+            "reduce(add, 0.0, map(reduce(add, 0.0), transpose(split(32, map(fun e => 0.1 * e, row))))), A)"
+        ),
+        {"N": 512},
+    )
+    assert Comparer(program).compare(program.body, other.body).equal

@@ -1,0 +1,349 @@
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from lift_egraph.errors import RunProblem, SizeProblem
+from lift_egraph.process.child import Server, Stream, call
+
+MEBIBYTE = 2**20
+
+
+def count_slowly(pause):
+    number = 0
+    while True:
+        yield number
+        number += 1
+        time.sleep(pause)
+
+
+def eat_memory():
+    yield "started"
+    hoard = []
+    while True:
+        hoard.append(np.ones(MEBIBYTE))
+        time.sleep(0.002)
+
+
+def allocate(size):
+    yield len(bytearray(size))
+
+
+def die_of(signal_number):
+    yield "before"
+    os.kill(os.getpid(), signal_number)
+
+
+def read_null():
+    yield "before"
+    ctypes.string_at(0)
+
+
+def leave(code):
+    yield "before"
+    print("the last words", flush=True)
+    os._exit(code)
+
+
+def fail_with(error):
+    yield "before"
+    raise error
+
+
+def yield_unpicklable():
+    yield lambda: None
+
+
+def ignore_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield os.getpid()
+    while True:
+        time.sleep(10)
+
+
+def numbered_server():
+    requests = 0
+
+    def handle(message):
+        nonlocal requests
+        requests += 1
+        match message:
+            case "hang":
+                time.sleep(1000)
+            case "crash":
+                ctypes.string_at(0)
+            case "refuse":
+                raise SizeProblem("too large")
+            case "break":
+                raise ValueError("a defect")
+            case "interrupt":
+                os.kill(os.getpid(), signal.SIGINT)
+        return requests, message
+
+    return handle
+
+
+def fail_to_start():
+    raise SizeProblem("no such thing")
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_gone(pid, seconds=5.0):
+    stop = time.monotonic() + seconds
+    while is_running(pid) and time.monotonic() < stop:
+        time.sleep(0.02)
+    return not is_running(pid)
+
+
+class TestStream:
+    def test_a_finished_stream(self):
+        stream = Stream(range, 5)
+        assert list(stream) == [0, 1, 2, 3, 4]
+        assert stream.end.kind == "finished"
+
+    def test_the_time_limit_keeps_earlier_messages(self):
+        stream = Stream(count_slowly, 0.2, time_limit=1.5)
+        started = time.monotonic()
+        messages = list(stream)
+        assert time.monotonic() - started < 2.5
+        assert messages == list(range(len(messages)))
+        assert len(messages) >= 2
+        assert stream.end.kind == "time"
+        assert str(stream.end) == "ran past its 1.5 s limit"
+
+    def test_the_memory_limit(self):
+        stream = Stream(eat_memory, memory_limit=300 * MEBIBYTE, time_limit=60)
+        assert list(stream) == ["started"]
+        assert stream.end.kind == "memory"
+        assert "300 MiB" in stream.end.text
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is kept on Linux alone")
+    def test_the_address_limit(self):
+        stream = Stream(allocate, 2**33, address_limit=2**32)
+        assert list(stream) == []
+        assert stream.end.kind == "memory"
+
+    @pytest.mark.parametrize(
+        ("function", "arguments", "text"),
+        [
+            (read_null, (), "crashed with SIGSEGV"),
+            (die_of, (signal.SIGABRT,), "crashed with SIGABRT"),
+            (die_of, (signal.SIGKILL,), "crashed with SIGKILL"),
+            (leave, (3,), "ended with exit code 3"),
+            (leave, (0,), "ended with exit code 0"),
+        ],
+    )
+    def test_crashes(self, function, arguments, text):
+        stream = Stream(function, *arguments)
+        assert list(stream) == ["before"]
+        assert stream.end.kind == "crashed"
+        assert stream.end.text == text
+
+    def test_the_last_output_is_kept(self):
+        stream = Stream(leave, 3)
+        list(stream)
+        assert stream.end.output == "the last words"
+
+    def test_a_lift_error_is_raised_again(self):
+        messages = []
+        stream = Stream(fail_with, SizeProblem("7 does not divide 12"))
+        with pytest.raises(SizeProblem, match="7 does not divide 12"):
+            messages.extend(stream)
+        assert stream.end.kind == "error"
+
+    @pytest.mark.parametrize("error", [ValueError("a defect"), SystemExit(2), KeyboardInterrupt()])
+    def test_another_exception_is_an_end(self, error):
+        stream = Stream(fail_with, error)
+        assert list(stream) == ["before"]
+        assert stream.end.kind == "error"
+        assert stream.end.text.startswith(type(error).__name__)
+
+    def test_an_exception_carries_its_traceback(self):
+        stream = Stream(fail_with, ValueError("a defect"))
+        list(stream)
+        assert "in fail_with" in stream.end.output
+
+    def test_a_message_that_cannot_be_pickled(self):
+        stream = Stream(yield_unpicklable)
+        assert list(stream) == []
+        assert stream.end.kind == "error"
+
+    def test_leaving_the_loop_kills_the_child(self):
+        stream = Stream(ignore_interrupts)
+        pid = next(iter(stream))
+        assert not is_running(pid)
+        assert stream.end.kind == "interrupted"
+
+    def test_on_tick(self):
+        ticks = []
+        list(Stream(count_slowly, 0.5, time_limit=1, on_tick=lambda: ticks.append(1)))
+        assert len(ticks) >= 5
+
+    def test_a_large_array_of_any_order_arrives_writable(self):
+        array = np.arange(3 * MEBIBYTE, dtype=np.float64).reshape(1024, -1)
+        for sent in (array, array.T, array[::2]):
+            (received,) = Stream(list, [sent])
+            np.testing.assert_array_equal(received, sent)
+            received[0] = 0
+
+    def test_an_empty_array(self):
+        (received,) = Stream(list, [np.zeros((0, 3))])
+        assert received.shape == (0, 3)
+
+
+class TestServer:
+    @pytest.fixture
+    def server(self):
+        with Server(numbered_server) as server:
+            yield server
+
+    def test_it_keeps_its_state(self, server):
+        assert [server.request("a"), server.request("b")] == [(1, "a"), (2, "b")]
+
+    def test_a_hang_ends_at_the_limit_and_the_next_request_starts_again(self, server):
+        server.request("a")
+        started = time.monotonic()
+        with pytest.raises(RunProblem, match=r"ran past its 0.5 s limit"):
+            server.request("hang", time_limit=0.5)
+        assert time.monotonic() - started < 1.5
+        assert server.request("b") == (1, "b")
+
+    def test_a_crash(self, server):
+        with pytest.raises(RunProblem, match="crashed with SIGSEGV"):
+            server.request("crash")
+        assert server.request("b") == (1, "b")
+
+    def test_a_lift_error_leaves_the_child_alive(self, server):
+        with pytest.raises(SizeProblem, match="too large"):
+            server.request("refuse")
+        assert server.request("b") == (2, "b")
+
+    def test_another_exception_does_not(self, server):
+        with pytest.raises(RunProblem, match="ValueError: a defect"):
+            server.request("break")
+        assert server.request("b") == (1, "b")
+
+    def test_the_child_ignores_an_interrupt(self, server):
+        assert server.request("interrupt") == (1, "interrupt")
+
+    def test_start_tells_whether_the_child_is_new(self, server):
+        assert [server.start(), server.start()] == [True, False]
+
+    def test_a_child_killed_between_requests_is_replaced(self, server):
+        server.request("a")
+        child = server._child
+        os.kill(child.pid, signal.SIGKILL)
+        child._process.wait()
+        assert server.start()
+
+    def test_a_factory_that_fails(self):
+        with Server(fail_to_start) as server, pytest.raises(SizeProblem, match="no such thing"):
+            server.request("a")
+
+    def test_close_leaves_no_process(self, server):
+        server.start()
+        pid = server._child.pid
+        server.close()
+        assert not is_running(pid)
+
+    def test_a_forgotten_server_leaves_no_process(self):
+        server = Server(numbered_server)
+        server.start()
+        pid = server._child.pid
+        del server
+        assert not is_running(pid)
+
+
+def test_call_sees_the_environment():
+    assert call(os.getenv, "LIFT_TEST", environment={"LIFT_TEST": "yes"}) == "yes"
+
+
+# --- parents of other kinds, each in a process of its own ------------------------------------------------
+
+
+def start_parent(text, *arguments):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+    return subprocess.Popen(
+        [sys.executable, *arguments, textwrap.dedent(text)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+
+
+@pytest.mark.parametrize("as_script", [False, True])
+def test_a_parent_without_a_main_guard(as_script, tmp_path):
+    text = """
+        from lift_egraph.process.child import Stream
+        def squares(count):
+            yield from (i * i for i in range(count))
+        print(list(Stream(squares, 4)))
+    """
+    if as_script:
+        (tmp_path / "script.py").write_text(textwrap.dedent(text))
+        parent = start_parent(str(tmp_path / "script.py"))
+    else:
+        parent = start_parent(text, "-c")
+    assert parent.communicate(timeout=30)[0] == "[0, 1, 4, 9]\n"
+
+
+LONG_PARENT = """
+    import tests.lift_egraph.process.test_child as t
+    from lift_egraph.process.child import Stream
+    try:
+        for pid in Stream(t.ignore_interrupts):
+            print(pid, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_reaches_the_parent_at_once():
+    parent = start_parent(LONG_PARENT, "-c")
+    pid = int(parent.stdout.readline())
+    started = time.monotonic()
+    parent.send_signal(signal.SIGINT)
+    assert parent.communicate(timeout=10)[0] == "interrupted\n"
+    assert time.monotonic() - started < 2
+    assert not is_running(pid)
+
+
+def test_the_child_of_a_killed_parent_dies():
+    parent = start_parent(LONG_PARENT, "-c")
+    pid = int(parent.stdout.readline())
+    parent.kill()
+    parent.communicate(timeout=10)
+    assert wait_until_gone(pid)
+
+
+def test_the_child_of_another_thread_outlives_that_thread_but_not_the_parent():
+    parent = start_parent(
+        """
+        import sys, threading, time
+        import tests.lift_egraph.process.test_child as t
+        from lift_egraph.process.child import Server
+        server = Server(t.numbered_server)
+        thread = threading.Thread(target=server.start)
+        thread.start(); thread.join()
+        time.sleep(0.3)
+        print(server._child.pid, server.request("a", 10)[0], flush=True)
+        time.sleep(100)
+        """,
+        "-c",
+    )
+    pid, requests = parent.stdout.readline().split()
+    assert requests == "1"
+    parent.kill()
+    parent.communicate(timeout=10)
+    assert wait_until_gone(int(pid))

@@ -1,0 +1,144 @@
+"""The audit of saturated e-graphs finds unions that are wrong only together."""
+
+from __future__ import annotations
+
+import egglog
+import pytest
+from egglog import eq, i64, rewrite
+from typer.testing import CliRunner
+
+from lift_egraph import programs, rules
+from lift_egraph.cli.main import app as command_line
+from lift_egraph.egraph.frozen import FrozenEGraph
+from lift_egraph.egraph.rule import Rule, rule
+from lift_egraph.egraph.saturate import Limits, Phase, run_phase
+from lift_egraph.egraph.sorts import (
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    absent,
+    app,
+    gather,
+    join,
+    map_,
+    neutral,
+    pty,
+    reduce_,
+    split,
+    tile,
+    ty,
+)
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.soundness.audit import audit
+from lift_egraph.soundness.rule_check import check_rule
+
+# --- a name that one rule leaves behind, and another takes for new
+
+
+@rule("map (λp. b) xs = join (map (λc. map (λp. b) c) (split n xs))")
+def chunks_named_twice(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
+    chunk = V.of("chunk", p, n)
+    yield rewrite(map_(Fn.lam(p, b), xs)).to(
+        join(map_(Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk))), split(n, xs))),
+        eq(Ty.arr(m, t)).to(ty(xs)), eq(t).to(pty(p)), tile(m, n), eq(m % n).to(i64(0)), n < m,
+    )  # fmt: skip
+
+
+@rule("map (λp. reduce ⊕ z ys) xs = let c = ys in map (λp. reduce ⊕ z c) xs,  p not free in ys")
+def reduced_array_named(p: P, op: Op, z: Ex, xs: Ex, ys: Ex, n: i64, t: Ty):
+    chunk = V.of("chunk", p, n)
+    yield rewrite(map_(Fn.lam(p, reduce_(op, z, ys)), xs)).to(
+        app(Fn.lam(P.var(chunk), map_(Fn.lam(p, reduce_(op, z, Ex(chunk))), xs)), ys),
+        eq(Ty.arr(n, t)).to(ty(ys)), eq(t).to(pty(p)), absent(p, ys),
+    )  # fmt: skip
+
+
+# --- a fact that one rule states too freely, and another trusts
+
+
+@rule("reduce ⊕ z xs = reduce ⊕ z (gather id xs), and z is neutral")
+def every_start_is_neutral(e: Ex, op: Op, z: Ex, xs: Ex):
+    yield egglog.rule(eq(e).to(reduce_(op, z, xs))).then(neutral(op, z))
+    yield rewrite(reduce_(op, z, xs)).to(reduce_(op, z, gather("i", xs)))
+
+
+NAMED = parse_program("program named(xs: [f32]4, ys: [f32]2) = map(fun x => reduce(add, 0.0, ys), xs)")
+STARTED = parse_program("program started(xs: [f32]4, a: f32) = reduce(add, a, xs)")
+PAIRS = {
+    "name": (chunks_named_twice, reduced_array_named, NAMED),
+    "fact": (every_start_is_neutral, rules.reduction.partial_reduce, STARTED),
+}
+
+
+def saturated(program: ir.Program, chosen: tuple[Rule, ...], iterations: int = 3, nodes: int = 20_000) -> FrozenEGraph:
+    tiles = {4: (2,), 6: (2, 3), 8: (2, 4)}
+    phase = Phase("audit", chosen, rules.simplification, tiles, (2,), Limits(iterations, nodes, 60.0))
+    return list(run_phase(program.body, phase))[-1].graph
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS.keys())
+def test_unions_that_are_wrong_only_together_are_found(pair):
+    first, second, program = pair
+    for alone in (first, second):
+        report = check_rule(alone, 30, simplification=rules.simplification)
+        assert report.counterexample is None, str(report.counterexample)
+        assert report.fire_rate >= 0.95
+        assert not audit(saturated(program, (alone,), 1)).disagreements
+    found = audit(saturated(program, (first, second))).disagreements
+    assert found
+    assert "differ:\n" in str(found[0])
+
+
+@pytest.mark.parametrize("name", ["mm", "dot", "j2d5pt", "gemv"])
+def test_our_rules_agree_on_whole_e_graphs(name):
+    program = programs.load(name)
+    small = specialise(program, {size: 4 if name == "mm" else 8 for size, _ in program.sizes})
+    found = audit(saturated(small, rules.algorithmic + rules.lowering, 3, 4000))
+    assert found.classes > 50
+    assert found.members > found.classes
+    assert not found.disagreements, str(found.disagreements[0])
+
+
+def test_a_wrong_union_is_found_where_it_is():
+    @rule("transpose xss = xss")
+    def forget(xss: Ex):
+        yield rewrite(join(xss)).to(join(xss), eq(xss).to(xss))
+        yield rewrite(split(2, xss)).to(gather("n - 1 - i", split(2, xss)))
+
+    program = parse_program("program wrong(xs: [f32]4) = map(reduce(add, 0.0), split(2, xs))")
+    graph = saturated(program, (forget,), 1)
+    found = audit(graph).disagreements
+    assert found
+    assert "split(2, xs)" in found[0].first
+    assert "gather" in found[0].second
+
+
+UNTRUE = """\
+from egglog import eq, i64, rewrite, rule as fact
+import egglog
+from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.sorts import Ex, Op, gather, neutral, reduce_
+from lift_egraph.rules.reduction import partial_reduce
+
+@rule("reduce and z is neutral")
+def every_start_is_neutral(e: Ex, op: Op, z: Ex, xs: Ex):
+    yield egglog.rule(eq(e).to(reduce_(op, z, xs))).then(neutral(op, z))
+    yield rewrite(reduce_(op, z, xs)).to(reduce_(op, z, gather("i", xs)))
+"""
+
+
+def test_the_command(tmp_path):
+    (tmp_path / "started.lift").write_text("program started(xs: [f32]N, a: f32) where N = 4 = reduce(add, a, xs)\n")
+    (tmp_path / "mine.py").write_text(UNTRUE)
+    program = str(tmp_path / "started.lift")
+    right = CliRunner().invoke(command_line, ["rules", "audit", program])
+    assert right.exit_code == 0, right.output
+    assert " 0 classes whose members differ" in right.stdout
+    wrong = CliRunner().invoke(command_line, ["rules", "audit", program, "partial_reduce", str(tmp_path / "mine.py")])
+    assert wrong.exit_code == 1
+    assert "WRONG two members of class" in wrong.stdout

@@ -1,0 +1,199 @@
+"""The pipeline from a program to validated kernels."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lift_egraph import programs, workbench
+from lift_egraph import rules as book
+from lift_egraph.codegen.plans.arrays import load_plan
+from lift_egraph.codegen.running.run import Runner, find_device, run_directory
+from lift_egraph.codegen.running.validate import references
+from lift_egraph.egraph.saturate import Limits
+from lift_egraph.errors import DeviceProblem, OutputProblem, SearchProblem, SizeProblem
+from lift_egraph.extract.baseline import naive_term
+from lift_egraph.extract.devices import describe
+from lift_egraph.extract.tiling import chunk_size, lengths, tilings, vector_widths
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.syntax import parse_program, print_program
+from lift_egraph.meaning.interp import run
+from lift_egraph.workbench.provenance import applied_rules
+from tests.codegen.opencl import needs_opencl
+
+SMALL = Limits(iterations=4, nodes=20_000)
+FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
+
+AXPY = """
+program axpy(a: f32, x: [f32]N, y: [f32]N) where N = 4096 =
+  map(fun (x, y) => a * x + y, zip(x, y))
+"""
+
+
+@pytest.fixture(scope="module")
+def report() -> workbench.Report:
+    return workbench.optimize(programs.load("mm"), {"M": 64, "N": 64, "K": 64}, budget=20, limits=SMALL, top=8)
+
+
+@needs_opencl
+def test_mm_has_distinct_valid_candidates(report: workbench.Report):
+    assert 4 <= len(report.ranked) <= 8  # all 8 where nothing else runs beside
+    assert all(c.valid and c.measured_ms and c.max_error is not None for c in report.ranked)
+    assert len({"".join(k.source for k in c.plan.kernels) for c in report.ranked}) == len(report.ranked)
+    assert report.speedup is not None
+    assert report.baseline_ms is not None
+    times = [c.measured_ms for c in report.ranked]
+    assert times == sorted(times)
+
+
+@needs_opencl
+def test_lowered_terms_mean_what_the_program_means(report: workbench.Report):
+    program = specialise(programs.load("mm"), {"M": 64, "N": 64, "K": 64})
+    inputs = references(program).integers.inputs
+    expected = run(program, inputs)
+    for c in report.ranked:
+        reread = parse_program(print_program(c.program))
+        assert np.array_equal(run(reread, inputs), expected)
+        assert type_of(reread.body) == type_of(program.body)
+
+
+@needs_opencl
+def test_report_is_json_with_the_promised_keys(report: workbench.Report):
+    data = json.loads(json.dumps(report.to_json()))
+    promised = {"program", "sizes", "device", "stop_reason", "egraph", "baseline", "candidates", "best", "speedup"}
+    assert promised <= data.keys()
+    row = {"rank", "predicted_ms", "measured_ms", "valid", "max_error", "error_bound", "rules", "lowered"}
+    assert row <= data["candidates"][0].keys()
+    assert "measured_ms" in data["baseline"]
+
+
+@needs_opencl
+def test_written_kernel_runs_on_arrays(report: workbench.Report, tmp_path: Path):
+    workbench.write(report, tmp_path / "mm")
+    assert {p.name for p in (tmp_path / "mm").iterdir()} == FILES
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2))
+    product = run_directory(tmp_path / "mm", {"A": a, "B": b}, None)
+    assert np.allclose(product, a @ b, atol=1e-3)
+    assert load_plan(tmp_path / "mm").name == "mm"
+
+
+@needs_opencl
+def test_a_program_written_here(tmp_path: Path):
+    found = workbench.optimize(parse_program(AXPY), budget=8, limits=SMALL)
+    assert found.best is not None
+    workbench.write(found, tmp_path)
+    rng = np.random.default_rng(2)
+    x, y = (rng.standard_normal(4096).astype(np.float32) for _ in range(2))
+    result = run_directory(tmp_path, {"a": np.float32(2.5), "x": x, "y": y}, None)
+    assert np.allclose(result, np.float32(2.5) * x + y, atol=1e-5)
+
+
+@needs_opencl
+def test_a_hanging_kernel_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch):
+    program = specialise(parse_program(AXPY), {"N": 64})
+    info = find_device()
+    reference = references(program)
+    good = workbench.make_candidate(naive_term(program), 0, info, describe(info), program)
+    bad = workbench.make_candidate(naive_term(program), 0, info, describe(info), program)
+    bad.plan = replace(bad.plan, source=bad.plan.source.replace("{\n", "{\n  for (volatile int z = 1; z;) {}\n", 1))
+    with Runner(info, time_limit=4) as runner:
+        workbench.load_references(runner, reference)
+        workbench.evaluate(bad, runner, reference)
+        workbench.evaluate(good, runner, reference)
+    assert not bad.valid
+    assert "limit" in bad.message
+    assert good.valid
+
+
+@needs_opencl
+def test_sizes_too_large_for_the_device():
+    with pytest.raises(DeviceProblem, match=r"bytes|allocation|memory"):
+        workbench.optimize(programs.load("mm"), {"M": 1 << 20, "N": 1 << 20, "K": 1 << 20})
+
+
+def test_sizes_that_are_no_sizes():
+    with pytest.raises(SizeProblem, match="at least 1"):
+        workbench.optimize(programs.load("mm"), {"M": 0})
+    with pytest.raises(SizeProblem, match="no size 'Q'"):
+        workbench.optimize(programs.load("mm"), {"Q": 4})
+
+
+def test_a_program_without_parallelism():
+    text = "program p(xs: [f32]N) where N = 8 = reduceSeq(fun (a, x) => a * 0.5 + x, 0.0, xs)"
+    with pytest.raises(SearchProblem, match="no parallelism"):
+        workbench.optimize(parse_program(text))
+
+
+def test_a_program_that_computes_nothing():
+    program = specialise(parse_program("program t(A: [[f32]N]N) where N = 4 = transpose(A)"))
+    with pytest.raises(SearchProblem, match="rearranges"):
+        naive_term(program)
+
+
+def test_unwritable_output(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputProblem, match="cannot write"):
+        workbench.require_writable(tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize("name", ["scal", "asum", "dot", "gemv", "mm", "j2d5pt"])
+def test_naive_terms_mean_what_the_programs_mean(name: str):
+    program = specialise(programs.load(name), {k: 12 for k, _ in programs.load(name).sizes})
+    inputs = references(program).integers.inputs
+    assert np.allclose(run(naive_term(program), inputs), run(program, inputs))
+
+
+def test_tilings_offer_one_chunk_a_level():
+    program = specialise(programs.load("dot"), {"N": 1 << 20})
+    device = describe_cpu()
+    assert lengths(program) == (1 << 20,)
+    first = tilings(program, device)[0]
+    assert first[1 << 20] == (chunk_size(1 << 20, 2 * 32),)
+    assert vector_widths(program, device) == (16, 8)
+    assert chunk_size(7919, 4) is None
+
+
+def describe_cpu():
+    from lift_egraph.extract.devices import POCL
+
+    return replace(POCL, compute_units=2, vector_width=16)
+
+
+def test_rules_are_read_off_a_lowered_term():
+    program = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
+    named = applied_rules(program.body, naive_term(program).body)
+    assert named == ("map_to_glb0", "map_to_glb1", "reduce_map_to_seq")
+    assert applied_rules(program.body, program.body) == ()
+    assert isinstance(program.body, ir.Map)
+
+
+def test_rules_run_in_the_phases_they_name():
+    cpu, limits = describe_cpu(), Limits()
+    gpu = replace(cpu, kind="gpu")
+    phases = [
+        workbench.algorithmic_phase({}, limits),
+        workbench.lowering_phase(gpu, (4,), limits),
+        workbench.memory_phase(("local", "private"), limits),
+    ]
+    for phase in phases:
+        assert {r.phase for r in phase.rules} == {phase.name}
+        assert {r.phase for r in phase.simplification} == {"simplification"}
+    used = {r.name for p in phases for r in (*p.rules, *p.simplification)}
+    unguided = {r.name for r in book.all_rules} - {r.name for r in book.guided}
+    assert unguided - used == {"split_reduce_seq"}  # the README says so
+    fewer = workbench.lowering_phase(cpu, (4,), limits)
+    assert not any(r.name.startswith(("map_to_wrg", "map_to_lcl")) for r in fewer.rules)
+
+
+def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
+    program = specialise(programs.load("scal"), {"N": 1 << 20})
+    assert workbench.data_bytes(program) == 4 + 2 * (4 << 20)
+    monkeypatch.setattr(workbench.demands, "available_memory", lambda: 1 << 20)
+    with pytest.raises(SizeProblem, match="GiB of memory"):
+        workbench.require_feasible(program)
