@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lift_egraph.derivation.fits import NAMES, Condition
+from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, name_in_language
 from lift_egraph.egraph.rule_forms import Constant, Equation, Hole, Node, Pattern, subpatterns
 
 Show = Callable[[Any, str], str]  # a value and its sort, as text
@@ -14,10 +15,6 @@ _INFIX = {
     "i64___add__": "+", "i64___sub__": "-", "i64___mul__": "·", "i64___truediv__": "/", "i64___floordiv__": "/",
     "i64___mod__": "mod", "i64___lt__": "<", "i64___le__": "≤", "i64___gt__": ">", "i64___ge__": "≥", "!=": "≠",
     "Set___sub__": "without", "Set___or__": "and", "Set___and__": "in both",
-}  # fmt: skip
-_CALLS = {
-    "map_": "map", "reduce_": "reduce", "zip_": "zip", "reduce_seq": "reduceSeq", "make_pair": "", "combine": "combine",
-    "as_vector": "asVector", "as_scalar": "asScalar", "pad_constant": "pad", "app": "apply",
 }  # fmt: skip
 _CONSTANTS = {
     "Fn_join": "join", "Fn_transpose": "transpose", "Fn_zip": "zip", "Fn_split": "split {0}", "Fn_map": "map {1}",
@@ -54,15 +51,16 @@ def pattern_text(pattern: Pattern) -> str:
             f"({p})" if isinstance(q, Node) and q.op in _INFIX else p for p, q in zip(parts, pattern.parts, strict=True)
         ]
         return f" {_INFIX[pattern.op]} ".join(inner)
-    name = _CALLS.get(pattern.op, pattern.op)
+    known, name = PATTERN_NODES.get(pattern.op), pattern.op
     if pattern.op.startswith("call"):
         name, *parts = parts
     elif pattern.op == "map_level":
         kind, dimension, *parts = parts
         name = _LEVELS.get(kind, kind) + ("" if kind == "seq" else f"({dimension})")
-    elif pattern.op == "to_memory":
-        name, *parts = f"to{parts[0].capitalize()}", *parts[1:]
-    return f"{name}({', '.join(parts)})"
+    elif known is not None:
+        name = name_in_language(known, parts)
+        parts = parts[1:] if pattern.op == "to_memory" else parts
+    return f"{'' if name == 'tuple' else name}({', '.join(parts)})"
 
 
 def condition_text(condition: Condition) -> str:

@@ -1,14 +1,19 @@
 """What an e-graph knows of its terms: types, free variables, operator laws, and names kept in stock.
 
-These rules run to saturation between all others.
+Types and free variables of patterns follow from their signatures. These rules run to saturation between all others.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 import egglog
 from egglog import Ruleset, String, eq, i64, rewrite, ruleset, set_
 from egglog.egraph import FactLike
 
+from lift_egraph.egraph import sorts
+from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES, PatternNode
 from lift_egraph.egraph.sorts import (
     ACCUMULATOR,
     ELEMENT,
@@ -23,11 +28,7 @@ from lift_egraph.egraph.sorts import (
     P,
     Ty,
     V,
-    app,
-    as_scalar,
-    as_vector,
     associative,
-    at,
     bvs,
     call1,
     call2,
@@ -41,81 +42,104 @@ from lift_egraph.egraph.sorts import (
     fv,
     fvf,
     fvo,
-    gather,
-    generate,
-    iterate,
     iterate_text,
-    join,
-    lookup,
-    make_pair,
-    map_,
-    map_level,
     neutral,
-    pad,
-    pad_constant,
     pty,
     reduce_,
-    reduce_seq,
     scalar_like,
-    scatter,
-    slide,
-    split,
     tile,
-    to_memory,
-    transpose,
     ty,
     vty,
-    zip_,
 )
+from lift_egraph.language.signature import FunctionForm, Parameter, made_type
+
+
+class _Made:
+    """Types and sizes as terms of the e-graph (`lift_egraph.language.signature.Makes`)."""
+
+    def scalar(self, name: str) -> Ty:
+        return Ty.scalar(name)
+
+    def array(self, size: i64, element: Ty) -> Ty:
+        return Ty.arr(size, element)
+
+    def pair(self, first: Ty, second: Ty) -> Ty:
+        return Ty.pair(first, second)
+
+    def lanes(self, width: i64, t: Ty) -> Ty:
+        return Ty.lanes(width, t)
+
+    def number(self, value: int) -> i64:
+        return i64(value)
+
+    def arithmetic(self, sign: str, left: i64, right: i64) -> i64:
+        return {"+": left + right, "-": left - right, "*": left * right, "/": left / right}[sign]
+
+
+class _Match:
+    """A pattern applied to variables, as rules about it match it.
+
+    Attributes
+    ----------
+    numbers, parts
+        The variables: for numbers and texts, and for terms and functions.
+    facts
+        The facts that give the types of the parts.
+    """
+
+    def __init__(self, operation: PatternNode) -> None:
+        self.signature = operation.signature
+        self.names: dict[str, Any] = {n: egglog.var(n, Ty) for n in self.signature.type_variables}
+        self.names |= {n: egglog.var(n, i64) for n in self.signature.sizes}
+        self.numbers: list[Any] = []
+        for p in self.signature.parameters:
+            for i, sort in enumerate(KINDS[p.kind].sorts if p.form is None else ()):
+                new = egglog.var(f"{p.name}{i}", i64 if sort == "i64" else String)
+                self.numbers.append(self.names.get(p.name, new))
+        self.parts = [self._part(p) for p in self.signature.parts]
+        typed = zip(self.signature.parts, self.parts, strict=True)
+        self.facts = [self._fact(p, part) for p, part in typed if not p.is_operator]
+        # a division by zero would end the run
+        self.facts += [self.names[str(c.left)] > i64(0) for c in self.signature.conditions if c.relation == ">"]
+
+    def _part(self, p: Parameter) -> Any:
+        return egglog.var(p.name, Op if p.is_operator else Fn if p.is_function else Ex)
+
+    def _fact(self, p: Parameter, part: Any) -> FactLike:
+        if isinstance(p.form, FunctionForm):
+            return eq(self.type(p.form.result)).to(cod(part))
+        return eq(self.type(p.form)).to(ty(part))
+
+    def type(self, form: Any) -> Ty:
+        return made_type(form, self.names, _Made())
+
+
+_MATCHES = {name: _Match(operation) for name, operation in PATTERN_NODES.items()}
 
 
 @ruleset
 def _types(
-    e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, r: P, v: V, s: String,
-    t: Ty, u: Ty, w: Ty, n: i64, m: i64, k: i64, op: Op,
+    e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, r: P, v: V, s: String, t: Ty, u: Ty, w: Ty, n: i64, m: i64,
+    op: Op, index: Ty,
 ):  # fmt: skip
     def has(term: Ex, result: Ty, *facts: FactLike):
         return egglog.rule(eq(e).to(term), *facts).then(set_(ty(e)).to(result))
 
-    def is_array(term: Ex, size: i64, element: Ty):
-        return eq(Ty.arr(size, element)).to(ty(term))
-
+    for name, match in _MATCHES.items():
+        term = getattr(sorts, name)(*match.numbers, *match.parts)
+        yield has(term, match.type(match.signature.result), *match.facts)
     yield egglog.rule(eq(v).to(V(s, t))).then(set_(vty(v)).to(t))
-    yield egglog.rule(eq(v).to(V.of("chunk", p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
-    yield egglog.rule(eq(v).to(V.of("slice", p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
-    yield egglog.rule(eq(v).to(V.of("column", p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
+    for tag in ("chunk", "slice", "column"):
+        yield egglog.rule(eq(v).to(V.of(tag, p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
     yield egglog.rule(eq(p).to(P.var(v)), eq(t).to(vty(v))).then(set_(pty(p)).to(t))
     yield egglog.rule(eq(r).to(P.pair(p, q)), eq(t).to(pty(p)), eq(u).to(pty(q))).then(set_(pty(r)).to(Ty.pair(t, u)))
     yield has(Ex(v), t, eq(t).to(vty(v)))
     yield has(Ex.input(s, t), t)
     yield has(Ex.literal(s, t), t)
-    yield has(make_pair(x, y), Ty.pair(t, u), eq(t).to(ty(x)), eq(u).to(ty(y)))
     yield has(component(i64(0), x), t, eq(Ty.pair(t, u)).to(ty(x)))
     yield has(component(i64(1), x), u, eq(Ty.pair(t, u)).to(ty(x)))
-    yield has(app(f, x), u, eq(u).to(cod(f)))
     yield has(combine(op, x, y), t, eq(t).to(ty(x)))
-    yield has(map_(f, x), Ty.arr(n, u), is_array(x, n, t), eq(u).to(cod(f)))
-    yield has(map_level(s, m, f, x), Ty.arr(n, u), is_array(x, n, t), eq(u).to(cod(f)))
-    yield has(reduce_(op, z, x), t, eq(t).to(ty(z)))
-    yield has(reduce_seq(f, z, x), t, eq(t).to(ty(z)))
-    yield has(zip_(x, y), Ty.arr(n, Ty.pair(t, u)), is_array(x, n, t), is_array(y, n, u))
-    yield has(split(n, x), Ty.arr(m / n, Ty.arr(n, t)), is_array(x, m, t), n > 0)
-    yield has(join(x), Ty.arr(m * n, t), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(x)))
-    yield has(transpose(x), Ty.arr(n, Ty.arr(m, t)), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(x)))
-    yield has(gather(s, x), t, eq(t).to(ty(x)))
-    yield has(scatter(s, x), t, eq(t).to(ty(x)))
-    yield has(slide(n, k, x), Ty.arr((m - n) / k + 1, Ty.arr(n, t)), is_array(x, m, t), k > 0)
-    yield has(pad(n, k, s, x), Ty.arr(n + m + k, t), is_array(x, m, t))
-    yield has(pad_constant(n, k, z, x), Ty.arr(n + m + k, t), is_array(x, m, t))
-    yield has(iterate(n, f, x), t, eq(t).to(ty(x)))
     yield has(iterate_text(n, s, t, x), t)
-    yield has(at(n, x), t, is_array(x, m, t))
-    yield has(generate(n, f), Ty.arr(n, t), eq(t).to(cod(f)))
-    yield has(fill(n, x), Ty.arr(n, t), eq(t).to(ty(x)))
-    yield has(lookup(x, y), Ty.arr(n, u), is_array(x, n, t), is_array(y, m, u))
-    yield has(to_memory(s, x), t, eq(t).to(ty(x)))
-    yield has(as_vector(n, x), Ty.arr(m / n, Ty.lanes(n, t)), is_array(x, m, t), n > 0)
-    yield has(as_scalar(x), Ty.arr(m * n, t), eq(Ty.arr(m, Ty.lanes(n, t))).to(ty(x)))
     # functions
     yield egglog.rule(eq(f).to(Fn.lam(p, x)), eq(t).to(pty(p)), eq(u).to(ty(x))).then(
         set_(dom(f)).to(t), set_(cod(f)).to(u)
@@ -123,13 +147,12 @@ def _types(
     yield egglog.rule(eq(f).to(Fn.vec(n, g)), eq(t).to(dom(g)), eq(u).to(cod(g))).then(
         set_(dom(f)).to(Ty.lanes(n, t)), set_(cod(f)).to(Ty.lanes(n, u))
     )
-    for constant, argument, result in (
-        (Fn.join(t), Ty.arr(m, Ty.arr(n, u)), Ty.arr(m * n, u)),
-        (Fn.transpose(t), Ty.arr(m, Ty.arr(n, u)), Ty.arr(n, Ty.arr(m, u))),
-        (Fn.zip(t), Ty.pair(Ty.arr(n, u), Ty.arr(n, w)), Ty.arr(n, Ty.pair(u, w))),
-        (Fn.split(n, t), Ty.arr(m, u), Ty.arr(m / n, Ty.arr(n, u))),
-    ):
-        yield egglog.rule(eq(f).to(constant), eq(t).to(argument)).then(set_(dom(f)).to(t), set_(cod(f)).to(result))
+    for constant, match in _constants():
+        arguments = [match.type(p.form) for p in match.signature.terms]
+        argument = Ty.pair(*arguments) if len(arguments) > 1 else arguments[0]
+        yield egglog.rule(eq(f).to(constant(*match.numbers, index)), eq(index).to(argument)).then(
+            set_(dom(f)).to(index), set_(cod(f)).to(match.type(match.signature.result))
+        )
     yield egglog.rule(eq(f).to(Fn.map(n, g)), eq(t).to(dom(g)), eq(u).to(cod(g))).then(
         set_(dom(f)).to(Ty.arr(n, t)), set_(cod(f)).to(Ty.arr(n, u))
     )
@@ -144,6 +167,13 @@ def _types(
     yield egglog.rule(eq(t).to(Ty.scalar(s))).then(scalar_like(t))
     yield egglog.rule(eq(t).to(Ty.arr(n, u)), scalar_like(u)).then(scalar_like(t))
     yield egglog.rule(eq(t).to(Ty.pair(u, w)), scalar_like(u), scalar_like(w)).then(scalar_like(t))
+
+
+def _constants() -> Iterator[tuple[Any, _Match]]:
+    """The functions that are a pattern of terms only, without a name for its argument."""
+    for name, operation in CONSTANTS.items():
+        if not operation.signature.functions:
+            yield getattr(Fn, name.removeprefix("Fn_")), _Match(operation)
 
 
 @ruleset
@@ -164,16 +194,10 @@ def _calls(e: Ex, x: Ex, y: Ex, z: Ex, s: String, r: String, n: i64, t: Ty):
 
 @ruleset
 def _scopes(
-    e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, v: V, s: String, t: Ty, n: i64, m: i64, k: i64, op: Op, r: P,
-    other: Op,
+    e: Ex, x: Ex, y: Ex, z: Ex, f: Fn, g: Fn, p: P, q: P, v: V, s: String, t: Ty, n: i64, op: Op, r: P, other: Op
 ):  # fmt: skip
-    def names_in(part: Ex | Fn | Op) -> Names:
-        if isinstance(part, Op):
-            return fvo(part)
-        return fvf(part) if isinstance(part, Fn) else fv(part)
-
     def mentions(term: Ex, *inside: Ex | Fn | Op):
-        names = [names_in(i) for i in inside]
+        names = [fvo(i) if isinstance(i, Op) else fvf(i) if isinstance(i, Fn) else fv(i) for i in inside]
         bound = [egglog.var(f"names{i}", Names) for i in range(len(inside))]
         total = EMPTY
         for b in bound:
@@ -182,6 +206,8 @@ def _scopes(
             set_(fv(e)).to(total)
         )
 
+    for name, match in _MATCHES.items():
+        yield mentions(getattr(sorts, name)(*match.numbers, *match.parts), *match.parts)
     yield egglog.rule(eq(p).to(P.var(v))).then(set_(bvs(p)).to(EMPTY.insert(v)))
     yield egglog.rule(
         eq(r).to(P.pair(p, q)), eq(a := egglog.var("a", Names)).to(bvs(p)), eq(b := egglog.var("b", Names)).to(bvs(q))
@@ -189,27 +215,18 @@ def _scopes(
     yield egglog.rule(eq(e).to(Ex(v))).then(set_(fv(e)).to(EMPTY.insert(v)))
     for closed in (Ex.input(s, t), Ex.literal(s, t)):
         yield mentions(closed)
-    for unary in (
-        call1(s, x), component(n, x), split(n, x), join(x), transpose(x), gather(s, x), scatter(s, x), slide(n, m, x),
-        pad(n, m, s, x), iterate_text(n, s, t, x), at(n, x), fill(n, x), to_memory(s, x), as_vector(n, x), as_scalar(x),
-    ):  # fmt: skip
+    for unary in (call1(s, x), component(n, x), iterate_text(n, s, t, x)):
         yield mentions(unary, x)
-    for binary in (call2(s, x, y), make_pair(x, y), zip_(x, y), pad_constant(n, m, x, y), lookup(x, y)):
-        yield mentions(binary, x, y)
+    yield mentions(call2(s, x, y), x, y)
     yield mentions(call3(s, x, y, z), x, y, z)
-    yield mentions(generate(n, f), f)
-    for applied in (app(f, x), map_(f, x), iterate(n, f, x), map_level(s, n, f, x)):
-        yield mentions(applied, f, x)
-    yield mentions(reduce_seq(f, z, x), f, z, x)
-    yield mentions(reduce_(op, z, x), op, z, x)
     yield mentions(combine(op, x, y), op, x, y)
     yield egglog.rule(
         eq(f).to(Fn.lam(p, x)), eq(a).to(fv(x)), eq(b).to(bvs(p))
     ).then(set_(fvf(f)).to(a - b))  # fmt: skip
     for same in (Fn.vec(n, g), Fn.map(n, g)):
         yield egglog.rule(eq(f).to(same), eq(a).to(fvf(g))).then(set_(fvf(f)).to(a))
-    for constant in (Fn.join(t), Fn.transpose(t), Fn.zip(t), Fn.split(n, t)):
-        yield egglog.rule(eq(f).to(constant)).then(set_(fvf(f)).to(EMPTY))
+    for constant, match in _constants():
+        yield egglog.rule(eq(f).to(constant(*match.numbers, t))).then(set_(fvf(f)).to(EMPTY))
     yield egglog.rule(eq(f).to(Fn.reduce(op, z, t)), eq(a).to(fv(z)), eq(b).to(fvo(op))).then(set_(fvf(f)).to(a | b))
     yield egglog.rule(eq(op).to(Op.scalar(s))).then(set_(fvo(op)).to(EMPTY))
     yield egglog.rule(eq(op).to(Op.fn(f)), eq(a).to(fvf(f))).then(set_(fvo(op)).to(a))

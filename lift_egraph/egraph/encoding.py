@@ -5,54 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 from functools import lru_cache
+from itertools import repeat
 
 from egglog.egraph import ActionLike
 
-from lift_egraph.egraph.sorts import (
-    Ex,
-    Fn,
-    Op,
-    P,
-    Ty,
-    V,
-    app,
-    as_scalar,
-    as_vector,
-    associative,
-    at,
-    call1,
-    call2,
-    call3,
-    commutative,
-    component,
-    fill,
-    gather,
-    generate,
-    iterate,
-    iterate_text,
-    join,
-    lookup,
-    make_pair,
-    map_,
-    map_level,
-    neutral,
-    pad,
-    pad_constant,
-    reduce_,
-    reduce_seq,
-    scatter,
-    slide,
-    split,
-    to_memory,
-    transpose,
-    zip_,
-)
-from lift_egraph.errors import SizeProblem, TypeProblem
+from lift_egraph.egraph import sorts
+from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, concrete_size, form_of
+from lift_egraph.egraph.sorts import Ex, Fn, Op, P, Ty, V, associative, commutative, neutral
+from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import codomain, domain, iterate_step, type_of
-from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import LAWS
-from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector
+from lift_egraph.language.signature import Parameter
+from lift_egraph.language.types import DataType, Pair, Scalar, Vector
 
 MAXIMAL_DEPTH = 140  # egglog's Python layer recurses; deeper terms would end in a RecursionError
 
@@ -66,21 +31,7 @@ def type_to_egg(t: DataType) -> Ty:
         return Ty.vec(t.scalar.name, t.width)
     if isinstance(t, Pair):
         return Ty.pair(type_to_egg(t.first), type_to_egg(t.second))
-    return Ty.arr(size_to_egg(t.size), type_to_egg(t.element))
-
-
-def size_to_egg(size: Nat) -> int:
-    """A concrete size.
-
-    Raises
-    ------
-    SizeProblem
-        If the size is symbolic: specialise the program first.
-    """
-    value = size.constant
-    if value is None:
-        raise SizeProblem(f"the e-graph needs concrete sizes, got {size}: specialise the program first")
-    return value
+    return Ty.arr(concrete_size(t.size), type_to_egg(t.element))
 
 
 @lru_cache(maxsize=4096)
@@ -140,7 +91,7 @@ def to_egg(term: ir.Expr) -> Ex:
     if given is not None:
         return given
     try:
-        return _NODES[type(term)](term)
+        return _LEAVES.get(type(term), _pattern_to_egg)(term)
     except RecursionError:
         raise TypeProblem("the term is nested too deeply for the e-graph") from None
 
@@ -168,25 +119,25 @@ def literal_text(literal: ir.Literal) -> str:
     return repr(literal.value)
 
 
-def _call_to_egg(e: ir.Call) -> Ex:
-    arguments = [to_egg(a) for a in e.arguments]
-    return (call1, call2, call3)[len(arguments) - 1](e.op, *arguments)
+def _part_to_egg(part: ir.Part, parameter: Parameter | None) -> Ex | Fn | Op:
+    if isinstance(part, ir.Expr):
+        return to_egg(part)
+    return operator_to_egg(part) if parameter is not None and parameter.is_operator else function_to_egg(part)
 
 
-def _pad_to_egg(e: ir.Pad) -> Ex:
-    left, right = size_to_egg(e.left), size_to_egg(e.right)
-    if e.boundary.value is not None:
-        return pad_constant(left, right, to_egg(e.boundary.value), to_egg(e.array))
-    return pad(left, right, e.boundary.kind, to_egg(e.array))
+def _pattern_to_egg(e: ir.Expr) -> Ex:
+    form = form_of(e)
+    if form is None:
+        assert isinstance(e, ir.Iterate)
+        return _iterate_to_egg(e)
+    operation = PATTERN_NODES.get(form.op)
+    parameters = repeat(None) if operation is None else operation.signature.parts
+    parts = (_part_to_egg(part, p) for part, p in zip(form.parts, parameters, strict=False))
+    return getattr(sorts, form.op)(*form.numbers, *parts)
 
 
 def _iterate_to_egg(e: ir.Iterate) -> Ex:
-    """A body that keeps the length is rewritten like any function; one that changes it is kept as text."""
-    array = type_of(e.array)
-    assert isinstance(array, Array)
-    step = check_step(e, array)
-    if step is not None:
-        return iterate(e.times, function_to_egg(step), to_egg(e.array))
+    """An iterate whose body changes the length of its array, kept as text."""
     from lift_egraph.language.syntax import print_iterate_body
 
     outer = ir.free_variables(e.function)
@@ -196,13 +147,7 @@ def _iterate_to_egg(e: ir.Iterate) -> Ex:
             f"the e-graph cannot hold an iterate that changes the length of its array and uses {names} from outside: "
             "make it an input, or keep the length"
         )
-    return iterate_text(e.times, print_iterate_body(e), type_to_egg(type_of(e)), to_egg(e.array))
-
-
-def check_step(e: ir.Iterate, array: Array) -> ir.Lambda | None:
-    """The body of an iterate at the length of its argument, if it keeps that length."""
-    step = iterate_step(e, array.size)
-    return step if domain(step) == codomain(step) else None
+    return sorts.iterate_text(e.times, print_iterate_body(e), type_to_egg(type_of(e)), to_egg(e.array))
 
 
 @lru_cache(maxsize=4096)
@@ -215,39 +160,10 @@ def _input_to_egg(e: ir.Input) -> Ex:
     return Ex.input(e.name, type_to_egg(e.type))
 
 
-def index_text(indices: ir.IndexFunction) -> str:
-    """An index function as text, over the variable ``i``."""
-    return str(indices.body.substitute({indices.variable: nat("i")}))
-
-
-_NODES = {
+_LEAVES = {
     ir.Var: _variable_to_egg,
     ir.Input: _input_to_egg,
     ir.Literal: lambda e: Ex.literal(literal_text(e), type_to_egg(e.type)),
-    ir.Call: _call_to_egg,
-    ir.MakePair: lambda e: make_pair(to_egg(e.first), to_egg(e.second)),
-    ir.Component: lambda e: component(e.index, to_egg(e.pair)),
-    ir.Apply: lambda e: app(function_to_egg(e.function), to_egg(e.argument)),
-    ir.Map: lambda e: map_(function_to_egg(e.function), to_egg(e.array)),
-    ir.Reduce: lambda e: reduce_(operator_to_egg(e.operator), to_egg(e.initial), to_egg(e.array)),
-    ir.Zip: lambda e: zip_(to_egg(e.first), to_egg(e.second)),
-    ir.Split: lambda e: split(size_to_egg(e.chunk), to_egg(e.array)),
-    ir.Join: lambda e: join(to_egg(e.array)),
-    ir.Transpose: lambda e: transpose(to_egg(e.array)),
-    ir.Gather: lambda e: gather(index_text(e.indices), to_egg(e.array)),
-    ir.Scatter: lambda e: scatter(index_text(e.indices), to_egg(e.array)),
-    ir.Slide: lambda e: slide(size_to_egg(e.size), size_to_egg(e.step), to_egg(e.array)),
-    ir.Pad: _pad_to_egg,
-    ir.Iterate: _iterate_to_egg,
-    ir.At: lambda e: at(size_to_egg(e.index), to_egg(e.array)),
-    ir.Generate: lambda e: generate(size_to_egg(e.size), function_to_egg(e.function)),
-    ir.Fill: lambda e: fill(size_to_egg(e.size), to_egg(e.value)),
-    ir.Lookup: lambda e: lookup(to_egg(e.indices), to_egg(e.array)),
-    ir.MapLevel: lambda e: map_level(e.level.kind, e.level.dimension, function_to_egg(e.function), to_egg(e.array)),
-    ir.ReduceSeq: lambda e: reduce_seq(function_to_egg(e.operator), to_egg(e.initial), to_egg(e.array)),
-    ir.ToMemory: lambda e: to_memory(e.space, to_egg(e.value)),
-    ir.AsVector: lambda e: as_vector(e.width, to_egg(e.array)),
-    ir.AsScalar: lambda e: as_scalar(to_egg(e.array)),
 }
 
 

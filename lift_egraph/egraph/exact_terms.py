@@ -6,6 +6,7 @@ argument), and `from_egg` renames binders; a `Node` is exact, and can be put bac
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -13,6 +14,7 @@ from typing import Any, Union
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.egraph.pattern_nodes import name_in_language, pattern_node, place_name
 
 Path = tuple[int, ...]
 _NOT_TERMS = ("Ty_", "P_", "V_")
@@ -63,13 +65,6 @@ class Node:
         return sum(1 for _ in self.places())
 
 
-_PARTS = {
-    "map_": ("f", "xs"), "map_level": ("f", "xs"), "reduce_": ("op", "z", "xs"), "reduce_seq": ("f", "z", "xs"),
-    "iterate": ("f", "xs"), "app": ("f", "x"), "pad_constant": ("value", "xs"), "lookup": ("indices", "xs"),
-    "Fn_reduce": ("op", "z"),
-}  # fmt: skip
-_SPELT = {"app": "let", "make_pair": "pair", "reduce_seq": "reduceSeq", "to_memory": "toMemory", "pad_constant": "pad",
-          "as_vector": "asVector", "as_scalar": "asScalar", "iterate_text": "iterate"}  # fmt: skip
 _SILENT = ("Fn_lam", "Op_fn", "Op_lift")
 
 
@@ -86,8 +81,8 @@ def place_of(term: Node, path: Path) -> str:
     for position in path:
         below = [i for i, c in enumerate(term.children) if isinstance(c, Node) and not c.op.startswith(_NOT_TERMS)]
         if term.op not in _SILENT:
-            names = _PARTS.get(term.op) or tuple(str(i) for i in range(1, len(below) + 1))
-            suffix = f".{names[below.index(position)]}" if len(below) > 1 else ""
+            at = below.index(position)
+            suffix = f".{dict(enumerate(_names(term.op))).get(at, at + 1)}" if len(below) > 1 else ""
             steps.append(_spelt(term) + suffix)
         child = term.children[position]
         assert isinstance(child, Node)
@@ -95,13 +90,19 @@ def place_of(term: Node, path: Path) -> str:
     return "/".join(steps) or "the whole"
 
 
+def _names(op: str) -> tuple[str, ...]:
+    """What the parts of an operation are called, if it is a pattern."""
+    pattern = pattern_node(op)
+    return () if pattern is None else tuple(place_name(p) for p in pattern.signature.parts)
+
+
 def _spelt(term: Node) -> str:
-    if term.op == "map_level":
-        kind, dimension, *_ = term.children
-        return f"map{str(kind).capitalize()}{'' if kind == 'seq' else dimension}"
     if term.op.startswith("call"):
         return str(term.children[0])
-    return _SPELT.get(term.op, term.op.removeprefix("Fn_").rstrip("_"))
+    pattern = pattern_node(term.op)
+    if pattern is None:
+        return "iterate" if term.op == "iterate_text" else term.op
+    return re.sub(r"[()]", "", name_in_language(pattern, term.children))
 
 
 def renamed(node: ENode, image: dict[ClassId, ClassId]) -> tuple[str, tuple[Any, ...]]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
+from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
+from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, lanes
 
@@ -296,7 +298,11 @@ class _Reader:
         self.graph = graph
 
     def expr(self, c: Choice) -> ir.Expr:
-        return _READERS[c.node.op](self, c)
+        op = c.node.op
+        if op in _READERS:
+            return _READERS[op](self, c)
+        operation = PATTERN_NODES[op]
+        return operation.term(c.node.children[: len(operation.numbers)], self.parts(c, operation))
 
     def function(self, c: Choice) -> ir.Function:
         n = c.node
@@ -317,16 +323,24 @@ class _Reader:
         return ir.Lambda(v, self.constant(c, v))
 
     def constant(self, c: Choice, v: ir.Var) -> ir.Expr:
-        n = c.node
-        if n.op == "Fn_join":
-            return ir.Join(v)
-        if n.op == "Fn_transpose":
-            return ir.Transpose(v)
-        if n.op == "Fn_split":
-            return ir.Split(nat(int(n.children[0])), v)
-        if n.op == "Fn_map":
-            return ir.Map(self.function(c.parts[0]), v)
-        return ir.Reduce(self.operator(c.parts[0], v.type.element), self.expr(c.parts[1]), v)  # pyright: ignore
+        """The body of a function without a name for its argument, such as ``join``."""
+        operation = CONSTANTS[c.node.op]
+        return operation.term(c.node.children[: len(operation.numbers)], (*self.parts(c, operation, v), v))
+
+    def parts(self, c: Choice, operation: PatternNode, array: ir.Expr | None = None) -> tuple[ir.Part, ...]:
+        """The parts of a pattern; `array` is the one that a function without a name for its argument lacks."""
+        made: list[ir.Part] = []
+        for part, p in zip(c.parts, operation.signature.parts, strict=array is None):
+            if p.is_operator:
+                at = operation.operand
+                assert at is not None
+                of = type_of(array) if array is not None else self.graph.type_of(c.parts[at].class_id)
+                if not isinstance(of, Array):
+                    raise TypeProblem("a reduced term in the e-graph is no array")
+                made.append(self.operator(part, of.element))
+            else:
+                made.append(self.function(part) if p.is_function else self.expr(part))
+        return tuple(made)
 
     def operator(self, c: Choice, t: DataType) -> ir.Function:
         n = c.node
@@ -339,12 +353,6 @@ class _Reader:
         inner = self.operator(c.parts[0], t.element)
         return ir.Lambda(ir.PairPattern(a, b), ir.Map(inner, ir.Zip(a, b)))
 
-    def element(self, c: Choice) -> DataType:
-        t = self.graph.type_of(c.class_id)
-        if not isinstance(t, Array):
-            raise TypeProblem("a reduced term in the e-graph is no array")
-        return t.element
-
     def combine(self, c: Choice) -> ir.Expr:
         op, a, b = c.parts
         t = self.graph.type_of(c.class_id)
@@ -352,13 +360,6 @@ class _Reader:
         f = self.operator(op, t)
         assert isinstance(f, ir.Lambda)
         return ir.Apply(f, ir.MakePair(self.expr(a), self.expr(b)))
-
-
-@lru_cache(maxsize=4096)
-def _index_function(text: Child) -> ir.IndexFunction:
-    from lift_egraph.language.syntax import parse_size
-
-    return ir.IndexFunction("i", parse_size(str(text)))
 
 
 def literal_value(text: str, t: Scalar) -> float | int | bool:
@@ -374,21 +375,6 @@ def _literal(r: _Reader, c: Choice) -> ir.Expr:
     return ir.Literal(literal_value(str(c.node.children[0]), t), t)
 
 
-def _pad(r: _Reader, c: Choice) -> ir.Expr:
-    left, right = nat(int(c.node.children[0])), nat(int(c.node.children[1]))
-    if c.node.op == "pad":
-        return ir.Pad(left, right, ir.Boundary(str(c.node.children[2])), r.expr(c.parts[0]))
-    value = r.expr(c.parts[0])
-    assert isinstance(value, ir.Literal)
-    return ir.Pad(left, right, ir.Boundary("constant", value), r.expr(c.parts[1]))
-
-
-def _iterate(r: _Reader, c: Choice) -> ir.Expr:
-    f = r.function(c.parts[0])
-    assert isinstance(f, ir.Lambda)
-    return ir.Iterate(int(c.node.children[0]), "n", f, r.expr(c.parts[1]))
-
-
 def _iterate_text(r: _Reader, c: Choice) -> ir.Expr:
     from lift_egraph.language.syntax import parse_iterate_body
 
@@ -400,10 +386,7 @@ def _call(r: _Reader, c: Choice) -> ir.Expr:
     return ir.Call(str(c.node.children[0]), tuple(r.expr(p) for p in c.parts))
 
 
-def _number(c: Choice, position: int) -> Any:
-    return nat(int(c.node.children[position]))
-
-
+# what is no pattern, and what is none with its operation in the e-graph
 _READERS: dict[str, Callable[[_Reader, Choice], ir.Expr]] = {
     "Ex___init__": lambda r, c: r.graph.variable(c.node.classes[0]),
     "Ex_input": lambda r, c: ir.Input(str(c.node.children[0]), r.graph.type_at(c.node.classes[0])),
@@ -411,36 +394,9 @@ _READERS: dict[str, Callable[[_Reader, Choice], ir.Expr]] = {
     "call1": _call,
     "call2": _call,
     "call3": _call,
-    "make_pair": lambda r, c: ir.MakePair(r.expr(c.parts[0]), r.expr(c.parts[1])),
     "component": lambda r, c: ir.Component(int(c.node.children[0]), r.expr(c.parts[0])),
-    "app": lambda r, c: ir.Apply(r.function(c.parts[0]), r.expr(c.parts[1])),
     "combine": _Reader.combine,
-    "map_": lambda r, c: ir.Map(r.function(c.parts[0]), r.expr(c.parts[1])),
-    "reduce_": lambda r, c: ir.Reduce(
-        r.operator(c.parts[0], r.element(c.parts[2])), r.expr(c.parts[1]), r.expr(c.parts[2])
-    ),
-    "zip_": lambda r, c: ir.Zip(r.expr(c.parts[0]), r.expr(c.parts[1])),
-    "split": lambda r, c: ir.Split(_number(c, 0), r.expr(c.parts[0])),
-    "join": lambda r, c: ir.Join(r.expr(c.parts[0])),
-    "transpose": lambda r, c: ir.Transpose(r.expr(c.parts[0])),
-    "gather": lambda r, c: ir.Gather(_index_function(c.node.children[0]), r.expr(c.parts[0])),
-    "scatter": lambda r, c: ir.Scatter(_index_function(c.node.children[0]), r.expr(c.parts[0])),
-    "slide": lambda r, c: ir.Slide(_number(c, 0), _number(c, 1), r.expr(c.parts[0])),
-    "pad": _pad,
-    "pad_constant": _pad,
-    "iterate": _iterate,
     "iterate_text": _iterate_text,
-    "at": lambda r, c: ir.At(_number(c, 0), r.expr(c.parts[0])),
-    "generate": lambda r, c: ir.Generate(_number(c, 0), r.function(c.parts[0])),
-    "fill": lambda r, c: ir.Fill(_number(c, 0), r.expr(c.parts[0])),
-    "lookup": lambda r, c: ir.Lookup(r.expr(c.parts[0]), r.expr(c.parts[1])),
-    "map_level": lambda r, c: ir.MapLevel(
-        ir.Level(str(c.node.children[0]), int(c.node.children[1])), r.function(c.parts[0]), r.expr(c.parts[1])
-    ),
-    "reduce_seq": lambda r, c: ir.ReduceSeq(r.function(c.parts[0]), r.expr(c.parts[1]), r.expr(c.parts[2])),
-    "to_memory": lambda r, c: ir.ToMemory(str(c.node.children[0]), r.expr(c.parts[0])),
-    "as_vector": lambda r, c: ir.AsVector(int(c.node.children[0]), r.expr(c.parts[0])),
-    "as_scalar": lambda r, c: ir.AsScalar(r.expr(c.parts[0])),
 }
 
 

@@ -5,19 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from lift_egraph.egraph.encoding import check_step, size_to_egg
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, open_term, term_classes
+from lift_egraph.egraph.pattern_nodes import CONSTANTS, Form, form_of, index_text, read_indices
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import pattern_type, type_of
-from lift_egraph.language.syntax import parse_size
-from lift_egraph.language.types import Array
+from lift_egraph.language.check import pattern_type
 
 Scope = Mapping[ir.Var, ClassId]  # the class of each variable bound around a part
-Form = tuple[str, tuple[Any, ...], tuple[ir.Part, ...]]  # operator, numbers and texts, parts
 
 
 def locate(graph: FrozenEGraph, class_id: ClassId, term: ir.Expr) -> Choice | None:
@@ -33,8 +30,8 @@ class _Locator:
     def expr(self, owner: ClassId, term: ir.Expr, scope: Scope) -> Choice | None:
         key = (owner, term, frozenset((v, scope[v]) for v in ir.free_variables(term) if v in scope))
         if key not in self.known:
-            forms = tuple(_forms(term))
-            self.known[key] = self._first(owner, lambda n: self._expr_parts(owner, n, term, forms, scope))
+            form = form_of(term)
+            self.known[key] = self._first(owner, lambda n: self._expr_parts(owner, n, term, form, scope))
         return self.known[key]
 
     def _first(self, owner: ClassId, parts: Callable[[ENode], tuple[Choice, ...] | None]) -> Choice | None:
@@ -45,7 +42,7 @@ class _Locator:
         return None
 
     def _expr_parts(
-        self, owner: ClassId, node: ENode, term: ir.Expr, forms: tuple[Form, ...], scope: Scope
+        self, owner: ClassId, node: ENode, term: ir.Expr, form: Form | None, scope: Scope
     ) -> tuple[Choice, ...] | None:
         if isinstance(term, ir.Var):
             return () if node.op == "Ex___init__" and scope.get(term) == node.classes[0] else None
@@ -56,10 +53,8 @@ class _Locator:
             return self._combine(node, term, scope)
         if node.op == "iterate_text" and isinstance(term, ir.Iterate):
             return self._iterate_text(owner, node, term, scope)
-        for op, numbers, parts in forms:
-            if node.op == op and _same(node, numbers):
-                return self._all(node, parts, scope)
-        return None
+        same = form is not None and node.op == form.op and _numbers(node) == form.numbers
+        return self._all(node, form.parts, scope) if form is not None and same else None
 
     def _all(self, node: ENode, parts: tuple[ir.Part, ...], scope: Scope) -> tuple[Choice, ...] | None:
         found = []
@@ -91,19 +86,16 @@ class _Locator:
         if n.op == "Fn_zip":
             return () if _is_zip(f) else None
         v, body = f.pattern, f.body
-        array = getattr(body, "array", None)
-        if not isinstance(v, ir.Var) or array != v:
+        operation = CONSTANTS[n.op]
+        if not isinstance(v, ir.Var) or not isinstance(body, ir.Expr) or type(body) is not operation.node:
             return None
-        match n.op, body:
-            case ("Fn_join", ir.Join()) | ("Fn_transpose", ir.Transpose()):
-                return ()
-            case "Fn_split", ir.Split(chunk=chunk):
-                return () if chunk.constant == n.children[0] else None
-            case "Fn_map", ir.Map(function=g) if v not in ir.free_variables(g):
-                return self._all(n, (g,), scope)
-            case "Fn_reduce", ir.Reduce(operator=g, initial=z) if v not in ir.free_variables(g) | ir.free_variables(z):
-                return self._all(n, (g, z), scope)
-        return None
+        form = form_of(body)
+        assert form is not None
+        *others, array = form.parts
+        if array != v or any(v in ir.free_variables(p) for p in others):
+            return None
+        same = form.numbers == n.children[: len(form.numbers)]
+        return self._all(n, tuple(others), scope) if same else None
 
     def _bound(self, owner: ClassId, pattern: ir.Pattern, scope: Scope) -> Scope | None:
         node = self.graph.nodes[owner][0]
@@ -156,67 +148,7 @@ def _is_zip(f: ir.Lambda) -> bool:
     return False
 
 
-def _same(node: ENode, numbers: tuple[Any, ...]) -> bool:
+def _numbers(node: ENode) -> tuple[Any, ...]:
+    """The numbers and texts of a node; the text of an order is spelled as `form_of` spells it."""
     own = node.children[: len(node.children) - len(node.classes)]
-    if node.op in ("gather", "scatter"):
-        return parse_size(str(own[0])) == numbers[0]
-    return own == numbers
-
-
-def _forms(term: ir.Expr) -> Iterator[Form]:
-    """How the e-graph may spell a term: operator, numbers and texts, parts."""
-    match term:
-        case ir.Call(op=op, arguments=arguments):
-            yield f"call{len(arguments)}", (op,), arguments
-        case ir.MakePair(first=a, second=b):
-            yield "make_pair", (), (a, b)
-        case ir.Component(index=i, pair=a):
-            yield "component", (i,), (a,)
-        case ir.Apply(function=f, argument=a):
-            yield "app", (), (f, a)
-        case ir.Map(function=f, array=a):
-            yield "map_", (), (f, a)
-        case ir.MapLevel(level=level, function=f, array=a):
-            yield "map_level", (level.kind, level.dimension), (f, a)
-        case ir.Reduce(operator=f, initial=z, array=a):
-            yield "reduce_", (), (f, z, a)
-        case ir.ReduceSeq(operator=f, initial=z, array=a):
-            yield "reduce_seq", (), (f, z, a)
-        case ir.Zip(first=a, second=b):
-            yield "zip_", (), (a, b)
-        case ir.Split(chunk=n, array=a):
-            yield "split", (size_to_egg(n),), (a,)
-        case ir.Join(array=a):
-            yield "join", (), (a,)
-        case ir.Transpose(array=a):
-            yield "transpose", (), (a,)
-        case ir.Gather(indices=f, array=a) | ir.Scatter(indices=f, array=a):
-            body = f.body.substitute({f.variable: parse_size("i")})
-            yield "gather" if isinstance(term, ir.Gather) else "scatter", (body,), (a,)
-        case ir.Slide(size=n, step=m, array=a):
-            yield "slide", (size_to_egg(n), size_to_egg(m)), (a,)
-        case ir.Pad(left=n, right=m, boundary=ir.Boundary(kind=kind, value=value), array=a):
-            ends = (size_to_egg(n), size_to_egg(m))
-            yield ("pad", (*ends, kind), (a,)) if value is None else ("pad_constant", ends, (value, a))
-        case ir.Iterate(times=n, array=a):
-            array = type_of(a)
-            assert isinstance(array, Array)
-            step = check_step(term, array)
-            if step is not None:
-                yield "iterate", (n,), (step, a)
-        case ir.At(index=n, array=a):
-            yield "at", (size_to_egg(n),), (a,)
-        case ir.Generate(size=n, function=f):
-            yield "generate", (size_to_egg(n),), (f,)
-        case ir.Fill(size=n, value=a):
-            yield "fill", (size_to_egg(n),), (a,)
-        case ir.Lookup(indices=a, array=b):
-            yield "lookup", (), (a, b)
-        case ir.ToMemory(space=space, value=a):
-            yield "to_memory", (space,), (a,)
-        case ir.AsVector(width=n, array=a):
-            yield "as_vector", (n,), (a,)
-        case ir.AsScalar(array=a):
-            yield "as_scalar", (), (a,)
-        case _:
-            pass
+    return (index_text(read_indices(str(own[0]))),) if node.op in ("gather", "scatter") else own

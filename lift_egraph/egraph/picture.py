@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, name_in_language, pattern_node
 from lift_egraph.errors import SearchProblem
 
 if TYPE_CHECKING:
@@ -24,12 +25,7 @@ SWEEPS = 12  # over the layers, to order the classes within them
 _CHARACTER, _LINE = 0.085, 0.22  # inches of a character, and of a line of text
 _MARGIN, _GAP, _LAYER_GAP = 0.08, 0.18, 0.42
 
-_NAMES = {
-    "map_": "map", "Fn_map": "map", "reduce_": "reduce", "Fn_reduce": "reduce", "reduce_seq": "reduceSeq",
-    "zip_": "zip", "Fn_zip": "zip", "Fn_join": "join", "Fn_split": "split", "Fn_transpose": "transpose",
-    "Fn_vec": "vectorize", "as_vector": "asVector", "as_scalar": "asScalar", "make_pair": "pair", "app": "apply",
-    "Op_lift": "lift", "Op_fn": "operator", "pad_constant": "pad", "iterate_text": "iterate",
-}  # fmt: skip
+_NAMES = {"Fn_vec": "vectorize", "Op_lift": "lift", "Op_fn": "operator", "iterate_text": "iterate"}
 _TYPE_SIZES = ("Fn_map",)  # their primitive arguments say what the type says already
 
 
@@ -170,14 +166,12 @@ def _label(graph: FrozenEGraph, n: ENode, names: dict[ClassId, str]) -> str:
         return "λ " + ", ".join(names[v] for v in _binders(graph, n.classes[0]))
     if n.op == "component":
         return "snd" if primitive[0] == "1" else "fst"
-    if n.op == "map_level":
-        kind, dimension = primitive
-        return "mapSeq" if kind == "seq" else f"map{kind.capitalize()} {dimension}"
-    if n.op == "to_memory":
-        return f"to{primitive[0].capitalize()}"
+    if n.op in ("map_level", "to_memory"):
+        return name_in_language(PATTERN_NODES[n.op], n.children)
     if n.op == "iterate_text":
         primitive = primitive[:1]
-    return " ".join([_NAMES.get(n.op, n.op), *primitive])
+    pattern = pattern_node(n.op)
+    return " ".join([_NAMES.get(n.op, n.op) if pattern is None else pattern.signature.name, *primitive])
 
 
 # --- layout, in inches from the upper left corner --------------------------------------------------------

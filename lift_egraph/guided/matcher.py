@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, read_part, term_classes
+from lift_egraph.egraph.pattern_nodes import CONSTANTS, name_in_language, pattern_node
 from lift_egraph.errors import SketchProblem
 from lift_egraph.guided.sketch import ANY, Contains, Named, OfType, OneOf, Pattern, Sketch, parts, subsketches
 from lift_egraph.language import ir
@@ -267,52 +268,26 @@ class Reading:
     length: int | None = None
 
 
-_PLAIN = {
-    "join": "join", "Fn_join": "join", "transpose": "transpose", "Fn_transpose": "transpose", "zip_": "zip",
-    "Fn_zip": "zip", "as_scalar": "asScalar", "app": "let", "make_pair": "tuple", "gather": "gather",
-    "scatter": "scatter", "lookup": "lookup",
-}  # fmt: skip
-_NUMBERED = {
-    "split": ("split", 1), "Fn_split": ("split", 1), "slide": ("slide", 2), "Fn_slide": ("slide", 2),
-    "as_vector": ("asVector", 1), "Fn_vec": ("vectorize", 1), "pad": ("pad", 2), "pad_constant": ("pad", 2),
-    "iterate": ("iterate", 1), "at": ("at", 1), "generate": ("generate", 1), "fill": ("fill", 1),
-}  # fmt: skip
-_LOOPS = {"map_": "map", "reduce_": "reduce", "reduce_seq": "reduceSeq"}
-
-
 def read(graph: FrozenEGraph, owner: ClassId, node: ENode) -> Reading | None:
     """What a node is in the language; None for variables, literals and what only the e-graph knows.
 
     Functions without a name for their argument, such as ``join``, are read as their body.
     """
     op, first = node.op, node.children[0] if node.children else None
-    if op in _PLAIN:
-        return Reading(_PLAIN[op])
-    if op in _NUMBERED:
-        name, count = _NUMBERED[op]
-        return Reading(name, tuple(int(c) for c in node.children[:count]))
-    if op in _LOOPS:
-        return Reading(_LOOPS[op], (), _length(graph, node.classes[-1]))
-    if op == "map_level":
-        name = ir.Level(str(first), int(node.children[1])).name
-        return Reading(name, (), _length(graph, node.classes[-1]))
-    if op == "Fn_map":
-        return Reading("map", (), int(first))  # pyright: ignore[reportArgumentType]
-    if op == "Fn_reduce":
-        argument = graph.type_at(node.classes[-1])
-        return Reading("reduce", (), argument.size.constant if isinstance(argument, Array) else None)
+    pattern = pattern_node(op)
+    if pattern is not None:
+        length = None
+        if pattern.mapped is not None:
+            array = graph.domain(owner) if op in CONSTANTS else graph.type_of(node.classes[pattern.mapped])
+            length = array.size.constant if isinstance(array, Array) else None
+        return Reading(name_in_language(pattern, node.children), pattern.sizes(node.children), length)
+    if op == "Fn_vec":
+        return Reading("vectorize", (int(node.children[0]),))
     if op == "Op_lift":
         return Reading("map")
     if op in ("call1", "call2", "call3", "Op_scalar"):
         return Reading(str(first))
-    if op == "to_memory":
-        return Reading(f"to{str(first).capitalize()}")
     return Reading(f"input {first}") if op == "Ex_input" else None
-
-
-def _length(graph: FrozenEGraph, array: ClassId) -> int | None:
-    t = graph.type_of(array)
-    return t.size.constant if isinstance(t, Array) else None
 
 
 def _names(name: str) -> tuple[str, ...]:

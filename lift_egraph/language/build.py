@@ -56,6 +56,7 @@ from lift_egraph.language.grammar import parse_type
 from lift_egraph.language.ir import Input
 from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.signature import Parameter
 from lift_egraph.language.types import (
     BOOL,
     F32,
@@ -257,36 +258,53 @@ def _pad2d(left: Nat, right: Nat, edge: BoundaryLike, xss: Any) -> ir.Expr:
     return pad(left, right, edge, rows)
 
 
-def _node(node: Callable[..., ir.Expr]) -> Callable[..., ir.Expr]:
-    return lambda *arguments: node(*arguments[:-1], as_expr(arguments[-1]))
+_KINDS = {"nat": "size", "offset": "size", "width": "count", "indices": "index"}
 
 
-map_ = Pattern("map", ("function", "value"), _map)
-reduce_ = Pattern("reduce", ("function", "value", "value"), _reduction(ir.Reduce, "reduce"))
-split = Pattern("split", ("size", "value"), _node(ir.Split))
-join = Pattern("join", ("value",), _node(ir.Join))
-transpose = Pattern("transpose", ("value",), _node(ir.Transpose))
-gather = Pattern("gather", ("index", "value"), lambda f, xs: ir.Gather(index_function(f), as_expr(xs)))
-scatter = Pattern("scatter", ("index", "value"), lambda f, xs: ir.Scatter(index_function(f), as_expr(xs)))
-slide = Pattern("slide", ("size", "size", "value"), _node(ir.Slide))
-pad = Pattern("pad", ("size", "size", "boundary", "value"), _pad)
-iterate = Pattern("iterate", ("count", "function", "value"), _iterate)
+def _pattern(node: type[ir.Expr], make: Callable[..., ir.Expr] | None = None) -> Pattern:
+    """A pattern by its signature; `make` puts it together where arguments depend on each other."""
+    kinds = ["function" if p.is_function else "value" if p.form else _KINDS.get(p.kind, p.kind) for p in _given(node)]
+    return Pattern(node.signature.name, tuple(kinds), make or _node(node))
+
+
+def _given(node: type[ir.Expr]) -> list[Parameter]:
+    return [p for p in node.signature.parameters if p.kind != "name"]
+
+
+def _node(node: type[ir.Expr]) -> Callable[..., ir.Expr]:
+    def make(*arguments: Any) -> ir.Expr:
+        values = zip(_given(node), arguments, strict=True)
+        return node(*(index_function(v) if p.kind == "indices" else as_expr(v) if p.form else v for p, v in values))
+
+    return make
+
+
+map_ = _pattern(ir.Map, _map)
+reduce_ = _pattern(ir.Reduce, _reduction(ir.Reduce, "reduce"))
+split = _pattern(ir.Split)
+join = _pattern(ir.Join)
+transpose = _pattern(ir.Transpose)
+gather = _pattern(ir.Gather)
+scatter = _pattern(ir.Scatter)
+slide = _pattern(ir.Slide)
+pad = _pattern(ir.Pad, _pad)
+iterate = _pattern(ir.Iterate, _iterate)
 get = Pattern("get", ("count", "value"), _get)
 rest = Pattern("rest", ("value",), lambda t: ir.Component(1, as_expr(t)))
-at = Pattern("at", ("size", "value"), _node(ir.At))
-generate = Pattern("generate", ("size", "function"), _generate)
-fill = Pattern("fill", ("size", "value"), _node(ir.Fill))
-lookup = Pattern("lookup", ("value", "value"), lambda indices, xs: ir.Lookup(as_expr(indices), as_expr(xs)))
+at = _pattern(ir.At)
+generate = _pattern(ir.Generate, _generate)
+fill = _pattern(ir.Fill)
+lookup = _pattern(ir.Lookup)
 map_glb = Pattern("mapGlb", ("count", "function", "value"), _map_level("glb", "mapGlb"))
 map_wrg = Pattern("mapWrg", ("count", "function", "value"), _map_level("wrg", "mapWrg"))
 map_lcl = Pattern("mapLcl", ("count", "function", "value"), _map_level("lcl", "mapLcl"))
 map_seq = Pattern("mapSeq", ("function", "value"), lambda f, xs: _map_level("seq", "mapSeq")(0, f, xs))
-reduce_seq = Pattern("reduceSeq", ("function", "value", "value"), _reduction(ir.ReduceSeq, "reduceSeq"))
+reduce_seq = _pattern(ir.ReduceSeq, _reduction(ir.ReduceSeq, "reduceSeq"))
 to_global = Pattern("toGlobal", ("any",), _to_memory("global"))
 to_local = Pattern("toLocal", ("any",), _to_memory("local"))
 to_private = Pattern("toPrivate", ("any",), _to_memory("private"))
-as_vector = Pattern("asVector", ("count", "value"), _node(ir.AsVector))
-as_scalar = Pattern("asScalar", ("value",), _node(ir.AsScalar))
+as_vector = _pattern(ir.AsVector)
+as_scalar = _pattern(ir.AsScalar)
 vectorize = Pattern("vectorize", ("count", "function"), Vectorized)
 map2d = Pattern("map2d", ("function", "value"), lambda f, xss: map_(map_(f), xss))
 pad2d = Pattern("pad2d", ("size", "size", "boundary", "value"), _pad2d)

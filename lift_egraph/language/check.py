@@ -5,7 +5,7 @@ Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,13 @@ from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.index_arrays import index_values
 from lift_egraph.language.nat import Nat, NatLike, NatVar, divides, nat
-from lift_egraph.language.scalar import result_type
+from lift_egraph.language.scalar import result_type as result_type_of_call
+from lift_egraph.language.signature import ArrayForm, Condition, Misfit, Parameter, result_type
 from lift_egraph.language.types import (
-    I32,
     Array,
     DataType,
     Pair,
+    Scalar,
     lanes,
     substitute_sizes,
     without_lanes,
@@ -76,22 +77,157 @@ def codomain(function: ir.Function) -> DataType:
     return result_of(function, domain(function), "function")
 
 
-def _array(term: ir.Expr, where: str) -> Array:
-    t = type_of(term)
-    if not isinstance(t, Array):
-        raise TypeProblem(f"{where} works on an array, got {t}")
-    return t
+# --- patterns, by their signatures ---------------------------------------------------------------
 
 
-def _array_of_arrays(term: ir.Expr, where: str) -> tuple[Array, Array]:
-    outer = _array(term, where)
-    if not isinstance(outer.element, Array):
-        raise TypeProblem(f"{where} works on an array of arrays, got {outer}")
-    return outer, outer.element
+class _Concrete:
+    """Types and sizes as they are: the domain in which terms are typed (`lift_egraph.language.signature.Types`)."""
+
+    array, pair, scalar, number = Array, Pair, Scalar, staticmethod(nat)
+
+    def lanes(self, width: NatLike, t: DataType) -> DataType:
+        return lanes(_width(width), t)
+
+    def arithmetic(self, sign: str, left: NatLike, right: NatLike) -> Nat:
+        return _ARITHMETIC[sign](nat(left), nat(right))
+
+    def parts_of_array(self, t: DataType) -> tuple[Nat, DataType]:
+        if not isinstance(t, Array):
+            raise Misfit
+        return t.size, t.element
+
+    def parts_of_pair(self, t: DataType) -> tuple[DataType, DataType]:
+        if not isinstance(t, Pair):
+            raise Misfit
+        return t.first, t.second
+
+    def parts_of_lanes(self, t: DataType) -> tuple[int, DataType]:
+        return without_lanes(t)
+
+    def equate(self, a: DataType | Nat, b: DataType | Nat) -> None:
+        if a != b:
+            raise Misfit
+
+    equate_sizes = equate
+
+    def apply(self, function: tuple[ir.Function, str], argument: DataType, parameter: Parameter) -> DataType:
+        return result_of(function[0], argument, function[1])
+
+    def require(self, condition: Condition, left: NatLike, right: NatLike) -> None:
+        """A condition must not be known to fail."""
+        left, right = nat(left), nat(right)
+        if condition.relation == "|":
+            fails = divides(left, right) is False
+        else:
+            low, high = (right, left) if condition.relation == ">" else (left, right)
+            spare = (high - low).constant
+            fails = spare is not None and spare < (condition.relation != "<=")
+        if fails:
+            misfit = Misfit()
+            misfit.condition = condition
+            raise misfit
+
+
+_CONCRETE = _Concrete()
+_ARITHMETIC: dict[str, Callable[[Nat, Nat], Nat]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a // b,
+}
+
+
+def _width(width: NatLike) -> int:
+    return width if isinstance(width, int) else nat(width).evaluate({})
+
+
+def _signed(term: ir.Expr) -> DataType:
+    """The type of a pattern by its signature, and what else it demands."""
+    where = ir.name_of(term)
+    arguments = [_argument(getattr(term, p.name), where) for p in term.signature.parameters]
+    try:
+        result = result_type(term.signature, arguments, _CONCRETE)
+    except Misfit as misfit:
+        raise _problem(term, misfit) from None
+    demand = _DEMANDS.get(type(term))
+    if demand is not None:
+        demand(term)
+    return result
+
+
+def _argument(value: Any, where: str) -> Any:
+    if isinstance(value, ir.Expr):
+        return type_of(value)
+    return (value, where) if isinstance(value, ir.Lambda | ir.Vectorize) else value
+
+
+def _problem(term: ir.Expr, misfit: Misfit) -> TypeProblem | SizeProblem:
+    """What is wrong with a term whose arguments do not fit its signature."""
+    where, types = ir.name_of(term), {p.name: _shown(getattr(term, p.name)) for p in term.signature.parameters}
+    names = {**misfit.names, **types}
+    if misfit.condition is not None:
+        return SizeProblem(CONDITIONS[type(term)][term.signature.conditions.index(misfit.condition)].format(**names))
+    parameter = misfit.parameter
+    assert parameter is not None
+    kind, message = MISFITS.get((type(term), parameter.name), (TypeProblem, ""))
+    found = getattr(term, parameter.name)
+    if isinstance(found, ir.Expr):
+        t = type_of(found)
+        if isinstance(parameter.form, ArrayForm) and not isinstance(t, Array):
+            return TypeProblem(f"{where} works on an array, got {t}")
+        if isinstance(t, Array) and not message:
+            return TypeProblem(f"{where} works on an array of arrays, got {t}")
+    else:
+        names["result"] = codomain(found)
+    return kind(message.format(**names))
+
+
+def _shown(value: Any) -> Any:
+    return type_of(value) if isinstance(value, ir.Expr) else value
+
+
+# What is wrong where an argument does not fit the arguments before it, and where a condition of the signature does
+# not hold; the names are those of the signature, and its parameters (the types of terms).
+MISFITS: dict[tuple[type, str], tuple[type[TypeProblem | SizeProblem], str]] = {
+    (ir.Reduce, "array"): (
+        TypeProblem, "reduce combines elements of one type, got {initial} and {array.element}; use reduceSeq"
+    ),
+    (ir.Reduce, "operator"): (
+        TypeProblem, "reduce: the operator returns {result}, but the accumulator starts as {initial}"
+    ),
+    (ir.ReduceSeq, "operator"): (
+        TypeProblem, "reduceSeq: the operator returns {result}, but the accumulator starts as {initial}"
+    ),
+    (ir.Zip, "second"): (
+        SizeProblem, "zip needs arrays of one length, got {first.size} and {second.size} ({first} and {second})"
+    ),
+    (ir.Lookup, "indices"): (TypeProblem, "lookup: the indices are i32, got {indices.element}"),
+}  # fmt: skip
+CONDITIONS: dict[type, tuple[str, ...]] = {
+    ir.Split: (
+        "split: the chunk size must be at least 1, got {chunk}",
+        "split({chunk}) does not divide an array of length {m}",
+    ),
+    ir.Slide: (
+        "slide: the window size must be at least 1, got {size}",
+        "slide: the step must be at least 1, got {step}",
+        "slide: a window of {size} does not fit into an array of length {m}",
+        "slide({size}, {step}) does not tile an array of length {m} exactly",
+    ),
+    ir.Pad: ("pad: left must not be negative, got {left}", "pad: right must not be negative, got {right}"),
+    ir.At: ("at({index}) is outside an array of length {m}",) * 2,
+    ir.AsVector: (
+        "asVector: a vector has at least 2 lanes, not {width}",
+        "asVector({width}) does not divide an array of length {m}",
+    ),
+}
+
+
+# --- what no signature says -----------------------------------------------------------------------
 
 
 def _call(term: ir.Call) -> DataType:
-    return result_type(term.op, tuple(type_of(a) for a in term.arguments))
+    return result_type_of_call(term.op, tuple(type_of(a) for a in term.arguments))
 
 
 def _component(term: ir.Component) -> DataType:
@@ -103,66 +239,22 @@ def _component(term: ir.Component) -> DataType:
     return t.second if term.index else t.first
 
 
-def _map(term: ir.Map | ir.MapLevel) -> DataType:
-    where = "map" if isinstance(term, ir.Map) else term.level.name
-    t = _array(term.array, where)
-    return Array(t.size, result_of(term.function, t.element, where))
-
-
-def _reduce(term: ir.Reduce | ir.ReduceSeq) -> DataType:
-    where = "reduce" if isinstance(term, ir.Reduce) else "reduceSeq"
-    t, start = _array(term.array, where), type_of(term.initial)
-    result = result_of(term.operator, Pair(start, t.element), where)
-    if result != start:
-        raise TypeProblem(f"{where}: the operator returns {result}, but the accumulator starts as {start}")
-    if isinstance(term, ir.Reduce) and start != t.element:
-        raise TypeProblem(f"reduce combines elements of one type, got {start} and {t.element}; use reduceSeq")
-    return start
-
-
-def _zip(term: ir.Zip) -> DataType:
-    first, second = _array(term.first, "zip"), _array(term.second, "zip")
-    if first.size != second.size:
-        raise SizeProblem(f"zip needs arrays of one length, got {first.size} and {second.size} ({first} and {second})")
-    return Array(first.size, Pair(first.element, second.element))
-
-
-def _split(term: ir.Split) -> DataType:
-    t = _array(term.array, "split")
-    _positive(term.chunk, "split: the chunk size")
-    if divides(term.chunk, t.size) is False:
-        raise SizeProblem(f"split({term.chunk}) does not divide an array of length {t.size}")
-    return Array(t.size // term.chunk, Array(term.chunk, t.element))
-
-
-def _join(term: ir.Join) -> DataType:
-    outer, inner = _array_of_arrays(term.array, "join")
-    return Array(outer.size * inner.size, inner.element)
-
-
-def _transpose(term: ir.Transpose) -> DataType:
-    outer, inner = _array_of_arrays(term.array, "transpose")
-    return Array(inner.size, Array(outer.size, inner.element))
-
-
-def _gather(term: ir.Gather) -> DataType:
-    t = _array(term.array, "gather")
-    function, n = term.indices, t.size.constant
-    if n and is_tried(function, t.size):
+def _gather(term: ir.Gather) -> None:
+    function, size = term.indices, _size(term.array)
+    n = size.constant
+    if n and is_tried(function, size):
         low, high = function.body.substitute({function.variable: nat(NatVar("i", 0, n - 1)), "n": nat(n)}).range
         if low is None or high is None or low < 0 or high >= n:
             index_values(function, n, "gather")
-    return t
 
 
-def _scatter(term: ir.Scatter) -> DataType:
-    t = _array(term.array, "scatter")
-    function, n = term.indices, t.size.constant
-    if n is not None and is_tried(function, t.size):
+def _scatter(term: ir.Scatter) -> None:
+    function, size = term.indices, _size(term.array)
+    n = size.constant
+    if n is not None and is_tried(function, size):
         targets = index_values(function, n, "scatter")
         if np.bincount(targets, minlength=n).max(initial=1) > 1:
             raise SizeProblem(f"scatter({function.variable} -> {function.body}) is no permutation of {n} elements")
-    return t
 
 
 def is_tried(function: ir.IndexFunction, size: Nat) -> bool:
@@ -180,37 +272,25 @@ def apply_index(function: ir.IndexFunction, index: NatLike, size: NatLike) -> An
     return result.constant if isinstance(index, int) and result.constant is not None else result
 
 
-def _slide(term: ir.Slide) -> DataType:
-    t = _array(term.array, "slide")
-    _positive(term.size, "slide: the window size")
-    _positive(term.step, "slide: the step")
-    spare = t.size - term.size
-    if (spare.constant or 0) < 0:
-        raise SizeProblem(f"slide: a window of {term.size} does not fit into an array of length {t.size}")
-    if divides(term.step, spare) is False:
-        raise SizeProblem(f"slide({term.size}, {term.step}) does not tile an array of length {t.size} exactly")
-    return Array(spare // term.step + 1, Array(term.size, t.element))
-
-
-def _pad(term: ir.Pad) -> DataType:
-    t = _array(term.array, "pad")
+def _pad(term: ir.Pad) -> None:
+    t = type_of(term.array)
+    assert isinstance(t, Array)
     kind, value = term.boundary.kind, term.boundary.value
     if kind not in ir.BOUNDARIES:
         raise TypeProblem(f"pad: unknown boundary {kind!r}; known are {', '.join(ir.BOUNDARIES)}")
     if kind == "constant" and (value is None or type_of(value) != t.element):
         raise TypeProblem(f"pad(constant) needs a value of the element type {t.element}")
     least = {"constant": 0, "clamp": 1}  # elements that must be there to pad from
-    for side, amount in (("left", term.left), ("right", term.right)):
-        if (amount.constant or 0) < 0:
-            raise SizeProblem(f"pad: {side} must not be negative, got {amount}")
+    for amount in (term.left, term.right):
         needed = least.get(kind, max(1, amount.constant or 0))
         if t.size.constant is not None and t.size.constant < needed:
             raise SizeProblem(f"pad({kind}) by {amount} needs an array of length {needed} or more, got {t.size}")
-    return Array(term.left + t.size + term.right, t.element)
 
 
 def _iterate(term: ir.Iterate) -> DataType:
-    t = _array(term.array, "iterate")
+    t = type_of(term.array)
+    if not isinstance(t, Array):
+        raise TypeProblem(f"iterate works on an array, got {t}")
     if term.times < 0:
         raise SizeProblem(f"iterate: the count must not be negative, got {term.times}")
     for _ in range(term.times):
@@ -227,83 +307,26 @@ def iterate_step(term: ir.Iterate, size: Nat) -> ir.Lambda:
     return substitute_nats(term.function, {term.size: size})
 
 
-def _at(term: ir.At) -> DataType:
-    t = _array(term.array, "at")
-    low, high = (t.size - 1 - term.index).range[0], term.index.range[0]
-    if (high is not None and high < 0 and term.index.constant is not None) or (
-        low is not None and low < 0 and (t.size - 1 - term.index).constant is not None
-    ):
-        raise SizeProblem(f"at({term.index}) is outside an array of length {t.size}")
-    return t.element
-
-
-def _generate(term: ir.Generate) -> DataType:
-    return Array(term.size, result_of(term.function, I32, "generate"))
-
-
-def _fill(term: ir.Fill) -> DataType:
-    return Array(term.size, type_of(term.value))
-
-
-def _lookup(term: ir.Lookup) -> DataType:
-    indices, t = _array(term.indices, "lookup"), _array(term.array, "lookup")
-    if indices.element != I32:
-        raise TypeProblem(f"lookup: the indices are i32, got {indices.element}")
-    return Array(indices.size, t.element)
-
-
-def _to_memory(term: ir.ToMemory) -> DataType:
+def _to_memory(term: ir.ToMemory) -> None:
     if term.space not in ir.SPACES:
         raise TypeProblem(f"unknown address space {term.space!r}; known are {', '.join(ir.SPACES)}")
-    return type_of(term.value)
 
 
-def _as_vector(term: ir.AsVector) -> DataType:
-    t = _array(term.array, "asVector")
-    if divides(term.width, t.size) is False:
-        raise SizeProblem(f"asVector({term.width}) does not divide an array of length {t.size}")
-    return Array(t.size // term.width, lanes(term.width, t.element))
+def _size(array: ir.Expr) -> Nat:
+    t = type_of(array)
+    assert isinstance(t, Array)
+    return t.size
 
 
-def _as_scalar(term: ir.AsScalar) -> DataType:
-    t = _array(term.array, "asScalar")
-    width, element = without_lanes(t.element)
-    return Array(t.size * width, element)
-
-
-def _positive(size: Nat, what: str) -> None:
-    if size.constant is not None and size.constant < 1:
-        raise SizeProblem(f"{what} must be at least 1, got {size}")
-
-
+_DEMANDS: dict[type, Any] = {ir.Gather: _gather, ir.Scatter: _scatter, ir.Pad: _pad, ir.ToMemory: _to_memory}
 _TYPING: dict[type, Any] = {
     ir.Var: lambda e: e.type,
     ir.Input: lambda e: e.type,
     ir.Literal: lambda e: e.type,
     ir.Call: _call,
-    ir.MakePair: lambda e: Pair(type_of(e.first), type_of(e.second)),
     ir.Component: _component,
-    ir.Apply: lambda e: result_of(e.function, type_of(e.argument), "let"),
-    ir.Map: _map,
-    ir.MapLevel: _map,
-    ir.Reduce: _reduce,
-    ir.ReduceSeq: _reduce,
-    ir.Zip: _zip,
-    ir.Split: _split,
-    ir.Join: _join,
-    ir.Transpose: _transpose,
-    ir.Gather: _gather,
-    ir.Scatter: _scatter,
-    ir.Slide: _slide,
-    ir.Pad: _pad,
+    **dict.fromkeys(ir.SIGNED, _signed),
     ir.Iterate: _iterate,
-    ir.At: _at,
-    ir.Generate: _generate,
-    ir.Fill: _fill,
-    ir.Lookup: _lookup,
-    ir.ToMemory: _to_memory,
-    ir.AsVector: _as_vector,
-    ir.AsScalar: _as_scalar,
 }
 
 

@@ -387,9 +387,9 @@ def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Pattern
 KEYWORDS = frozenset(("program", "where", "fun", "let", "in", "true", "false", "inf", "inf64"))
 # fmt: off
 PATTERN_NAMES = frozenset((
-    "map", "map2d", "reduce", "zip", "split", "join", "transpose", "gather", "scatter", "slide", "slide2d", "pad",
-    "pad2d", "iterate", "get", "rest", "at", "generate", "fill", "lookup", "mapGlb", "mapWrg", "mapLcl", "mapSeq",
-    "reduceSeq", "toGlobal", "toLocal", "toPrivate", "asVector", "asScalar", "vectorize", "id",
+    *(node.signature.name for node in ir.PATTERNS if node not in (ir.MapLevel, ir.ToMemory)),
+    "mapGlb", "mapWrg", "mapLcl", "mapSeq", "toGlobal", "toLocal", "toPrivate",
+    "map2d", "slide2d", "pad2d", "get", "rest", "vectorize", "id",
 ))
 # fmt: on
 RESERVED = KEYWORDS | PATTERN_NAMES | OPERATIONS.keys()

@@ -1,9 +1,9 @@
 """Every node of the language on one screen, with its type.
 
 Terms are immutable and carry the type of each binder, so the type of any term follows bottom-up
-(`lift_egraph.language.check.type_of`). ``[t]n`` is an array, ``(a, b)`` a pair, ``t·w`` a type whose scalar
-leaves are vectors of w lanes. Low-level patterns mean the same as the plain pattern on values;
-they say where and how it is computed.
+(`lift_egraph.language.check.type_of`). The line above a pattern is its signature (`lift_egraph.language.signature`),
+from which all who know patterns get what it is; parameters are the fields. Low-level patterns mean the same as the
+plain pattern on values; they say where and how it is computed.
 
 Source: 000 §2.4.2.
 """
@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
-from typing import Any, TypeVar, Union, dataclass_transform
+from typing import Any, ClassVar, TypeVar, Union, dataclass_transform
 
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.operators import Operators
+from lift_egraph.language.signature import Signature
 from lift_egraph.language.types import DataType, Scalar
 
 T = TypeVar("T")
@@ -37,8 +38,22 @@ def node(cls: type[T]) -> type[T]:
     return made
 
 
+@dataclass_transform(frozen_default=True)
+def pattern(name: str, line: str, where: str = "") -> Callable[[type[T]], type[T]]:
+    """A node with a signature."""
+
+    def make(cls: type[T]) -> type[T]:
+        made = node(cls)
+        made.signature = Signature(name, line, where)  # type: ignore[attr-defined]
+        return made
+
+    return make
+
+
 class Expr(Operators):
     """A term that denotes a value."""
+
+    signature: ClassVar[Signature]  # of the nodes in `SIGNED`
 
 
 @node  # x : t
@@ -69,7 +84,7 @@ class Call(Expr):
     arguments: tuple[Expr, ...]
 
 
-@node  # (a, b)
+@pattern("tuple", "first: a, second: b -> (a, b)")
 class MakePair(Expr):
     first: Expr
     second: Expr
@@ -81,7 +96,7 @@ class Component(Expr):
     pair: Expr
 
 
-@node  # apply : (a -> b) -> a -> b;  `let p = argument in body` is an applied lambda
+@pattern("let", "function: a -> b, argument: a -> b")  # `let p = argument in body` is an applied lambda
 class Apply(Expr):
     function: Function
     argument: Expr
@@ -90,61 +105,69 @@ class Apply(Expr):
 # --- high-level patterns ------------------------------------------------------------------------
 
 
-@node  # map : (a -> b) -> [a]n -> [b]n
+@pattern("map", "function: a -> b, array: [a]n -> [b]n")
 class Map(Expr):
     function: Function
     array: Expr
 
 
-@node  # reduce : ((t, t) -> t) -> t -> [t]n -> t
+@pattern("reduce", "operator: (t, t) -> t, initial: t, array: [t]n -> t")
 class Reduce(Expr):
     operator: Function
     initial: Expr
     array: Expr
 
 
-@node  # zip : [a]n -> [b]n -> [(a, b)]n
+@pattern("zip", "first: [a]n, second: [b]n -> [(a, b)]n")
 class Zip(Expr):
     first: Expr
     second: Expr
 
 
-@node  # split : (n: nat) -> [t](m·n) -> [[t]n]m
+@pattern("split", "chunk: nat, array: [t]m -> [[t]chunk](m / chunk)", where="chunk > 0, chunk | m")
 class Split(Expr):
     chunk: Nat
     array: Expr
 
 
-@node  # join : [[t]n]m -> [t](m·n)
+@pattern("join", "array: [[t]n]m -> [t](m * n)")
 class Join(Expr):
     array: Expr
 
 
-@node  # transpose : [[t]n]m -> [[t]m]n
+@pattern("transpose", "array: [[t]n]m -> [[t]m]n")
 class Transpose(Expr):
     array: Expr
 
 
-@node  # gather : (index -> index) -> [t]n -> [t]n;  out[i] = in[f(i)]
+@pattern("gather", "indices: indices, array: [t]n -> [t]n")  # out[i] = in[f(i)]
 class Gather(Expr):
     indices: IndexFunction
     array: Expr
 
 
-@node  # scatter : (index -> index) -> [t]n -> [t]n;  out[f(i)] = in[i], f a permutation
+@pattern("scatter", "indices: indices, array: [t]n -> [t]n")  # out[f(i)] = in[i], f a permutation
 class Scatter(Expr):
     indices: IndexFunction
     array: Expr
 
 
-@node  # slide : (size, step: nat) -> [t]((m-1)·step + size) -> [[t]size]m
+@pattern(
+    "slide",
+    "size: nat, step: nat, array: [t]m -> [[t]size]((m - size) / step + 1)",
+    where="size > 0, step > 0, size <= m, step | m - size",
+)
 class Slide(Expr):
     size: Nat
     step: Nat
     array: Expr
 
 
-@node  # pad : (left, right: nat) -> boundary -> [t]n -> [t](left + n + right)
+@pattern(
+    "pad",
+    "left: offset, right: offset, boundary: boundary, array: [t]m -> [t](left + m + right)",
+    where="0 <= left, 0 <= right",
+)
 class Pad(Expr):
     left: Nat
     right: Nat
@@ -152,7 +175,10 @@ class Pad(Expr):
     array: Expr
 
 
-@node  # iterate : (k: nat) -> ([t]n -> [t]g(n)) -> [t]n -> [t]g(…g(n)),  n bound as `size`
+@pattern(  # the function may also turn [t]n into [t]g(n), with n bound as `size`: it is typed step by step
+    "iterate",
+    "times: count, size: name, function: [t]n -> [t]n, array: [t]n -> [t]n",
+)
 class Iterate(Expr):
     times: int
     size: str
@@ -160,25 +186,25 @@ class Iterate(Expr):
     array: Expr
 
 
-@node  # at : (i: nat) -> [t]n -> t
+@pattern("at", "index: offset, array: [t]m -> t", where="0 <= index, index < m")
 class At(Expr):
     index: Nat
     array: Expr
 
 
-@node  # generate : (n: nat) -> (i32 -> t) -> [t]n
+@pattern("generate", "size: nat, function: i32 -> t -> [t]size")
 class Generate(Expr):
     size: Nat
     function: Function
 
 
-@node  # fill : (n: nat) -> t -> [t]n
+@pattern("fill", "size: nat, value: t -> [t]size")
 class Fill(Expr):
     size: Nat
     value: Expr
 
 
-@node  # lookup : [i32]m -> [t]n -> [t]m;  out[i] = in[clamp(indices[i])]
+@pattern("lookup", "indices: [i32]n, array: [t]m -> [t]n")  # out[i] = in[clamp(indices[i])]
 class Lookup(Expr):
     indices: Expr
     array: Expr
@@ -187,33 +213,33 @@ class Lookup(Expr):
 # --- low-level patterns -------------------------------------------------------------------------
 
 
-@node  # mapGlb|mapWrg|mapLcl(d)|mapSeq : (a -> b) -> [a]n -> [b]n
+@pattern("mapLevel", "level: level, function: a -> b, array: [a]n -> [b]n")  # mapGlb|mapWrg|mapLcl(d)|mapSeq
 class MapLevel(Expr):
     level: Level
     function: Function
     array: Expr
 
 
-@node  # reduceSeq : ((b, a) -> b) -> b -> [a]n -> b, from left to right
+@pattern("reduceSeq", "operator: (b, a) -> b, initial: b, array: [a]n -> b")  # from left to right
 class ReduceSeq(Expr):
     operator: Function
     initial: Expr
     array: Expr
 
 
-@node  # toGlobal|toLocal|toPrivate : t -> t
+@pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toLocal|toPrivate
 class ToMemory(Expr):
     space: str
     value: Expr
 
 
-@node  # asVector : (w: nat) -> [t](m·w) -> [t·w]m
+@pattern("asVector", "width: width, array: [t]m -> [t·width](m / width)", where="width > 0, width | m")
 class AsVector(Expr):
     width: int
     array: Expr
 
 
-@node  # asScalar : [t·w]m -> [t](m·w)
+@pattern("asScalar", "array: [t·w]m -> [t](m * w)")
 class AsScalar(Expr):
     array: Expr
 
@@ -283,6 +309,18 @@ SEQ = Level("seq")
 LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
 SPACES = ("global", "local", "private")
 BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
+PATTERNS = (
+    Map, Reduce, Zip, Split, Join, Transpose, Gather, Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup,
+    MapLevel, ReduceSeq, ToMemory, AsVector, AsScalar,
+)  # fmt: skip
+SIGNED = (MakePair, Apply, *PATTERNS)
+
+
+def name_of(term: Expr) -> str:
+    """What the language calls a pattern: ``map``, ``mapGlb(0)``, ``toLocal``, …"""
+    if isinstance(term, MapLevel):
+        return term.level.name
+    return f"to{term.space.capitalize()}" if isinstance(term, ToMemory) else term.signature.name
 
 
 # --- generic traversals -------------------------------------------------------------------------

@@ -7,7 +7,7 @@ by their names, and gives types only where reading cannot infer them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -149,7 +149,7 @@ def _term(term: ir.Expr, names: _Names, level: int) -> Document:
         return _component(term, names)
     if isinstance(term, ir.Apply):
         return _apply(term, names, level)
-    name, arguments = _PATTERNS[type(term)](term, names)
+    name, arguments = _printed(term, names)
     return _call(name, arguments)
 
 
@@ -241,11 +241,11 @@ def _section(function: ir.Lambda) -> str | None:
 def _partial(function: ir.Lambda, names: _Names) -> Document | None:
     """``split(4)`` for ``fun x => split(4, x)``."""
     body, parameter = function.body, function.pattern
-    if type(body) not in _PATTERNS or getattr(body, "array", None) != parameter:
+    if not isinstance(body, ir.PATTERNS) or getattr(body, "array", None) != parameter:
         return None
     if sum(parameter in ir.free_variables(part) for part in ir.parts(body)) > 1:
         return None
-    name, arguments = _PATTERNS[type(body)](body, names)
+    name, arguments = _printed(body, names)
     return _call(name, arguments[:-1]) if len(arguments) > 1 else name
 
 
@@ -302,16 +302,21 @@ def _boundary(boundary: ir.Boundary) -> str:
 
 # --- patterns: the name and the arguments of each ---------------------------------------------------------
 
-_Printed = tuple[str, list[Document]]
 
-
-def _plain(name: str, *parts: str) -> Callable[[Any, _Names], _Printed]:
-    """A pattern whose arguments are the named fields."""
-
-    def show(term: Any, names: _Names) -> _Printed:
-        return name, [_argument(getattr(term, part), names) for part in parts]
-
-    return show
+def _printed(term: ir.Expr, names: _Names) -> tuple[str, list[Document]]:
+    name = ir.name_of(term).partition("(")[0]
+    if isinstance(term, ir.Zip):
+        return name, _zipped(term, names)
+    arguments: list[Document] = []
+    for p in term.signature.parameters:
+        value = getattr(term, p.name)
+        if isinstance(value, ir.Level):
+            arguments += [] if value == ir.SEQ else [str(value.dimension)]
+        elif isinstance(term, ir.Iterate) and p.is_function:
+            arguments.append(_iterate_function(term, names))
+        elif p.kind not in ("space", "name"):
+            arguments.append(_argument(value, names))
+    return name, arguments
 
 
 def _argument(value: Any, names: _Names) -> Document:
@@ -324,48 +329,9 @@ def _argument(value: Any, names: _Names) -> Document:
     return _boundary(value) if isinstance(value, ir.Boundary) else str(value)
 
 
-def _zip(term: ir.Zip, names: _Names) -> _Printed:
+def _zipped(term: ir.Expr, names: _Names) -> list[Document]:
     parts: list[Document] = []
-    last: ir.Expr = term
-    while isinstance(last, ir.Zip):
-        parts.append(_term(last.first, names, 0))
-        last = last.second
-    return "zip", [*parts, _term(last, names, 0)]
-
-
-def _map_level(term: ir.MapLevel, names: _Names) -> _Printed:
-    level = [] if term.level.kind == "seq" else [str(term.level.dimension)]
-    name = term.level.name.partition("(")[0]
-    return name, [*level, _function(term.function, names), _term(term.array, names, 0)]
-
-
-def _iterate(term: ir.Iterate, names: _Names) -> _Printed:
-    return "iterate", [str(term.times), _iterate_function(term, names), _term(term.array, names, 0)]
-
-
-def _to_memory(term: ir.ToMemory, names: _Names) -> _Printed:
-    return f"to{term.space.capitalize()}", [_term(term.value, names, 0)]
-
-
-_PATTERNS: dict[type, Callable[[Any, _Names], _Printed]] = {
-    ir.Map: _plain("map", "function", "array"),
-    ir.Reduce: _plain("reduce", "operator", "initial", "array"),
-    ir.Zip: _zip,
-    ir.Split: _plain("split", "chunk", "array"),
-    ir.Join: _plain("join", "array"),
-    ir.Transpose: _plain("transpose", "array"),
-    ir.Gather: _plain("gather", "indices", "array"),
-    ir.Scatter: _plain("scatter", "indices", "array"),
-    ir.Slide: _plain("slide", "size", "step", "array"),
-    ir.Pad: _plain("pad", "left", "right", "boundary", "array"),
-    ir.Iterate: _iterate,
-    ir.At: _plain("at", "index", "array"),
-    ir.Generate: _plain("generate", "size", "function"),
-    ir.Fill: _plain("fill", "size", "value"),
-    ir.Lookup: _plain("lookup", "indices", "array"),
-    ir.MapLevel: _map_level,
-    ir.ReduceSeq: _plain("reduceSeq", "operator", "initial", "array"),
-    ir.ToMemory: _to_memory,
-    ir.AsVector: _plain("asVector", "width", "array"),
-    ir.AsScalar: _plain("asScalar", "array"),
-}
+    while isinstance(term, ir.Zip):
+        parts.append(_term(term.first, names, 0))
+        term = term.second
+    return [*parts, _term(term, names, 0)]

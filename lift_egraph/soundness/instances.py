@@ -15,7 +15,8 @@ import egglog
 from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.encoding import encoded, function_to_egg, index_text, operator_to_egg, to_egg, type_to_egg
+from lift_egraph.egraph.encoding import encoded, function_to_egg, operator_to_egg, to_egg, type_to_egg
+from lift_egraph.egraph.pattern_nodes import index_text
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern, forms, holes, subpatterns
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem

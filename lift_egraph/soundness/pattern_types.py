@@ -1,17 +1,23 @@
 """Types of a rule's left-hand side: what every variable of it must be for a match to exist.
 
-One method for each operation gives the type of its result and notes what its parts and sizes must satisfy.
+Patterns are typed by their signatures, in the domain of open types (`lift_egraph.soundness.unification.Typing`). One
+method for each other operation gives the type of its result and notes what its parts and sizes must satisfy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PAD_CONSTANT, PATTERN_NODES, PatternNode
 from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern
 from lift_egraph.errors import TypeProblem
-from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, Made, Size, Type, Typing
+from lift_egraph.language import ir
+from lift_egraph.language.signature import result_type
+from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, WIDTHS, Made, Type, Typing
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+DOMAINS = {"offset": (1, 2, 0), "count": (1, 2, 3, 4, 0), "width": WIDTHS, "level": (0, 1)}  # sizes are solved for
 
 
 def typing_of(form: Form) -> Typing:
@@ -50,10 +56,13 @@ class _Inference:
             for part in p.parts:
                 self(part)
             return p
-        method = getattr(self, p.op.strip("_"), None)
-        if method is None:
+        if p.op in PATTERN_NODES:
+            return self.signed(PATTERN_NODES[p.op], p.parts)
+        if p.op in CONSTANTS and not CONSTANTS[p.op].signature.functions:
+            return self.constant(p.op, *p.parts)
+        if p.op not in _OTHERS:
             raise TypeProblem(f"{p.op} cannot stand in a pattern")
-        return method(*p.parts)
+        return _OTHERS[p.op](self, *p.parts)
 
     def hole(self, p: Hole) -> Any:
         if p.sort == "i64":
@@ -70,19 +79,8 @@ class _Inference:
 
     def domain(self, p: Pattern, *values: int) -> None:
         self(p)
-        if isinstance(p, Hole):
+        if isinstance(p, Hole) and values:
             self.t.domains.setdefault(p.name, values)
-
-    def array(self, p: Pattern) -> tuple[Size, Type]:
-        return self.as_array(self(p))
-
-    def as_array(self, t: Type) -> tuple[Size, Type]:
-        found = self.t.find(t)
-        if isinstance(found, Made) and found.kind == "arr":
-            return found.parts
-        n, element = self.t.open_size(), self.t.open()
-        self.t.unify(t, Made("arr", (n, element)))
-        return n, element
 
     def number(self, t: Type) -> Type:
         self.t.numbers.append(t)
@@ -101,7 +99,7 @@ class _Inference:
         if c.op in RELATIONS and all(_is_size(p) for p in c.parts):
             self.t.conditions.append((c.op, self(c.parts[0]), self(c.parts[1])))
         elif c.op == "lane_width":
-            self.domain(c.parts[0], 2, 4)
+            self.domain(c.parts[0], *WIDTHS)
         elif c.op == "scalar_like":
             self.t.plain.append(self(c.parts[0]))
         elif c.op in ("associative", "commutative"):
@@ -135,7 +133,7 @@ class _Inference:
         return Made("scalar", (name.value,))
 
     def Ty_vec(self, name: Pattern, width: Pattern) -> Type:
-        self.domain(width, 2, 4)
+        self.domain(width, *WIDTHS)
         return Made("lanes", (self(width), self.Ty_scalar(name)))
 
     def Ty_arr(self, n: Pattern, t: Pattern) -> Type:
@@ -145,12 +143,12 @@ class _Inference:
         return Made("pair", (self(a), self(b)))
 
     def Ty_lanes(self, n: Pattern, t: Pattern) -> Type:
-        self.domain(n, 2, 4)
+        self.domain(n, *WIDTHS)
         inner = self(t)
         self.t.plain.append(inner)
         return Made("lanes", (self(n), inner))
 
-    def V___init(self, name: Pattern, t: Pattern) -> Type:
+    def V___init__(self, name: Pattern, t: Pattern) -> Type:
         return self(t)
 
     def V_of(self, tag: Pattern, p: Pattern, n: Pattern) -> Type:
@@ -165,24 +163,18 @@ class _Inference:
         return self(p), self(b)
 
     def Fn_vec(self, n: Pattern, f: Pattern) -> Any:
-        self.domain(n, 2, 4)
+        self.domain(n, *WIDTHS)
         a, b = self(f)
         self.t.plain += [a, b]
         return Made("lanes", (self(n), a)), Made("lanes", (self(n), b))
 
-    def Fn_join(self, t: Pattern) -> Any:
-        return (argument := self(t)), self._join(argument)
-
-    def Fn_transpose(self, t: Pattern) -> Any:
-        return (argument := self(t)), self._transpose(argument)
-
-    def Fn_zip(self, t: Pattern) -> Any:
-        n, a, b = self.t.open_size(), self.t.open(), self.t.open()
-        self.t.unify(self(t), Made("pair", (Made("arr", (n, a)), Made("arr", (n, b)))))
-        return self(t), Made("arr", (n, Made("pair", (a, b))))
-
-    def Fn_split(self, n: Pattern, t: Pattern) -> Any:
-        return (argument := self(t)), self._split(self(n), argument)
+    def constant(self, op: str, *given: Pattern) -> Any:
+        """A function without a name for its argument: a pattern that lacks its last part, or for zip both."""
+        *given, t = given
+        argument = self(t)
+        signature = CONSTANTS[op].signature
+        arrays = (argument,) if len(signature.terms) == 1 else self.t.parts_of_pair(argument)
+        return argument, result_type(signature, (*map(self, given), *arrays), self.t)
 
     def Fn_map(self, n: Pattern, f: Pattern) -> Any:
         a, b = self(f)
@@ -190,10 +182,7 @@ class _Inference:
 
     def Fn_reduce(self, op: Pattern, z: Pattern, t: Pattern) -> Any:
         argument = self(t)
-        _, element = self.as_array(argument)
-        self.t.unify(self(op), element)
-        self.t.unify(self(z), element)
-        return argument, element
+        return argument, result_type(ir.Reduce.signature, (self(op), self(z), argument), self.t)
 
     def Op_scalar(self, name: Pattern) -> Type:
         self.text(name, "operator")
@@ -209,7 +198,7 @@ class _Inference:
 
     # --- terms ---
 
-    def Ex___init(self, v: Pattern) -> Type:
+    def Ex___init__(self, v: Pattern) -> Type:
         return self(v)
 
     def Ex_input(self, name: Pattern, t: Pattern) -> Type:
@@ -240,19 +229,10 @@ class _Inference:
         self.t.unify(self(b), self(c))
         return self.number(self(b))
 
-    make_pair = Ty_pair
-
     def component(self, i: Pattern, a: Pattern) -> Type:
         if not isinstance(i, Constant):
             raise TypeProblem("component needs the number 0 or 1")
-        parts = self.t.open(), self.t.open()
-        self.t.unify(self(a), Made("pair", parts))
-        return parts[i.value]
-
-    def app(self, f: Pattern, x: Pattern) -> Type:
-        a, b = self(f)
-        self.t.unify(a, self(x))
-        return b
+        return self.t.parts_of_pair(self(a))[i.value]
 
     def combine(self, op: Pattern, a: Pattern, b: Pattern) -> Type:
         t = self(op)
@@ -260,139 +240,35 @@ class _Inference:
         self.t.unify(t, self(b))
         return t
 
-    def map(self, f: Pattern, x: Pattern) -> Type:
-        n, element = self.array(x)
-        a, b = self(f)
-        self.t.unify(a, element)
-        return Made("arr", (n, b))
+    # --- patterns, by their signatures ---
 
-    def map_level(self, kind: Pattern, d: Pattern, f: Pattern, x: Pattern) -> Type:
-        self.text(kind, "level")
-        self.domain(d, 0, 1)
-        return self.map(f, x)
-
-    def reduce(self, op: Pattern, z: Pattern, x: Pattern) -> Type:
-        _, element = self.array(x)
-        self.t.unify(self(op), element)
-        self.t.unify(self(z), element)
-        return element
-
-    def reduce_seq(self, f: Pattern, z: Pattern, x: Pattern) -> Type:
-        _, element = self.array(x)
-        a, result = self(f)
-        self.t.unify(result, self(z))
-        self.t.unify(a, Made("pair", (result, element)))
-        return result
-
-    def zip(self, a: Pattern, b: Pattern) -> Type:
-        n, first = self.array(a)
-        m, second = self.array(b)
-        self.t.equal_sizes(n, m)
-        return Made("arr", (n, Made("pair", (first, second))))
-
-    def split(self, n: Pattern, x: Pattern) -> Type:
-        return self._split(self(n), self(x))
-
-    def _split(self, n: Size, t: Type) -> Type:
-        m, element = self.as_array(t)
-        self.t.conditions.append(("divides", n, m))
-        return Made("arr", (_size("i64___truediv__", m, n), Made("arr", (n, element))))
-
-    def join(self, x: Pattern) -> Type:
-        return self._join(self(x))
-
-    def _join(self, t: Type) -> Type:
-        m, row = self.as_array(t)
-        n, element = self.as_array(row)
-        return Made("arr", (_size("i64___mul__", m, n), element))
-
-    def transpose(self, x: Pattern) -> Type:
-        return self._transpose(self(x))
-
-    def _transpose(self, t: Type) -> Type:
-        m, row = self.as_array(t)
-        n, element = self.as_array(row)
-        return Made("arr", (n, Made("arr", (m, element))))
-
-    def gather(self, indices: Pattern, x: Pattern) -> Type:
-        self.text(indices, "indices")
-        return Made("arr", self.array(x))
-
-    scatter = gather
-
-    def slide(self, size: Pattern, step: Pattern, x: Pattern) -> Type:
-        m, element = self.array(x)
-        n, k = self(size), self(step)
-        rest = _size("i64___sub__", m, n)
-        self.t.conditions += [("i64___le__", n, m), ("divides", k, rest)]
-        count = _size("i64___add__", _size("i64___truediv__", rest, k), Constant(1))
-        return Made("arr", (count, Made("arr", (n, element))))
-
-    def pad(self, left: Pattern, right: Pattern, boundary: Pattern, x: Pattern) -> Type:
-        self.text(boundary, "boundary")
-        return self._pad(left, right, x)
-
-    def pad_constant(self, left: Pattern, right: Pattern, value: Pattern, x: Pattern) -> Type:
-        self.t.unify(self(value), self.number(self.array(x)[1]))
-        return self._pad(left, right, x)
-
-    def _pad(self, left: Pattern, right: Pattern, x: Pattern) -> Type:
-        m, element = self.array(x)
-        for amount in (left, right):
-            self.domain(amount, 1, 2, 0)
-            self.t.conditions.append(("i64___le__", self(amount), m))
-        return Made("arr", (_size("i64___add__", _size("i64___add__", self(left), m), self(right)), element))
-
-    def iterate(self, times: Pattern, f: Pattern, x: Pattern) -> Type:
-        self.domain(times, 1, 2, 3, 4, 0)
-        a, b = self(f)
-        t = Made("arr", self.array(x))
-        self.t.unify(a, t)
-        self.t.unify(b, t)
-        return t
-
-    def at(self, index: Pattern, x: Pattern) -> Type:
-        m, element = self.array(x)
-        self.domain(index, 0, 1, 2)
-        self.t.conditions.append(("i64___lt__", self(index), m))
-        return element
-
-    def generate(self, n: Pattern, f: Pattern) -> Type:
-        a, b = self(f)
-        self.t.unify(a, Made("scalar", ("i32",)))
-        return Made("arr", (self(n), b))
-
-    def fill(self, n: Pattern, z: Pattern) -> Type:
-        return Made("arr", (self(n), self(z)))
-
-    def lookup(self, indices: Pattern, x: Pattern) -> Type:
-        n, index = self.array(indices)
-        self.t.unify(index, Made("scalar", ("i32",)))
-        return Made("arr", (n, self.array(x)[1]))
-
-    def to_memory(self, space: Pattern, x: Pattern) -> Type:
-        self.text(space, "space")
-        return self(x)
-
-    def as_vector(self, width: Pattern, x: Pattern) -> Type:
-        m, element = self.array(x)
-        self.domain(width, 2, 4)
-        self.t.plain.append(element)
-        self.t.conditions.append(("divides", self(width), m))
-        return Made("arr", (_size("i64___truediv__", m, self(width)), Made("lanes", (self(width), element))))
-
-    def as_scalar(self, x: Pattern) -> Type:
-        m, packed = self.array(x)
-        width, element = self.t.open_size(), self.t.open()
-        self.t.domains[width.name] = (2, 4)
-        self.t.plain.append(element)
-        self.t.unify(packed, Made("lanes", (width, element)))
-        return Made("arr", (_size("i64___mul__", m, width), element))
-
-
-def _size(op: str, a: Size, b: Size) -> Node:
-    return Node(op, (a, b), "i64")
+    def signed(self, operation: PatternNode, parts: tuple[Pattern, ...]) -> Type:
+        left, arguments = iter(parts), []
+        for p in operation.signature.parameters:
+            own = [next(left) for _ in (KINDS[p.kind].sorts if p.form is None else ("part",))]
+            if p.form is not None:
+                arguments.append(self(own[0]))
+                continue
+            for part, sort in zip(own, KINDS[p.kind].sorts, strict=True):
+                if sort == "String":
+                    self.text(part, p.kind)
+                else:
+                    self.domain(part, *DOMAINS.get(p.kind, ()))
+            arguments.append(self(own[0]) if KINDS[p.kind].sorts == ("i64",) else None)
+        if operation is PAD_CONSTANT:
+            self.number(arguments[2])  # it is a literal
+        return result_type(operation.signature, arguments, self.t)
 
 
 def _is_size(p: Pattern) -> bool:
     return isinstance(p.value, int) if isinstance(p, Constant) else p.sort == "i64"
+
+
+_OTHERS: dict[str, Callable[..., Any]] = {
+    op: getattr(_Inference, op)
+    for op in (
+        "ty", "pty", "vty", "dom", "cod", "Ty_scalar", "Ty_vec", "Ty_arr", "Ty_pair", "Ty_lanes", "V___init__", "V_of",
+        "P_var", "P_pair", "Fn_lam", "Fn_vec", "Fn_map", "Fn_reduce", "Op_scalar", "Op_fn", "Op_lift", "Ex___init__",
+        "Ex_input", "Ex_literal", "call1", "call2", "call3", "component", "combine",
+    )
+}  # fmt: skip

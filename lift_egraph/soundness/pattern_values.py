@@ -6,18 +6,18 @@ Every term has two forms: its meaning in `lift_egraph.language.ir`, and how it s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import pattern_to_egg, type_to_egg
 from lift_egraph.egraph.frozen import literal_value
+from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
 from lift_egraph.egraph.rule_forms import Constant, Hole, Node, Pattern
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, type_of
 from lift_egraph.language.nat import nat
-from lift_egraph.language.syntax import parse_size
 from lift_egraph.language.types import F32, Array, DataType, Pair, Scalar, Vector, lanes
 from lift_egraph.soundness.random_terms import known_operator
 from lift_egraph.soundness.unification import size_value
@@ -59,7 +59,11 @@ class Values:
         size = size_value(p, self.values) if p.sort == "i64" else None
         if size is not None:
             return size
-        return _OPERATIONS[p.op](self, *p.parts)
+        if p.op in PATTERN_NODES:
+            return _pattern(self, p.op, p.parts)
+        if p.op in _OTHERS:
+            return _OTHERS[p.op](self, *p.parts)
+        return _function(self, p.op, p.parts)
 
     def operator(self, p: Pattern, t: DataType) -> Operator:
         """The operator that a pattern stands for, on elements of a type."""
@@ -132,27 +136,40 @@ class Values:
         return self.operator(p, F32).function
 
 
-def _plain(build: Callable[..., ir.Expr], egg: Callable[..., Any]) -> Callable[..., Term]:
-    """An operation whose parts are terms, functions, numbers or texts."""
-
-    def make(values: Values, *parts: Pattern) -> Term:
-        found = [values.value(p) for p in parts]
-        meanings = [v.meaning if isinstance(v, Term) else v for v in found]
-        eggs = [v.egg if isinstance(v, Term) else v for v in found]
-        return Term(build(*meanings), egg(*eggs))
-
-    return make
+def _pattern(i: Values, op: str, parts: Sequence[Pattern]) -> Term:
+    operation = PATTERN_NODES[op]
+    numbers, inside = _arguments(i, operation, parts)
+    meaning = operation.term(numbers, tuple(p.meaning for p in inside))
+    return Term(meaning, getattr(sorts, op)(*numbers, *(p.egg for p in inside)))
 
 
-def _named(build: Callable[..., ir.Expr], egg: Callable[..., Any]) -> Callable[..., Term]:
-    """A constant function over a type."""
+def _function(i: Values, op: str, parts: Sequence[Pattern]) -> Term:
+    """A function without a name for its argument: a pattern that lacks its array."""
+    operation = CONSTANTS[op]
+    *given, t = parts
+    v = ir.Var("$v", i.value(t))
+    numbers, inside = _arguments(i, operation, given, v)
+    body = operation.term(numbers, (*(p.meaning for p in inside), v))
+    make = getattr(sorts.Fn, op.removeprefix("Fn_"))
+    return Term(ir.Lambda(v, body), make(*numbers, *(p.egg for p in inside), type_to_egg(v.type)))
 
-    def make(values: Values, *parts: Pattern) -> Term:
-        *given, t = (values.value(p) for p in parts)
-        v = ir.Var("$v", t)
-        return Term(ir.Lambda(v, build(*given, v)), egg(*given, type_to_egg(t)))
 
-    return make
+def _arguments(
+    i: Values, operation: PatternNode, parts: Sequence[Pattern], array: ir.Expr | None = None
+) -> tuple[tuple[Any, ...], list[Term]]:
+    """The numbers and texts, and the parts; `array` is the last part where it is not among them."""
+    count = len(operation.numbers)
+    inside = list(zip(operation.signature.parts, parts[count:], strict=array is None))
+    found = {p.name: i.value(part) for p, part in inside if not p.is_operator}
+    for p, part in inside:
+        if p.is_operator:
+            at = operation.operand
+            assert at is not None
+            of = type_of(array if array is not None else found[operation.signature.parts[at].name].meaning)
+            assert isinstance(of, Array)
+            operator = i.operator(part, of.element)
+            found[p.name] = Term(operator.function, operator.egg)
+    return tuple(i.value(p) for p in parts[:count]), [found[p.name] for p, _ in inside]
 
 
 def _lam(i: Values, p: Pattern, b: Pattern) -> Term:
@@ -180,22 +197,6 @@ def _map(i: Values, n: Pattern, f: Pattern) -> Term:
     return Term(ir.Lambda(v, ir.Map(inner.meaning, v)), sorts.Fn.map(size, inner.egg))
 
 
-def _reduce_function(i: Values, op: Pattern, z: Pattern, t: Pattern) -> Term:
-    array, start = i.value(t), i.value(z)
-    operator = i.operator(op, array.element)
-    v = ir.Var("$v", array)
-    made = ir.Lambda(v, ir.Reduce(operator.function, start.meaning, v))
-    return Term(made, sorts.Fn.reduce(operator.egg, start.egg, type_to_egg(array)))
-
-
-def _reduce(i: Values, op: Pattern, z: Pattern, x: Pattern) -> Term:
-    start, array = i.value(z), i.value(x)
-    operator = i.operator(op, type_of(start.meaning))
-    return Term(
-        ir.Reduce(operator.function, start.meaning, array.meaning), sorts.reduce_(operator.egg, start.egg, array.egg)
-    )
-
-
 def _combine(i: Values, op: Pattern, a: Pattern, b: Pattern) -> Term:
     left, right = i.value(a), i.value(b)
     operator = i.operator(op, type_of(left.meaning))
@@ -221,22 +222,13 @@ def _input(i: Values, name: Pattern, t: Pattern) -> Term:
     return Term(ir.Input(i.value(name), i.value(t)), sorts.Ex.input(i.value(name), type_to_egg(i.value(t))))
 
 
-def _indices(text: str) -> ir.IndexFunction:
-    return ir.IndexFunction("i", parse_size(text))
+def _call(i: Values, op: Pattern, *arguments: Pattern) -> Term:
+    name, parts = i.value(op), [i.value(a) for a in arguments]
+    make = getattr(sorts, f"call{len(parts)}")
+    return Term(ir.Call(name, tuple(p.meaning for p in parts)), make(name, *(p.egg for p in parts)))
 
 
-def _iterate(times: int, f: ir.Function, x: ir.Expr) -> ir.Expr:
-    assert isinstance(f, ir.Lambda)
-    return ir.Iterate(times, "n", f, x)
-
-
-def _pad_constant(left: int, right: int, value: ir.Expr, x: ir.Expr) -> ir.Expr:
-    if not isinstance(value, ir.Literal):
-        raise Rejected("the value of pad is no literal")
-    return ir.Pad(nat(left), nat(right), ir.Boundary("constant", value), x)
-
-
-_OPERATIONS: dict[str, Callable[..., Any]] = {
+_OTHERS: dict[str, Callable[..., Any]] = {
     "Ty_scalar": lambda i, n: Scalar(i.value(n)),
     "Ty_vec": lambda i, s, n: Vector(Scalar(i.value(s)), i.value(n)),
     "Ty_arr": lambda i, n, t: Array(nat(i.value(n)), i.value(t)),
@@ -244,41 +236,16 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "Ty_lanes": lambda i, n, t: lanes(i.value(n), i.value(t)),
     "Fn_lam": _lam,
     "Fn_vec": _vec,
-    "Fn_join": _named(ir.Join, sorts.Fn.join),
-    "Fn_transpose": _named(ir.Transpose, sorts.Fn.transpose),
-    "Fn_split": _named(lambda n, v: ir.Split(nat(n), v), sorts.Fn.split),
     "Fn_zip": _zip,
     "Fn_map": _map,
-    "Fn_reduce": _reduce_function,
     "Ex___init__": _variable,
     "Ex_input": _input,
     "Ex_literal": _literal,
-    "call1": _plain(lambda op, a: ir.Call(op, (a,)), sorts.call1),
-    "call2": _plain(lambda op, a, b: ir.Call(op, (a, b)), sorts.call2),
-    "call3": _plain(lambda op, a, b, c: ir.Call(op, (a, b, c)), sorts.call3),
-    "make_pair": _plain(ir.MakePair, sorts.make_pair),
-    "component": _plain(ir.Component, sorts.component),
-    "app": _plain(ir.Apply, sorts.app),
+    "call1": _call,
+    "call2": _call,
+    "call3": _call,
+    "component": lambda i, n, a: Term(
+        ir.Component(i.value(n), i.value(a).meaning), sorts.component(i.value(n), i.value(a).egg)
+    ),
     "combine": _combine,
-    "map_": _plain(ir.Map, sorts.map_),
-    "map_level": _plain(lambda k, d, f, x: ir.MapLevel(ir.Level(k, 0 if k == "seq" else d), f, x), sorts.map_level),
-    "reduce_": _reduce,
-    "reduce_seq": _plain(ir.ReduceSeq, sorts.reduce_seq),
-    "zip_": _plain(ir.Zip, sorts.zip_),
-    "split": _plain(lambda n, x: ir.Split(nat(n), x), sorts.split),
-    "join": _plain(ir.Join, sorts.join),
-    "transpose": _plain(ir.Transpose, sorts.transpose),
-    "gather": _plain(lambda t, x: ir.Gather(_indices(t), x), sorts.gather),
-    "scatter": _plain(lambda t, x: ir.Scatter(_indices(t), x), sorts.scatter),
-    "slide": _plain(lambda n, k, x: ir.Slide(nat(n), nat(k), x), sorts.slide),
-    "pad": _plain(lambda a, b, k, x: ir.Pad(nat(a), nat(b), ir.Boundary(k), x), sorts.pad),
-    "pad_constant": _plain(_pad_constant, sorts.pad_constant),
-    "iterate": _plain(_iterate, sorts.iterate),
-    "at": _plain(lambda n, x: ir.At(nat(n), x), sorts.at),
-    "generate": _plain(lambda n, f: ir.Generate(nat(n), f), sorts.generate),
-    "fill": _plain(lambda n, z: ir.Fill(nat(n), z), sorts.fill),
-    "lookup": _plain(ir.Lookup, sorts.lookup),
-    "to_memory": _plain(ir.ToMemory, sorts.to_memory),
-    "as_vector": _plain(ir.AsVector, sorts.as_vector),
-    "as_scalar": _plain(ir.AsScalar, sorts.as_scalar),
 }

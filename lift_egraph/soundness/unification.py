@@ -14,8 +14,10 @@ from typing import Any
 from lift_egraph.egraph.rule_forms import Constant, Hole, Node, holes
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language.nat import nat
+from lift_egraph.language.signature import Condition, Parameter
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, lanes
 
+WIDTHS = (2, 4)  # of vectors
 SIZES = (2, 3, 4, 6, 8, 1, 5, 12, 7, 9, 10)
 SOLUTIONS, STEPS = 60, 4000
 ARITHMETIC: dict[str, Callable[[int, int], int]] = {
@@ -35,6 +37,10 @@ RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "i64___ge__": operator.ge,
     "!=": operator.ne,
 }
+
+
+_SIGNS = {"+": "i64___add__", "-": "i64___sub__", "*": "i64___mul__", "/": "i64___truediv__"}
+_RELATIONS = {"<": "i64___lt__", "<=": "i64___le__", ">": "i64___gt__", "|": "divides"}
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,65 @@ class Typing:
                 self.unify(x, y)
             else:
                 self.equal_sizes(x, y)
+
+    # --- types by signatures: `lift_egraph.language.signature.Types` ---
+
+    def scalar(self, name: str) -> Type:
+        return Made("scalar", (name,))
+
+    def array(self, size: Size, element: Type) -> Type:
+        return Made("arr", (size, element))
+
+    def pair(self, first: Type, second: Type) -> Type:
+        return Made("pair", (first, second))
+
+    def lanes(self, width: Size, t: Type) -> Type:
+        self.plain.append(t)
+        return Made("lanes", (width, t))
+
+    def number(self, value: int) -> Size:
+        return Constant(value)
+
+    def arithmetic(self, sign: str, left: Size, right: Size) -> Size:
+        return Node(_SIGNS[sign], (left, right), "i64")
+
+    def parts_of_array(self, t: Type) -> tuple[Size, Type]:
+        return self._parts(t, "arr", lambda: (self.open_size(), self.open()))
+
+    def parts_of_pair(self, t: Type) -> tuple[Type, Type]:
+        return self._parts(t, "pair", lambda: (self.open(), self.open()))
+
+    def parts_of_lanes(self, t: Type) -> tuple[Size, Type]:
+        width, element = self._parts(t, "lanes", lambda: (self.open_size(), self.open()))
+        if isinstance(width, Hole):
+            self.domains.setdefault(width.name, WIDTHS)
+        self.plain.append(element)
+        return width, element
+
+    def _parts(self, t: Type, kind: str, fresh: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
+        found = self.find(t)
+        if isinstance(found, Made) and found.kind == kind:
+            return found.parts  # pyright: ignore[reportReturnType]
+        parts = fresh()
+        self.unify(t, Made(kind, parts))
+        return parts
+
+    def equate(self, a: Type, b: Type) -> None:
+        self.unify(a, b)
+
+    def equate_sizes(self, a: Size, b: Size) -> None:
+        self.equal_sizes(a, b)
+
+    def apply(self, function: Any, argument: Type, parameter: Parameter) -> Type:
+        if parameter.is_operator:  # known by the type that it combines
+            self.unify(argument, Made("pair", (function, function)))
+            return function
+        domain, codomain = function
+        self.unify(domain, argument)
+        return codomain
+
+    def require(self, condition: Condition, left: Size, right: Size) -> None:
+        self.conditions.append((_RELATIONS[condition.relation], left, right))
 
     def _occurs(self, part: Open, t: Type) -> bool:
         t = self.find(t)

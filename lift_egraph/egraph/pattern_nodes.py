@@ -1,0 +1,252 @@
+"""How patterns stand in the e-graph: an operation applied to numbers and texts, then to terms and functions.
+
+An operation follows from the signature of its pattern. It is named like the pattern, in Python's spelling, and its
+parameters are those of the signature in their order: what is no term becomes numbers and texts, an operator
+``(t, t) -> t`` is of sort ``Op``, any other function of sort ``Fn``. By hand stand here only those that one
+pattern has two of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Union
+
+from lift_egraph.errors import SizeProblem, TypeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.check import codomain, domain, iterate_step, type_of
+from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.signature import ArrayForm, FunctionForm, Parameter, Signature, subforms
+from lift_egraph.language.types import Array
+
+Number = Union[int, str]
+SHADOWED = ("map", "reduce", "zip")  # names of Python's own: the operation has an underscore more
+SPELT = {"tuple": "make_pair", "let": "app"}
+
+
+def concrete_size(size: Nat) -> int:
+    """A size as a number.
+
+    Raises
+    ------
+    SizeProblem
+        If the size is symbolic: specialise the program first.
+    """
+    value = size.constant
+    if value is None:
+        raise SizeProblem(f"the e-graph needs concrete sizes, got {size}: specialise the program first")
+    return value
+
+
+def index_text(indices: ir.IndexFunction) -> str:
+    """An index function as text, over the variable ``i``."""
+    return str(indices.body.substitute({indices.variable: nat("i")}))
+
+
+@lru_cache(maxsize=4096)
+def read_indices(text: str) -> ir.IndexFunction:
+    """The index function that `index_text` printed."""
+    from lift_egraph.language.syntax import parse_size
+
+    return ir.IndexFunction("i", parse_size(text))
+
+
+class Kind(NamedTuple):
+    """How a parameter that is no term stands in the e-graph: the sorts of its numbers and texts, and both ways."""
+
+    sorts: tuple[str, ...]
+    write: Callable[[Any], tuple[Number, ...]]
+    read: Callable[..., Any]
+
+
+_SIZE = Kind(("i64",), lambda n: (concrete_size(n),), nat)
+_COUNT = Kind(("i64",), lambda n: (n,), int)
+KINDS: dict[str, Kind] = {
+    "nat": _SIZE,
+    "offset": _SIZE,
+    "count": _COUNT,
+    "width": _COUNT,
+    "level": Kind(("String", "i64"), lambda v: (v.kind, v.dimension), lambda k, d: ir.Level(k, 0 if k == "seq" else d)),
+    "space": Kind(("String",), lambda s: (s,), str),
+    "boundary": Kind(("String",), lambda b: (b.kind,), ir.Boundary),
+    "indices": Kind(("String",), lambda f: (index_text(f),), read_indices),
+    "name": Kind((), lambda _: (), lambda: "n"),
+}
+
+
+@dataclass(frozen=True)
+class PatternNode:
+    """An operation of the e-graph that is a pattern of the language.
+
+    Attributes
+    ----------
+    name
+        What `lift_egraph.egraph.sorts` calls it.
+    signature
+        Its parameters: those of the pattern, but where a pattern has two operations.
+    node
+        Makes the pattern of the values of its parameters.
+    """
+
+    name: str
+    signature: Signature
+    node: Callable[..., ir.Expr]
+
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        """The sorts of its numbers and texts."""
+        return tuple(s for p in self.signature.parameters if p.form is None for s in KINDS[p.kind].sorts)
+
+    @cached_property
+    def operand(self) -> int | None:
+        """Which of its parts is an array of what its operator combines."""
+        for operator in self.signature.parts:
+            if operator.is_operator:
+                assert isinstance(operator.form, FunctionForm)
+                t = operator.form.result
+                return next(
+                    i
+                    for i, p in enumerate(self.signature.parts)
+                    if isinstance(p.form, ArrayForm) and p.form.element == t
+                )
+        return None
+
+    @cached_property
+    def mapped(self) -> int | None:
+        """Which of its parts is an array whose elements a function takes one by one; None for no loop."""
+        for f in self.signature.functions:
+            assert isinstance(f.form, FunctionForm)
+            inside = set(subforms(f.form.argument))
+            for i, p in enumerate(self.signature.parts):
+                if (
+                    isinstance(p.form, ArrayForm)
+                    and not isinstance(f.form.argument, ArrayForm)
+                    and p.form.element in inside
+                ):
+                    return i
+        return None
+
+    def sizes(self, children: Sequence[Any]) -> tuple[int, ...]:
+        """Those of its children that are sizes, counts or widths."""
+        kinds = [p.kind for p in self.signature.parameters if p.form is None for _ in KINDS[p.kind].sorts]
+        return tuple(int(c) for c, kind in zip(children, kinds, strict=False) if KINDS[kind].sorts == ("i64",))
+
+    def term(self, numbers: tuple[Any, ...], parts: tuple[Any, ...]) -> ir.Expr:
+        """The pattern with these numbers and texts, terms and functions."""
+        numbers_left, parts_left, values = iter(numbers), iter(parts), []
+        for p in self.signature.parameters:
+            if p.form is not None:
+                values.append(next(parts_left))
+            else:
+                kind = KINDS[p.kind]
+                values.append(kind.read(*(next(numbers_left) for _ in kind.sorts)))
+        return self.node(*values)
+
+
+class Form(NamedTuple):
+    """A term as an operation applied to numbers and texts, and to terms and functions."""
+
+    op: str
+    numbers: tuple[Number, ...]
+    parts: tuple[ir.Part, ...]
+
+
+def form_of(term: ir.Expr) -> Form | None:
+    """How a term stands in the e-graph.
+
+    None for variables, inputs and literals, and for an iterate that changes the length of its array.
+
+    Raises
+    ------
+    SizeProblem
+        If a size is symbolic.
+    """
+    if isinstance(term, ir.Call):
+        return Form(f"call{len(term.arguments)}", (term.op,), term.arguments)
+    if isinstance(term, ir.Component):
+        return Form("component", (term.index,), (term.pair,))
+    if isinstance(term, ir.Var | ir.Input | ir.Literal):
+        return None
+    if isinstance(term, ir.Pad) and term.boundary.value is not None:
+        return Form(
+            PAD_CONSTANT.name, (concrete_size(term.left), concrete_size(term.right)), (term.boundary.value, term.array)
+        )
+    if isinstance(term, ir.Iterate):
+        step = constant_step(term)
+        return None if step is None else Form("iterate", (term.times,), (step, term.array))
+    numbers: list[Number] = []
+    parts: list[ir.Part] = []
+    for p in term.signature.parameters:
+        value = getattr(term, p.name)
+        if p.form is None:
+            numbers += KINDS[p.kind].write(value)
+        else:
+            parts.append(value)
+    return Form(_NAMES[type(term)], tuple(numbers), tuple(parts))
+
+
+def constant_step(term: ir.Iterate) -> ir.Lambda | None:
+    """The body of an iterate at the length of its argument, if it keeps that length."""
+    array = type_of(term.array)
+    assert isinstance(array, Array)
+    step = iterate_step(term, array.size)
+    return step if domain(step) == codomain(step) else None
+
+
+def _padded(left: Nat, right: Nat, value: ir.Expr, array: ir.Expr) -> ir.Expr:
+    if not isinstance(value, ir.Literal):
+        raise TypeProblem("the value of pad is no literal")
+    return ir.Pad(left, right, ir.Boundary("constant", value), array)
+
+
+def operation_name(name: str) -> str:
+    """The operation of a pattern by the pattern's name.
+
+    >>> operation_name("asVector"), operation_name("map")
+    ('as_vector', 'map_')
+    """
+    snake = re.sub(r"[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
+    return f"{snake}_" if name in SHADOWED else SPELT.get(name, snake)
+
+
+PAD_CONSTANT = PatternNode(
+    "pad_constant",
+    Signature(
+        "pad", "left: offset, right: offset, value: t, array: [t]m -> [t](left + m + right)", "0 <= left, 0 <= right"
+    ),
+    _padded,
+)
+_NAMES = {node: operation_name(node.signature.name) for node in ir.SIGNED}
+PATTERN_NODES: dict[str, PatternNode] = {
+    **{name: PatternNode(name, node.signature, node) for node, name in _NAMES.items()},
+    PAD_CONSTANT.name: PAD_CONSTANT,
+}
+# functions without a name for their argument: a pattern that lacks its array, for zip the pair of its arrays
+CONSTANTS: dict[str, PatternNode] = {
+    f"Fn_{name.rstrip('_')}": PATTERN_NODES[name] for name in ("join", "transpose", "zip_", "split", "map_", "reduce_")
+}
+
+
+def pattern_node(op: str) -> PatternNode | None:
+    """The pattern that an operation is, with or without a name for its argument; None for what is no pattern."""
+    return PATTERN_NODES.get(op) or CONSTANTS.get(op)
+
+
+def name_in_language(node: PatternNode, children: Sequence[Any]) -> str:
+    """What the language calls an operation with these children: ``split``, ``mapGlb(0)``, ``toLocal``, …"""
+    for p in node.signature.parameters:
+        if p.kind == "level":
+            return KINDS[p.kind].read(*children[:2]).name
+        if p.kind == "space":
+            return f"to{str(children[0]).capitalize()}"
+    return node.signature.name
+
+
+def place_name(parameter: Parameter) -> str:
+    """What explanations call a part of a pattern."""
+    if parameter.is_function:
+        return "op" if parameter.is_operator else "f"
+    short = {"initial": "z", "array": "xs", "argument": "x", "first": "1", "second": "2"}
+    return short.get(parameter.name, parameter.name)
