@@ -8,7 +8,7 @@ from lift_egraph.language.binders import substitute, unique_names
 from lift_egraph.language.check import type_of
 
 MOST_DIMENSIONS = 3
-COMPUTING = (ir.Call, ir.Reduce, ir.ReduceSeq, ir.ToMemory)  # the nodes that do more than rearrange data
+COMPUTING = (ir.Call, *ir.FOLDS, ir.ToMemory)  # the nodes that do more than rearrange data
 
 
 def computes(term: ir.Part) -> bool:

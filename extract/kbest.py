@@ -334,7 +334,7 @@ def _summary(term: ir.Part) -> _Summary:
         level = term.level if isinstance(term, ir.MapLevel) else None
         over = below[1].inputs
         made = ("map", level, _length(term.array), over, isinstance(term.function, ir.Vectorize), *inside)
-    elif isinstance(term, ir.Reduce | ir.ReduceSeq):
+    elif isinstance(term, ir.FOLDS):
         made = (type(term).__name__, _length(term.array), element_count(type_of(term.initial)), *inside)
     elif isinstance(term, ir.Call):
         made = (term.op, *inside)

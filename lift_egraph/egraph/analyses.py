@@ -87,8 +87,8 @@ class _Match:
         The facts that give the types of the parts.
     """
 
-    def __init__(self, operation: PatternNode) -> None:
-        self.signature = operation.signature
+    def __init__(self, node: PatternNode) -> None:
+        self.node, self.signature = node, node.signature
         self.names: dict[str, Any] = {n: egglog.var(n, Ty) for n in self.signature.type_variables}
         self.names |= {n: egglog.var(n, i64) for n in self.signature.sizes}
         self.numbers: list[Any] = []
@@ -102,6 +102,15 @@ class _Match:
         # a division by zero would end the run
         self.facts += [self.names[str(c.left)] > i64(0) for c in self.signature.conditions if c.relation == ">"]
 
+    @property
+    def term(self) -> Ex:
+        return getattr(sorts, self.node.name)(*self.numbers, *self.parts)
+
+    @property
+    def combined(self) -> list[Ty]:
+        """The types that its operators combine."""
+        return [self.type(p.form.result) for p in self.signature.functions if p.is_operator]  # pyright: ignore
+
     def _part(self, p: Parameter) -> Any:
         return egglog.var(p.name, Op if p.is_operator else Fn if p.is_function else Ex)
 
@@ -114,7 +123,7 @@ class _Match:
         return made_type(form, self.names, _Made())
 
 
-_MATCHES = {name: _Match(operation) for name, operation in PATTERN_NODES.items()}
+_MATCHES = [_Match(node) for node in PATTERN_NODES.values()]
 
 
 @ruleset
@@ -125,9 +134,8 @@ def _types(
     def has(term: Ex, result: Ty, *facts: FactLike):
         return egglog.rule(eq(e).to(term), *facts).then(set_(ty(e)).to(result))
 
-    for name, match in _MATCHES.items():
-        term = getattr(sorts, name)(*match.numbers, *match.parts)
-        yield has(term, match.type(match.signature.result), *match.facts)
+    for match in _MATCHES:
+        yield has(match.term, match.type(match.signature.result), *match.facts)
     yield egglog.rule(eq(v).to(V(s, t))).then(set_(vty(v)).to(t))
     for tag in ("chunk", "slice", "column"):
         yield egglog.rule(eq(v).to(V.of(tag, p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
@@ -171,9 +179,9 @@ def _types(
 
 def _constants() -> Iterator[tuple[Any, _Match]]:
     """The functions that are a pattern of terms only, without a name for its argument."""
-    for name, operation in CONSTANTS.items():
-        if not operation.signature.functions:
-            yield getattr(Fn, name.removeprefix("Fn_")), _Match(operation)
+    for name, node in CONSTANTS.items():
+        if not node.signature.functions:
+            yield getattr(Fn, name.removeprefix("Fn_")), _Match(node)
 
 
 @ruleset
@@ -206,8 +214,8 @@ def _scopes(
             set_(fv(e)).to(total)
         )
 
-    for name, match in _MATCHES.items():
-        yield mentions(getattr(sorts, name)(*match.numbers, *match.parts), *match.parts)
+    for match in _MATCHES:
+        yield mentions(match.term, *match.parts)
     yield egglog.rule(eq(p).to(P.var(v))).then(set_(bvs(p)).to(EMPTY.insert(v)))
     yield egglog.rule(
         eq(r).to(P.pair(p, q)), eq(a := egglog.var("a", Names)).to(bvs(p)), eq(b := egglog.var("b", Names)).to(bvs(q))
@@ -247,12 +255,14 @@ def _operators(op: Op, z: Ex, x: Ex, y: Ex, f: Fn, t: Ty, n: i64):
 
 
 @ruleset
-def _names(f: Fn, p: P, q: P, x: Ex, z: Ex, op: Op, t: Ty, u: Ty, n: i64, m: i64, v: V):
+def _names(f: Fn, p: P, q: P, x: Ex, z: Ex, op: Op, t: Ty, u: Ty, n: i64, m: i64, v: V, e: Ex):
     """Names that side conditions mention must exist first: a query matches existing terms only."""
     yield egglog.rule(eq(f).to(Fn.lam(p, x)), tile(m, n)).then(V.of("chunk", p, n))
     yield egglog.rule(eq(t).to(Ty.arr(n, u)), eq(f).to(Fn.lam(P.pair(P.var(v), q), x))).then(V.of("slice", P.var(v), n))
     yield egglog.rule(eq(t).to(Ty.arr(n, u)), eq(f).to(Fn.lam(P.pair(q, P.var(v)), x))).then(V.of("slice", P.var(v), n))
-    yield egglog.rule(eq(t).to(ty(reduce_(op, z, x)))).then(V(ACCUMULATOR, t), V(ELEMENT, t))
+    for match in _MATCHES:
+        for combined in match.combined:
+            yield egglog.rule(eq(e).to(match.term), *match.facts).then(V(ACCUMULATOR, combined), V(ELEMENT, combined))
     yield egglog.rule(eq(Ty.arr(n, t)).to(ty(combine(op.lift(), z, x)))).then(V(LANE, t), V(LEFT, t), V(RIGHT, t))
 
 

@@ -332,7 +332,7 @@ class _Reader:
         made: list[ir.Part] = []
         for part, p in zip(c.parts, operation.signature.parts, strict=array is None):
             if p.is_operator:
-                at = operation.operand
+                at = operation.signature.loop
                 assert at is not None
                 of = type_of(array) if array is not None else self.graph.type_of(c.parts[at].class_id)
                 if not isinstance(of, Array):

@@ -18,7 +18,7 @@ from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, iterate_step, type_of
 from lift_egraph.language.nat import Nat, nat
-from lift_egraph.language.signature import ArrayForm, FunctionForm, Parameter, Signature, subforms
+from lift_egraph.language.signature import Parameter, Signature
 from lift_egraph.language.types import Array
 
 Number = Union[int, str]
@@ -98,35 +98,6 @@ class PatternNode:
     def numbers(self) -> tuple[str, ...]:
         """The sorts of its numbers and texts."""
         return tuple(s for p in self.signature.parameters if p.form is None for s in KINDS[p.kind].sorts)
-
-    @cached_property
-    def operand(self) -> int | None:
-        """Which of its parts is an array of what its operator combines."""
-        for operator in self.signature.parts:
-            if operator.is_operator:
-                assert isinstance(operator.form, FunctionForm)
-                t = operator.form.result
-                return next(
-                    i
-                    for i, p in enumerate(self.signature.parts)
-                    if isinstance(p.form, ArrayForm) and p.form.element == t
-                )
-        return None
-
-    @cached_property
-    def mapped(self) -> int | None:
-        """Which of its parts is an array whose elements a function takes one by one; None for no loop."""
-        for f in self.signature.functions:
-            assert isinstance(f.form, FunctionForm)
-            inside = set(subforms(f.form.argument))
-            for i, p in enumerate(self.signature.parts):
-                if (
-                    isinstance(p.form, ArrayForm)
-                    and not isinstance(f.form.argument, ArrayForm)
-                    and p.form.element in inside
-                ):
-                    return i
-        return None
 
     def sizes(self, children: Sequence[Any]) -> tuple[int, ...]:
         """Those of its children that are sizes, counts or widths."""
@@ -218,7 +189,7 @@ PAD_CONSTANT = PatternNode(
     ),
     _padded,
 )
-_NAMES = {node: operation_name(node.signature.name) for node in ir.SIGNED}
+_NAMES: dict[type[ir.Expr], str] = {node: operation_name(node.signature.name) for node in ir.SIGNED}
 PATTERN_NODES: dict[str, PatternNode] = {
     **{name: PatternNode(name, node.signature, node) for node, name in _NAMES.items()},
     PAD_CONSTANT.name: PAD_CONSTANT,

@@ -277,8 +277,8 @@ def read(graph: FrozenEGraph, owner: ClassId, node: ENode) -> Reading | None:
     pattern = pattern_node(op)
     if pattern is not None:
         length = None
-        if pattern.mapped is not None:
-            array = graph.domain(owner) if op in CONSTANTS else graph.type_of(node.classes[pattern.mapped])
+        if pattern.signature.loop is not None:
+            array = graph.domain(owner) if op in CONSTANTS else graph.type_of(node.classes[pattern.signature.loop])
             length = array.size.constant if isinstance(array, Array) else None
         return Reading(name_in_language(pattern, node.children), pattern.sizes(node.children), length)
     if op == "Fn_vec":

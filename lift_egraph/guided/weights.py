@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES
 from lift_egraph.guided.matcher import term_size
 
 COPY = 5.0  # what a lowered map that only moves data counts: nothing needs it but a copy that a sketch asks for
-LAYOUT = frozenset({
-    "Ex___init__", "Ex_input", "Ex_literal", "make_pair", "component", "app", "map_", "zip_", "split", "join",
-    "transpose", "gather", "scatter", "slide", "pad", "pad_constant", "at", "fill", "lookup", "as_vector", "as_scalar",
-    "Fn_lam", "Fn_vec", "Fn_join", "Fn_transpose", "Fn_zip", "Fn_split", "Fn_map",
-})  # fmt: skip
+_KNOWN = {**PATTERN_NODES, **CONSTANTS}
+HIGH_LEVEL = frozenset(op for op, node in _KNOWN.items() if any(p.is_operator for p in node.signature.functions))
+LAYOUT = frozenset(op for op, node in _KNOWN.items() if not node.signature.functions and op != "to_memory") | {
+    "Ex___init__", "Ex_input", "Ex_literal", "component", "app", "map_", "Fn_lam", "Fn_vec", "Fn_map"
+}  # fmt: skip
 
 
 def lowered(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
@@ -21,7 +22,7 @@ def lowered(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
     What only moves data stays as it is: no code is generated for it, but for its copy by a lowered map there is.
     """
     moves = _classes_that_move(graph)
-    if node.op in ("reduce_", "Fn_reduce"):
+    if node.op in HIGH_LEVEL:
         return math.inf
     if node.op in ("map_", "Fn_map") and node.classes[0] not in moves:
         return math.inf

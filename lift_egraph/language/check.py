@@ -83,15 +83,25 @@ def codomain(function: ir.Function) -> DataType:
 class _Concrete:
     """Types and sizes as they are: the domain in which terms are typed (`lift_egraph.language.signature.Types`)."""
 
-    array, pair, scalar, number = Array, Pair, Scalar, staticmethod(nat)
+    def scalar(self, name: str) -> DataType:
+        return Scalar(name)
+
+    def array(self, size: NatLike, element: DataType) -> DataType:
+        return Array(nat(size), element)
+
+    def pair(self, first: DataType, second: DataType) -> DataType:
+        return Pair(first, second)
+
+    def number(self, value: int) -> NatLike:
+        return value
 
     def lanes(self, width: NatLike, t: DataType) -> DataType:
         return lanes(_width(width), t)
 
-    def arithmetic(self, sign: str, left: NatLike, right: NatLike) -> Nat:
+    def arithmetic(self, sign: str, left: NatLike, right: NatLike) -> NatLike:
         return _ARITHMETIC[sign](nat(left), nat(right))
 
-    def parts_of_array(self, t: DataType) -> tuple[Nat, DataType]:
+    def parts_of_array(self, t: DataType) -> tuple[NatLike, DataType]:
         if not isinstance(t, Array):
             raise Misfit
         return t.size, t.element
@@ -101,14 +111,16 @@ class _Concrete:
             raise Misfit
         return t.first, t.second
 
-    def parts_of_lanes(self, t: DataType) -> tuple[int, DataType]:
+    def parts_of_lanes(self, t: DataType) -> tuple[NatLike, DataType]:
         return without_lanes(t)
 
-    def equate(self, a: DataType | Nat, b: DataType | Nat) -> None:
+    def equate(self, a: DataType, b: DataType) -> None:
         if a != b:
             raise Misfit
 
-    equate_sizes = equate
+    def equate_sizes(self, a: NatLike, b: NatLike) -> None:
+        if nat(a) != nat(b):
+            raise Misfit
 
     def apply(self, function: tuple[ir.Function, str], argument: DataType, parameter: Parameter) -> DataType:
         return result_of(function[0], argument, function[1])

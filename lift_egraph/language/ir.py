@@ -314,6 +314,8 @@ PATTERNS = (
     MapLevel, ReduceSeq, ToMemory, AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
+FOLDS = (Reduce, ReduceSeq)  # they carry an accumulator from element to element
+LOOPS = (ReduceSeq, Iterate)  # one step after the other: nothing parallel stands in their function
 
 
 def name_of(term: Expr) -> str:
@@ -321,6 +323,12 @@ def name_of(term: Expr) -> str:
     if isinstance(term, MapLevel):
         return term.level.name
     return f"to{term.space.capitalize()}" if isinstance(term, ToMemory) else term.signature.name
+
+
+def array_of_loop(term: Part) -> Expr | None:
+    """The array whose elements a pattern's function takes one by one, if it has one."""
+    signature = term.signature if isinstance(term, PATTERNS) else None
+    return None if signature is None or signature.loop is None else getattr(term, signature.parts[signature.loop].name)
 
 
 # --- generic traversals -------------------------------------------------------------------------

@@ -35,8 +35,8 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         for part in ir.subterms(term):
             if isinstance(part, ir.Call) and part.op == "dot":
                 raise blame(NestingProblem("dot stands inside vectorize: vectors do not nest"), part)
-    if isinstance(term, ir.ReduceSeq | ir.Iterate):
-        body = term.operator if isinstance(term, ir.ReduceSeq) else term.function
+    if isinstance(term, ir.LOOPS):
+        body = term.function if isinstance(term, ir.Iterate) else term.operator
         # the steps of an iterate outside of all maps are kernels of their own
         is_host = isinstance(term, ir.Iterate) and not above
         check_nesting(body, above if is_host else (*above, ir.SEQ))

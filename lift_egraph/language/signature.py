@@ -177,6 +177,17 @@ class Signature:
         return tuple(p for p in self.parameters if p.is_function)
 
     @cached_property
+    def loop(self) -> int | None:
+        """Which of its parts is an array whose elements a function takes one by one; None for no loop."""
+        for f in self.functions:
+            assert isinstance(f.form, FunctionForm)
+            inside = set() if isinstance(f.form.argument, ArrayForm) else set(subforms(f.form.argument))
+            for i, p in enumerate(self.parts):
+                if isinstance(p.form, ArrayForm) and p.form.element in inside:
+                    return i
+        return None
+
+    @cached_property
     def parts(self) -> tuple[Parameter, ...]:
         """The parameters that are terms or functions."""
         return tuple(p for p in self.parameters if p.form is not None)

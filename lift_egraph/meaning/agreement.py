@@ -130,7 +130,7 @@ def loops(term: ir.Part) -> int:
     inside = sum(loops(part) for part in ir.parts(term))
     if isinstance(term, ir.Iterate):
         return max(term.times, 1) * (inside + 1)
-    if isinstance(term, ir.Reduce | ir.ReduceSeq) and fold_form(term.operator) is None:
+    if isinstance(term, ir.FOLDS) and fold_form(term.operator) is None:
         t = type_of(term.array)
         assert isinstance(t, Array)
         operator = loops(term.operator)

@@ -43,7 +43,8 @@ def _repetitions(term: ir.Part) -> int:
     """How often a pattern applies its function."""
     if isinstance(term, ir.Generate):
         return number(term.size, "generate")
-    return _length(term.array) if isinstance(term, ir.Map | ir.MapLevel | ir.Reduce | ir.ReduceSeq) else 1
+    array = ir.array_of_loop(term)
+    return 1 if array is None else _length(array)
 
 
 def _length(array: ir.Expr) -> int:

@@ -168,9 +168,9 @@ class _Inference:
         self.t.plain += [a, b]
         return Made("lanes", (self(n), a)), Made("lanes", (self(n), b))
 
-    def constant(self, op: str, *given: Pattern) -> Any:
+    def constant(self, op: str, *parts: Pattern) -> Any:
         """A function without a name for its argument: a pattern that lacks its last part, or for zip both."""
-        *given, t = given
+        *given, t = parts
         argument = self(t)
         signature = CONSTANTS[op].signature
         arrays = (argument,) if len(signature.terms) == 1 else self.t.parts_of_pair(argument)

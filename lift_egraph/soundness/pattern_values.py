@@ -163,7 +163,7 @@ def _arguments(
     found = {p.name: i.value(part) for p, part in inside if not p.is_operator}
     for p, part in inside:
         if p.is_operator:
-            at = operation.operand
+            at = operation.signature.loop
             assert at is not None
             of = type_of(array if array is not None else found[operation.signature.parts[at].name].meaning)
             assert isinstance(of, Array)
