@@ -140,7 +140,7 @@ class _Concrete:
             raise misfit
 
 
-_CONCRETE = _Concrete()
+CONCRETE = _Concrete()
 _ARITHMETIC: dict[str, Callable[[Nat, Nat], Nat]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -158,7 +158,7 @@ def _signed(term: ir.Expr) -> DataType:
     where = ir.name_of(term)
     arguments = [_argument(getattr(term, p.name), where) for p in term.signature.parameters]
     try:
-        result = result_type(term.signature, arguments, _CONCRETE)
+        result = result_type(term.signature, arguments, CONCRETE)
     except Misfit as misfit:
         raise _problem(term, misfit) from None
     demand = _DEMANDS.get(type(term))

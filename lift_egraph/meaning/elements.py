@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import apply_index, type_of
 from lift_egraph.language.index_arrays import number
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array
@@ -38,7 +38,7 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
         case ir.Pad(left=left, array=xs) if 0 <= index - number(left, "pad") < _length(type_of(xs)):
             return element(xs, index - number(left, "pad"))
         case ir.Gather(indices=indices, array=xs):
-            return element(xs, number(indices.body.substitute({indices.variable: nat(index)}), "gather"))
+            return element(xs, number(nat(apply_index(indices, index, _length(type_of(xs)))), "gather"))
         case ir.AsScalar(array=ir.AsVector(array=xs)):
             return element(xs, index)
         case ir.AsScalar(

@@ -14,6 +14,7 @@ from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, 
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.signature import result_type
+from lift_egraph.language.types import F32, DataType
 from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, WIDTHS, Made, Type, Typing
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -41,6 +42,21 @@ def typing_of(form: Form) -> Typing:
         if isinstance(found, Made) and found.kind == "pair":
             raise TypeProblem("a pair stands where a number is needed")
     return t
+
+
+def type_of_pattern(pattern: Pattern) -> DataType:
+    """The type of a term of the e-graph without variables.
+
+    Raises
+    ------
+    TypeProblem
+        If its parts do not fit.
+    """
+    typing = Typing()
+    t = _Inference(typing)(pattern)
+    for sizes in typing.solutions():
+        return typing.concrete(t, sizes, lambda _: F32)
+    raise TypeProblem(f"no sizes fit {pattern}")
 
 
 class _Inference:
