@@ -181,17 +181,20 @@ def _problem(term: ir.Expr, misfit: Misfit) -> TypeProblem | SizeProblem:
         return SizeProblem(CONDITIONS[type(term)][term.signature.conditions.index(misfit.condition)].format(**names))
     parameter = misfit.parameter
     assert parameter is not None
-    kind, message = MISFITS.get((type(term), parameter.name), (TypeProblem, ""))
-    found = getattr(term, parameter.name)
-    if isinstance(found, ir.Expr):
-        t = type_of(found)
-        if isinstance(parameter.form, ArrayForm) and not isinstance(t, Array):
-            return TypeProblem(f"{where} works on an array, got {t}")
-        if isinstance(t, Array) and not message:
-            return TypeProblem(f"{where} works on an array of arrays, got {t}")
-    else:
-        names["result"] = codomain(found)
-    return kind(message.format(**names))
+    found, by_hand = getattr(term, parameter.name), MISFITS.get((type(term), parameter.name))
+    if not isinstance(found, ir.Expr):
+        message = f"{where}: the operator returns {codomain(found)}, but the accumulator starts as {names['initial']}"
+        return TypeProblem(message)
+    t = type_of(found)
+    if isinstance(parameter.form, ArrayForm) and not isinstance(t, Array):
+        return TypeProblem(f"{where} works on an array, got {t}")
+    if by_hand is not None:
+        kind, message = by_hand
+        return kind(message.format(**names))
+    if isinstance(term, ir.FOLDS):
+        element, start = names["array"].element, names["initial"]
+        return TypeProblem(f"{where} combines elements of one type, got {start} and {element}; use {where}Seq")
+    return TypeProblem(f"{where} works on an array of arrays, got {t}")
 
 
 def _shown(value: Any) -> Any:
@@ -201,15 +204,6 @@ def _shown(value: Any) -> Any:
 # What is wrong where an argument does not fit the arguments before it, and where a condition of the signature does
 # not hold; the names are those of the signature, and its parameters (the types of terms).
 MISFITS: dict[tuple[type, str], tuple[type[TypeProblem | SizeProblem], str]] = {
-    (ir.Reduce, "array"): (
-        TypeProblem, "reduce combines elements of one type, got {initial} and {array.element}; use reduceSeq"
-    ),
-    (ir.Reduce, "operator"): (
-        TypeProblem, "reduce: the operator returns {result}, but the accumulator starts as {initial}"
-    ),
-    (ir.ReduceSeq, "operator"): (
-        TypeProblem, "reduceSeq: the operator returns {result}, but the accumulator starts as {initial}"
-    ),
     (ir.Zip, "second"): (
         SizeProblem, "zip needs arrays of one length, got {first.size} and {second.size} ({first} and {second})"
     ),
