@@ -25,7 +25,9 @@ from difflib import get_close_matches
 from typing import Union
 
 from lift_egraph.errors import SyntaxProblem
+from lift_egraph.language import ir
 from lift_egraph.language.grammar import parse_type
+from lift_egraph.language.signature import Signature
 from lift_egraph.language.types import DataType
 
 
@@ -172,7 +174,13 @@ def nest(*steps: Sketch) -> Contains:
 
 
 def _body(loop: Pattern) -> int:
-    return 2 if loop.name == "reduce" else 0
+    """The part that a nest goes on in: the function, but where that is an operator, the array."""
+    signature = _signature(loop.name)
+    return signature.loop or 0 if signature.functions[0].is_operator else 0
+
+
+def _signature(loop: str) -> Signature:
+    return _SIGNATURES.get(loop, ir.MapLevel.signature)
 
 
 def map_(function: Sketch = ANY, array: Sketch = ANY, *, length: int | None = None) -> Pattern:
@@ -261,8 +269,10 @@ def input_(name: str) -> Pattern:
 
 # --- text ----------------------------------------------------------------------------------------------
 
+_SIGNATURES = {node.signature.name: node.signature for node in ir.PATTERNS if node.signature.loop is not None}
 LOOPS = (
-    *("map", "reduce", "reduceSeq", "mapSeq", "mapPar"),
+    *(name for name in _SIGNATURES if name != ir.MapLevel.signature.name),
+    *("mapSeq", "mapPar"),
     *(f"map{kind}({d})" for kind in ("Glb", "Wrg", "Lcl") for d in (0, 1, 2)),
 )
 _STEP = re.compile(r"\s*([A-Za-z_]\w*(?:\([012]\))?)(?:\s+(\d+))?\s*")
@@ -292,8 +302,8 @@ def parse_nest(text: str) -> Contains:
         if number == len(pieces) and name in OPERATIONS and length is None:
             steps.append(call(name))
             continue
-        holes = 3 if _known(name, (*LOOPS, *OPERATIONS)).startswith("reduce") else 2
-        steps.append(Pattern(_known(name, LOOPS), (ANY,) * holes, (), length))
+        known = _known(_known(name, (*LOOPS, *OPERATIONS)), LOOPS)
+        steps.append(Pattern(known, (ANY,) * len(_signature(known).parts), (), length))
     return nest(*steps)
 
 
