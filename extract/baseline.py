@@ -49,7 +49,7 @@ def _lower(term: ir.Expr, dimensions: int) -> ir.Expr:
         level = ir.Level("glb", dimensions - 1) if dimensions else ir.SEQ
         body = _lower_function(term.function, max(dimensions - 1, 0))
         return ir.MapLevel(level, body, _lower(term.array, 0))
-    if isinstance(term, ir.Reduce):
+    if isinstance(term, ir.Reduce | ir.Scan):
         return _loop(term)
     if isinstance(term, ir.Join | ir.Transpose | ir.Split | ir.Scatter | ir.AsScalar | ir.Map):
         return ir.map_parts(term, lambda p: _lower(p, dimensions) if isinstance(p, ir.Expr) else p)
@@ -62,17 +62,18 @@ def _lower_function(f: ir.Function, dimensions: int) -> ir.Function:
     return ir.Lambda(f.pattern, _lower(f.body, dimensions))
 
 
-def _loop(term: ir.Reduce) -> ir.Expr:
-    """A reduction as a loop; a map in front of it is applied on the fly (000, Listing 5.7)."""
+def _loop(term: ir.Reduce | ir.Scan) -> ir.Expr:
+    """A reduction or scan as a loop; a map in front of it is applied on the fly (000, Listing 5.7)."""
     operator = _lower_function(ir.function_body(term.operator), 0)
     initial = _lower(term.initial, 0)
+    made = ir.ReduceSeq if isinstance(term, ir.Reduce) else ir.ScanSeq
     acc = ir.Var("acc", type_of(term.initial))
     assert isinstance(operator, ir.Lambda)
     if isinstance(term.array, ir.Map) and isinstance(term.array.function, ir.Lambda) and computes(term.array.function):
         inner = unique_names(term.array.function)
         value = _applied(operator, acc, _lower(inner.body, 0))
-        return ir.ReduceSeq(ir.Lambda(ir.PairPattern(acc, inner.pattern), value), initial, _lower(term.array.array, 0))
-    return ir.ReduceSeq(operator, initial, _lower(term.array, 0))
+        return made(ir.Lambda(ir.PairPattern(acc, inner.pattern), value), initial, _lower(term.array.array, 0))
+    return made(operator, initial, _lower(term.array, 0))
 
 
 def _applied(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:

@@ -219,9 +219,9 @@ class StructuralCost:
             return None
         op, z, xs = parts
         n = self._length(graph, node.classes[2])
-        t = graph.type_of(owner)
+        t = graph.type_of(node.classes[1])
         size = element_count(t) if t is not None else 1
-        each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size)
+        each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size) + self._kept(node, size)
         assert isinstance(xs.shape, Shape)
         extra = 0.0 if xs.shape.mapped else self._intermediate(graph, node.classes[2], xs.shape)
         return Rating(z.cost + xs.cost + n * each + extra, _together((z.shape, xs.shape), self._blocked(size)))
@@ -232,6 +232,10 @@ class StructuralCost:
 
     def _spill(self, size: int) -> float:
         return 0.0 if size <= self.registers else size * (self.load + self.store)
+
+    def _kept(self, node: ENode, size: int) -> float:
+        """A scan stores its accumulator after each step."""
+        return self.store * size if node.op.startswith("scan") else 0.0
 
     def _reduce_function(
         self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]
@@ -270,13 +274,13 @@ class StructuralCost:
         n = self._length(graph, node.classes[2])
         domain = graph.domain(node.classes[0])
         loads = self.load * data_leaves(domain.second) if isinstance(domain, Pair) else 0
-        t = graph.type_of(owner)
+        t = graph.type_of(node.classes[1])
         size = element_count(t) if t is not None else 1
         if self.lowered and (size > self.private or self._too_large(graph, node.classes[2], xs.shape)):
             return None
         host = bool(_outer(xs.shape.levels)) or xs.shape.host
         levels = frozenset() if host else f.shape.levels | xs.shape.levels
-        cost = z.cost + xs.cost + n * (f.cost + loads + self.overhead + self._spill(size))
+        cost = z.cost + xs.cost + n * (f.cost + loads + self.overhead + self._spill(size) + self._kept(node, size))
         cost += self._intermediate(graph, node.classes[2], xs.shape)
         merged = _together((f.shape, z.shape, xs.shape), self._blocked(size))
         return Rating(cost + (self.launch if host else 0), merged._replace(levels=levels, host=host))
@@ -357,6 +361,8 @@ _HANDLERS = {
     "Fn_reduce": StructuralCost._reduce_function,
     "map_level": StructuralCost._map_level,
     "reduce_seq": StructuralCost._reduce_seq,
+    "scan": StructuralCost._reduce,
+    "scan_seq": StructuralCost._reduce_seq,
     "Fn_vec": StructuralCost._vectorised,
     "to_memory": StructuralCost._to_memory,
 }

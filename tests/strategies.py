@@ -163,8 +163,10 @@ class _Grower:
             zero = b.literal(0, I32) if element == I32 else b.literal(0.0, element)
             operators = (b.add, b.min_, b.max_, lambda x, y: x + y * 1)
             yield "reduce", lambda draw: b.reduce_(draw(st.sampled_from(operators)), zero, e)
+            yield "scan", lambda draw: b.scan(draw(st.sampled_from(operators)), zero, e)
             if self.low_level:
                 yield "reduce_seq", lambda draw: b.reduce_seq(lambda acc, x: acc + x * x, zero, e)
+                yield "scan_seq", lambda draw: b.scan_seq(lambda acc, x: acc - x * acc, zero, e)
         if element == BOOL:
             yield "reduce", lambda draw: b.reduce_(draw(st.sampled_from((b.and_, b.or_))), True, e)
 

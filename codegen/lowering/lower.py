@@ -315,7 +315,7 @@ class Lowering:
                 return Repeat(self.named("value", self.consume(value), type_of(value)))
             case ir.Iterate():
                 return self.iterate(term)
-            case ir.MapLevel() | ir.Scatter() | ir.Generate():
+            case ir.MapLevel() | ir.ScanSeq() | ir.Scatter() | ir.Generate():
                 return self.materialise(term, declared_space(term))
         return layout_view(term, [self.consume(p) for p in ir.parts(term) if isinstance(p, ir.Expr)])
 
@@ -357,6 +357,8 @@ class Lowering:
             self.map(term, acceptor)
         elif isinstance(term, ir.ReduceSeq):
             self.reduce(term, acceptor)
+        elif isinstance(term, ir.ScanSeq):
+            self.scan(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))
@@ -391,26 +393,32 @@ class Lowering:
 
     def reduce(self, term: ir.ReduceSeq, acceptor: View | None) -> View:
         """Accumulates in private memory, or in the acceptor if it is private already."""
-        lambda_ = ir.function_body(term.operator)
-        pattern = lambda_.pattern
         target = acceptor
         if target is None or target.space != "private":
-            first = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
-            name = first.name if isinstance(first, ir.Var) else "acc"
-            target = self.allocate_default(name, term, term, declared_space(term))
+            target = self.allocate_default(_accumulator_name(term), term, term, declared_space(term))
         if is_pure(term.initial):
             copy_for(self, term, self.consume(term.initial), target)
         else:
             self.produce(term.initial, target)
         if size_of(term.array).constant != 0:
-            self.steps(term, target)
+            with self.steps(term, target):
+                pass
         if acceptor is not None and acceptor is not target:
             copy_for(self, term, target, acceptor)
         return target
 
-    def steps(self, term: ir.ReduceSeq, target: View) -> None:
-        """The loop of a reduction, over elements of which there is at least one."""
-        t, lambda_ = type_of(term), ir.function_body(term.operator)
+    def scan(self, term: ir.ScanSeq, acceptor: View) -> None:
+        """As `reduce`; the accumulator is written after each step."""
+        start = term.initial
+        target = self.allocate_default(_accumulator_name(term), start, term, None)
+        self.produce(start, target)
+        with self.steps(term, target) as index:
+            self.copy(target, Access(index, acceptor), type_of(start))
+
+    @contextmanager
+    def steps(self, term: ir.ReduceSeq | ir.ScanSeq, target: View) -> Iterator[Nat]:
+        """The loop of a fold, over elements of which there is at least one; yields the index after each step."""
+        t, lambda_ = type_of(term.initial), ir.function_body(term.operator)
         pattern = lambda_.pattern
         array = self.consume(term.array)
         with self.loop(size_of(term.array)) as index:
@@ -423,6 +431,7 @@ class Lowering:
             accumulator = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
             with self.lanes(term.operator):
                 self.update(lambda_.body, accumulator, target, t, term)
+            yield index
 
     def bind_accumulator(self, pattern: ir.Pattern, view: View) -> None:
         """Binds the old value without reading it: it is the memory that the step updates."""
@@ -447,6 +456,12 @@ class Lowering:
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)
+
+
+def _accumulator_name(term: ir.ReduceSeq | ir.ScanSeq) -> str:
+    pattern = ir.function_body(term.operator).pattern
+    first = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
+    return first.name if isinstance(first, ir.Var) else "acc"
 
 
 def _memory_of(place: Load) -> tuple[str, ...]:

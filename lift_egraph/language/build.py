@@ -77,9 +77,9 @@ __all__ = [
     "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_",
     "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d", "map_", "map_glb", "map_lcl",
     "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pow_",
-    "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt", "scatter", "select", "sin", "slide", "slide2d",
-    "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f32", "to_f64", "to_global", "to_i32", "to_local",
-    "to_private", "transpose", "tuple_", "type_of", "vectorize", "zip_",
+    "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt", "scan", "scan_seq", "scatter", "select", "sin",
+    "slide", "slide2d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f32", "to_f64", "to_global", "to_i32",
+    "to_local", "to_private", "transpose", "tuple_", "type_of", "vectorize", "zip_",
 ]
 # fmt: on
 
@@ -183,7 +183,7 @@ def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
     return make
 
 
-def _reduction(node: type[ir.Reduce] | type[ir.ReduceSeq], where: str) -> Callable[..., ir.Expr]:
+def _fold(node: Callable[..., ir.Expr], where: str) -> Callable[..., ir.Expr]:
     def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)
         element = _elements(xs, where).element
@@ -280,7 +280,8 @@ def _node(node: type[ir.Expr]) -> Callable[..., ir.Expr]:
 
 
 map_ = _pattern(ir.Map, _map)
-reduce_ = _pattern(ir.Reduce, _reduction(ir.Reduce, "reduce"))
+reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce, "reduce"))
+scan = _pattern(ir.Scan, _fold(ir.Scan, "scan"))
 split = _pattern(ir.Split)
 join = _pattern(ir.Join)
 transpose = _pattern(ir.Transpose)
@@ -299,7 +300,8 @@ map_glb = Pattern("mapGlb", ("count", "function", "value"), _map_level("glb", "m
 map_wrg = Pattern("mapWrg", ("count", "function", "value"), _map_level("wrg", "mapWrg"))
 map_lcl = Pattern("mapLcl", ("count", "function", "value"), _map_level("lcl", "mapLcl"))
 map_seq = Pattern("mapSeq", ("function", "value"), lambda f, xs: _map_level("seq", "mapSeq")(0, f, xs))
-reduce_seq = _pattern(ir.ReduceSeq, _reduction(ir.ReduceSeq, "reduceSeq"))
+reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq, "reduceSeq"))
+scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq, "scanSeq"))
 to_global = Pattern("toGlobal", ("any",), _to_memory("global"))
 to_local = Pattern("toLocal", ("any",), _to_memory("local"))
 to_private = Pattern("toPrivate", ("any",), _to_memory("private"))
@@ -338,9 +340,9 @@ BUILTINS: dict[str, Any] = {
     **{
         p.name: p
         for p in (
-            map_, map2d, reduce_, split, join, transpose, gather, scatter, slide, slide2d, pad, pad2d, iterate, get,
-            rest, at, generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, to_global, to_local,
-            to_private, as_vector, as_scalar, vectorize,
+            map_, map2d, reduce_, scan, scan_seq, split, join, transpose, gather, scatter, slide, slide2d, pad, pad2d,
+            iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, to_global,
+            to_local, to_private, as_vector, as_scalar, vectorize,
         )
     },
     "zip": zip_,

@@ -118,6 +118,13 @@ class Reduce(Expr):
     array: Expr
 
 
+@pattern("scan", "operator: (t, t) -> t, initial: t, array: [t]n -> [t]n")  # out[i] = initial ⊕ in[0] ⊕ … ⊕ in[i]
+class Scan(Expr):
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
 @pattern("zip", "first: [a]n, second: [b]n -> [(a, b)]n")
 class Zip(Expr):
     first: Expr
@@ -227,6 +234,13 @@ class ReduceSeq(Expr):
     array: Expr
 
 
+@pattern("scanSeq", "operator: (b, a) -> b, initial: b, array: [a]n -> [b]n")  # from left to right
+class ScanSeq(Expr):
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
 @pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toLocal|toPrivate
 class ToMemory(Expr):
     space: str
@@ -310,12 +324,12 @@ LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
 SPACES = ("global", "local", "private")
 BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
-    Map, Reduce, Zip, Split, Join, Transpose, Gather, Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup,
-    MapLevel, ReduceSeq, ToMemory, AsVector, AsScalar,
+    Map, Reduce, Scan, Zip, Split, Join, Transpose, Gather, Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup,
+    MapLevel, ReduceSeq, ScanSeq, ToMemory, AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
-FOLDS = (Reduce, ReduceSeq)  # they carry an accumulator from element to element
-LOOPS = (ReduceSeq, Iterate)  # one step after the other: nothing parallel stands in their function
+FOLDS = (Reduce, ReduceSeq, Scan, ScanSeq)  # they carry an accumulator from element to element
+LOOPS = (ReduceSeq, ScanSeq, Iterate)  # one step after the other: nothing parallel stands in their function
 
 
 def name_of(term: Expr) -> str:

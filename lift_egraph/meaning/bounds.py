@@ -151,6 +151,14 @@ class BoundedDomain:
         error = None if leaf.error is None else np.maximum.reduce(leaf.error, axis=axis)
         return self.call(op, leaf.scalar, (start, Bounded(value, error, leaf.scalar)))
 
+    def scan(self, op: str, start: Bounded, leaf: Bounded, axis: int) -> Bounded:
+        start = self.each(lambda a: np.expand_dims(a, axis), start)
+        if leaf.scalar.is_float and op in ("add", "mul"):
+            return (_sum if op == "add" else _product)(start, leaf, axis, _prefixes)
+        value = REDUCERS[op].accumulate(leaf.value, axis=axis, dtype=leaf.value.dtype)
+        error = None if leaf.error is None else np.maximum.accumulate(leaf.error, axis=axis)
+        return self.call(op, leaf.scalar, (start, Bounded(value, error, leaf.scalar)))
+
     def concatenate(self, leaves: Sequence[Bounded], axis: int) -> Bounded:
         value = concatenate([leaf.value for leaf in leaves], axis)
         if all(leaf.error is None for leaf in leaves):
@@ -243,13 +251,33 @@ def _certain(op: str, arguments: Sequence[Bounded]) -> Any:
 # --- folds ------------------------------------------------------------------------------------------
 
 
-def _sum(start: Bounded, leaf: Bounded, axis: int) -> Bounded:
-    form, count = FORMATS[leaf.scalar], leaf.value.shape[axis]
-    value = start.value + np.add.reduce(leaf.value, axis=axis, dtype=np.float64)
-    magnitude = np.abs(start.value) + np.add.reduce(np.abs(leaf.value), axis=axis, dtype=np.float64)
-    error = _plus(start.error, None if leaf.error is None else np.add.reduce(leaf.error, axis=axis))
+def _whole(ufunc: np.ufunc, array: np.ndarray, axis: int, dtype: Any = None) -> np.ndarray:
+    """One result of a fold along an axis."""
+    return ufunc.reduce(array, axis=axis, dtype=dtype)
+
+
+def _prefixes(ufunc: np.ufunc, array: np.ndarray, axis: int, dtype: Any = None) -> np.ndarray:
+    """A result for each element up to which a fold goes."""
+    return ufunc.accumulate(array, axis=axis, dtype=dtype)
+
+
+_Fold = Callable[..., np.ndarray]
+
+
+def _counts(leaf: Bounded, axis: int, fold: _Fold) -> np.ndarray:
+    """How many elements each result of a fold is made of."""
+    shape = [1] * leaf.value.ndim
+    shape[axis] = leaf.value.shape[axis]
+    return fold(np.add, np.ones(shape), axis)
+
+
+def _sum(start: Bounded, leaf: Bounded, axis: int, fold: _Fold = _whole) -> Bounded:
+    form, count = FORMATS[leaf.scalar], _counts(leaf, axis, fold)
+    value = start.value + fold(np.add, leaf.value, axis, dtype=np.float64)
+    magnitude = np.abs(start.value) + fold(np.add, np.abs(leaf.value), axis, dtype=np.float64)
+    error = _plus(start.error, None if leaf.error is None else fold(np.add, leaf.error, axis))
     rounding = (2 * count * form.roundoff) * (magnitude if error is None else magnitude + error) + form.smallest * count
-    exact = _exact_sums(start, leaf, axis, magnitude, form)
+    exact = _exact_sums(start, leaf, axis, magnitude, form, fold)
     if error is None and exact.all():
         return Bounded(value, None, leaf.scalar)
     rounding = np.where(exact & (error is None or error == 0), 0.0, rounding)
@@ -261,14 +289,16 @@ def _sum(start: Bounded, leaf: Bounded, axis: int) -> Bounded:
     return Bounded(value, np.broadcast_to(total, value.shape), leaf.scalar)
 
 
-def _exact_sums(start: Bounded, leaf: Bounded, axis: int, magnitude: np.ndarray, form: Format) -> np.ndarray:
+def _exact_sums(
+    start: Bounded, leaf: Bounded, axis: int, magnitude: np.ndarray, form: Format, fold: _Fold
+) -> np.ndarray:
     """Where every partial sum is exact in every order: multiples of one unit, and few units in all."""
     exact = np.zeros(magnitude.shape, bool)
     if leaf.error is not None and leaf.error.all():
         return exact
     for grid in GRIDS:
         scaled = leaf.value if grid == 1 else leaf.value / grid
-        on_grid = np.logical_and.reduce(np.rint(scaled) == scaled, axis=axis)
+        on_grid = fold(np.logical_and, np.rint(scaled) == scaled, axis)
         first = start.value / grid
         exact |= on_grid & (np.rint(first) == first) & (magnitude <= form.integers * grid)
         if exact.all() or not np.any(magnitude <= form.integers * GRIDS[-1]):
@@ -276,20 +306,20 @@ def _exact_sums(start: Bounded, leaf: Bounded, axis: int, magnitude: np.ndarray,
     return exact
 
 
-def _product(start: Bounded, leaf: Bounded, axis: int) -> Bounded:
-    form, count = FORMATS[leaf.scalar], leaf.value.shape[axis]
+def _product(start: Bounded, leaf: Bounded, axis: int, fold: _Fold = _whole) -> Bounded:
+    form, count = FORMATS[leaf.scalar], _counts(leaf, axis, fold)
     sizes = np.abs(leaf.value)
-    value = start.value * np.multiply.reduce(leaf.value, axis=axis, dtype=np.float64)
+    value = start.value * fold(np.multiply, leaf.value, axis, dtype=np.float64)
     # no partial product, in any order, is larger than the product of all factors above 1
-    partial = np.maximum(np.abs(start.value), 1) * np.multiply.reduce(np.maximum(sizes, 1), axis=axis, dtype=np.float64)
-    exact = (partial <= form.integers) & np.logical_and.reduce(np.rint(leaf.value) == leaf.value, axis=axis)
+    partial = np.maximum(np.abs(start.value), 1) * fold(np.multiply, np.maximum(sizes, 1), axis, dtype=np.float64)
+    exact = (partial <= form.integers) & fold(np.logical_and, np.rint(leaf.value) == leaf.value, axis)
     exact = exact & (np.rint(start.value) == start.value)
     if leaf.error is not None or start.error is not None:
-        exact = exact & (_full_error(start) == 0) & (np.maximum.reduce(_full_error(leaf), axis=axis) == 0)
+        exact = exact & (_full_error(start) == 0) & (fold(np.maximum, _full_error(leaf), axis) == 0)
     if exact.all():
         return Bounded(value, None, leaf.scalar)
     growth = np.exp(2 * count * form.roundoff)
-    upper = np.multiply.reduce(sizes + _full_error(leaf), axis=axis, dtype=np.float64)
+    upper = fold(np.multiply, sizes + _full_error(leaf), axis, dtype=np.float64)
     upper = upper * (np.abs(start.value) + _full_error(start)) * growth
     error = np.where(exact, 0.0, upper - np.abs(value) + upper * form.roundoff + form.smallest * partial * growth)
     error = np.where(np.isnan(error) | (partial * growth > form.largest), np.inf, error)

@@ -56,6 +56,10 @@ class Domain(Protocol):
         """The operation between `start` and all elements along a non-empty axis, from left to right if `ordered`."""
         ...
 
+    def scan(self, op: str, start: Any, leaf: Any, axis: int) -> Any:
+        """The operation between `start` and all elements up to each one, along a non-empty axis."""
+        ...
+
     def concatenate(self, leaves: Sequence[Any], axis: int) -> Any:
         """Leaves one after the other along an axis; their other axes are broadcast to one shape."""
         ...
@@ -93,13 +97,16 @@ class Plain:
                 start = np.asarray(meaning(start, element))
             return start
         if ordered and op in ("add", "mul"):  # the others give the same in every order
-            first = np.asarray(meaning(start, leaf[at(axis, 0)]))
-            shape = (*first.shape[:axis], leaf.shape[axis], *first.shape[axis:])
-            terms = np.array(np.broadcast_to(leaf, shape))
-            terms[at(axis, 0)] = first
-            return ufunc.accumulate(terms, axis=axis, dtype=leaf.dtype)[at(axis, -1)]
+            return self.scan(op, start, leaf, axis)[at(axis, -1)]
         reduced = ufunc.reduce(leaf, axis=axis, dtype=leaf.dtype)
         return np.asarray(meaning(start, reduced))
+
+    def scan(self, op: str, start: np.ndarray, leaf: np.ndarray, axis: int) -> np.ndarray:
+        first = np.asarray(OPERATIONS[op].meaning(start, leaf[at(axis, 0)]))
+        shape = (*first.shape[:axis], leaf.shape[axis], *first.shape[axis:])
+        terms = np.array(np.broadcast_to(leaf, shape))
+        terms[at(axis, 0)] = first
+        return REDUCERS[op].accumulate(terms, axis=axis, dtype=leaf.dtype)
 
     def concatenate(self, leaves: Sequence[np.ndarray], axis: int) -> np.ndarray:
         return concatenate(leaves, axis)

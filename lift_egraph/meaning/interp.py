@@ -236,6 +236,24 @@ class _Interpreter:
             return tuple(self.fold(operations[i], start[i], array[i], axis, ordered) for i in range(2))
         return self.domain.fold(operations, start, array, axis, ordered)
 
+    def scan(self, term: ir.Scan | ir.ScanSeq, scope: _Scope) -> Tree:
+        start, array = self.value(term.initial, scope), self.value(term.array, scope)
+        depth, ordered = scope.depth, isinstance(term, ir.ScanSeq)
+        size = self.length(array, depth)
+        form = fold_form(term.operator)
+        if size and form and isinstance(form[0], str) and (ordered or form[1] is None):
+            operation, function = form
+            mapped = self.map(function, array, scope) if function else array
+            return self.domain.scan(operation, start, mapped, depth)
+        values = []
+        for index in range(size):
+            element = self.each(lambda a, index=index: a[at(depth, index)], array)
+            start = self.apply(term.operator, (start, element), scope)
+            values.append(start)
+        rows = [self.each(lambda a: np.expand_dims(a, depth), v) for v in values or [start]]
+        whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *rows)
+        return whole if size else self.each(lambda a: a[at(depth, slice(0, 0))], whole)
+
     def iterate(self, term: ir.Iterate, scope: _Scope) -> Tree:
         array = self.value(term.array, scope)
         for _ in range(term.times):
@@ -372,6 +390,8 @@ _MEANING: dict[type, Callable[[_Interpreter, Any, _Scope], Tree]] = {
     ir.MapLevel: _Interpreter.mapping,
     ir.Reduce: _Interpreter.reduction,
     ir.ReduceSeq: _Interpreter.reduction,
+    ir.Scan: _Interpreter.scan,
+    ir.ScanSeq: _Interpreter.scan,
     ir.Zip: _Interpreter.zip,
     ir.Split: _Interpreter.split,
     ir.Join: _Interpreter.join,

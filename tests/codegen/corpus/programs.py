@@ -322,9 +322,9 @@ class Grower:
     # --- reductions and iterations --------------------------------------------------------------------
 
     def reduction(self, e: ir.Expr, t: Array, place: Place, pool: Pool) -> ir.Expr:
-        """A sequential reduction to a scalar, a tuple, or an array."""
+        """A sequential reduction to a scalar, a tuple, or an array; or a scan."""
         inner = place.inside(ir.SEQ, t.size.constant or 0)
-        kind = self.pick(("scalar", "scalar", "pair", "array", "array"))
+        kind = self.pick(("scalar", "scalar", "pair", "array", "array", "scan"))
         if kind == "array" or has_arrays(t.element):
             start = self.accumulator(t.element, pool)
             if inner.fits(type_of(start)):
@@ -333,8 +333,9 @@ class Grower:
                 )
                 return self.stored(made, place) if self.pick((False, False, True)) else made
         scalar = self.pick((F32, I32, BOOL))
-        if kind == "scalar":
-            return b.reduce_seq(lambda acc, x: self.folded(acc, (*pool, *_parts(x))), number(self.pick, scalar, ()), e)
+        if kind in ("scalar", "scan"):
+            fold = b.scan_seq if kind == "scan" else b.reduce_seq
+            return fold(lambda acc, x: self.folded(acc, (*pool, *_parts(x))), number(self.pick, scalar, ()), e)
         other = self.pick((F32, I32))
         start = b.tuple_(number(self.pick, scalar, ()), number(self.pick, other, ()))
         return b.reduce_seq(

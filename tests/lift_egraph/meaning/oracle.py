@@ -72,6 +72,9 @@ def listed(term: Any, inputs: dict, scope: dict) -> Any:
             for x in go(term.array):
                 result = call(term.operator, (result, x))
             return result
+        case ir.Scan() | ir.ScanSeq():
+            start, operator = go(term.initial), term.operator
+            return list(accumulate(go(term.array), lambda a, x: call(operator, (a, x)), initial=start))[1:]
         case ir.Zip():
             return list(zip(go(term.first), go(term.second), strict=True))
         case ir.Split():
@@ -285,7 +288,7 @@ def array_steps(term: ir.Expr, t: Array, scope: list[ir.Expr]) -> dict[str, Any]
     if isinstance(t.element, Array) and t.element.element == F32:
         add_arrays = elementwise("add", t.element)
         zeros = ir.Fill(t.element.size, ir.Literal(0.0, F32))
-        steps["reduce arrays"] = lambda draw: draw(st.sampled_from((ir.Reduce, ir.ReduceSeq)))(add_arrays, zeros, term)
+        steps["reduce arrays"] = lambda draw: draw(st.sampled_from(ir.FOLDS))(add_arrays, zeros, term)
     return steps
 
 
@@ -301,7 +304,7 @@ def reduced(draw: st.DrawFn, term: ir.Expr, t: Scalar, scope: list[ir.Expr]) -> 
         operator = ir.Lambda(ir.PairPattern(a, b), ir.Call("add", (body, a)))
         return ir.ReduceSeq(operator, zero, term)
     operator = binary(draw(st.sampled_from(("add", "min", "max"))), t)
-    return draw(st.sampled_from((ir.Reduce, ir.ReduceSeq)))(operator, zero, term)
+    return draw(st.sampled_from(ir.FOLDS))(operator, zero, term)
 
 
 def pair_fold(term: ir.Expr, t: Array, x: ir.Var) -> ir.Expr:

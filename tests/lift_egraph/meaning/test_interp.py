@@ -220,6 +220,13 @@ class TestFolds:
             expected = expected + value * value
         check(ir.ReduceSeq(plus_square, f32(0.5), xs(n)), {"xs": x}, expected)
 
+    @pytest.mark.parametrize("n", [0, 1, 5, 40, 1000])
+    @pytest.mark.parametrize("operator", [ADD, MIN, ir.Lambda(ir.PairPattern(X, Y), ir.Call("sub", (X, Y)))])
+    def test_a_scan_holds_the_reductions_of_all_beginnings(self, n, operator):
+        for pattern in (ir.Scan, ir.ScanSeq):
+            beginnings = [oracle.listed(ir.ReduceSeq(operator, f32(1.0), xs(i + 1)), data(i + 1), {}) for i in range(n)]
+            check(pattern(operator, f32(1.0), xs(n)), data(n), np.array(beginnings, np.float32))
+
     @pytest.mark.parametrize("pattern", [ir.Reduce, ir.ReduceSeq])
     def test_of_arrays_and_pairs(self, pattern):
         t = array(F32, 3)
