@@ -5,6 +5,7 @@ Arrays are lists, pairs are tuples, vectors are `Lanes`, scalars are NumPy scala
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
