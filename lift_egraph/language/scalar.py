@@ -37,6 +37,11 @@ class ScalarOp:
     meaning: Callable[..., Any]
     symbol: str | None = None
 
+    @property
+    def result(self) -> Scalar | None:
+        """The scalar of its result, where that is not the scalar of its last argument."""
+        return BOOL if self.kind == "comparison" else _CASTS.get(self.name)
+
 
 def _divide(a: Any, b: Any) -> Any:
     if np.issubdtype(np.result_type(a), np.integer):
@@ -153,7 +158,7 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
         raise TypeProblem(f"{op.name} works on floats, got {shown}; cast with to_f32")
     if op.kind == "integer" and first != I32:
         raise TypeProblem(f"{op.name} works on i32, got {shown}")
-    return BOOL if op.kind == "comparison" else first
+    return op.result or first
 
 
 @dataclass(frozen=True)
