@@ -9,9 +9,8 @@ from typing import Any
 
 from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern
 from lift_egraph.errors import TypeProblem
+from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, Made, Size, Type, Typing
-
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 def typing_of(form: Form) -> Typing:
@@ -222,23 +221,29 @@ class _Inference:
 
     def call1(self, op: Pattern, a: Pattern) -> Type:
         self.text(op, "call1")
-        return self.number(self(a))
+        return self._call(op, self(a))
 
     def call2(self, op: Pattern, a: Pattern, b: Pattern) -> Type:
         self.text(op, "call2")
         self.t.unify(self(a), self(b))
-        if isinstance(op, Constant) and op.value == "dot":
-            lane = self.number(self.t.open())
-            self.t.unify(self(a), Made("lanes", (self.t.open_size(), lane)))
-            return lane
-        t = self.number(self(a))
-        return Made("scalar", ("bool",)) if isinstance(op, Constant) and op.value in COMPARISONS else t
+        return self._call(op, self(a))
 
     def call3(self, op: Pattern, a: Pattern, b: Pattern, c: Pattern) -> Type:
         self.text(op, "call3")
         self.t.unify(self(a), Made("scalar", ("bool",)))
         self.t.unify(self(b), self(c))
-        return self.number(self(b))
+        return self._call(op, self(b))
+
+    def _call(self, name: Pattern, t: Type) -> Type:
+        op = OPERATIONS.get(name.value) if isinstance(name, Constant) else None
+        if op and op.kind == "lanes":
+            lane = self.number(self.t.open())
+            self.t.unify(t, Made("lanes", (self.t.open_size(), lane)))
+            return lane
+        if op and op.kind == "logic":
+            self.t.unify(t, Made("scalar", ("bool",)))
+        self.number(t)
+        return Made("scalar", (op.result.name,)) if op and op.result else t
 
     make_pair = Ty_pair
 
