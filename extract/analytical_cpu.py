@@ -14,7 +14,7 @@ from lift_egraph.extract.footprint import LINE, PAGE, Footprint, Touched
 _L1, _L2 = 32 << 10, 1 << 20  # bytes of a core's own caches
 _FREE = 0.9  # the part of a cache that a loop can count on
 
-# cycles for one instruction, at full throughput; on PoCL mathematical functions are calls
+# cycles for one instruction, at full throughput; on PoCL all functions of floats are calls
 _COST = {"div": 5.0, "mod": 12.0, "sqrt": 6.0, "rsqrt": 10.0, "floor": 2.0, "ceil": 2.0}
 _CALL = {"sqrt": 7.0, "rsqrt": 11.0, "exp": 40.0, "log": 40.0, "sin": 90.0, "cos": 90.0}
 _CALL |= {"tan": 120.0, "tanh": 100.0, "pow": 120.0, "floor": 7.0, "ceil": 7.0}

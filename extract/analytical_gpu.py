@@ -25,8 +25,9 @@ _STEP_INSTRUCTIONS = 2.0
 _LEAST_MS = 0.002
 
 _L2_BANDWIDTH = 1.8  # of that of global memory
+# all functions of floats; other operations are one instruction
 _COST = {"div": 10.0, "mod": 20.0, "sqrt": 10.0, "rsqrt": 8.0, "exp": 10.0, "log": 10.0, "sin": 20.0, "cos": 20.0}
-_COST |= {"tan": 40.0, "tanh": 25.0, "pow": 40.0}
+_COST |= {"tan": 40.0, "tanh": 25.0, "pow": 40.0, "floor": 1.0, "ceil": 1.0}
 
 
 @dataclass

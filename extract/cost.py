@@ -76,9 +76,9 @@ LAYOUT_NODES = frozenset(
      "component", "make_pair", "Fn_map", "Fn_join", "Fn_transpose", "Fn_split", "Fn_zip")
 )  # fmt: skip
 COMPUTATION = Shape(computes=True)
-SLOW_CALLS = {
+CALLS = {  # all functions of floats; other operations cost 1
     "sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30,
-    "dot": 4,
+    "floor": 1, "ceil": 1, "dot": 4,
 }  # fmt: skip
 
 
@@ -163,7 +163,7 @@ class StructuralCost:
         return 0.0 if t is None else self.load * data_leaves(t)
 
     def _call(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating:
-        cost = SLOW_CALLS.get(str(node.children[0]), 1)
+        cost = CALLS.get(str(node.children[0]), 1)
         return Rating(sum(p.cost for p in parts) + cost, _together(tuple([p.shape for p in parts]), COMPUTATION))
 
     def _combine(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 from lift_egraph.language import build as b
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.functions import Section
 from lift_egraph.language.nat import nat
+from lift_egraph.language.scalar import COMPARISONS
 from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, leaves, width_of
 from lift_egraph.meaning.inputs import random_inputs
 
@@ -216,7 +218,7 @@ def _scalar(e: ir.Expr, t: Scalar, pool: tuple[ir.Expr, ...]) -> Iterator[Move]:
     yield "arithmetic", lambda draw: draw(st.sampled_from((b.add, b.sub, b.mul, b.min_, b.max_)))(e, draw(alike))
     yield "number", lambda draw: draw(st.sampled_from((b.add, b.sub, b.max_)))(draw(number), e)
     yield "negation", lambda draw: draw(st.sampled_from((b.neg, b.abs_)))(e)
-    yield "compare", lambda draw: draw(st.sampled_from((b.lt, b.le, b.gt, b.ge, b.equal, b.not_equal)))(e, draw(alike))
+    yield "compare", lambda draw: Section(draw(st.sampled_from(COMPARISONS)))(e, draw(alike))
     yield "select", lambda draw: b.select(e < draw(alike), e, -e)
     yield "cast", lambda draw: draw(st.sampled_from((b.to_f32, b.to_f64)))(e)
     if t.is_float:

@@ -13,8 +13,8 @@ from lift_egraph.egraph.frozen import ANALYSES, Choice, ClassId, ENode, FrozenEG
 from lift_egraph.egraph.saturate import ROOT
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
+from lift_egraph.language.scalar import OPERATIONS
 
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 NAMING = ("Ty", "V", "P")  # sorts that hold no places for rules
 
 Value = Union["Term", int, str]
@@ -230,16 +230,11 @@ def _applied(r: Terms, f: Term, x: Term) -> Any:
     return f.type[1]
 
 
-def _called(r: Terms, op: str, x: Term, *more: Term) -> Any:
-    if op in COMPARISONS:
-        scalar = r.make("Ty_scalar", "bool")
-        return scalar if x.type.op == "Ty_scalar" else r.lanes(x.type.children[1], scalar)
-    if op.startswith("to_"):
-        scalar = r.make("Ty_scalar", op.removeprefix("to_"))
-        return scalar if x.type.op == "Ty_scalar" else r.lanes(x.type.children[1], scalar)
-    if op == "dot":
-        return r.make("Ty_scalar", x.type.children[0])
-    return more[0].type if op == "select" else x.type
+def _called(r: Terms, op: str, *arguments: Term) -> Any:
+    known, types = OPERATIONS[op], [a.type for a in arguments]
+    scalar = r.make("Ty_scalar", known.result.name if known.result else types[-1].children[0])
+    widths = [] if known.kind == "lanes" else [t.children[1] for t in types if t.op == "Ty_vec"]
+    return r.lanes(widths[0], scalar) if widths else scalar
 
 
 def _windows(r: Terms, size: int, step: int, x: Term) -> Term:

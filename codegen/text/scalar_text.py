@@ -17,7 +17,6 @@ from lift_egraph.language.types import BOOL, F32, F64, I32, SCALAR_BYTES, Scalar
 C_NAMES = {"f32": "float", "f64": "double", "i32": "int", "bool": "int"}
 MEMORY_NAMES = {**C_NAMES, "bool": "uchar"}
 _BITS = {"f32": ("int", "0x7fffffff"), "f64": ("long", "0x7fffffffffffffffL")}
-_LOGIC = {"and": ("&&", "&"), "or": ("||", "|")}
 PRECEDENCE = {
     "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<": 7, "<=": 7, ">": 7, ">=": 7, "==": 6, "!=": 6,
     "&": 5, "|": 3, "&&": 2, "||": 1,
@@ -72,14 +71,14 @@ class ScalarText:
 
     def operation(self, item: Operate, arguments: list[tuple[str, int]]) -> tuple[str, int]:
         """The text of an operation on arguments given as text with precedence; its precedence."""
-        op, kind = item.op, OPERATIONS[item.op].kind
+        op, kind, symbol = item.op, OPERATIONS[item.op].kind, OPERATIONS[item.op].symbol
         texts = [text for text, _ in arguments]
         types = [a.type for a in item.arguments]
         operand = types[-1] if kind == "select" else max(types, key=width_of)
         wide = width_of(item.type) > 1
         scalar = scalar_of(operand)
         if kind == "comparison":
-            text, level = self.infix(OPERATIONS[op].symbol or op, arguments)
+            text, level = self.infix(symbol, arguments)
             return (
                 (self.convert(text, "int", width_of(item.type)), POSTFIX) if wide and scalar == F64 else (text, level)
             )
@@ -89,7 +88,7 @@ class ScalarText:
                 return (f"~({texts[0]})" if wide else f"!({texts[0]})"), UNARY
             if wide:
                 arguments = [(x, POSTFIX if x != a[0] else a[1]) for x, a in zip(texts, arguments, strict=True)]
-            return self.infix(_LOGIC[op][wide], arguments)
+            return self.infix(symbol[0] if wide else symbol, arguments)  # lanes are masks: & and |
         if kind == "select":
             return self.select(item, texts), TERNARY
         if kind == "cast":
@@ -98,8 +97,8 @@ class ScalarText:
             return f"-{self.closed(*arguments[0], UNARY)}", UNARY
         if op in ("div", "mod") and scalar == I32:
             return self.integer_division(item, texts), POSTFIX
-        if OPERATIONS[op].symbol:
-            return self.infix(OPERATIONS[op].symbol or op, arguments)
+        if symbol:
+            return self.infix(symbol, arguments)
         if kind == "lanes":
             return f"{op}({', '.join(texts)})", POSTFIX
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]

@@ -6,6 +6,7 @@ Types and free variables of patterns follow from their signatures. These rules r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import egglog
@@ -51,6 +52,7 @@ from lift_egraph.egraph.sorts import (
     ty,
     vty,
 )
+from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.signature import FunctionForm, Parameter, made_type
 
 
@@ -185,19 +187,17 @@ def _constants() -> Iterator[tuple[Any, _Match]]:
 
 
 @ruleset
-def _calls(e: Ex, x: Ex, y: Ex, z: Ex, s: String, r: String, n: i64, t: Ty):
-    for op in ("lt", "le", "gt", "ge", "eq", "ne"):
-        yield egglog.rule(eq(e).to(call2(op, x, y)), eq(Ty.scalar(s)).to(ty(x))).then(set_(ty(e)).to(Ty.scalar("bool")))
-        yield egglog.rule(eq(e).to(call2(op, x, y)), eq(Ty.vec(s, n)).to(ty(x))).then(set_(ty(e)).to(Ty.vec("bool", n)))
-    for op in ("add", "sub", "mul", "div", "mod", "min", "max", "pow", "and", "or"):
-        yield egglog.rule(eq(e).to(call2(op, x, y)), eq(t).to(ty(x))).then(set_(ty(e)).to(t))
-    yield egglog.rule(eq(e).to(call2("dot", x, y)), eq(Ty.vec(s, n)).to(ty(x))).then(set_(ty(e)).to(Ty.scalar(s)))
-    yield egglog.rule(eq(e).to(call3("select", x, y, z)), eq(t).to(ty(y))).then(set_(ty(e)).to(t))
-    for op in ("neg", "abs", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "tan", "tanh", "floor", "ceil", "not"):
-        yield egglog.rule(eq(e).to(call1(op, x)), eq(t).to(ty(x))).then(set_(ty(e)).to(t))
-    for op, result in (("to_f32", "f32"), ("to_f64", "f64"), ("to_i32", "i32")):
-        yield egglog.rule(eq(e).to(call1(op, x)), eq(Ty.scalar(s)).to(ty(x))).then(set_(ty(e)).to(Ty.scalar(result)))
-        yield egglog.rule(eq(e).to(call1(op, x)), eq(Ty.vec(s, n)).to(ty(x))).then(set_(ty(e)).to(Ty.vec(result, n)))
+def _calls(e: Ex, x: Ex, y: Ex, z: Ex, q: String, r: String, s: String, n: i64):
+    """A call has the scalar of its last argument, or its own, in as many lanes as its vectors have; dot has none."""
+    for op in OPERATIONS.values():
+        given, scalars = (x, y, z)[: op.arity], (q, r, s)[-op.arity :]
+        term = (call1, call2, call3)[op.arity - 1](op.name, *given)
+        scalar = s if op.result is None else op.result.name
+        for wide in product((False, True), repeat=op.arity):
+            result = Ty.vec(scalar, n) if any(wide) and op.kind != "lanes" else Ty.scalar(scalar)
+            types = (Ty.vec(u, n) if w else Ty.scalar(u) for u, w in zip(scalars, wide, strict=True))
+            facts = (eq(t).to(ty(a)) for t, a in zip(types, given, strict=True))
+            yield egglog.rule(eq(e).to(term), *facts).then(set_(ty(e)).to(result))
 
 
 @ruleset

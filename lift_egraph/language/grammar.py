@@ -12,11 +12,18 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 
 from lift_egraph.errors import SyntaxProblem
 from lift_egraph.language.nat import Nat, maximum, minimum, nat
+from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import SCALAR_BYTES, WIDTHS, Array, DataType, Scalar, Vector, tuple_of
 
 MAX_DEPTH = 128
 
-GRAMMAR = r"""
+
+def _symbols(level: int) -> str:
+    """The infix symbols that bind alike, but for minus, which is a sign too."""
+    return " | ".join(f'"{op.symbol}"' for op in OPERATIONS.values() if op.level == level and op.symbol != "-")
+
+
+GRAMMAR = rf"""
 program: PROGRAM NAME "(" [input ("," input)*] ")" [WHERE size ("," size)*] "=" expr
 input: NAME ":" type
 size: NAME "=" (NUMBER | "?")
@@ -73,12 +80,12 @@ INF: "inf"
 INF64: "inf64"
 OPEN: "("
 COMPOSE: "." | "∘" | "◦"
-OR: "||"
-AND: "&&"
-COMPARE: "<=" | ">=" | "==" | "!=" | "<" | ">"
-PLUS: "+"
+OR: {_symbols(1)}
+AND: {_symbols(2)}
+COMPARE: {_symbols(3)}
+PLUS: {_symbols(4)}
 MINUS: "-"
-TIMES: "*" | "/" | "%"
+TIMES: {_symbols(5)}
 NUMBER: /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?(f32|f64|i32)?(?!\w)/
 NAME: /[^\W\d]\w*/
 COMMENT: /--[^\n]*/

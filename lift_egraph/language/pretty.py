@@ -20,7 +20,6 @@ from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import Pair, size_names
 
-_LEVELS = {"||": 1, "&&": 2, "<": 3, "<=": 3, ">": 3, ">=": 3, "==": 3, "!=": 3, "+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
 _UNARY, _ATOM = 6, 7
 
 
@@ -166,13 +165,11 @@ def _literal(term: ir.Literal) -> str:
 
 def _scalar_call(term: ir.Call, names: _Names, level: int) -> Document:
     op = OPERATIONS.get(term.op)
-    symbol = op.symbol if op is not None and len(term.arguments) == 2 else None
-    if symbol is not None:
-        here = _LEVELS[symbol]
-        left = _term(term.arguments[0], names, here + (here == 3))
-        right = _term(term.arguments[1], names, here + 1)
-        inner = Group((left, SPACE, f"{symbol} ", right))
-        return _parentheses(inner, level > here)
+    if op is not None and op.symbol and len(term.arguments) == 2:
+        left = _term(term.arguments[0], names, op.level + (op.kind == "comparison"))
+        right = _term(term.arguments[1], names, op.level + 1)
+        inner = Group((left, SPACE, f"{op.symbol} ", right))
+        return _parentheses(inner, level > op.level)
     if term.op == "neg" and len(term.arguments) == 1 and not isinstance(term.arguments[0], ir.Literal):
         return _parentheses(("-", _term(term.arguments[0], names, _ATOM)), level > _UNARY)
     return _call(term.op, [_term(a, names, 0) for a in term.arguments])

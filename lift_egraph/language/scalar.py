@@ -22,20 +22,49 @@ from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Sca
 
 
 @dataclass(frozen=True)
-class ScalarOp:
-    """One operation: its name, arity, kind of typing, and meaning on NumPy values.
+class Laws:
+    """What rules may assume of a binary operator: associativity and commutativity as on real numbers
+    (floating-point rounding aside), and its neutral element per scalar type, where it has one.
 
-    `kind` is one of ``arithmetic`` (numbers of one type to that type), ``float`` (the same, floats
-    only), ``integer`` (i32 only), ``comparison`` (two numbers of one type to bool), ``logic`` (bools),
-    ``select`` (bool, T, T to T), ``cast`` or ``lanes`` (two vectors of one float type to a scalar of
-    that type). `symbol` is the infix spelling, where there is one.
+    What is idempotent too gives the same in every order, for it never rounds. `ufunc` folds a NumPy axis.
+    """
+
+    ufunc: np.ufunc
+    neutral: dict[str, float | int | bool]
+    associative: bool = True
+    commutative: bool = True
+    idempotent: bool = False
+
+
+@dataclass(frozen=True)
+class ScalarOp:
+    """One operation: its name in the text form (of a function of floats, in OpenCL too), its typing and its meaning.
+
+    Attributes
+    ----------
+    kind
+        ``arithmetic`` (numbers of one type to that type), ``float`` (the same, floats only), ``integer`` (i32 only),
+        ``comparison`` (two numbers of one type to bool), ``logic`` (bools), ``select`` (bool, T, T to T), ``cast`` or
+        ``lanes`` (two vectors of one float type to a scalar of that type).
+    meaning
+        On NumPy values.
+    symbol, level
+        The infix spelling and how tightly it binds, where there is one.
+    python
+        Python's operator, as in ``__add__``, where there is one.
+    result
+        The scalar of its result, where that is not the scalar of its last argument.
     """
 
     name: str
     arity: int
     kind: str
     meaning: Callable[..., Any]
-    symbol: str | None = None
+    symbol: str = ""
+    level: int = 0
+    python: str = ""
+    result: Scalar | None = None
+    laws: Laws | None = None
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -54,48 +83,60 @@ def _cast(dtype: Any) -> Callable[[Any], Any]:
     return lambda a: np.asarray(a).astype(dtype)
 
 
-_ROWS = (
-    # name        arity kind          meaning                                    infix
-    ("add",       2, "arithmetic",  lambda a, b: a + b,                          "+"),
-    ("sub",       2, "arithmetic",  lambda a, b: a - b,                          "-"),
-    ("mul",       2, "arithmetic",  lambda a, b: a * b,                          "*"),
-    ("div",       2, "arithmetic",  _divide,                                     "/"),
-    ("mod",       2, "integer",     _remainder,                                  "%"),
-    ("neg",       1, "arithmetic",  lambda a: -a,                                None),
-    ("abs",       1, "arithmetic",  np.abs,                                      None),
-    ("min",       2, "arithmetic",  lambda a, b: np.where(b < a, b, a),          None),
-    ("max",       2, "arithmetic",  lambda a, b: np.where(a < b, b, a),          None),
-    ("sqrt",      1, "float",       np.sqrt,                                     None),
-    ("rsqrt",     1, "float",       lambda a: 1 / np.sqrt(a),                    None),
-    ("exp",       1, "float",       np.exp,                                      None),
-    ("log",       1, "float",       np.log,                                      None),
-    ("sin",       1, "float",       np.sin,                                      None),
-    ("cos",       1, "float",       np.cos,                                      None),
-    ("tan",       1, "float",       np.tan,                                      None),
-    ("tanh",      1, "float",       np.tanh,                                     None),
-    ("floor",     1, "float",       np.floor,                                    None),
-    ("ceil",      1, "float",       np.ceil,                                     None),
-    ("pow",       2, "float",       np.power,                                    None),
-    ("lt",        2, "comparison",  lambda a, b: a < b,                          "<"),
-    ("le",        2, "comparison",  lambda a, b: a <= b,                         "<="),
-    ("gt",        2, "comparison",  lambda a, b: a > b,                          ">"),
-    ("ge",        2, "comparison",  lambda a, b: a >= b,                         ">="),
-    ("eq",        2, "comparison",  lambda a, b: a == b,                         "=="),
-    ("ne",        2, "comparison",  lambda a, b: a != b,                         "!="),
-    ("and",       2, "logic",       np.logical_and,                              "&&"),
-    ("or",        2, "logic",       np.logical_or,                               "||"),
-    ("not",       1, "logic",       np.logical_not,                              None),
-    ("select",    3, "select",      np.where,                                    None),
-    ("dot",       2, "lanes",       lambda a, b: np.sum(a * b, axis=-1),         None),
-    ("to_f32",    1, "cast",        _cast(np.float32),                           None),
-    ("to_f64",    1, "cast",        _cast(np.float64),                           None),
-    ("to_i32",    1, "cast",        _cast(np.int32),                             None),
+def _neutral(real: float, whole: int) -> dict[str, float | int | bool]:
+    return {"f32": real, "f64": real, "i32": whole}
+
+
+_ADDED, _MULTIPLIED = Laws(np.add, _neutral(0.0, 0)), Laws(np.multiply, _neutral(1.0, 1))
+# `fmin` and `fmax` drop a NaN on the right, as the scalar operations do
+_LEAST = Laws(np.fmin, _neutral(float("inf"), 2**31 - 1), idempotent=True)
+_MOST = Laws(np.fmax, _neutral(float("-inf"), -(2**31)), idempotent=True)
+_BOTH = Laws(np.logical_and, {"bool": True}, idempotent=True)
+_EITHER = Laws(np.logical_or, {"bool": False}, idempotent=True)
+
+_TABLE = (
+    #        name     arity kind         meaning                              infix    Python
+    ScalarOp("add",    2, "arithmetic", lambda a, b: a + b,                  "+",  4, "add", laws=_ADDED),
+    ScalarOp("sub",    2, "arithmetic", lambda a, b: a - b,                  "-",  4, "sub"),
+    ScalarOp("mul",    2, "arithmetic", lambda a, b: a * b,                  "*",  5, "mul", laws=_MULTIPLIED),
+    ScalarOp("div",    2, "arithmetic", _divide,                             "/",  5, "truediv"),
+    ScalarOp("mod",    2, "integer",    _remainder,                          "%",  5, "mod"),
+    ScalarOp("neg",    1, "arithmetic", lambda a: -a,                        python="neg"),
+    ScalarOp("abs",    1, "arithmetic", np.abs,                              python="abs"),
+    ScalarOp("min",    2, "arithmetic", lambda a, b: np.where(b < a, b, a),  laws=_LEAST),
+    ScalarOp("max",    2, "arithmetic", lambda a, b: np.where(a < b, b, a),  laws=_MOST),
+    ScalarOp("sqrt",   1, "float",      np.sqrt),
+    ScalarOp("rsqrt",  1, "float",      lambda a: 1 / np.sqrt(a)),
+    ScalarOp("exp",    1, "float",      np.exp),
+    ScalarOp("log",    1, "float",      np.log),
+    ScalarOp("sin",    1, "float",      np.sin),
+    ScalarOp("cos",    1, "float",      np.cos),
+    ScalarOp("tan",    1, "float",      np.tan),
+    ScalarOp("tanh",   1, "float",      np.tanh),
+    ScalarOp("floor",  1, "float",      np.floor),
+    ScalarOp("ceil",   1, "float",      np.ceil),
+    ScalarOp("pow",    2, "float",      np.power),
+    ScalarOp("lt",     2, "comparison", lambda a, b: a < b,                  "<",  3, "lt", BOOL),
+    ScalarOp("le",     2, "comparison", lambda a, b: a <= b,                 "<=", 3, "le", BOOL),
+    ScalarOp("gt",     2, "comparison", lambda a, b: a > b,                  ">",  3, "gt", BOOL),
+    ScalarOp("ge",     2, "comparison", lambda a, b: a >= b,                 ">=", 3, "ge", BOOL),
+    ScalarOp("eq",     2, "comparison", lambda a, b: a == b,                 "==", 3, result=BOOL),
+    ScalarOp("ne",     2, "comparison", lambda a, b: a != b,                 "!=", 3, result=BOOL),
+    ScalarOp("and",    2, "logic",      np.logical_and,                      "&&", 2, laws=_BOTH),
+    ScalarOp("or",     2, "logic",      np.logical_or,                       "||", 1, laws=_EITHER),
+    ScalarOp("not",    1, "logic",      np.logical_not),
+    ScalarOp("select", 3, "select",     np.where),
+    ScalarOp("dot",    2, "lanes",      lambda a, b: np.sum(a * b, axis=-1)),
+    ScalarOp("to_f32", 1, "cast",       _cast(np.float32),                   result=F32),
+    ScalarOp("to_f64", 1, "cast",       _cast(np.float64),                   result=F64),
+    ScalarOp("to_i32", 1, "cast",       _cast(np.int32),                     result=I32),
 )  # fmt: skip
 
-OPERATIONS: dict[str, ScalarOp] = {row[0]: ScalarOp(*row) for row in _ROWS}
+OPERATIONS: dict[str, ScalarOp] = {op.name: op for op in _TABLE}
+COMPARISONS = tuple(op.name for op in _TABLE if op.kind == "comparison")
+LAWS: dict[str, Laws] = {op.name: op.laws for op in _TABLE if op.laws is not None}
 NUMPY_TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "bool": np.bool_}
 DOT_WIDTHS = (2, 4)  # the vectors of ours that OpenCL's dot takes
-_CASTS = {"to_f32": F32, "to_f64": F64, "to_i32": I32}
 
 
 def result_type(name: str, arguments: tuple[DataType, ...]) -> DataType:
@@ -138,8 +179,9 @@ def _lanes_result(op: ScalarOp, arguments: tuple[DataType, ...]) -> Scalar:
 
 def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
     shown = ", ".join(str(s) for s in scalars)
+    result = op.result or scalars[-1]
     if op.kind == "cast":
-        return _CASTS[op.name]
+        return result
     values = scalars[1:] if op.kind == "select" else scalars
     if len(set(values)) > 1:
         raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; cast with to_f32, to_f64 or to_i32")
@@ -153,25 +195,4 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
         raise TypeProblem(f"{op.name} works on floats, got {shown}; cast with to_f32")
     if op.kind == "integer" and first != I32:
         raise TypeProblem(f"{op.name} works on i32, got {shown}")
-    return BOOL if op.kind == "comparison" else first
-
-
-@dataclass(frozen=True)
-class Laws:
-    """What rules may assume of a binary operator: associativity and commutativity as on real numbers
-    (floating-point rounding aside), and its neutral element per scalar type, where it has one.
-    """
-
-    associative: bool
-    commutative: bool
-    neutral: dict[str, float | int | bool]
-
-
-LAWS: dict[str, Laws] = {
-    "add": Laws(True, True, {"f32": 0.0, "f64": 0.0, "i32": 0}),
-    "mul": Laws(True, True, {"f32": 1.0, "f64": 1.0, "i32": 1}),
-    "min": Laws(True, True, {"f32": float("inf"), "f64": float("inf"), "i32": 2**31 - 1}),
-    "max": Laws(True, True, {"f32": float("-inf"), "f64": float("-inf"), "i32": -(2**31)}),
-    "and": Laws(True, True, {"bool": True}),
-    "or": Laws(True, True, {"bool": False}),
-}
+    return result

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from lift_egraph.language import ir
-from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.language.scalar import COMPARISONS, LAWS, NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.types import BOOL, F32, F64, Scalar
 from lift_egraph.meaning.bounds_functions import FUNCTIONS
-from lift_egraph.meaning.domains import REDUCERS, Change
+from lift_egraph.meaning.domains import Change
 from lift_egraph.meaning.interp import interpret
 from lift_egraph.meaning.values import Value, at, concatenate, map_leaves
 
@@ -49,23 +49,6 @@ FORMATS = {
     F64: Format(2.0**-52 * (1 + 2.0**-20), 2.0**53, float(np.finfo(np.float64).max), 2.0**-1022),
 }
 GRIDS = (1.0, 2.0**-10)  # sums of multiples of one of these are checked for being exact
-
-# The largest error in ULPs that OpenCL allows, in single and in double precision; 0.5 is correctly rounded.
-ULPS: dict[str, tuple[float, float]] = {
-    "add": (0.5, 0.5),
-    "sub": (0.5, 0.5),
-    "mul": (0.5, 0.5),
-    "div": (2.5, 0.5),
-    "sqrt": (3, 0.5),
-    "rsqrt": (2, 2),
-    "exp": (3, 3),
-    "log": (3, 3),
-    "sin": (4, 4),
-    "cos": (4, 4),
-    "tan": (5, 5),
-    "tanh": (5, 5),
-    "pow": (16, 16),
-}
 
 
 @dataclass(frozen=True)
@@ -131,14 +114,14 @@ class BoundedDomain:
         if op == "dot":
             products = self.call("mul", scalar, arguments)
             return _sum(self.exact(np.zeros(products.value.shape[:-1]), scalar), products, -1)
-        if scalar.is_float and op in FUNCTIONS:
-            value, error = FUNCTIONS[op](*((a.value, a.error) for a in arguments))
-            ulps = ULPS.get(op)
-            if ulps is not None:
-                error = _round(value, error, FORMATS[scalar], ulps[scalar == F64], arguments)
-            return _finish(op, value, error, scalar, arguments)
         if op in _SPECIAL:
             return _SPECIAL[op](scalar, *arguments)
+        if scalar.is_float:
+            function, *ulps = FUNCTIONS[op]
+            value, error = function(*((a.value, a.error) for a in arguments))
+            if any(ulps):
+                error = _round(value, error, FORMATS[scalar], ulps[scalar == F64], arguments)
+            return _finish(op, value, error, scalar, arguments)
         value = np.asarray(OPERATIONS[op].meaning(*(a.value for a in arguments)), NUMPY_TYPES[scalar.name])
         return Bounded(value, _doubt(value.shape, *(a.error for a in arguments)), scalar)
 
@@ -147,7 +130,7 @@ class BoundedDomain:
             return _sum(start, leaf, axis)
         if leaf.scalar.is_float and op == "mul":
             return _product(start, leaf, axis)
-        value = REDUCERS[op].reduce(leaf.value, axis=axis, dtype=leaf.value.dtype)
+        value = LAWS[op].ufunc.reduce(leaf.value, axis=axis, dtype=leaf.value.dtype)
         error = None if leaf.error is None else np.maximum.reduce(leaf.error, axis=axis)
         return self.call(op, leaf.scalar, (start, Bounded(value, error, leaf.scalar)))
 
@@ -155,7 +138,7 @@ class BoundedDomain:
         start = self.each(lambda a: np.expand_dims(a, axis), start)
         if leaf.scalar.is_float and op in ("add", "mul"):
             return (_sum if op == "add" else _product)(start, leaf, axis, _prefixes)
-        value = REDUCERS[op].accumulate(leaf.value, axis=axis, dtype=leaf.value.dtype)
+        value = LAWS[op].ufunc.accumulate(leaf.value, axis=axis, dtype=leaf.value.dtype)
         error = None if leaf.error is None else np.maximum.accumulate(leaf.error, axis=axis)
         return self.call(op, leaf.scalar, (start, Bounded(value, error, leaf.scalar)))
 
@@ -386,7 +369,7 @@ def _to_int(scalar: Scalar, a: Bounded) -> Bounded:
 
 
 _SPECIAL: dict[str, Callable[..., Bounded]] = {
-    **{op: _compare(op) for op in ("lt", "le", "gt", "ge", "eq", "ne")},
+    **{op: _compare(op) for op in COMPARISONS},
     "and": _logic(False),
     "or": _logic(True),
     "select": _select,

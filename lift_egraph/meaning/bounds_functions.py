@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from lift_egraph.language.scalar import OPERATIONS
+
 Argument = tuple[np.ndarray, "np.ndarray | None"]
 Result = tuple[Any, Any]
 
@@ -105,24 +107,26 @@ def _pow(a: Argument, b: Argument) -> Result:
     return value, np.where((base_error == 0) & (exponent_error == 0), 0.0, error)
 
 
-FUNCTIONS: dict[str, Callable[..., Result]] = {
-    "add": _added(1),
-    "sub": _added(-1),
-    "mul": _mul,
-    "div": _div,
-    "neg": _unary(np.negative),
-    "abs": _unary(np.abs),
-    "min": _extreme(lambda a, b: np.where(b < a, b, a)),
-    "max": _extreme(lambda a, b: np.where(a < b, b, a)),
-    "sqrt": _monotone(np.sqrt),
-    "rsqrt": _monotone(lambda a: 1 / np.sqrt(a)),
-    "exp": _monotone(np.exp),
-    "log": _monotone(np.log),
-    "sin": _wave(np.sin),
-    "cos": _wave(np.cos),
-    "tan": _tan,
-    "tanh": _monotone(np.tanh),
-    "floor": _monotone(np.floor),
-    "ceil": _monotone(np.ceil),
-    "pow": _pow,
+# how an error is carried, and the largest error in ULPs that OpenCL allows in single and in double precision:
+# 0 is exact, 0.5 correctly rounded
+FUNCTIONS: dict[str, tuple[Callable[..., Result], float, float]] = {
+    "add": (_added(1), 0.5, 0.5),
+    "sub": (_added(-1), 0.5, 0.5),
+    "mul": (_mul, 0.5, 0.5),
+    "div": (_div, 2.5, 0.5),
+    "neg": (_unary(np.negative), 0, 0),
+    "abs": (_unary(np.abs), 0, 0),
+    "min": (_extreme(OPERATIONS["min"].meaning), 0, 0),
+    "max": (_extreme(OPERATIONS["max"].meaning), 0, 0),
+    "sqrt": (_monotone(np.sqrt), 3, 0.5),
+    "rsqrt": (_monotone(OPERATIONS["rsqrt"].meaning), 2, 2),
+    "exp": (_monotone(np.exp), 3, 3),
+    "log": (_monotone(np.log), 3, 3),
+    "sin": (_wave(np.sin), 4, 4),
+    "cos": (_wave(np.cos), 4, 4),
+    "tan": (_tan, 5, 5),
+    "tanh": (_monotone(np.tanh), 5, 5),
+    "floor": (_monotone(np.floor), 0, 0),
+    "ceil": (_monotone(np.ceil), 0, 0),
+    "pow": (_pow, 16, 16),
 }

@@ -11,22 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.language.scalar import LAWS, NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.types import Scalar
 from lift_egraph.meaning.values import along, at, concatenate
 
 Change = Callable[[np.ndarray], np.ndarray]
 
 SHORT = 32  # a fold over at most this many elements is a loop over whole slices
-# `fmin` and `fmax` drop a NaN on the right, as the scalar operations do
-REDUCERS: dict[str, np.ufunc] = {
-    "add": np.add,
-    "mul": np.multiply,
-    "min": np.fmin,
-    "max": np.fmax,
-    "and": np.logical_and,
-    "or": np.logical_or,
-}
 
 
 class Domain(Protocol):
@@ -91,14 +82,14 @@ class Plain:
         return np.asarray(OPERATIONS[op].meaning(*arguments), NUMPY_TYPES[scalar.name])
 
     def fold(self, op: str, start: np.ndarray, leaf: np.ndarray, axis: int, ordered: bool) -> np.ndarray:
-        meaning, ufunc = OPERATIONS[op].meaning, REDUCERS[op]
+        meaning, laws = OPERATIONS[op].meaning, LAWS[op]
         if leaf.shape[axis] <= SHORT:
             for element in along(leaf, axis):
                 start = np.asarray(meaning(start, element))
             return start
-        if ordered and op in ("add", "mul"):  # the others give the same in every order
+        if ordered and not laws.idempotent:
             return self.scan(op, start, leaf, axis)[at(axis, -1)]
-        reduced = ufunc.reduce(leaf, axis=axis, dtype=leaf.dtype)
+        reduced = laws.ufunc.reduce(leaf, axis=axis, dtype=leaf.dtype)
         return np.asarray(meaning(start, reduced))
 
     def scan(self, op: str, start: np.ndarray, leaf: np.ndarray, axis: int) -> np.ndarray:
@@ -106,7 +97,7 @@ class Plain:
         shape = (*first.shape[:axis], leaf.shape[axis], *first.shape[axis:])
         terms = np.array(np.broadcast_to(leaf, shape))
         terms[at(axis, 0)] = first
-        return REDUCERS[op].accumulate(terms, axis=axis, dtype=leaf.dtype)
+        return LAWS[op].ufunc.accumulate(terms, axis=axis, dtype=leaf.dtype)
 
     def concatenate(self, leaves: Sequence[np.ndarray], axis: int) -> np.ndarray:
         return concatenate(leaves, axis)

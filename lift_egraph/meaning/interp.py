@@ -240,9 +240,8 @@ class _Interpreter:
         start, array = self.value(term.initial, scope), self.value(term.array, scope)
         depth, ordered = scope.depth, isinstance(term, ir.ScanSeq)
         size = self.length(array, depth)
-        form = fold_form(term.operator)
-        if size and form and isinstance(form[0], str) and (ordered or form[1] is None):
-            operation, function = form
+        operation, function = fold_form(term.operator) or (None, None)
+        if size and isinstance(operation, str) and (ordered or function is None):
             mapped = self.map(function, array, scope) if function else array
             return self.domain.scan(operation, start, mapped, depth)
         values = []

@@ -22,6 +22,7 @@ from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, 
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import domain, pattern_type, type_of
+from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import F32, F64, I32, Array, DataType, Pair, Scalar
 from lift_egraph.soundness.pattern_types import typing_of
 from lift_egraph.soundness.pattern_values import Operator, Rejected, Term, Values
@@ -29,14 +30,22 @@ from lift_egraph.soundness.random_terms import ASSOCIATIVE, REVERSE, Choose, Con
 from lift_egraph.soundness.unification import Typing
 
 ATTEMPTS = 400  # draws that may be rejected in a row
+
+
+def _whole(arity: int) -> tuple[str, ...]:
+    """The operations on all numbers that give whole numbers of whole numbers."""
+    known = (op for op in OPERATIONS.values() if op.kind == "arithmetic" and op.name != "div")
+    return tuple(op.name for op in known if op.arity == arity)
+
+
 OPTIONS = {
     "level": ("seq", "glb", "wrg", "lcl"),
     "space": ("private", "local", "global"),
     "boundary": ("clamp", "mirror", "wrap"),
     "indices": (index_text(REVERSE), "i"),
     "operator": ASSOCIATIVE,
-    "call1": ("neg", "abs"),
-    "call2": ("add", "sub", "mul", "min", "max"),
+    "call1": _whole(1),
+    "call2": _whole(2),
     "call3": ("select",),
 }
 

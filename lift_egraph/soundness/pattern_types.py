@@ -13,11 +13,11 @@ from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PAD_CONSTANT, PAT
 from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
+from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.signature import result_type
 from lift_egraph.language.types import F32, DataType
 from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, WIDTHS, Made, Type, Typing
 
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 DOMAINS = {"offset": (1, 2, 0), "count": (1, 2, 3, 4, 0), "width": WIDTHS, "level": (0, 1)}  # sizes are solved for
 
 
@@ -76,6 +76,8 @@ class _Inference:
             return self.signed(PATTERN_NODES[p.op], p.parts)
         if p.op in CONSTANTS and not CONSTANTS[p.op].signature.functions:
             return self.constant(p.op, *p.parts)
+        if p.op in ("call1", "call2", "call3"):
+            return self.call(*p.parts)
         if p.op not in _OTHERS:
             raise TypeProblem(f"{p.op} cannot stand in a pattern")
         return _OTHERS[p.op](self, *p.parts)
@@ -225,25 +227,36 @@ class _Inference:
         self.text(text, "literal")
         return self.number(self(t))
 
-    def call1(self, op: Pattern, a: Pattern) -> Type:
-        self.text(op, "call1")
-        return self.number(self(a))
-
-    def call2(self, op: Pattern, a: Pattern, b: Pattern) -> Type:
-        self.text(op, "call2")
-        self.t.unify(self(a), self(b))
-        if isinstance(op, Constant) and op.value == "dot":
+    def call(self, name: Pattern, *arguments: Pattern) -> Type:
+        """A scalar operation; a scalar beside vectors counts for each lane."""
+        self.text(name, f"call{len(arguments)}")
+        op = OPERATIONS.get(name.value) if isinstance(name, Constant) else None
+        types = [self(a) for a in arguments]
+        packed = next((t for t in map(self.t.find, types) if isinstance(t, Made) and t.kind == "lanes"), None)
+        width, result = (None, types[-1]) if packed is None else packed.parts
+        condition = types.pop(0) if len(types) == 3 else None
+        for t in types:
+            self._equate(t, result, width)
+        if condition is not None:
+            self._equate(condition, Made("scalar", ("bool",)), width)
+        if op and op.kind == "lanes":
             lane = self.number(self.t.open())
-            self.t.unify(self(a), Made("lanes", (self.t.open_size(), lane)))
+            self.t.unify(types[0], Made("lanes", (self.t.open_size(), lane)))
             return lane
-        t = self.number(self(a))
-        return Made("scalar", ("bool",)) if isinstance(op, Constant) and op.value in COMPARISONS else t
+        if op and op.kind == "logic":
+            self.t.unify(result, Made("scalar", ("bool",)))
+        self.number(result)
+        given = Made("scalar", (op.result.name,)) if op and op.result else result
+        return given if width is None else Made("lanes", (width, given))
 
-    def call3(self, op: Pattern, a: Pattern, b: Pattern, c: Pattern) -> Type:
-        self.text(op, "call3")
-        self.t.unify(self(a), Made("scalar", ("bool",)))
-        self.t.unify(self(b), self(c))
-        return self.number(self(b))
+    def _equate(self, t: Type, scalar: Type, width: Any) -> None:
+        found = self.t.find(t)
+        is_packed = width is not None and not (isinstance(found, Made) and found.kind == "scalar")
+        self.t.unify(t, Made("lanes", (width, scalar)) if is_packed else scalar)
+
+    def iterate_text(self, times: Pattern, body: Pattern, result: Pattern, x: Pattern) -> Type:
+        self(x)
+        return self(result)
 
     def component(self, i: Pattern, a: Pattern) -> Type:
         if not isinstance(i, Constant):
@@ -285,6 +298,6 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     for op in (
         "ty", "pty", "vty", "dom", "cod", "Ty_scalar", "Ty_vec", "Ty_arr", "Ty_pair", "Ty_lanes", "V___init__", "V_of",
         "P_var", "P_pair", "Fn_lam", "Fn_vec", "Fn_map", "Fn_reduce", "Op_scalar", "Op_fn", "Op_lift", "Ex___init__",
-        "Ex_input", "Ex_literal", "call1", "call2", "call3", "component", "combine",
+        "Ex_input", "Ex_literal", "iterate_text", "component", "combine",
     )
 }  # fmt: skip

@@ -14,17 +14,13 @@ from typing import Any
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
+from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, Vector
 
 Choose = Callable[[Sequence[Any]], Any]
 REVERSE = ir.IndexFunction("i", nat("n") - 1 - nat("i"))
-ASSOCIATIVE = ("add", "min", "max")
+ASSOCIATIVE = tuple(op for op, laws in LAWS.items() if "i32" in laws.neutral and op != "mul")  # products round
 NAMES = ("x", "y", "z", "u", "v", "w", "r", "s", "p", "q", "a", "b", "c", "d", "e", "f")
-NEUTRAL = {
-    "add": {"f32": 0.0, "f64": 0.0, "i32": 0},
-    "min": {"f32": float("inf"), "f64": float("inf"), "i32": 2**31 - 1},
-    "max": {"f32": float("-inf"), "f64": float("-inf"), "i32": -(2**31)},
-}
 
 
 @dataclass(frozen=True)
@@ -216,4 +212,4 @@ def neutral(op: str, t: DataType) -> ir.Expr:
     if isinstance(t, Array):
         return ir.Fill(t.size, neutral(op, t.element))
     assert isinstance(t, Scalar)
-    return ir.Literal(NEUTRAL[op][t.name], t)
+    return ir.Literal(LAWS[op].neutral[t.name], t)

@@ -8,12 +8,13 @@ from typing import Any
 from lift_egraph.language import build as b
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.functions import Section
+from lift_egraph.language.scalar import COMPARISONS
 from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector
 
 Pick = Callable[[Sequence[Any]], Any]
 
 _CASTS = {F32: b.to_f32, F64: b.to_f64, I32: b.to_i32}
-_COMPARISONS = (b.lt, b.le, b.gt, b.ge, b.equal, b.not_equal)
 
 
 def value(pick: Pick, t: DataType, pool: tuple[ir.Expr, ...], depth: int = 2) -> ir.Expr:
@@ -66,7 +67,7 @@ def _truth(pick: Pick, pool: tuple[ir.Expr, ...], depth: int) -> ir.Expr:
     if form == "compare":
         t = pick((F32, I32))
         operands = (value(pick, t, pool, depth - 1), value(pick, t, pool, depth - 1))
-        return pick(_COMPARISONS)(*operands)
+        return Section(pick(COMPARISONS))(*operands)
     if form == "logic":
         parts = (_truth(pick, pool, depth - 1), _truth(pick, pool, depth - 1))
         return pick((b.and_, b.or_))(*parts)

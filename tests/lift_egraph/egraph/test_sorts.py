@@ -59,6 +59,7 @@ SOME = {
     "levels": b.map_wrg(1, b.map_lcl(1, b.map_seq(b.neg)), b.split(2, ROWS)),
     "memory": b.to_global(b.map_glb(0, lambda x: b.to_private(x + 1.0), XS)),
     "vectors": b.as_scalar(b.map_(b.vectorize(4, lambda x: x * x), b.as_vector(4, XS))),
+    "a number beside vectors": b.map_(lambda v: b.max_(2.0 * v, v * 3.0), b.as_vector(4, XS)),
     "dot": b.map_(lambda v, w: b.dot(v, w) * b.dot(w, w), b.zip_(b.as_vector(4, XS), b.as_vector(4, XS))),
     "loops": b.reduce_seq(lambda acc, x: acc + x * x, 0.0, XS),
     "transpose, join": b.join(b.transpose(ROWS)),

@@ -127,7 +127,7 @@ def test_a_left_hand_side_without_a_type_is_refused():
     def ill_typed(xs: Ex, t: Ty):
         yield rewrite(join(xs)).to(xs, eq(Ty.pair(t, t)).to(ty(xs)))
 
-    with pytest.raises(RuleProblem, match=r"test_patterns.py:\d+: ill_typed: no program has its left-hand side join"):
+    with pytest.raises(RuleProblem, match=r"test_instances.py:\d+: ill_typed: no program has its left-hand side join"):
         Instances(ill_typed)
 
 
