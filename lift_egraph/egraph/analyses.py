@@ -52,12 +52,13 @@ from lift_egraph.egraph.sorts import (
     ty,
     vty,
 )
+from lift_egraph.language.inference import made_type
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.signature import FunctionForm, Parameter, made_type
+from lift_egraph.language.signature import FunctionForm, Parameter
 
 
 class _Made:
-    """Types and sizes as terms of the e-graph (`lift_egraph.language.signature.Makes`)."""
+    """Types and sizes as terms of the e-graph (`lift_egraph.language.inference.Makes`)."""
 
     def scalar(self, name: str) -> Ty:
         return Ty.scalar(name)

@@ -13,9 +13,10 @@ import numpy as np
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.index_arrays import index_values
+from lift_egraph.language.inference import Misfit, result_type
 from lift_egraph.language.nat import Nat, NatLike, NatVar, divides, nat
 from lift_egraph.language.scalar import result_type as result_type_of_call
-from lift_egraph.language.signature import ArrayForm, Condition, Misfit, Parameter, result_type
+from lift_egraph.language.signature import ArrayForm, Condition, Parameter
 from lift_egraph.language.types import (
     Array,
     DataType,
@@ -81,7 +82,7 @@ def codomain(function: ir.Function) -> DataType:
 
 
 class _Concrete:
-    """Types and sizes as they are: the domain in which terms are typed (`lift_egraph.language.signature.Types`)."""
+    """Types and sizes as they are: the domain in which terms are typed (`lift_egraph.language.inference.Types`)."""
 
     def scalar(self, name: str) -> DataType:
         return Scalar(name)

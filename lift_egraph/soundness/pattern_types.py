@@ -13,8 +13,8 @@ from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PAD_CONSTANT, PAT
 from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
+from lift_egraph.language.inference import result_type
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.signature import result_type
 from lift_egraph.language.types import F32, DataType
 from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, WIDTHS, Made, Type, Typing
 

@@ -131,7 +131,7 @@ class Typing:
             else:
                 self.equal_sizes(x, y)
 
-    # --- types by signatures: `lift_egraph.language.signature.Types` ---
+    # --- types by signatures: `lift_egraph.language.inference.Types` ---
 
     def scalar(self, name: str) -> Type:
         return Made("scalar", (name,))

@@ -33,6 +33,7 @@ from lift_egraph.guided.matcher import Matcher
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import CONCRETE, CONDITIONS, codomain, domain, type_of
+from lift_egraph.language.inference import made_type
 from lift_egraph.language.nat import nat
 from lift_egraph.language.nesting import check_nesting
 from lift_egraph.language.signature import (
@@ -43,7 +44,6 @@ from lift_egraph.language.signature import (
     Parameter,
     Signature,
     TypeVariable,
-    made_type,
 )
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.language.types import F32, I32, Array, DataType, Pair
