@@ -1,82 +1,47 @@
 """Python's operators on terms: ``x * y + 1.0`` builds calls of scalar operations.
 
-``==`` stays structural equality; the operation is the function `lift_egraph.language.build.equal`.
+A number beside a term becomes a literal of the term's type. ``==`` stays structural equality; the operation is the
+function `lift_egraph.language.build.equal`. What the operators build is type-checked, and the checker knows the terms:
+so `lift_egraph.language.ir.Expr` gets its operators here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lift_egraph.errors import TypeProblem
+from lift_egraph.language.functions import scalar_call
+from lift_egraph.language.ir import Call, Expr
 
-if TYPE_CHECKING:
-    from lift_egraph.language import ir
-
-
-_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-
-
-def _call(op: str, *arguments: Any) -> ir.Call:
-    from lift_egraph.language.functions import scalar_call  # terms are defined before what builds them
-
-    return scalar_call(op, *arguments)
+_ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "mod": "mod"}
+_COMPARISONS = ("lt", "le", "gt", "ge")
 
 
-class Operators:
-    """What `lift_egraph.language.ir.Expr` inherits; a number beside a term becomes a literal of the term's type."""
+def _binary(op: str) -> Any:
+    return lambda self, other: scalar_call(op, self, other)
 
-    __array_ufunc__ = None  # NumPy scalars leave the operation to the term
 
-    def __add__(self, other: Any) -> ir.Call:
-        return _call("add", self, other)
+def _reflected(op: str) -> Any:
+    return lambda self, other: scalar_call(op, other, self)
 
-    def __radd__(self, other: Any) -> ir.Call:
-        return _call("add", other, self)
 
-    def __sub__(self, other: Any) -> ir.Call:
-        return _call("sub", self, other)
+def _unary(op: str) -> Any:
+    return lambda self: scalar_call(op, self)
 
-    def __rsub__(self, other: Any) -> ir.Call:
-        return _call("sub", other, self)
 
-    def __mul__(self, other: Any) -> ir.Call:
-        return _call("mul", self, other)
+def _truth(self: Expr) -> bool:
+    """Terms are true, but for comparisons: those have no value while the term is built."""
+    if isinstance(self, Call) and self.op in (*_COMPARISONS, "eq", "ne"):
+        raise TypeProblem("a comparison has no value while a term is built; choose with select, min_ or max_")
+    return True
 
-    def __rmul__(self, other: Any) -> ir.Call:
-        return _call("mul", other, self)
 
-    def __truediv__(self, other: Any) -> ir.Call:
-        return _call("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> ir.Call:
-        return _call("div", other, self)
-
-    def __mod__(self, other: Any) -> ir.Call:
-        return _call("mod", self, other)
-
-    def __rmod__(self, other: Any) -> ir.Call:
-        return _call("mod", other, self)
-
-    def __neg__(self) -> ir.Call:
-        return _call("neg", self)
-
-    def __abs__(self) -> ir.Call:
-        return _call("abs", self)
-
-    def __lt__(self, other: Any) -> ir.Call:
-        return _call("lt", self, other)
-
-    def __le__(self, other: Any) -> ir.Call:
-        return _call("le", self, other)
-
-    def __gt__(self, other: Any) -> ir.Call:
-        return _call("gt", self, other)
-
-    def __ge__(self, other: Any) -> ir.Call:
-        return _call("ge", self, other)
-
-    def __bool__(self) -> bool:
-        """Terms are true, but for comparisons: those have no value while the term is built."""
-        if getattr(self, "op", None) in _COMPARISONS:
-            raise TypeProblem("a comparison has no value while a term is built; choose with select, min_ or max_")
-        return True
+for _name, _op in _ARITHMETIC.items():
+    setattr(Expr, f"__{_name}__", _binary(_op))
+    setattr(Expr, f"__r{_name}__", _reflected(_op))
+for _op in _COMPARISONS:
+    setattr(Expr, f"__{_op}__", _binary(_op))
+for _op in ("neg", "abs"):
+    setattr(Expr, f"__{_op}__", _unary(_op))
+Expr.__bool__ = _truth
+Expr.__array_ufunc__ = None  # NumPy scalars leave the operation to the term
