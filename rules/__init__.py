@@ -6,7 +6,7 @@ search, where a phase names the few that it needs.
 
 from __future__ import annotations
 
-from lift_egraph.egraph.rule import Rule
+from lift_egraph.dsl import Rule
 from lift_egraph.rules.fusion import fission_rules, fusion_rules, let_rules, pattern_fusion_rules, zip_rules
 from lift_egraph.rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
 from lift_egraph.rules.iteration import iteration_rules

@@ -6,8 +6,8 @@ A rule is a function that yields rewrites, under its law in mathematics; `map_fu
 ``rewrite(left).to(right, *conditions)`` says: wherever a term has the form `left` and the conditions hold, `right` is
 its equal. An e-graph holds equal terms side by side, so nothing is lost by applying a rule.
 
-The parameters of the function are pattern variables, and their annotations are their sorts. Sorts and patterns are
-imported from `lift_egraph.egraph.sorts`, `rewrite`, `eq`, `i64` and `String` from `egglog`:
+The parameters of the function are pattern variables, and their annotations are their sorts. All of these names are
+imported from `lift_egraph.dsl`:
 
 ``Ex``
     A term: ``map_(f, xs)``, ``reduce_(op, z, xs)``, ``zip_(xs, ys)``, ``split(n, xs)``, ``join(xss)``,
@@ -59,14 +59,9 @@ array, as one needs for local memory; see `lift_egraph.rules.stencil` for more d
     from __future__ import annotations
 
     import egglog
-    from egglog import eq, i64, rewrite
 
-    from lift_egraph.guided import sketch
-    from lift_egraph.derivation.derive import explain
-    from lift_egraph.egraph.rule import rule
-    from lift_egraph.egraph.sorts import Ex, Fn, P, Ty, V, fresh, join, map_, slide, tile, ty
-    from lift_egraph.language.syntax import parse_program, print_term
-    from lift_egraph.rules.macros import Macro, stage
+    from lift_egraph.api import Macro, explain, parse_program, print_term, sketch, stage
+    from lift_egraph.dsl import Ex, Fn, P, Ty, V, eq, fresh, i64, join, map_, rewrite, rule, slide, tile, ty
 
 
     @rule(
@@ -112,7 +107,7 @@ program, its input, and both results::
 
     $ lift-egraph rules check without.py --examples 20
     WRONG stencil_in_tiles                    fired in 100% of ...
-        without.py:14: stencil_in_tiles is not sound: map (λp. b) (slide n s xs) = ...
+        without.py:9: stencil_in_tiles is not sound: map (λp. b) (slide n s xs) = ...
         program example(a_f32_...: [f32]...) =
           ...
         becomes
@@ -148,9 +143,9 @@ loops as here, or a pattern with sketches for its parts: ``sketch.map_(sketch.re
 A rule matches only what has its form. ``map_(Fn.map(n, f), slide(n, s, xs))`` is not in a program with
 map (λw. reduce ⊕ z (map f w)) (slide n s xs), but an equal term has it after `map_fission`. So a stage also has the
 rules that bring a program into form. If its sketch is not reached, ``found.term`` raises an error that names the part
-of the sketch that nothing satisfies; a fact for ``tile`` may be missing. `lift_egraph.derivation.derive.applications`
-lists what one rule makes of a term at each place, without a sketch, and `lift-egraph rules matches` says where it
-almost matches and why it fails there; `lift_egraph.rules.macros` has larger stages to start from.
+of the sketch that nothing satisfies; a fact for ``tile`` may be missing. `lift_egraph.api.applications` lists what
+one rule makes of a term at each place, without a sketch, and `lift-egraph rules matches` says where it almost matches
+and why it fails there; `lift_egraph.rules.macros` has larger stages to start from.
 
 A rule for the book goes into the file of its family and the tuple at its end, with a wrong twin in ``tests/rules``.
 """
@@ -158,10 +153,8 @@ A rule for the book goes into the file of its family and the tuple at its end, w
 from __future__ import annotations
 
 import egglog
-from egglog import eq, i64, rewrite
 
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import (
+from lift_egraph.dsl import (
     ELEMENT,
     LEFT,
     RIGHT,
@@ -176,12 +169,16 @@ from lift_egraph.egraph.sorts import (
     absent_in_operator,
     app,
     bvs,
+    eq,
     fresh,
     fvf,
+    i64,
     join,
     make_pair,
     map_,
     reduce_,
+    rewrite,
+    rule,
     split,
     transpose,
     ty,

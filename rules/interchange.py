@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import egglog
-from egglog import eq, i64, rewrite
 
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import (
+from lift_egraph.dsl import (
     Ex,
     Fn,
     Op,
@@ -16,12 +14,16 @@ from lift_egraph.egraph.sorts import (
     absent,
     absent_in_operator,
     bvs,
+    eq,
     fill,
     fresh,
     fv,
+    i64,
     map_,
     reduce_,
     reduce_seq,
+    rewrite,
+    rule,
     transpose,
     ty,
     zip_,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from egglog import i64, rewrite
-
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import Ex, Fn, app, iterate
+from lift_egraph.dsl import Ex, Fn, app, i64, iterate, rewrite, rule
 
 
 @rule("iterate n f xs = iterate (n - 1) f (iterate 1 f xs),  n > 1", source="000 Figure 2.9a")

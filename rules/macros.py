@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lift_egraph.egraph.rule import Rule
+from lift_egraph.dsl import Rule
 from lift_egraph.egraph.saturate import Limits, Phase
 from lift_egraph.errors import SizeProblem
 from lift_egraph.guided.matcher import Weigh, term_size

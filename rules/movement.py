@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import egglog
-from egglog import String, eq, i64, rewrite
 
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import (
+from lift_egraph.dsl import (
     Ex,
     Fn,
     P,
+    String,
     Ty,
     V,
+    eq,
     gather,
+    i64,
     join,
     map_,
     pad,
+    rewrite,
+    rule,
     scatter,
     slide,
     split,

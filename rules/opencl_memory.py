@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from egglog import eq, i64, rewrite
-
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import (
+from lift_egraph.dsl import (
     Ex,
     Fn,
     P,
     Ty,
     V,
     app,
+    eq,
+    i64,
     map_level,
+    rewrite,
+    rule,
     stage_local,
     stage_private,
     to_memory,

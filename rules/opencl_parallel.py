@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from egglog import rewrite
-
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import Ex, Fn, map_, map_level
+from lift_egraph.dsl import Ex, Fn, map_, map_level, rewrite, rule
 
 
 @rule("map f = mapSeq f", source="000 Figure 2.10a", phase="lowering")

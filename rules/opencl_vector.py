@@ -7,14 +7,13 @@ one (`reduce_by_vectors`).
 from __future__ import annotations
 
 import egglog
-from egglog import String, eq, i64, rewrite
 
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import (
+from lift_egraph.dsl import (
     Ex,
     Fn,
     Op,
     P,
+    String,
     Ty,
     V,
     as_scalar,
@@ -23,13 +22,17 @@ from lift_egraph.egraph.sorts import (
     at,
     call2,
     commutative,
+    eq,
     fill,
     fresh,
     fvo,
+    i64,
     lane_width,
     map_,
     neutral,
     reduce_,
+    rewrite,
+    rule,
     scalar_like,
     ty,
     zip_,

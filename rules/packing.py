@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from egglog import eq, i64, rewrite
-
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import (
+from lift_egraph.dsl import (
     EMPTY,
     Ex,
     Fn,
     P,
     Ty,
     V,
+    eq,
     fv,
+    i64,
     map_,
     map_level,
     reduce_seq,
+    rewrite,
+    rule,
     scalar_like,
     split,
     to_memory,

@@ -5,10 +5,7 @@ Source: 001 §4.3 (Figure 4.3 c and d) and §5.2: blocks of neighbours suit cach
 
 from __future__ import annotations
 
-from egglog import eq, i64, rewrite
-
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import (
+from lift_egraph.dsl import (
     Ex,
     Fn,
     Op,
@@ -17,14 +14,18 @@ from lift_egraph.egraph.sorts import (
     V,
     associative,
     commutative,
+    eq,
     fill,
     fresh,
+    i64,
     join,
     map_,
     map_level,
     neutral,
     pty,
     reduce_,
+    rewrite,
+    rule,
     split,
     tile,
     transpose,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import egglog
-from egglog import String, eq, i64, rewrite
 
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import (
+from lift_egraph.dsl import (
     ACCUMULATOR,
     ELEMENT,
     LANE,
@@ -16,6 +14,7 @@ from lift_egraph.egraph.sorts import (
     Fn,
     Op,
     P,
+    String,
     Ty,
     V,
     absent,
@@ -26,9 +25,11 @@ from lift_egraph.egraph.sorts import (
     call2,
     combine,
     commutative,
+    eq,
     fresh,
     fvf,
     fvo,
+    i64,
     make_pair,
     map_,
     map_level,
@@ -36,6 +37,8 @@ from lift_egraph.egraph.sorts import (
     pty,
     reduce_,
     reduce_seq,
+    rewrite,
+    rule,
     split,
     tile,
     transpose,

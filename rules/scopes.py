@@ -4,9 +4,9 @@ query.
 
 from __future__ import annotations
 
-from egglog import Fact, eq
+from egglog import Fact
 
-from lift_egraph.egraph.sorts import P, bvs
+from lift_egraph.dsl import P, bvs, eq
 
 
 def disjoint(p: P, q: P) -> Fact:

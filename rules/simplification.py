@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from egglog import eq, i64, rewrite
-
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import (
+from lift_egraph.dsl import (
     Ex,
     Fn,
     Op,
@@ -16,13 +13,17 @@ from lift_egraph.egraph.sorts import (
     as_scalar,
     as_vector,
     component,
+    eq,
     fv,
     fvf,
     fvo,
+    i64,
     join,
     make_pair,
     map_,
     reduce_,
+    rewrite,
+    rule,
     split,
     transpose,
     ty,

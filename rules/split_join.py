@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from egglog import eq, i64, rewrite
-
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import Ex, Fn, P, Ty, V, fresh, join, map_, pty, split, tile, ty, zip_
+from lift_egraph.dsl import Ex, Fn, P, Ty, V, eq, fresh, i64, join, map_, pty, rewrite, rule, split, tile, ty, zip_
 
 
 @rule("map (λp. b) xs = join (map (λc. map (λp. b) c) (split n xs)),  n | length, c fresh", source="000 Listing 5.5")

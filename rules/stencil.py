@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import egglog
-from egglog import eq, i64, rewrite
 
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import Ex, Fn, P, Ty, V, app, fresh, join, map_, slide, tile, transpose, ty
+from lift_egraph.dsl import Ex, Fn, P, Ty, V, app, eq, fresh, i64, join, map_, rewrite, rule, slide, tile, transpose, ty
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ Source: 000 §4.3.5, Listing 4.6 (double buffering in local memory).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lift_egraph.codegen.c_ast import Body, Buffer, For, Point, SetIndex, Swap
 from lift_egraph.codegen.lowering.sharing import allocate
+from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.views import Memory, View
 from lift_egraph.codegen.names import c_name
 from lift_egraph.errors import NestingProblem
@@ -20,9 +20,6 @@ from lift_egraph.language.ir import SEQ
 from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.types import Array
 
-if TYPE_CHECKING:
-    from lift_egraph.codegen.lowering.lower import Lowering
-
 UNROLLED_TERMS = 256  # subterms that the unrolled steps of one iterate may have together
 
 
@@ -31,7 +28,7 @@ def runs_in_local_memory(term: ir.Iterate) -> bool:
     return any(isinstance(t, ir.MapLevel) and t.level.kind == "lcl" for t in ir.subterms(term.function))
 
 
-def step_by_step(lowering: Lowering, term: ir.Iterate) -> View:
+def step_by_step(lowering: State, term: ir.Iterate) -> View:
     """Each step computed into new memory, from the previous one."""
     view = lowering.consume(term.array)
     size = _length(term.array)
@@ -49,7 +46,7 @@ def _length(term: ir.Expr):
     return t.size
 
 
-def double_buffered(lowering: Lowering, term: ir.Iterate) -> View:
+def double_buffered(lowering: State, term: ir.Iterate) -> View:
     """The steps, one after the other, read from one local buffer and write to the other."""
     t, start = type_of(term.array), _length(term.array)
     assert isinstance(t, Array)
@@ -72,7 +69,7 @@ def double_buffered(lowering: Lowering, term: ir.Iterate) -> View:
     return _resized(result, length)
 
 
-def unrolled(lowering: Lowering, term: ir.Iterate, first: Memory, second: Memory) -> None:
+def unrolled(lowering: State, term: ir.Iterate, first: Memory, second: Memory) -> None:
     """Every step with its own length as a number: no pointers to exchange, and guards that compilers can count."""
     size, read, write = _length(term.array), first, second
     for _ in range(term.times):
@@ -84,7 +81,7 @@ def unrolled(lowering: Lowering, term: ir.Iterate, first: Memory, second: Memory
         read, write = write, read
 
 
-def looped(lowering: Lowering, term: ir.Iterate, first: Memory, second: Memory) -> None:
+def looped(lowering: State, term: ir.Iterate, first: Memory, second: Memory) -> None:
     """A loop whose pointers and length change with each step."""
     start = _length(term.array)
     ranges = [length.range for length in _lengths(term)[:-1]]
@@ -135,5 +132,5 @@ def _longest(lengths: list[Nat]) -> Nat:
     return max(lengths, key=lambda n: n.range[1] or 0)
 
 
-def _pointer(lowering: Lowering, name: str, first: Buffer, second: Buffer) -> Buffer:
+def _pointer(lowering: State, name: str, first: Buffer, second: Buffer) -> Buffer:
     return replace(first, name=c_name(name, lowering.taken), targets=(first.name, second.name))

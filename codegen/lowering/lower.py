@@ -10,43 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from lift_egraph.codegen.c_ast import (
-    Allocate,
-    Buffer,
-    CExpr,
-    Const,
-    For,
-    IndexValue,
-    Lane,
-    Let,
-    Load,
-    Name,
-    Pack,
-    Statement,
-    Store,
-    lane_of,
-    loads,
-    substitute,
-    walk,
-)
+from lift_egraph.codegen.c_ast import Const, IndexValue, Load, Name
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
 from lift_egraph.codegen.lowering.memory import declared_space
-from lift_egraph.codegen.lowering.ownership import NOBODY
-from lift_egraph.codegen.lowering.plain_index import plain
-from lift_egraph.codegen.lowering.sharing import (
-    allocate_for,
-    append,
-    by_one,
-    check_private,
-    check_reads,
-    copy,
-    copy_for,
-)
+from lift_egraph.codegen.lowering.sharing import allocate_for, copy, copy_for, store_data
+from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.term_views import (
     Environment,
     Mapped,
@@ -58,18 +31,13 @@ from lift_egraph.codegen.lowering.term_views import (
     size_of,
     write_step,
 )
-from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, ThreadVar, Value, View
-from lift_egraph.codegen.names import c_name
-from lift_egraph.codegen.optimise import ALL, Optimisations
-from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH
+from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, Value, View
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.describe import blame, describe
-from lift_egraph.language.nat import Nat, NatVar, nat
-from lift_egraph.language.types import I32, Array, DataType, Pair, is_data, leaves, width_of
-
-_LOOP_NAMES = "ijkmn"
+from lift_egraph.language.nat import Nat
+from lift_egraph.language.types import I32, Array, DataType, Pair, is_data, leaves
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -96,104 +64,8 @@ def _of_term(
 
 
 @dataclass
-class Lowering:
-    """The state of lowering one kernel.
-
-    `threads` gives the number of work-items or groups of each parallel level (None: known at the launch only);
-    `taken` the names in use; `term` the term in hand, from which new statements come.
-    `homes` are the dimensions of mapLcl that each private array belongs to, `owned` those that share it out,
-    `makers` the terms for which private memory was chosen though they do not ask for it, `shared` those that
-    need local memory instead.
-    """
-
-    environment: dict[ir.Var | ir.Input, View]
-    threads: dict[ir.Level, int | None]
-    taken: set[str]
-    optimise: Optimisations = ALL
-    width: int = 1
-    term: ir.Expr | None = None
-    statements: list[Statement] = field(default_factory=list)
-    locals: list[Buffer] = field(default_factory=list)
-    temporaries: list[Buffer] = field(default_factory=list)
-    loops: list[tuple[ir.Level, Nat, Nat]] = field(default_factory=list)
-    homes: dict[str, frozenset[int]] = field(default_factory=dict)
-    owned: dict[str, frozenset[int]] = field(default_factory=dict)
-    makers: dict[str, ir.Expr] = field(default_factory=dict)
-    shared: frozenset[ir.Expr] = frozenset()
-
-    # --- loops and scopes -----------------------------------------------------------------------
-
-    @contextmanager
-    def block(self) -> Iterator[list[Statement]]:
-        """Collects statements apart from the current ones."""
-        outer, self.statements = self.statements, []
-        try:
-            yield self.statements
-        finally:
-            self.statements = outer
-
-    @contextmanager
-    def lanes(self, function: ir.Function) -> Iterator[None]:
-        """Everything computed inside a vectorised function has `width` lanes."""
-        outer = self.width
-        if isinstance(function, ir.Vectorize):
-            if outer > 1:
-                raise NestingProblem("vectorize stands inside another vectorize: vectors do not nest")
-            self.width = function.width
-        try:
-            yield
-        finally:
-            self.width = outer
-
-    @contextmanager
-    def loop(self, count: Nat, level: ir.Level = ir.SEQ) -> Iterator[Nat]:
-        """A loop over ``0 … count - 1``; yields the index."""
-        most = count.range[1]
-        top = None if most is None else max(most - 1, 0)
-        below = count if most is None else None
-        if most is not None and most >= 1 << 31:
-            raise SizeProblem(f"a loop of {count} steps is beyond the 32-bit index range")
-        if level.kind == "seq":
-            if count.constant == 1 and self.optimise.control_flow:
-                yield nat(0)
-                return
-            depth = sum(1 for loop in self.loops if loop[0] == ir.SEQ)
-            variable = NatVar(c_name(_LOOP_NAMES[depth % len(_LOOP_NAMES)], self.taken), 0, top, below=below)
-            threads = 1
-        else:
-            threads = self.threads[level]
-            stride = LARGEST_LAUNCH if threads is None else threads
-            if most is not None and most > stride and most + stride > 1 << 31:
-                raise SizeProblem(
-                    f"{count} steps of {level.name}, shared out by {'up to ' if threads is None else ''}{stride} "
-                    "work-items or groups in a loop, are beyond the 32-bit index range"
-                )
-            variable = self.thread_variable(level, top, below, threads)
-        # the one element of a mapLcl belongs to one work-item: its index is 0, but in private memory not any 0
-        is_owned = level.kind == "lcl" and count.constant == 1 and threads != 1
-        known = nat(0) if count.constant in (0, 1) and not is_owned else nat(variable)
-        index = known if self.optimise.indices or count.constant in (0, 1) else plain(variable)
-        self.loops.append((level, index, count))
-        with self.block() as body:
-            yield index
-        self.loops.pop()
-        if body:  # an accumulator that starts with what it holds already is not copied
-            inner = substitute(tuple(body), {variable.name: nat(0)}) if is_owned else tuple(body)
-            self.emit(For(variable, count, level, threads, inner))
-
-    def thread_variable(self, level: ir.Level, top: int | None, below: Nat | None, threads: int | None) -> NatVar:
-        """The index variable of a parallel loop; all mapLcl without a loop share one per dimension."""
-        name = f"{level.kind}_{level.dimension}"
-        if level.kind != "lcl":
-            return NatVar(c_name(name, self.taken), 0, top, below=below)
-        if threads is None or top is None or top >= threads:
-            name = c_name(f"{name}_step", self.taken)
-        return ThreadVar(name, 0, top, level.dimension, threads, below=below)
-
-    def emit(self, statement: Statement) -> None:
-        if isinstance(statement, Let | Store):
-            check_reads(self, statement)
-        append(self.statements, replace(statement, origin=self.term) if statement.origin is None else statement)
+class Lowering(State):
+    """Lowers the terms of one kernel."""
 
     # --- memory ---------------------------------------------------------------------------------
 
@@ -205,54 +77,6 @@ class Lowering:
         made = allocate_for(self, name, term, "private")
         self.makers |= dict.fromkeys(self.homes.keys() - known, maker)
         return made
-
-    def emit_allocation(self, buffer: Buffer) -> None:
-        self.emit(Allocate(buffer))
-
-    def store(self, place: CExpr, value: CExpr) -> None:
-        """Writes a scalar or vector; lanes that are not adjacent are written one by one."""
-        if place == value:
-            return
-        if isinstance(place, Load | Lane):
-            target = place.vector if isinstance(place, Lane) else place
-            assert isinstance(target, Load)
-            if target.buffer.space == "private":
-                check_private(self, target)
-                self.emit(Store(place, value))
-            else:
-                self.emit(by_one(self, target, Store(place, value, origin=self.term)))
-        elif isinstance(place, Pack) and len(place.items) > 1:
-            if width_of(value.type) > 1 and not isinstance(value, Name):
-                value = self.name("lanes", value)
-            for number, item in enumerate(place.items):
-                self.store(item, lane_of(value, nat(number)))
-        else:
-            raise NestingProblem(f"a value cannot be written through this layout: {type(place).__name__}")
-
-    def name(self, base: str, value: CExpr) -> Name:
-        """Binds a value to a constant variable."""
-        made = c_name(base, self.taken)
-        self.emit(Let(made, value))
-        return Name(made, value.type)
-
-    def copy(self, source: View, acceptor: View, t: DataType) -> None:
-        """Copies a value, element by element."""
-        copy(self, source, acceptor, t, NOBODY)
-
-    def store_data(self, source: View, acceptor: View, t: DataType) -> None:
-        """Writes scalars and tuples of them: what a write would change is read before it."""
-        written: set[str] = set()
-        writes: list[tuple[CExpr, CExpr]] = []
-        for choices, _, _ in leaves(t):
-            place, value = acceptor.resolve((), choices), source.resolve((), choices)
-            if place == value:
-                continue
-            if any(written.intersection(_memory_of(load)) for load in loads(value)):
-                value = self.name("next", value)
-            written.update(name for part in walk(place) if isinstance(part, Load) for name in _memory_of(part))
-            writes.append((place, value))
-        for place, value in writes:
-            self.store(place, value)
 
     def bind(self, pattern: ir.Pattern, view: View) -> None:
         """Binds the variables of a pattern; scalars are read once, into constant variables."""
@@ -351,7 +175,7 @@ class Lowering:
                 self.produce(lambda_.body, acceptor)
             return
         if is_pure(term):
-            self.copy(self.consume(term), acceptor, t)
+            copy(self, self.consume(term), acceptor, t)
             return
         if isinstance(term, ir.MapLevel):
             self.map(term, acceptor)
@@ -374,11 +198,11 @@ class Lowering:
             else:
                 copy_for(self, term.value, self.materialise(term.value, term.space), acceptor)
         elif isinstance(term, ir.Iterate):
-            self.copy(self.iterate(term), acceptor, t)
+            copy(self, self.iterate(term), acceptor, t)
         elif (step := write_step(term, acceptor)) is not None:
             self.produce(*step)
         else:
-            self.copy(self.consume(term), acceptor, t)
+            copy(self, self.consume(term), acceptor, t)
 
     def map(self, term: ir.MapLevel, acceptor: View) -> None:
         """``for i: acceptor[i] = f(array[i])``."""
@@ -444,7 +268,7 @@ class Lowering:
     def update(self, body: ir.Expr, pattern: ir.Pattern, target: View, t: DataType, maker: ir.Expr) -> None:
         """One step of a reduction: the new value takes the place of the old one."""
         if is_data(t) and not isinstance(body, ir.ReduceSeq):
-            self.store_data(self.consume(body), target, t)
+            store_data(self, self.consume(body), target, t)
         elif updates_in_place(body, pattern):
             self.produce(body, target)
         else:
@@ -462,11 +286,6 @@ def _accumulator_name(term: ir.ReduceSeq | ir.ScanSeq) -> str:
     pattern = ir.function_body(term.operator).pattern
     first = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
     return first.name if isinstance(first, ir.Var) else "acc"
-
-
-def _memory_of(place: Load) -> tuple[str, ...]:
-    """The names of the buffers that an access may touch."""
-    return (place.buffer.name, *place.buffer.targets)
 
 
 def _is_empty(t: DataType) -> bool:

@@ -9,10 +9,21 @@ Source: 000 §4.3.2, §4.3.4.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from lift_egraph.codegen.c_ast import For, Load, Statement, loads
+from lift_egraph.codegen.c_ast import (
+    Allocate,
+    CExpr,
+    For,
+    Lane,
+    Load,
+    Name,
+    Pack,
+    Statement,
+    Store,
+    lane_of,
+    loads,
+    walk,
+)
 from lift_egraph.codegen.lowering.launch import Threads
 from lift_egraph.codegen.lowering.memory import memory
 from lift_egraph.codegen.lowering.ownership import (
@@ -24,16 +35,14 @@ from lift_egraph.codegen.lowering.ownership import (
     outermost,
     owners_of,
 )
+from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.term_views import component, layout_view, write_step
 from lift_egraph.codegen.lowering.views import Access, Component, OwnershipProblem, Pairs, View
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import Nat, NatVar, nat
-from lift_egraph.language.types import Array, DataType, Pair, Vector, is_data, leaves
-
-if TYPE_CHECKING:
-    from lift_egraph.codegen.lowering.lower import Lowering
+from lift_egraph.language.types import Array, DataType, Pair, Vector, is_data, leaves, width_of
 
 GROUP_INDEX = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
 
@@ -41,7 +50,7 @@ GROUP_INDEX = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_
 # --- allocation ---------------------------------------------------------------------------------------
 
 
-def allocate(lowering: Lowering, name: str, t: DataType, space: str, owners: Owners = NOBODY) -> View:
+def allocate(lowering: State, name: str, t: DataType, space: str, owners: Owners = NOBODY) -> View:
     """New memory for a value, declared where its space wants it."""
     levels = {level for level, _, _ in lowering.loops}
     prefix: tuple[tuple[Nat, Nat], ...] = ()
@@ -71,15 +80,15 @@ def allocate(lowering: Lowering, name: str, t: DataType, space: str, owners: Own
     for cell in made.cells:
         if space == "private":
             owned = {o for o in cell.owners if o is not None}
-            lowering.homes[cell.buffer.name] = frozenset(owned | _work_items(lowering))
+            lowering.homes[cell.buffer.name] = frozenset(owned | lowering.work_items())
             lowering.owned[cell.buffer.name] = frozenset(owned)
-            lowering.emit_allocation(cell.buffer)
+            lowering.emit(Allocate(cell.buffer))
         else:
             (lowering.locals if space == "local" else lowering.temporaries).append(cell.buffer)
     return made
 
 
-def allocate_for(lowering: Lowering, name: str, term: ir.Expr, space: str) -> View:
+def allocate_for(lowering: State, name: str, term: ir.Expr, space: str) -> View:
     """New memory for the value of a term; private memory in the form in which a mapLcl makes it."""
     if space != "private" or not is_shared_out(term):
         return allocate(lowering, name, type_of(term), space)
@@ -100,10 +109,10 @@ def allocate_for(lowering: Lowering, name: str, term: ir.Expr, space: str) -> Vi
 # --- copies ---------------------------------------------------------------------------------------------
 
 
-def copy_for(lowering: Lowering, term: ir.Expr, source: View, acceptor: View) -> None:
+def copy_for(lowering: State, term: ir.Expr, source: View, acceptor: View) -> None:
     """Copies a value of the term's type; the work-items that make the parts of the term copy those parts."""
     if not is_shared_out(term):
-        lowering.copy(source, acceptor, type_of(term))
+        copy(lowering, source, acceptor, type_of(term))
         return
     match term:
         case ir.Zip(first=first, second=second) | ir.MakePair(first=first, second=second):
@@ -125,7 +134,7 @@ def copy_for(lowering: Lowering, term: ir.Expr, source: View, acceptor: View) ->
     copy(lowering, source, acceptor, type_of(term), owners_of(term))
 
 
-def copy(lowering: Lowering, source: View, acceptor: View, t: DataType, owners: Owners) -> None:
+def copy(lowering: State, source: View, acceptor: View, t: DataType, owners: Owners = NOBODY) -> None:
     """Copies a value, element by element; dimensions owned by a mapLcl are copied by it."""
     if isinstance(t, Array):
         owner = {outermost(owners, choices) for choices, _, _ in leaves(t)}
@@ -139,11 +148,56 @@ def copy(lowering: Lowering, source: View, acceptor: View, t: DataType, owners: 
         with lowering.loop(t.size, level) as index:
             copy(lowering, Access(index, source), Access(index, acceptor), t.element, of_elements(owners))
     elif is_data(t):
-        lowering.store_data(source, acceptor, t)
+        store_data(lowering, source, acceptor, t)
     else:
         assert isinstance(t, Pair)
         copy(lowering, component(0, source), Component(0, acceptor), t.first, of_component(owners, 0))
         copy(lowering, component(1, source), Component(1, acceptor), t.second, of_component(owners, 1))
+
+
+# --- stores ---------------------------------------------------------------------------------------------
+
+
+def store_data(lowering: State, source: View, acceptor: View, t: DataType) -> None:
+    """Writes scalars and tuples of them: what a write would change is read before it."""
+    written: set[str] = set()
+    writes: list[tuple[CExpr, CExpr]] = []
+    for choices, _, _ in leaves(t):
+        place, value = acceptor.resolve((), choices), source.resolve((), choices)
+        if place == value:
+            continue
+        if any(written.intersection(_memory_of(load)) for load in loads(value)):
+            value = lowering.name("next", value)
+        written.update(name for part in walk(place) if isinstance(part, Load) for name in _memory_of(part))
+        writes.append((place, value))
+    for place, value in writes:
+        store(lowering, place, value)
+
+
+def _memory_of(place: Load) -> tuple[str, ...]:
+    """The names of the buffers that an access may touch."""
+    return (place.buffer.name, *place.buffer.targets)
+
+
+def store(lowering: State, place: CExpr, value: CExpr) -> None:
+    """Writes a scalar or vector; lanes that are not adjacent are written one by one."""
+    if place == value:
+        return
+    if isinstance(place, Load | Lane):
+        target = place.vector if isinstance(place, Lane) else place
+        assert isinstance(target, Load)
+        if target.buffer.space == "private":
+            check_private(lowering, target)
+            lowering.emit(Store(place, value))
+        else:
+            lowering.emit(by_one(lowering, target, Store(place, value, origin=lowering.term)))
+    elif isinstance(place, Pack) and len(place.items) > 1:
+        if width_of(value.type) > 1 and not isinstance(value, Name):
+            value = lowering.name("lanes", value)
+        for number, item in enumerate(place.items):
+            store(lowering, item, lane_of(value, nat(number)))
+    else:
+        raise NestingProblem(f"a value cannot be written through this layout: {type(place).__name__}")
 
 
 # --- who writes -----------------------------------------------------------------------------------------
@@ -162,7 +216,7 @@ def idle_levels(threads: Threads) -> dict[ir.Level, int]:
     return {level: number for level, number in sizes.items() if number > 1 and level not in threads.counts}
 
 
-def _others(lowering: Lowering, here: set[ir.Level], what: str) -> Iterator[tuple[ir.Level, int]]:
+def _others(lowering: State, here: set[ir.Level], what: str) -> Iterator[tuple[ir.Level, int]]:
     """The groups, or work-items of a mapGlb, that run outside of any loop over them, with their number."""
     for level, number in lowering.threads.items():
         if level.kind == "lcl" or number == 1 or level in here:
@@ -175,17 +229,12 @@ def _others(lowering: Lowering, here: set[ir.Level], what: str) -> Iterator[tupl
         yield level, number
 
 
-def _work_items(lowering: Lowering) -> set[int]:
-    """The dimensions in which the work-items of a group do different things here."""
-    return {level.dimension for level, _, _ in lowering.loops if level.kind == "lcl"}
-
-
-def check_private(lowering: Lowering, place: Load) -> None:
+def check_private(lowering: State, place: Load) -> None:
     """A private array is written as a whole by each work-item, or each writes the elements that it owns."""
     home = lowering.homes.get(place.buffer.name)
     if home is None:
         return
-    for dimension in _work_items(lowering) - home:
+    for dimension in lowering.work_items() - home:
         if lowering.threads[ir.Level("lcl", dimension)] != 1:
             raise OwnershipProblem.of(
                 place.buffer.name,
@@ -194,19 +243,7 @@ def check_private(lowering: Lowering, place: Load) -> None:
             )
 
 
-def check_reads(lowering: Lowering, statement: Statement) -> None:
-    """Elements that are shared out among work-items are read inside a mapLcl of the same dimension only."""
-    here = _work_items(lowering)
-    for place in loads(statement):
-        for dimension in lowering.owned.get(place.buffer.name, frozenset()) - here:
-            raise OwnershipProblem.of(
-                place.buffer.name,
-                f"{place.buffer.name} lies in private memory, shared out over {ir.Level('lcl', dimension).name}, "
-                "but is read outside of it; keep it in local memory",
-            )
-
-
-def by_one(lowering: Lowering, place: Load, store: Statement) -> Statement:
+def by_one(lowering: State, place: Load, store: Statement) -> Statement:
     """The store, guarded where all work-items of a group (or other groups) would do it alike."""
     is_temporary = any(b.name == place.buffer.name for b in lowering.temporaries)
     here = {level for level, _, _ in lowering.loops}
@@ -218,28 +255,3 @@ def by_one(lowering: Lowering, place: Load, store: Statement) -> Statement:
         variable = NatVar(f"first_{level.kind}_{level.dimension}", 0, 0)
         store = For(variable, nat(1), level, number, (store,), origin=lowering.term)
     return store
-
-
-def is_guard(statement: Statement) -> bool:
-    """Whether a statement is made by `by_one`."""
-    return isinstance(statement, For) and statement.variable.name.startswith("first_") and statement.variable.high == 0
-
-
-def append(statements: list[Statement], statement: Statement) -> None:
-    """Adds a statement; guards in a row become one, and a loop of guarded statements only is guarded as a whole."""
-    if isinstance(statement, For) and not statement.is_parallel and len(statement.body) == 1:
-        (inner,) = statement.body
-        if isinstance(inner, For) and is_guard(inner):
-            append(statements, replace(inner, body=(replace(statement, body=inner.body),)))
-            return
-    if statements and is_guard(statement) and is_guard(statements[-1]):
-        last = statements[-1]
-        assert isinstance(statement, For)
-        assert isinstance(last, For)
-        if (last.level, last.threads) == (statement.level, statement.threads):
-            body = list(last.body)
-            for inner in statement.body:
-                append(body, inner)
-            statements[-1] = replace(last, body=tuple(body))
-            return
-    statements.append(statement)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lift_egraph.cli.rules import Json
+from lift_egraph.cli.options import Json
 
 
 def explain(

@@ -6,25 +6,16 @@ and `run` runs a kernel without egglog.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from lift_egraph.cli.explain import explain
-from lift_egraph.cli.rules import Json, rules_app
-from lift_egraph.errors import InputProblem, LiftError, OutputProblem
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from lift_egraph.codegen.plans.kernel import BufferInfo, Plan, ScalarInfo
-    from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan
-    from lift_egraph.language.ir import Program
-    from lift_egraph.meaning.values import Value
+from lift_egraph.cli.options import DeviceText, Json, check_budget, check_sizes, read_program, read_sizes
+from lift_egraph.cli.rules import rules_app
+from lift_egraph.errors import InputProblem, LiftError
 
 
 class Commands(TyperGroup):
@@ -52,11 +43,6 @@ app = typer.Typer(
 
 app.add_typer(rules_app, name="rules")
 app.command()(explain)
-
-DeviceText = Annotated[
-    str | None,
-    typer.Option("--device", help="An index as `devices` shows it, or a part of the platform's or device's name."),
-]
 
 
 def _print_version(wanted: bool) -> None:
@@ -118,61 +104,17 @@ def programs(as_json: Json = False) -> None:
 # --- optimize ---------------------------------------------------------------------------------------------
 
 
-def read_sizes(texts: list[str]) -> dict[str, int]:
-    """The sizes in texts of the form ``NAME=NUMBER``."""
-    sizes: dict[str, int] = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        try:
-            number = int(value)
-        except ValueError:
-            raise typer.BadParameter(f"{text!r} is not of the form NAME=NUMBER") from None
-        if name in sizes:
-            raise typer.BadParameter(f"the size {name} is given twice")
-        sizes[name] = number
-    return sizes
-
-
-def _check_sizes(texts: list[str]) -> list[str]:
-    read_sizes(texts)
-    return texts
-
-
-def _check_budget(seconds: float) -> float:
-    if not 0 < seconds < math.inf:
-        raise typer.BadParameter(f"{seconds} is not a number of seconds above 0")
-    return seconds
-
-
-def read_program(text: str) -> Program:
-    """The program that a user names: a bundled one, or a file.
-
-    Raises
-    ------
-    LiftError
-        If there is none, or the file holds no correct program.
-    """
-    from lift_egraph import programs as bundled
-    from lift_egraph.language.syntax import parse_file
-
-    if text in bundled.names():
-        return bundled.load(text)
-    if Path(text).exists() or text.endswith(".lift") or len(Path(text).parts) != 1:
-        return parse_file(text)
-    return bundled.load(text)  # says which names are close
-
-
 @app.command()
 def optimize(
     program: Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")],
     size: Annotated[
         list[str] | None,
-        typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: _check_sizes(v or []), help="A size."),
+        typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: check_sizes(v or []), help="A size."),
     ] = None,
     device: DeviceText = None,
     top: Annotated[int, typer.Option(min=1, help="How many validated kernels to report.")] = 10,
     budget: Annotated[
-        float, typer.Option(callback=_check_budget, metavar="SECONDS", help="Time for search and measurements.")
+        float, typer.Option(callback=check_budget, metavar="SECONDS", help="Time for search and measurements.")
     ] = 90.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     out: Annotated[
@@ -214,7 +156,7 @@ def compile_(
     program: Annotated[str, typer.Argument(help="A .lift file in which every pattern says how it runs.")],
     size: Annotated[
         list[str] | None,
-        typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: _check_sizes(v or []), help="A size."),
+        typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: check_sizes(v or []), help="A size."),
     ] = None,
     open_: Annotated[
         list[str] | None,
@@ -276,13 +218,14 @@ def run(
         typer.Option(
             "--size",
             metavar="NAME=NUMBER",
-            callback=lambda v: _check_sizes(v or []),
+            callback=lambda v: check_sizes(v or []),
             help="A size that is an argument of the kernels and that no input's shape tells.",
         ),
     ] = None,
     limit: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="When to give up on the kernel.")] = 60.0,
 ) -> None:
     """Run a written kernel on your own arrays."""
+    from lift_egraph.cli.arrays import check_outputs, input_value, leaves, save
     from lift_egraph.codegen.plans.arrays import read_plan
     from lift_egraph.codegen.running.run import run_directory
 
@@ -297,94 +240,10 @@ def run(
         raise InputProblem(
             f"the result of {plan.name} has {len(plan.outputs)} array(s), each needs an --output; got {len(output)}"
         )
-    _check_outputs(output)
-    values = {name: _input_value(plan, name, texts) for name, texts in given.items()}
+    check_outputs(output)
+    values = {name: input_value(plan, name, texts) for name, texts in given.items()}
     sizes = read_sizes(size or [])
-    results = list(_leaves(run_directory(directory, values, device, sizes=sizes, time_limit=limit)))
+    results = list(leaves(run_directory(directory, values, device, sizes=sizes, time_limit=limit)))
     for path, array in zip(output, results, strict=True):
-        _save(path, array)
+        save(path, array)
         typer.echo(f"wrote {path}: {array.dtype} of shape {array.shape}", err=True)
-
-
-def _input_value(plan: Plan | OpenPlan, name: str, texts: list[str]) -> Any:
-    """The value of an input from the texts for its leaves; None for one that the plan does not have."""
-    places = [p for p in (*plan.inputs, *plan.scalars) if p.value == name]
-    places.sort(key=lambda p: p.components)
-    if not places:
-        return None
-    if len(texts) != len(places):
-        raise InputProblem(f"the input {name} has {len(places)} array(s), each needs an --input; got {len(texts)}")
-    return _nest([(p.components, _leaf_value(p, t)) for p, t in zip(places, texts, strict=True)])
-
-
-def _nest(found: list[tuple[tuple[int, ...], Any]]) -> Any:
-    if len(found) == 1 and not found[0][0]:
-        return found[0][1]
-    first, second = ([(path[1:], value) for path, value in found if path[0] == side] for side in (0, 1))
-    return _nest(first), _nest(second)
-
-
-def _leaf_value(place: BufferInfo | OpenBuffer | ScalarInfo, text: str) -> Any:
-    from lift_egraph.codegen.plans.kernel import ScalarInfo
-
-    if isinstance(place, ScalarInfo) and not text.endswith(".npy"):
-        return _scalar(place, text)
-    return _load(text)
-
-
-def _scalar(place: ScalarInfo, text: str) -> Any:
-    """The number that a text denotes, in the element type of a scalar input."""
-    import numpy as np
-
-    from lift_egraph.language.scalar import NUMPY_TYPES
-
-    reads = {"bool": lambda t: {"true": 1, "false": 0, "1": 1, "0": 0}[t], "i32": int}
-    try:
-        with np.errstate(over="raise"):
-            return NUMPY_TYPES[place.element](reads.get(place.element, float)(text))
-    except (KeyError, ValueError, OverflowError, FloatingPointError):
-        raise InputProblem(f"the input {place.value}: {text!r} is no {place.element} number and no .npy file") from None
-
-
-def _load(text: str) -> np.ndarray:
-    """The array in a file, mapped; nothing is unpickled, and no memory is taken before its shape is known."""
-    import numpy as np
-
-    try:
-        return np.lib.format.open_memmap(text, mode="r")
-    except OSError as problem:
-        raise InputProblem(f"cannot read {text}: {problem.strerror or problem}") from None
-    except ValueError as problem:
-        raise InputProblem(f"{text} is not a .npy file with an array of numbers: {problem}") from None
-
-
-def _leaves(value: Value) -> Iterator[np.ndarray]:
-    if isinstance(value, tuple):
-        for part in value:
-            yield from _leaves(part)
-    else:
-        yield value
-
-
-def _check_outputs(paths: list[Path]) -> None:
-    """Raise an `OutputProblem` for paths that cannot be written, before any work is done."""
-    for path in paths:
-        if path.is_dir():
-            raise OutputProblem(f"cannot write to {path}: it is a directory")
-        if not path.parent.is_dir():
-            raise OutputProblem(f"cannot write to {path}: there is no directory {path.parent}")
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise OutputProblem("each --output needs a file of its own")
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    import numpy as np
-
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        with beside.open("wb") as file:
-            np.save(file, array, allow_pickle=False)
-        beside.replace(path)
-    except OSError as problem:
-        beside.unlink(missing_ok=True)
-        raise OutputProblem(f"cannot write to {path}: {problem.strerror or problem}") from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lift_egraph.cli.options import Json, read_program, read_sizes
 from lift_egraph.errors import InputProblem
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from lift_egraph.egraph.rule import Rule
     from lift_egraph.soundness.many_rules import Verdict
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout instead of a table.")]
 
 SMALL = 6  # a size of an audited program, if no other is given
 
@@ -142,7 +141,6 @@ def audit(
 
     The exit code is 1 if two members of a class have different values.
     """
-    from lift_egraph.cli.main import read_program, read_sizes
     from lift_egraph.egraph.saturate import Limits
     from lift_egraph.language.check import specialise
     from lift_egraph.process.child import call
@@ -190,7 +188,6 @@ def matches(
     A place is the patterns on the way to it: map.f/reduce.xs is the array of the reduce in a map. Near misses where
     all of the rule's left-hand side fits but a condition fails come first, then those where one part of it does not.
     """
-    from lift_egraph.cli.main import read_program, read_sizes
     from lift_egraph.cli.show import print_json
     from lift_egraph.derivation.explore import survey
     from lift_egraph.language.check import specialise

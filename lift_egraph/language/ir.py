@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
-from typing import Any, ClassVar, TypeVar, Union, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, dataclass_transform
 
 from lift_egraph.language.nat import Nat
-from lift_egraph.language.operators import Operators
 from lift_egraph.language.signature import Signature
 from lift_egraph.language.types import DataType, Scalar
 
@@ -50,8 +49,21 @@ def pattern(name: str, line: str, where: str = "") -> Callable[[type[T]], type[T
     return make
 
 
-class Expr(Operators):
-    """A term that denotes a value."""
+class Expr:
+    """A term that denotes a value; Python's operators on it are in `lift_egraph.language.operators`."""
+
+    if TYPE_CHECKING:
+
+        def _with(self, other: Any) -> Call: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with
+        __mod__ = __rmod__ = __lt__ = __le__ = __gt__ = __ge__ = _with
+
+        def __neg__(self) -> Call: ...
+        def __abs__(self) -> Call: ...
+        def __bool__(self) -> bool: ...
+
+        __array_ufunc__: None
 
     signature: ClassVar[Signature]  # of the nodes in `SIGNED`
 

@@ -203,9 +203,7 @@ def check_rule(
 
     Examples
     --------
-    >>> from egglog import rewrite
-    >>> from lift_egraph.egraph.rule import rule
-    >>> from lift_egraph.egraph.sorts import Ex, transpose
+    >>> from lift_egraph.dsl import Ex, rewrite, rule, transpose
     >>> @rule("transpose xss = xss")
     ... def forget_transpose(xss: Ex):
     ...     yield rewrite(transpose(xss)).to(xss)

@@ -273,8 +273,7 @@ def test_matches_on_the_command_line():
 def test_matches_as_json_for_a_file_of_rules(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
-        "from __future__ import annotations\nfrom egglog import rewrite\nfrom lift_egraph.egraph.rule import rule\n"
-        "from lift_egraph.egraph.sorts import Ex, transpose\n\n"
+        "from __future__ import annotations\nfrom lift_egraph.dsl import Ex, rewrite, rule, transpose\n\n"
         '@rule("transpose (transpose xs) = xs")\ndef twice(xs: Ex):\n'
         "    yield rewrite(transpose(transpose(xs))).to(xs)\n"
     )

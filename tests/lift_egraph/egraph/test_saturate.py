@@ -107,9 +107,7 @@ def test_rules_travel_by_name(chosen: Rule):
 
 
 SCRIPT = """
-from egglog import eq, i64, rewrite
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import EMPTY, Ex, Fn, Ty, fv, join, map_, ty
+from lift_egraph.dsl import EMPTY, Ex, Fn, Ty, eq, fv, i64, join, map_, rewrite, rule, ty
 
 def rows(xss: Ex, n: i64, t: Ty):
     return eq(Ty.arr(n, t)).to(ty(xss))

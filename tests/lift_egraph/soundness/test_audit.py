@@ -119,10 +119,8 @@ def test_a_wrong_union_is_found_where_it_is():
 
 
 UNTRUE = """\
-from egglog import eq, i64, rewrite, rule as fact
 import egglog
-from lift_egraph.egraph.rule import rule
-from lift_egraph.egraph.sorts import Ex, Op, gather, neutral, reduce_
+from lift_egraph.dsl import Ex, Op, eq, gather, i64, neutral, reduce_, rewrite, rule
 from lift_egraph.rules.reduction import partial_reduce
 
 @rule("reduce and z is neutral")

@@ -1,0 +1,62 @@
+"""Options that several commands take, and what their texts say."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from lift_egraph.language.ir import Program
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout instead of a table.")]
+DeviceText = Annotated[
+    str | None,
+    typer.Option("--device", help="An index as `devices` shows it, or a part of the platform's or device's name."),
+]
+
+
+def read_sizes(texts: list[str]) -> dict[str, int]:
+    """The sizes in texts of the form ``NAME=NUMBER``."""
+    sizes: dict[str, int] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            number = int(value)
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is not of the form NAME=NUMBER") from None
+        if name in sizes:
+            raise typer.BadParameter(f"the size {name} is given twice")
+        sizes[name] = number
+    return sizes
+
+
+def check_sizes(texts: list[str]) -> list[str]:
+    read_sizes(texts)
+    return texts
+
+
+def check_budget(seconds: float) -> float:
+    if not 0 < seconds < math.inf:
+        raise typer.BadParameter(f"{seconds} is not a number of seconds above 0")
+    return seconds
+
+
+def read_program(text: str) -> Program:
+    """The program that a user names: a bundled one, or a file.
+
+    Raises
+    ------
+    LiftError
+        If there is none, or the file holds no correct program.
+    """
+    from lift_egraph import programs as bundled
+    from lift_egraph.language.syntax import parse_file
+
+    if text in bundled.names():
+        return bundled.load(text)
+    if Path(text).exists() or text.endswith(".lift") or len(Path(text).parts) != 1:
+        return parse_file(text)
+    return bundled.load(text)  # says which names are close
