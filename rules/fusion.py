@@ -37,6 +37,7 @@ Conditions
 Types and lengths: ``eq(Ty.arr(n, t)).to(ty(xs))`` finds the length n and the element type t of xs. Lengths are compared
 by ``n < m`` and ``eq(m % n).to(i64(0))``. For what a rule chooses freely, the phase that runs it gives the choice:
 ``tile(m, n)`` holds for each n by which arrays of length m may be split, ``lane_width(w)`` for the lanes of vectors.
+``*chunked(m, n)`` are all the conditions for chunks of n: ``tile(m, n)``, n divides m, and n is less.
 
 Names: a rule substitutes nothing. It uses a body as it stands, under the same binder, and ``app(Fn.lam(p, b), x)`` is
 "let p = x in b". So it must see to it that no variable gets under a binder that is not its own, or away from its own:
@@ -64,7 +65,7 @@ array, as one needs for local memory; see `lift_egraph.rules.stencil` for more d
     from lift_egraph.guided import sketch
     from lift_egraph.derivation.derive import explain
     from lift_egraph.egraph.rule import rule
-    from lift_egraph.egraph.sorts import Ex, Fn, P, Ty, V, fresh, join, map_, slide, tile, ty
+    from lift_egraph.egraph.sorts import Ex, Fn, P, Ty, V, chunked, fresh, join, map_, slide, ty
     from lift_egraph.language.syntax import parse_program, print_term
     from lift_egraph.rules.macros import Macro, stage
 
@@ -78,7 +79,7 @@ array, as one needs for local memory; see `lift_egraph.rules.stencil` for more d
         length = n + (k - 1) * s  # of a tile
         one = V("$tile", Ty.arr(length, t))
         left = map_(Fn.lam(p, b), slide(n, s, xs))
-        where = (eq(Ty.arr(a, t)).to(ty(xs)), tile(m, k), eq(m % k).to(i64(0)), 1 < k, k < m)
+        where = (eq(Ty.arr(a, t)).to(ty(xs)), *chunked(m, k), 1 < k)
         yield egglog.rule(eq(e).to(left), *where).then(one)
         inside = map_(Fn.lam(p, b), slide(n, s, Ex(one)))
         yield rewrite(left).to(
@@ -107,12 +108,12 @@ rule put beside it. A rule that fires in under 95 % of its own programs fails as
     sound stencil_in_tiles                    fired in 100% of 20 ...
     1 rule, 0 wrong; ... s, seed 0
 
-Without the condition ``eq(m % k).to(i64(0))``, tiles do not cover the array. The check finds it, and shows a small
-program, its input, and both results::
+With ``chunked(a, k)``, the length of the array for the number of windows, tiles do not cover the array. The check finds
+it, and shows a small program, its input, and both results::
 
-    $ lift-egraph rules check without.py --examples 20
+    $ lift-egraph rules check wrong.py --examples 20
     WRONG stencil_in_tiles                    fired in 100% of ...
-        without.py:14: stencil_in_tiles is not sound: map (λp. b) (slide n s xs) = ...
+        wrong.py:14: stencil_in_tiles is not sound: map (λp. b) (slide n s xs) = ...
         program example(a_f32_...: [f32]...) =
           ...
         becomes
@@ -176,6 +177,7 @@ from lift_egraph.egraph.sorts import (
     absent_in_operator,
     app,
     bvs,
+    disjoint,
     fresh,
     fvf,
     join,
@@ -187,7 +189,6 @@ from lift_egraph.egraph.sorts import (
     ty,
     zip_,
 )
-from lift_egraph.rules.scopes import disjoint
 
 
 @rule("map f (map (λp. b) xs) = map (λp. f b) xs,  p not free in f", source="000 Listing 5.4")

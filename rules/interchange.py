@@ -16,6 +16,7 @@ from lift_egraph.egraph.sorts import (
     absent,
     absent_in_operator,
     bvs,
+    disjoint,
     fill,
     fresh,
     fv,
@@ -26,7 +27,6 @@ from lift_egraph.egraph.sorts import (
     ty,
     zip_,
 )
-from lift_egraph.rules.scopes import disjoint
 
 
 @rule("map (map f) xss = transpose (map (map f) (transpose xss))", source="000 Listing 5.15")

@@ -12,6 +12,7 @@ from lift_egraph.egraph.sorts import (
     P,
     Ty,
     V,
+    chunked,
     gather,
     join,
     map_,
@@ -19,7 +20,6 @@ from lift_egraph.egraph.sorts import (
     scatter,
     slide,
     split,
-    tile,
     transpose,
     ty,
 )
@@ -94,9 +94,7 @@ def map_strided(f: Fn, xs: Ex, m: i64, s: i64, t: Ty):
     yield rewrite(map_(f, xs)).to(
         scatter(order, map_(f, gather(order, xs))),
         eq(Ty.arr(m, t)).to(ty(xs)),
-        tile(m, s),
-        eq(m % s).to(i64(0)),
-        s < m,
+        *chunked(m, s),
         s > 1,
     )
 

@@ -212,3 +212,13 @@ def absent_in_operator(p: P, op: Op) -> egglog.Fact:
 def fresh(v: V, e: Ex) -> egglog.Fact:
     """The capture condition for a new name: it is not free in the term."""
     return fv(e).not_contains(v)
+
+
+def disjoint(p: P, q: P) -> egglog.Fact:
+    """The condition that two patterns share no variable, so that they may stand in one."""
+    return eq(bvs(p) - bvs(q)).to(bvs(p))
+
+
+def chunked(m: i64, n: i64) -> tuple[egglog.Fact, egglog.Fact, egglog.Fact]:
+    """The conditions for chunks of n in arrays of length m: the phase offers n, n divides m, and there are several."""
+    return tile(m, n), eq(m % n).to(i64(0)), n < m

@@ -24,6 +24,7 @@ from lift_egraph.egraph.sorts import (
     bvs,
     call2,
     commutative,
+    disjoint,
     fill,
     gather,
     iterate,
@@ -47,7 +48,6 @@ from lift_egraph.egraph.sorts import (
     vty,
     zip_,
 )
-from lift_egraph.rules.scopes import disjoint
 from lift_egraph.rules.stencil import Grid, nested, tiled_windows, windows
 from tests.rules.planting import REVERSED, Planted
 
