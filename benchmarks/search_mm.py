@@ -57,7 +57,7 @@ def main() -> None:
             f"{found.valid_count} distinct valid kernels, the naive one among them, {len(found.rejected)} rejected, "
             f"{found.not_run} not run in the budget",
             f"search ended: {found.stop_reason}; {len(found.phases)} e-graphs, the largest of {largest.tuples} tuples",
-            f"best kernel: {', '.join(best.rules)}; {best.message}",
+            f"best kernel: {'; '.join(str(leg) for leg in best.way)}; {best.message}",
             f"medians of {ROUNDS} interleaved rounds; kernels by the device's clock, NumPy by the wall clock",
         ),
         device=device,

@@ -90,13 +90,13 @@ def show_report(report: Report) -> None:
     """Print a report: a table of the ranked kernels, and below it the best, the end of the search and rejections."""
     console = stdout()
     console.print(f"{report.program}, {assignments(report.sizes)}, on {report.device}", soft_wrap=True)
-    table = table_of("#", "predicted\nms", "measured\nms", "speed-up", "valid", "error", "bound", "rules")
+    table = table_of("#", "predicted\nms", "measured\nms", "speed-up", "valid", "error", "bound", "found in")
     for rank, c in enumerate(report.ranked, 1):
         speedup = f"{report.baseline_ms / c.measured_ms:.2f}" if report.baseline_ms and c.measured_ms else "–"
         times = (_number(c.predicted_ms), _number(c.measured_ms))
         errors = (_number(c.max_error), _number(c.error_bound))
-        valid, rules = "yes" if c.valid else "no", ", ".join(c.rules) or "none"
-        table.add_row(str(rank), *times, speedup, valid, *errors, rules)
+        phases = "\n".join(str(leg) for leg in c.way)
+        table.add_row(str(rank), *times, speedup, "yes" if c.valid else "no", *errors, phases)
     console.print(table)
     best = report.best
     if best is not None and report.speedup is not None:

@@ -21,7 +21,6 @@ from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import print_program
 from lift_egraph.process.child import Stream
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_feasible, require_parallelism
-from lift_egraph.workbench.provenance import applied_rules
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import Found, Leg, naive_leg, search
 
@@ -86,7 +85,7 @@ def optimize(
     info = device if isinstance(device, DeviceInfo) else find_device(device)
     model = describe(info)
     naive = naive_term(special)
-    baseline = make_candidate(naive, 0.0, info, model, special, (naive_leg(naive.body, model.kind),))
+    baseline = make_candidate(naive, 0.0, info, model, (naive_leg(naive.body, model.kind),))
     check_limits(baseline.plan, info)
     require_feasible(special)
     report = Report(special.name, dict(special.sizes), str(info), "", [], None, [], source=special)
@@ -130,7 +129,6 @@ def make_candidate(
     cost: float,
     info: DeviceInfo,
     model: Device,
-    program: ir.Program,
     way: tuple[Leg, ...] = (),
 ) -> Candidate:
     """Compile a low-level program and predict its time. `way` are the phases that led to it from the program.
@@ -142,7 +140,7 @@ def make_candidate(
     """
     plan = compile_program(lowered, DIALECTS[model.dialect], term_text=print_program(lowered))
     predicted = predict(plan, model).predicted_ms
-    return Candidate(lowered, plan, cost, predicted, applied_rules(program.body, lowered.body), way)
+    return Candidate(lowered, plan, cost, predicted, way)
 
 
 def load_references(runner: Runner, reference: References) -> None:
@@ -214,7 +212,7 @@ def _compile(
             break
         lowered = ir.Program(program.name, program.inputs, item.term, program.sizes)
         try:
-            candidate = make_candidate(lowered, item.cost, info, model, program, item.way)
+            candidate = make_candidate(lowered, item.cost, info, model, item.way)
             check_limits(candidate.plan, info)
         except LiftError:  # legal in the e-graph's eyes, but not for the code generator or this device
             continue

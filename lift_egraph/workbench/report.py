@@ -25,14 +25,13 @@ NOT_RUN = "not run"  # what a candidate says before it is validated
 class Candidate:
     """A low-level program with its kernels, and what became of it.
 
-    `rules` are read off the term; `way` has the phases that led to it, from which `explain` derives it.
+    `way` has the phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`.
     """
 
     program: ir.Program
     plan: Plan
     cost: float
     predicted_ms: float
-    rules: tuple[str, ...]
     way: tuple[Leg, ...] = ()
     measured_ms: float | None = None
     valid: bool = False
@@ -117,7 +116,6 @@ def _row(rank: int | None, c: Candidate) -> dict[str, Any]:
         "valid": c.valid,
         "max_error": _finite(c.max_error),
         "error_bound": _finite(c.error_bound),
-        "rules": list(c.rules),
         "phases": [str(leg) for leg in c.way],
         "lowered": c.lowered,
         "message": c.message,
