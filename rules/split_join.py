@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from egglog import Fact, eq, i64, rewrite
+from egglog import eq, i64, rewrite
+from egglog.egraph import FactLike
 
 from lift_egraph.egraph.rule import rule
 from lift_egraph.egraph.sorts import Ex, Fn, P, Ty, V, chunked, fresh, join, map_, pty, split, ty, zip_
 
 
-def in_chunks(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64) -> tuple[Fact, ...]:
+def in_chunks(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64) -> tuple[FactLike, ...]:
     """The conditions that λp. b may be mapped over chunks of n of the m elements of xs."""
     return eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), eq(t).to(pty(p)), fresh(V.of("chunk", p, n), b)
 

@@ -89,7 +89,7 @@ def progress() -> Iterator[Callable[[Event], None]]:
 def show_report(report: Report) -> None:
     """Print a report: a table of the ranked kernels, and below it the best, the end of the search and rejections."""
     console = stdout()
-    console.print(f"{report.program}, {assignments(report.sizes)}, on {report.device}", soft_wrap=True)
+    console.print(f"{report.source.name}, {assignments(dict(report.source.sizes))}, on {report.device}", soft_wrap=True)
     table = table_of("#", "predicted\nms", "measured\nms", "speed-up", "valid", "error", "bound", "found in")
     for rank, c in enumerate(report.ranked, 1):
         speedup = f"{report.baseline_ms / c.measured_ms:.2f}" if report.baseline_ms and c.measured_ms else "–"
@@ -109,7 +109,7 @@ def show_report(report: Report) -> None:
         console.print(f"Validation of the best: {best.message}.", soft_wrap=True)
     console.print(f"Search ended: {report.stop_reason}; {report.seconds:.1f} s in all.", soft_wrap=True)
     reasons = Counter(c.message.partition("\n")[0] for c in report.rejected)
-    console.print(f"Valid: {report.valid_count}. Rejected: {len(report.rejected)}. Not run: {report.not_run}.")
+    console.print(f"Valid: {len(report.valid)}. Rejected: {len(report.rejected)}. Not run: {report.not_run}.")
     for reason, count in reasons.most_common(REASONS):
         console.print(f"  {count} × {reason}", soft_wrap=True)
     if len(reasons) > REASONS:

@@ -12,13 +12,9 @@ instances of different sizes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import egglog
 from egglog import Set, StringLike, eq, function, i64, i64Like, relation
-
-if TYPE_CHECKING:
-    pass
+from egglog.egraph import FactLike
 
 
 class Ty(egglog.Expr):
@@ -219,6 +215,6 @@ def disjoint(p: P, q: P) -> egglog.Fact:
     return eq(bvs(p) - bvs(q)).to(bvs(p))
 
 
-def chunked(m: i64, n: i64) -> tuple[egglog.Fact, egglog.Fact, egglog.Fact]:
+def chunked(m: i64, n: i64) -> tuple[FactLike, FactLike, FactLike]:
     """The conditions for chunks of n in arrays of length m: the phase offers n, n divides m, and there are several."""
     return tile(m, n), eq(m % n).to(i64(0)), n < m

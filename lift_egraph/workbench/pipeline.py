@@ -21,8 +21,8 @@ from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import print_program
 from lift_egraph.process.child import Stream
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_feasible, require_parallelism
-from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Report
-from lift_egraph.workbench.search import Found, Leg, naive_leg, search
+from lift_egraph.workbench.report import Candidate, Event, Listener, Report
+from lift_egraph.workbench.search import Found, Leg, PhaseSummary, naive_leg, search
 
 SEARCH_SHARE = 0.3  # of the budget, at most, for searching
 LEAST_SEARCH = 6.0  # seconds for it, also where the budget is small
@@ -88,7 +88,8 @@ def optimize(
     baseline = make_candidate(naive, 0.0, info, model, (naive_leg(naive.body, model.kind),))
     check_limits(baseline.plan, info)
     require_feasible(special)
-    report = Report(special.name, dict(special.sizes), str(info), "", [], None, [], source=special)
+    stop_reason = ""
+    phases: list[PhaseSummary] = []
     pool: list[Candidate] = []
     try:
         listen(Event("reference", "interpreting the program on two sets of inputs"))
@@ -98,27 +99,21 @@ def optimize(
             load_references(runner, reference)
             listen(Event("baseline", "timing the naive kernel"))
             evaluate(baseline, runner, reference)
-            if baseline.valid:
-                report.baseline_ms = baseline.measured_ms
             clock = time.perf_counter()
             listen(Event("search", "saturating"))
             search_seconds = max(budget * SEARCH_SHARE, LEAST_SEARCH)
-            found = _gather(special, model, search_seconds, limits or Limits(), report, listen)
+            found, stop_reason = _gather(special, model, search_seconds, limits or Limits(), phases, listen)
             compile_seconds = max(budget * COMPILE_SHARE, LEAST_COMPILE)
             pool = _compile(found, baseline, special, info, model, compile_seconds, listen)
             deadline = max(clock + budget, time.perf_counter() + budget * MEASURE_SHARE)
-            _measure(pool, baseline, runner, reference, deadline, top, report, listen)
+            _measure(pool, baseline, runner, reference, deadline, top, listen)
     except KeyboardInterrupt:
-        report.stop_reason = "interrupted"
+        stop_reason = "interrupted"
         if not any(c.valid for c in (baseline, *pool)):
             raise
-    candidates = [baseline, *pool]
-    valid = sorted((c for c in candidates if c.valid), key=lambda c: c.measured_ms or 0.0)
-    report.ranked, report.valid_count = valid[:top], len(valid)
-    report.rejected = [c for c in candidates if not c.valid and c.message != NOT_RUN]
-    report.not_run = sum(c.message == NOT_RUN for c in candidates)
-    report.seconds = time.perf_counter() - began
-    if not report.ranked:
+    seconds = time.perf_counter() - began
+    report = Report(special, str(info), stop_reason, phases, [baseline, *pool], top, seconds)
+    if not report.valid:
         reasons = "; ".join(dict.fromkeys(c.message for c in report.rejected)) or "the search found no legal term"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     return report
@@ -167,9 +162,12 @@ def evaluate(candidate: Candidate, runner: Runner, reference: References) -> Non
 
 
 def _gather(
-    program: ir.Program, model: Device, seconds: float, limits: Limits, report: Report, listen: Listener
-) -> list[Found]:
-    """Search in a child process; the terms it found, in the order of their structural cost."""
+    program: ir.Program, model: Device, seconds: float, limits: Limits, phases: list[PhaseSummary], listen: Listener
+) -> tuple[list[Found], str]:
+    """Search in a child process: the terms it found, in the order of their structural cost, and why it ended.
+
+    Ends of phases are added to `phases` as they come.
+    """
     found: dict[ir.Expr, Found] = {}
     began = time.perf_counter()
     stream = Stream(search, program, model, limits, time_limit=seconds, memory_limit=MEMORY)
@@ -177,7 +175,7 @@ def _gather(
         if isinstance(message, Found):
             found.setdefault(canonical(message.term), message)
             continue
-        report.phases.append(message)
+        phases.append(message)
         text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(found)} low-level terms"
         listen(Event("search", text, min(1.0, (time.perf_counter() - began) / seconds)))
     end = stream.end
@@ -185,11 +183,10 @@ def _gather(
     if end.kind == "error":
         raise RunProblem(f"the search failed: {end.text}")
     if end.kind == "finished":
-        reasons = {p.stop_reason for p in report.phases if p.name == "algorithmic"}
-        report.stop_reason = ", ".join(sorted(reasons))
+        stop_reason = ", ".join(sorted({p.stop_reason for p in phases if p.name == "algorithmic"}))
     else:
-        report.stop_reason = {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
-    return sorted(found.values(), key=lambda f: f.cost)
+        stop_reason = {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
+    return sorted(found.values(), key=lambda f: f.cost), stop_reason
 
 
 def _compile(
@@ -234,7 +231,6 @@ def _measure(
     reference: References,
     deadline: float,
     top: int,
-    report: Report,
     listen: Listener,
 ) -> None:
     """Validate and time candidates in the order of their prediction until the budget is spent."""
