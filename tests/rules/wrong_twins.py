@@ -61,7 +61,7 @@ TWINS = (
         "map_(f, map_(Fn.lam(p, b), xs)) → map_(Fn.lam(p, b), map_(f, xs))",
     ),
     twin("map_fission", "p may be free in f", ", absent_in_function(p, f) →"),
-    twin("map_fission", "p may be free in the operator", ", absent_in_operator(p, op) →"),
+    twin("map_fission", "p may be free in the operator", ", absent_in_operator(p, op) →", "(op, z → (Op.fn(f), z"),
     twin("map_fission", "a transposition is lost", "map_(Fn.transpose(t), mapped(b)) → mapped(b)"),
     twin(
         "zip_of_maps",
@@ -221,7 +221,11 @@ TWINS = (
     twin("reduce_by_dot", "the right factor is the left one", "Ex(left), Ex(right) → Ex(left), Ex(left)"),
     # --- threads and memory
     *(
-        twin(f"map_to_{level}", "the elements are taken in the wrong order", 'f, xs)) → f, gather("n - 1 - i", xs)))')
+        twin(
+            f"map_to_{level}",
+            "the elements are taken in the wrong order",
+            'dimension, f, xs → dimension, f, gather("n - 1 - i", xs)',
+        )
         for level in LEVELS
     ),
     twin("stage_in_local", "the copy is reversed", 'Ex(v))) → gather("n - 1 - i", Ex(v))))'),
