@@ -49,8 +49,9 @@ from lift_egraph.egraph.sorts import (
 )
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import codomain, domain, iterate_step, type_of
-from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.check import codomain, domain, iterate_step, size_of, type_of
+from lift_egraph.language.index_arrays import order_at
+from lift_egraph.language.nat import Nat
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector
 
@@ -215,9 +216,9 @@ def _input_to_egg(e: ir.Input) -> Ex:
     return Ex.input(e.name, type_to_egg(e.type))
 
 
-def index_text(indices: ir.IndexFunction) -> str:
-    """An index function as text, over the variable ``i``."""
-    return str(indices.body.substitute({indices.variable: nat("i")}))
+def index_text(e: ir.Gather | ir.Scatter) -> str:
+    """The index function of an array as text, over the variable ``i``."""
+    return str(order_at(e.indices, size_of(e.array)).body)
 
 
 _NODES = {
@@ -234,8 +235,8 @@ _NODES = {
     ir.Split: lambda e: split(size_to_egg(e.chunk), to_egg(e.array)),
     ir.Join: lambda e: join(to_egg(e.array)),
     ir.Transpose: lambda e: transpose(to_egg(e.array)),
-    ir.Gather: lambda e: gather(index_text(e.indices), to_egg(e.array)),
-    ir.Scatter: lambda e: scatter(index_text(e.indices), to_egg(e.array)),
+    ir.Gather: lambda e: gather(index_text(e), to_egg(e.array)),
+    ir.Scatter: lambda e: scatter(index_text(e), to_egg(e.array)),
     ir.Slide: lambda e: slide(size_to_egg(e.size), size_to_egg(e.step), to_egg(e.array)),
     ir.Pad: _pad_to_egg,
     ir.Iterate: _iterate_to_egg,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lift_egraph.language import ir
-from lift_egraph.language.check import substitute_nats
+from lift_egraph.language.check import size_of, substitute_nats
+from lift_egraph.language.index_arrays import order_at
 from lift_egraph.language.nat import nat
 
 
@@ -92,7 +93,8 @@ def _number(term: Any, names: dict[ir.Var, ir.Var], count: list[int]) -> Any:
         function = substitute_nats(term.function, {term.size: nat(size)})
         term = ir.Iterate(term.times, size, function, term.array)
     elif isinstance(term, ir.Gather | ir.Scatter):
-        return type(term)(_number(term.indices, names, count), _number(term.array, names, count))
+        order = order_at(term.indices, size_of(term.array))
+        return type(term)(_number(order, names, count), _number(term.array, names, count))
     return ir.map_parts(term, lambda part: _number(part, names, count))
 
 

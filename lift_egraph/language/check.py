@@ -76,7 +76,13 @@ def codomain(function: ir.Function) -> DataType:
     return result_of(function, domain(function), "function")
 
 
-def _array(term: ir.Expr, where: str) -> Array:
+def size_of(array: ir.Expr) -> Nat:
+    """The length of an array term."""
+    return array_type(array, "a length").size
+
+
+def array_type(term: ir.Expr, where: str) -> Array:
+    """The type of an array term; `where` names the pattern for errors."""
     t = type_of(term)
     if not isinstance(t, Array):
         raise TypeProblem(f"{where} works on an array, got {t}")
@@ -84,7 +90,7 @@ def _array(term: ir.Expr, where: str) -> Array:
 
 
 def _array_of_arrays(term: ir.Expr, where: str) -> tuple[Array, Array]:
-    outer = _array(term, where)
+    outer = array_type(term, where)
     if not isinstance(outer.element, Array):
         raise TypeProblem(f"{where} works on an array of arrays, got {outer}")
     return outer, outer.element
@@ -105,13 +111,13 @@ def _component(term: ir.Component) -> DataType:
 
 def _map(term: ir.Map | ir.MapLevel) -> DataType:
     where = "map" if isinstance(term, ir.Map) else term.level.name
-    t = _array(term.array, where)
+    t = array_type(term.array, where)
     return Array(t.size, result_of(term.function, t.element, where))
 
 
 def _reduce(term: ir.Reduce | ir.ReduceSeq) -> DataType:
     where = "reduce" if isinstance(term, ir.Reduce) else "reduceSeq"
-    t, start = _array(term.array, where), type_of(term.initial)
+    t, start = array_type(term.array, where), type_of(term.initial)
     result = result_of(term.operator, Pair(start, t.element), where)
     if result != start:
         raise TypeProblem(f"{where}: the operator returns {result}, but the accumulator starts as {start}")
@@ -121,14 +127,14 @@ def _reduce(term: ir.Reduce | ir.ReduceSeq) -> DataType:
 
 
 def _zip(term: ir.Zip) -> DataType:
-    first, second = _array(term.first, "zip"), _array(term.second, "zip")
+    first, second = array_type(term.first, "zip"), array_type(term.second, "zip")
     if first.size != second.size:
         raise SizeProblem(f"zip needs arrays of one length, got {first.size} and {second.size} ({first} and {second})")
     return Array(first.size, Pair(first.element, second.element))
 
 
 def _split(term: ir.Split) -> DataType:
-    t = _array(term.array, "split")
+    t = array_type(term.array, "split")
     _positive(term.chunk, "split: the chunk size")
     if divides(term.chunk, t.size) is False:
         raise SizeProblem(f"split({term.chunk}) does not divide an array of length {t.size}")
@@ -146,7 +152,7 @@ def _transpose(term: ir.Transpose) -> DataType:
 
 
 def _gather(term: ir.Gather) -> DataType:
-    t = _array(term.array, "gather")
+    t = array_type(term.array, "gather")
     function, n = term.indices, t.size.constant
     if n and is_tried(function, t.size):
         low, high = function.body.substitute({function.variable: nat(NatVar("i", 0, n - 1)), "n": nat(n)}).range
@@ -156,7 +162,7 @@ def _gather(term: ir.Gather) -> DataType:
 
 
 def _scatter(term: ir.Scatter) -> DataType:
-    t = _array(term.array, "scatter")
+    t = array_type(term.array, "scatter")
     function, n = term.indices, t.size.constant
     if n is not None and is_tried(function, t.size):
         targets = index_values(function, n, "scatter")
@@ -181,7 +187,7 @@ def apply_index(function: ir.IndexFunction, index: NatLike, size: NatLike) -> An
 
 
 def _slide(term: ir.Slide) -> DataType:
-    t = _array(term.array, "slide")
+    t = array_type(term.array, "slide")
     _positive(term.size, "slide: the window size")
     _positive(term.step, "slide: the step")
     spare = t.size - term.size
@@ -193,7 +199,7 @@ def _slide(term: ir.Slide) -> DataType:
 
 
 def _pad(term: ir.Pad) -> DataType:
-    t = _array(term.array, "pad")
+    t = array_type(term.array, "pad")
     kind, value = term.boundary.kind, term.boundary.value
     if kind not in ir.BOUNDARIES:
         raise TypeProblem(f"pad: unknown boundary {kind!r}; known are {', '.join(ir.BOUNDARIES)}")
@@ -210,7 +216,7 @@ def _pad(term: ir.Pad) -> DataType:
 
 
 def _iterate(term: ir.Iterate) -> DataType:
-    t = _array(term.array, "iterate")
+    t = array_type(term.array, "iterate")
     if term.times < 0:
         raise SizeProblem(f"iterate: the count must not be negative, got {term.times}")
     for _ in range(term.times):
@@ -228,7 +234,7 @@ def iterate_step(term: ir.Iterate, size: Nat) -> ir.Lambda:
 
 
 def _at(term: ir.At) -> DataType:
-    t = _array(term.array, "at")
+    t = array_type(term.array, "at")
     low, high = (t.size - 1 - term.index).range[0], term.index.range[0]
     if (high is not None and high < 0 and term.index.constant is not None) or (
         low is not None and low < 0 and (t.size - 1 - term.index).constant is not None
@@ -246,7 +252,7 @@ def _fill(term: ir.Fill) -> DataType:
 
 
 def _lookup(term: ir.Lookup) -> DataType:
-    indices, t = _array(term.indices, "lookup"), _array(term.array, "lookup")
+    indices, t = array_type(term.indices, "lookup"), array_type(term.array, "lookup")
     if indices.element != I32:
         raise TypeProblem(f"lookup: the indices are i32, got {indices.element}")
     return Array(indices.size, t.element)
@@ -259,14 +265,14 @@ def _to_memory(term: ir.ToMemory) -> DataType:
 
 
 def _as_vector(term: ir.AsVector) -> DataType:
-    t = _array(term.array, "asVector")
+    t = array_type(term.array, "asVector")
     if divides(term.width, t.size) is False:
         raise SizeProblem(f"asVector({term.width}) does not divide an array of length {t.size}")
     return Array(t.size // term.width, lanes(term.width, t.element))
 
 
 def _as_scalar(term: ir.AsScalar) -> DataType:
-    t = _array(term.array, "asScalar")
+    t = array_type(term.array, "asScalar")
     width, element = without_lanes(t.element)
     return Array(t.size * width, element)
 

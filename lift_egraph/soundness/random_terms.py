@@ -13,11 +13,11 @@ from typing import Any
 
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, Vector
 
 Choose = Callable[[Sequence[Any]], Any]
-REVERSE = ir.IndexFunction("i", nat("n") - 1 - nat("i"))
 ASSOCIATIVE = ("add", "min", "max")
 NAMES = ("x", "y", "z", "u", "v", "w", "r", "s", "p", "q", "a", "b", "c", "d", "e", "f")
 NEUTRAL = {

@@ -156,7 +156,7 @@ TWINS = (
     twin(
         "map_strided",
         "the wrong stride",
-        'scatter(order → scatter(egglog.join("(i % ", count, ") * ", stride, " + i / ", count)',
+        'scatter(order → scatter(egglog.join(stride, " * (i % ", count, ") + (i / ", count, ")")',
     ),
     twin(
         "reorder_and_back",
