@@ -18,14 +18,14 @@ from lift_egraph.codegen.lowering.launch import Threads, launch_sizes
 from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.memory import memory
 from lift_egraph.codegen.lowering.sharing import idle_levels
-from lift_egraph.codegen.lowering.term_views import bindings, is_layout, is_pure, size_of, view_of, write_step
+from lift_egraph.codegen.lowering.term_views import bindings, is_layout, is_pure, view_of, write_step
 from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Value, View
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import Optimisations
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import iterate_step, size_variables, type_of
+from lift_egraph.language.check import iterate_step, size_of, size_variables, type_of
 from lift_egraph.language.nat import Nat, NatVar, maximum
 from lift_egraph.language.nesting import check_nesting
 from lift_egraph.language.types import Array, DataType, Pair, leaves

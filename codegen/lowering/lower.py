@@ -55,7 +55,6 @@ from lift_egraph.codegen.lowering.term_views import (
     is_pure,
     layout_view,
     operate,
-    size_of,
     write_step,
 )
 from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, ThreadVar, Value, View
@@ -64,7 +63,7 @@ from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.types import I32, Array, DataType, Pair, is_data, leaves, width_of

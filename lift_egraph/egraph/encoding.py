@@ -49,7 +49,7 @@ from lift_egraph.egraph.sorts import (
 )
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import codomain, domain, iterate_step, size_of, type_of
+from lift_egraph.language.check import array_type, codomain, domain, iterate_step, size_of, type_of
 from lift_egraph.language.index_arrays import order_at
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.scalar import LAWS
@@ -183,9 +183,7 @@ def _pad_to_egg(e: ir.Pad) -> Ex:
 
 def _iterate_to_egg(e: ir.Iterate) -> Ex:
     """A body that keeps the length is rewritten like any function; one that changes it is kept as text."""
-    array = type_of(e.array)
-    assert isinstance(array, Array)
-    step = check_step(e, array)
+    step = check_step(e, array_type(e.array, "iterate"))
     if step is not None:
         return iterate(e.times, function_to_egg(step), to_egg(e.array))
     from lift_egraph.language.syntax import print_iterate_body

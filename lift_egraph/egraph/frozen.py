@@ -5,7 +5,6 @@ egglog's `freeze` is not a stable interface, so every use of it is here, behind 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.binders import unique_names
+from lift_egraph.language.binders import stem, unique_names
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, lanes
 
@@ -265,7 +264,7 @@ def from_egg(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
     loose = ir.free_variables(term)
     if loose:
         raise TypeProblem(f"the extracted term uses unbound variables: {', '.join(sorted(v.name for v in loose))}")
-    return unique_names(term, base=lambda name: re.sub(r"(_\d+)+$", "", name))
+    return unique_names(term, base=stem)
 
 
 def open_term(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
@@ -355,7 +354,8 @@ class _Reader:
 
 
 @lru_cache(maxsize=4096)
-def _index_function(text: Child) -> ir.IndexFunction:
+def read_order(text: Child) -> ir.IndexFunction:
+    """The index function of a ``gather`` or ``scatter``."""
     from lift_egraph.language.syntax import parse_size
 
     return ir.IndexFunction("i", parse_size(str(text)))
@@ -423,8 +423,8 @@ _READERS: dict[str, Callable[[_Reader, Choice], ir.Expr]] = {
     "split": lambda r, c: ir.Split(_number(c, 0), r.expr(c.parts[0])),
     "join": lambda r, c: ir.Join(r.expr(c.parts[0])),
     "transpose": lambda r, c: ir.Transpose(r.expr(c.parts[0])),
-    "gather": lambda r, c: ir.Gather(_index_function(c.node.children[0]), r.expr(c.parts[0])),
-    "scatter": lambda r, c: ir.Scatter(_index_function(c.node.children[0]), r.expr(c.parts[0])),
+    "gather": lambda r, c: ir.Gather(read_order(c.node.children[0]), r.expr(c.parts[0])),
+    "scatter": lambda r, c: ir.Scatter(read_order(c.node.children[0]), r.expr(c.parts[0])),
     "slide": lambda r, c: ir.Slide(_number(c, 0), _number(c, 1), r.expr(c.parts[0])),
     "pad": _pad,
     "pad_constant": _pad,

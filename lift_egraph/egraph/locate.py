@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lift_egraph.egraph.encoding import check_step, size_to_egg
-from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, open_term, term_classes
+from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, open_term, read_order, term_classes
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import pattern_type, type_of
-from lift_egraph.language.syntax import parse_size
-from lift_egraph.language.types import Array
+from lift_egraph.language.check import array_type, pattern_type, size_of
+from lift_egraph.language.index_arrays import order_at
 
 Scope = Mapping[ir.Var, ClassId]  # the class of each variable bound around a part
 Form = tuple[str, tuple[Any, ...], tuple[ir.Part, ...]]  # operator, numbers and texts, parts
@@ -57,7 +56,7 @@ class _Locator:
         if node.op == "iterate_text" and isinstance(term, ir.Iterate):
             return self._iterate_text(owner, node, term, scope)
         for op, numbers, parts in forms:
-            if node.op == op and _same(node, numbers):
+            if node.op == op and _same(node, numbers, term):
                 return self._all(node, parts, scope)
         return None
 
@@ -156,10 +155,10 @@ def _is_zip(f: ir.Lambda) -> bool:
     return False
 
 
-def _same(node: ENode, numbers: tuple[Any, ...]) -> bool:
+def _same(node: ENode, numbers: tuple[Any, ...], term: ir.Expr) -> bool:
     own = node.children[: len(node.children) - len(node.classes)]
-    if node.op in ("gather", "scatter"):
-        return parse_size(str(own[0])) == numbers[0]
+    if isinstance(term, ir.Gather | ir.Scatter):
+        return order_at(read_order(own[0]), size_of(term.array)) == numbers[0]
     return own == numbers
 
 
@@ -191,17 +190,14 @@ def _forms(term: ir.Expr) -> Iterator[Form]:
         case ir.Transpose(array=a):
             yield "transpose", (), (a,)
         case ir.Gather(indices=f, array=a) | ir.Scatter(indices=f, array=a):
-            body = f.body.substitute({f.variable: parse_size("i")})
-            yield "gather" if isinstance(term, ir.Gather) else "scatter", (body,), (a,)
+            yield "gather" if isinstance(term, ir.Gather) else "scatter", (order_at(f, size_of(a)),), (a,)
         case ir.Slide(size=n, step=m, array=a):
             yield "slide", (size_to_egg(n), size_to_egg(m)), (a,)
         case ir.Pad(left=n, right=m, boundary=ir.Boundary(kind=kind, value=value), array=a):
             ends = (size_to_egg(n), size_to_egg(m))
             yield ("pad", (*ends, kind), (a,)) if value is None else ("pad_constant", ends, (value, a))
         case ir.Iterate(times=n, array=a):
-            array = type_of(a)
-            assert isinstance(array, Array)
-            step = check_step(term, array)
+            step = check_step(term, array_type(a, "iterate"))
             if step is not None:
                 yield "iterate", (n,), (step, a)
         case ir.At(index=n, array=a):

@@ -12,13 +12,18 @@ from lift_egraph.language.index_arrays import order_at
 from lift_egraph.language.nat import nat
 
 
+def stem(name: str) -> str:
+    """A name without the numbers of e-classes behind it: ``x`` for ``x_12_3``."""
+    return re.sub(r"(_\d+)+$", "", name)
+
+
 def fresh_name(base: str, taken: set[str]) -> str:
     """A name like `base` that is not in `taken`; it is added to `taken`."""
-    stem = re.sub(r"_?\d+$", "", base) or "x"
+    plain = stem(base).rstrip("0123456789") or "x"
     name, count = base, 0
     while name in taken:
         count += 1
-        name = f"{stem}{count}"
+        name = f"{plain}{count}"
     taken.add(name)
     return name
 

@@ -81,6 +81,11 @@ def size_of(array: ir.Expr) -> Nat:
     return array_type(array, "a length").size
 
 
+def inner_size(array: ir.Expr) -> Nat:
+    """The length of the arrays in an array of arrays."""
+    return _array_of_arrays(array, "a length")[1].size
+
+
 def array_type(term: ir.Expr, where: str) -> Array:
     """The type of an array term; `where` names the pattern for errors."""
     t = type_of(term)

@@ -12,12 +12,11 @@ from typing import Any
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import pattern_to_egg, type_to_egg
-from lift_egraph.egraph.frozen import literal_value
+from lift_egraph.egraph.frozen import literal_value, read_order
 from lift_egraph.egraph.rule_forms import Constant, Hole, Node, Pattern
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, type_of
 from lift_egraph.language.nat import nat
-from lift_egraph.language.syntax import parse_size
 from lift_egraph.language.types import F32, Array, DataType, Pair, Scalar, Vector, lanes
 from lift_egraph.soundness.random_terms import known_operator
 from lift_egraph.soundness.unification import size_value
@@ -221,10 +220,6 @@ def _input(i: Values, name: Pattern, t: Pattern) -> Term:
     return Term(ir.Input(i.value(name), i.value(t)), sorts.Ex.input(i.value(name), type_to_egg(i.value(t))))
 
 
-def _indices(text: str) -> ir.IndexFunction:
-    return ir.IndexFunction("i", parse_size(text))
-
-
 def _iterate(times: int, f: ir.Function, x: ir.Expr) -> ir.Expr:
     assert isinstance(f, ir.Lambda)
     return ir.Iterate(times, "n", f, x)
@@ -268,8 +263,8 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "split": _plain(lambda n, x: ir.Split(nat(n), x), sorts.split),
     "join": _plain(ir.Join, sorts.join),
     "transpose": _plain(ir.Transpose, sorts.transpose),
-    "gather": _plain(lambda t, x: ir.Gather(_indices(t), x), sorts.gather),
-    "scatter": _plain(lambda t, x: ir.Scatter(_indices(t), x), sorts.scatter),
+    "gather": _plain(lambda t, x: ir.Gather(read_order(t), x), sorts.gather),
+    "scatter": _plain(lambda t, x: ir.Scatter(read_order(t), x), sorts.scatter),
     "slide": _plain(lambda n, k, x: ir.Slide(nat(n), nat(k), x), sorts.slide),
     "pad": _plain(lambda a, b, k, x: ir.Pad(nat(a), nat(b), ir.Boundary(k), x), sorts.pad),
     "pad_constant": _plain(_pad_constant, sorts.pad_constant),
