@@ -20,7 +20,6 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, leaves, width_of
-from lift_egraph.meaning.inputs import random_inputs
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Move = tuple[str, Callable[[Draw], ir.Expr]]
@@ -51,13 +50,6 @@ def elements(t: DataType) -> int:
             count *= length.constant or 0
         total += count
     return total
-
-
-@st.composite
-def values(draw: Draw, t: DataType, kind: str = "float") -> Any:
-    """A value of a type, as `lift_egraph.meaning.inputs` makes it."""
-    program = ir.Program("value", (ir.Input("value", t),), ir.Literal(0, I32))
-    return random_inputs(program, draw(st.integers(0, 1 << 16)), kind)["value"]  # pyright: ignore[reportArgumentType]
 
 
 @st.composite

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from lift_egraph.codegen.plans.index_functions import indices_permute, indices_stay_within
 from lift_egraph.codegen.plans.open_plan import Requirement
 from lift_egraph.language import ir
-from lift_egraph.language.check import is_tried, iterate_step, size_of
+from lift_egraph.language.check import is_tried, iterate_steps, size_of
 from lift_egraph.language.nat import Nat
 
 
@@ -33,11 +33,8 @@ def _holds(r: Requirement) -> bool:
 def _all(term: ir.Part) -> Iterator[Requirement]:
     for part in ir.parts(term):
         if isinstance(term, ir.Iterate) and part is term.function:
-            size = size_of(term.array)
-            for _ in range(term.times):
-                step = iterate_step(term, size)
+            for step in iterate_steps(term):
                 yield from _all(step)
-                size = size_of(step.body)
         else:
             yield from _all(part)
     if isinstance(term, ir.Expr):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -41,16 +40,8 @@ def assignments(sizes: dict[str, int]) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print plain data as one JSON value; numbers that JSON does not have become null."""
-    print(json.dumps(_finite(value), indent=2, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """Print plain data as one JSON value."""
+    print(json.dumps(value, indent=2, allow_nan=False))
 
 
 @contextmanager

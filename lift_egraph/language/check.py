@@ -5,7 +5,7 @@ Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -236,6 +236,15 @@ def _iterate(term: ir.Iterate) -> DataType:
 def iterate_step(term: ir.Iterate, size: Nat) -> ir.Lambda:
     """The body of an iterate for a given length of its argument."""
     return substitute_nats(term.function, {term.size: size})
+
+
+def iterate_steps(term: ir.Iterate) -> Iterator[ir.Lambda]:
+    """The body of an iterate at the length of each step's argument."""
+    size = size_of(term.array)
+    for _ in range(term.times):
+        step = iterate_step(term, size)
+        yield step
+        size = size_of(step.body)
 
 
 def _at(term: ir.At) -> DataType:
