@@ -71,7 +71,7 @@ def main() -> None:
         best, hand = times["best"], BY_HAND.get(name) if "Portable" in device.platform else None
         compared = (times["NumPy"] / best, hand, hand / best if hand else None)
         shown = ", ".join(f"{key} = {value}" for key, value in sizes.items())
-        tried = f"{found.valid_count} valid, {len(found.rejected)} rejected"
+        tried = f"{len(found.valid)} valid, {len(found.rejected)} rejected"
         rows.append((name, shown, times["naive"], best, times["NumPy"], *compared, tried))
         print(*rows[-1], flush=True)
     harness.report(

@@ -54,10 +54,10 @@ def main() -> None:
         rows,
         notes=(
             f"{wall:.1f} s in all; peak resident memory of all processes {memory.peak / 1e6:.0f} MB",
-            f"{found.valid_count} distinct valid kernels, the naive one among them, {len(found.rejected)} rejected, "
+            f"{len(found.valid)} distinct valid kernels, the naive one among them, {len(found.rejected)} rejected, "
             f"{found.not_run} not run in the budget",
             f"search ended: {found.stop_reason}; {len(found.phases)} e-graphs, the largest of {largest.tuples} tuples",
-            f"best kernel: {', '.join(best.rules)}; {best.message}",
+            f"best kernel: {'; '.join(str(leg) for leg in best.way)}; {best.message}",
             f"medians of {ROUNDS} interleaved rounds; kernels by the device's clock, NumPy by the wall clock",
         ),
         device=device,

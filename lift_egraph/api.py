@@ -12,7 +12,6 @@ from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import judge, references
 from lift_egraph.derivation.derive import applications, explain, replay
 from lift_egraph.derivation.explore import Explorer
-from lift_egraph.egraph.encoding import index_text
 from lift_egraph.egraph.growth import Growth
 from lift_egraph.egraph.members import changes
 from lift_egraph.egraph.picture import draw
@@ -66,7 +65,6 @@ __all__ = [
     "explain",
     "find_device",
     "guide",
-    "index_text",
     "judge",
     "naive_term",
     "optimize",

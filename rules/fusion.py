@@ -37,6 +37,7 @@ Conditions
 Types and lengths: ``eq(Ty.arr(n, t)).to(ty(xs))`` finds the length n and the element type t of xs. Lengths are compared
 by ``n < m`` and ``eq(m % n).to(i64(0))``. For what a rule chooses freely, the phase that runs it gives the choice:
 ``tile(m, n)`` holds for each n by which arrays of length m may be split, ``lane_width(w)`` for the lanes of vectors.
+``*chunked(m, n)`` are all the conditions for chunks of n: ``tile(m, n)``, n divides m, and n is less.
 
 Names: a rule substitutes nothing. It uses a body as it stands, under the same binder, and ``app(Fn.lam(p, b), x)`` is
 "let p = x in b". So it must see to it that no variable gets under a binder that is not its own, or away from its own:
@@ -61,7 +62,7 @@ array, as one needs for local memory; see `lift_egraph.rules.stencil` for more d
     import egglog
 
     from lift_egraph.api import Macro, explain, parse_program, print_term, sketch, stage
-    from lift_egraph.dsl import Ex, Fn, P, Ty, V, eq, fresh, i64, join, map_, rewrite, rule, slide, tile, ty
+    from lift_egraph.dsl import Ex, Fn, P, Ty, V, chunked, eq, fresh, i64, join, map_, rewrite, rule, slide, ty
 
 
     @rule(
@@ -73,7 +74,7 @@ array, as one needs for local memory; see `lift_egraph.rules.stencil` for more d
         length = n + (k - 1) * s  # of a tile
         one = V("$tile", Ty.arr(length, t))
         left = map_(Fn.lam(p, b), slide(n, s, xs))
-        where = (eq(Ty.arr(a, t)).to(ty(xs)), tile(m, k), eq(m % k).to(i64(0)), 1 < k, k < m)
+        where = (eq(Ty.arr(a, t)).to(ty(xs)), *chunked(m, k), 1 < k)
         yield egglog.rule(eq(e).to(left), *where).then(one)
         inside = map_(Fn.lam(p, b), slide(n, s, Ex(one)))
         yield rewrite(left).to(
@@ -102,12 +103,12 @@ rule put beside it. A rule that fires in under 95 % of its own programs fails as
     sound stencil_in_tiles                    fired in 100% of 20 ...
     1 rule, 0 wrong; ... s, seed 0
 
-Without the condition ``eq(m % k).to(i64(0))``, tiles do not cover the array. The check finds it, and shows a small
-program, its input, and both results::
+With ``chunked(a, k)``, the length of the array for the number of windows, tiles do not cover the array. The check finds
+it, and shows a small program, its input, and both results::
 
-    $ lift-egraph rules check without.py --examples 20
+    $ lift-egraph rules check wrong.py --examples 20
     WRONG stencil_in_tiles                    fired in 100% of ...
-        without.py:9: stencil_in_tiles is not sound: map (λp. b) (slide n s xs) = ...
+        wrong.py:14: stencil_in_tiles is not sound: map (λp. b) (slide n s xs) = ...
         program example(a_f32_...: [f32]...) =
           ...
         becomes
@@ -169,6 +170,7 @@ from lift_egraph.dsl import (
     absent_in_operator,
     app,
     bvs,
+    disjoint,
     eq,
     fresh,
     fvf,
@@ -184,7 +186,6 @@ from lift_egraph.dsl import (
     ty,
     zip_,
 )
-from lift_egraph.rules.scopes import disjoint
 
 
 @rule("map f (map (λp. b) xs) = map (λp. f b) xs,  p not free in f", source="000 Listing 5.4")

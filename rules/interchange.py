@@ -14,6 +14,7 @@ from lift_egraph.dsl import (
     absent,
     absent_in_operator,
     bvs,
+    disjoint,
     eq,
     fill,
     fresh,
@@ -28,7 +29,6 @@ from lift_egraph.dsl import (
     ty,
     zip_,
 )
-from lift_egraph.rules.scopes import disjoint
 
 
 @rule("map (map f) xss = transpose (map (map f) (transpose xss))", source="000 Listing 5.15")
@@ -58,14 +58,9 @@ def map_map_interchange(p: P, q: P, b: Ex, xs: Ex, ys: Ex):
     source="000 Listing 5.17",
 )
 def map_map_zip_right(p: P, q: P, v: V, b: Ex, ws: Ex, ys: Ex, xs: Ex, n: i64, t: Ty):
-    s = V.of("slice", P.var(v), n)
+    s, columns = V.of("slice", P.var(v), n), transpose(map_(Fn.lam(p, ys), xs))
     yield rewrite(map_(Fn.lam(p, map_(Fn.lam(P.pair(q, P.var(v)), b), zip_(ws, ys))), xs)).to(
-        transpose(
-            map_(
-                Fn.lam(P.pair(q, P.var(s)), map_(Fn.lam(P.var(v), b), Ex(s))),
-                zip_(ws, transpose(map_(Fn.lam(p, ys), xs))),
-            )
-        ),
+        transpose(map_(Fn.lam(P.pair(q, P.var(s)), map_(Fn.lam(P.var(v), b), Ex(s))), zip_(ws, columns))),
         eq(Ty.arr(n, t)).to(ty(xs)),
         absent(p, ws),
         absent(p, b),
@@ -80,14 +75,9 @@ def map_map_zip_right(p: P, q: P, v: V, b: Ex, ws: Ex, ys: Ex, xs: Ex, n: i64, t
     source="000 Listing 5.17",
 )
 def map_map_zip_left(p: P, q: P, v: V, b: Ex, ws: Ex, ys: Ex, xs: Ex, n: i64, t: Ty):
-    s = V.of("slice", P.var(v), n)
+    s, columns = V.of("slice", P.var(v), n), transpose(map_(Fn.lam(p, ys), xs))
     yield rewrite(map_(Fn.lam(p, map_(Fn.lam(P.pair(P.var(v), q), b), zip_(ys, ws))), xs)).to(
-        transpose(
-            map_(
-                Fn.lam(P.pair(P.var(s), q), map_(Fn.lam(P.var(v), b), Ex(s))),
-                zip_(transpose(map_(Fn.lam(p, ys), xs)), ws),
-            )
-        ),
+        transpose(map_(Fn.lam(P.pair(P.var(s), q), map_(Fn.lam(P.var(v), b), Ex(s))), zip_(columns, ws))),
         eq(Ty.arr(n, t)).to(ty(xs)),
         absent(p, ws),
         absent(p, b),
@@ -116,15 +106,11 @@ def map_reduce_interchange(p: P, op: Op, z: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
 )
 def map_map_zip_outside(r: V, q: P, v: V, b: Ex, xss: Ex, ys: Ex, e: Ex, n: i64, t: Ty):
     column = V.of("slice", P.var(v), n)
+    each = Fn.lam(P.var(column), map_(Fn.lam(P.pair(P.var(v), q), b), zip_(Ex(column), ys)))
     left = map_(Fn.lam(P.pair(P.var(r), q), map_(Fn.lam(P.var(v), b), Ex(r))), zip_(xss, ys))
     yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(ys))).then(column)  # the conditions need it to exist
     yield rewrite(left).to(
-        transpose(
-            map_(
-                Fn.lam(P.var(column), map_(Fn.lam(P.pair(P.var(v), q), b), zip_(Ex(column), ys))),
-                transpose(xss),
-            )
-        ),
+        transpose(map_(each, transpose(xss))),
         eq(Ty.arr(n, t)).to(ty(ys)),
         fv(b).not_contains(r),
         fresh(column, b),
@@ -165,17 +151,11 @@ def map_loop_interchange(p: P, a: P, q: P, b: Ex, z: Ex, xs: Ex, ys: Ex, e: Ex, 
 )
 def map_loop_interchange_rows(p: P, a: P, q: P, b: Ex, z: Ex, c: Ex, xs: Ex, e: Ex, n: i64, t: Ty):
     all_a, all_q = V.of("slice", a, n), V.of("column", q, n)
+    loop = Fn.lam(P.pair(P.var(all_a), P.var(all_q)), map_(Fn.lam(P.pair(a, q), b), zip_(Ex(all_a), Ex(all_q))))
     left = map_(Fn.lam(p, reduce_seq(Fn.lam(P.pair(a, q), b), z, c)), xs)
     yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(xs))).then(all_a, all_q)
     yield rewrite(left).to(
-        reduce_seq(
-            Fn.lam(
-                P.pair(P.var(all_a), P.var(all_q)),
-                map_(Fn.lam(P.pair(a, q), b), zip_(Ex(all_a), Ex(all_q))),
-            ),
-            fill(n, z),
-            transpose(map_(Fn.lam(p, c), xs)),
-        ),
+        reduce_seq(loop, fill(n, z), transpose(map_(Fn.lam(p, c), xs))),
         eq(Ty.arr(n, t)).to(ty(xs)),
         absent(p, z),
         absent(p, b),

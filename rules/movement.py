@@ -11,6 +11,7 @@ from lift_egraph.dsl import (
     String,
     Ty,
     V,
+    chunked,
     eq,
     gather,
     i64,
@@ -22,10 +23,10 @@ from lift_egraph.dsl import (
     scatter,
     slide,
     split,
-    tile,
     transpose,
     ty,
 )
+from lift_egraph.language.index_arrays import REVERSE
 
 
 @rule("map f (join xss) = join (map (map f) xss)")
@@ -82,8 +83,7 @@ def pad_of_map(f: Fn, xs: Ex, before: i64, after: i64, boundary: String):
 
 @rule("map f xs = scatter r (map f (gather r xs)),  r i = n - 1 - i", source="000 Listing 5.9")
 def map_backwards(f: Fn, xs: Ex):
-    # As `lift_egraph.egraph.encoding.index_text` spells it: orders are equal if their texts are.
-    backwards = "-i + n - 1"
+    backwards = str(REVERSE.body)
     yield rewrite(map_(f, xs)).to(scatter(backwards, map_(f, gather(backwards, xs))))
 
 
@@ -93,13 +93,13 @@ def map_backwards(f: Fn, xs: Ex):
 )
 def map_strided(f: Fn, xs: Ex, m: i64, s: i64, t: Ty):
     stride, count = s.to_string(), (m / s).to_string()
-    order = egglog.join("(i % ", stride, ") * ", count, " + i / ", stride)
+    order = egglog.join(
+        count, " * (i % ", stride, ") + (i / ", stride, ")"
+    )  # as `lift_egraph.egraph.encoding` spells it
     yield rewrite(map_(f, xs)).to(
         scatter(order, map_(f, gather(order, xs))),
         eq(Ty.arr(m, t)).to(ty(xs)),
-        tile(m, s),
-        eq(m % s).to(i64(0)),
-        s < m,
+        *chunked(m, s),
         s > 1,
     )
 

@@ -2,58 +2,22 @@
 
 from __future__ import annotations
 
-from lift_egraph.dsl import Ex, Fn, map_, map_level, rewrite, rule
+from lift_egraph.dsl import Ex, Fn, Rule, map_, map_level, rewrite, rule
+from lift_egraph.language.ir import SEQ, Level
 
 
-@rule("map f = mapSeq f", source="000 Figure 2.10a", phase="lowering")
-def map_to_seq(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("seq", 0, f, xs))
+def _map_to(level: Level) -> Rule:
+    def lowered(f: Fn, xs: Ex):
+        yield rewrite(map_(f, xs)).to(map_level(level.kind, level.dimension, f, xs))
+
+    lowered.__name__ = "map_to_seq" if level == SEQ else f"map_to_{level.kind}{level.dimension}"
+    return rule(f"map f = {level.name} f", source="000 Figure 2.10a", phase="lowering")(lowered)
 
 
-@rule("map f = mapGlb(0) f", source="000 Figure 2.10a", phase="lowering")
-def map_to_glb0(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("glb", 0, f, xs))
-
-
-@rule("map f = mapGlb(1) f", source="000 Figure 2.10a", phase="lowering")
-def map_to_glb1(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("glb", 1, f, xs))
-
-
-@rule("map f = mapWrg(0) f", source="000 Figure 2.10a", phase="lowering")
-def map_to_wrg0(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("wrg", 0, f, xs))
-
-
-@rule("map f = mapWrg(1) f", source="000 Figure 2.10a", phase="lowering")
-def map_to_wrg1(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("wrg", 1, f, xs))
-
-
-@rule("map f = mapLcl(0) f", source="000 Figure 2.10a", phase="lowering")
-def map_to_lcl0(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("lcl", 0, f, xs))
-
-
-@rule("map f = mapLcl(1) f", source="000 Figure 2.10a", phase="lowering")
-def map_to_lcl1(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("lcl", 1, f, xs))
-
-
-@rule("map f = mapGlb(2) f", source="000 Figure 2.10a", phase="lowering")
-def map_to_glb2(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("glb", 2, f, xs))
-
-
-@rule("map f = mapWrg(2) f", source="000 Figure 2.10a", phase="lowering")
-def map_to_wrg2(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("wrg", 2, f, xs))
-
-
-@rule("map f = mapLcl(2) f", source="000 Figure 2.10a", phase="lowering")
-def map_to_lcl2(f: Fn, xs: Ex):
-    yield rewrite(map_(f, xs)).to(map_level("lcl", 2, f, xs))
-
+map_to_seq = _map_to(SEQ)
+map_to_glb0, map_to_glb1, map_to_glb2 = (_map_to(Level("glb", d)) for d in range(3))
+map_to_wrg0, map_to_wrg1, map_to_wrg2 = (_map_to(Level("wrg", d)) for d in range(3))
+map_to_lcl0, map_to_lcl1, map_to_lcl2 = (_map_to(Level("lcl", d)) for d in range(3))
 
 global_rules = (map_to_seq, map_to_glb0, map_to_glb1)
 group_rules = (map_to_wrg0, map_to_wrg1, map_to_lcl0, map_to_lcl1)

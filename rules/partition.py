@@ -13,16 +13,15 @@ from lift_egraph.dsl import (
     Ty,
     V,
     associative,
+    chunked,
     commutative,
     eq,
     fill,
-    fresh,
     i64,
     join,
     map_,
     map_level,
     neutral,
-    pty,
     reduce_,
     rewrite,
     rule,
@@ -31,6 +30,7 @@ from lift_egraph.dsl import (
     transpose,
     ty,
 )
+from lift_egraph.rules.split_join import in_chunks
 
 
 @rule(
@@ -40,16 +40,9 @@ from lift_egraph.dsl import (
 )
 def split_join_strided(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
+    each = Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk)))
     yield rewrite(map_(Fn.lam(p, b), xs)).to(
-        join(
-            transpose(map_(Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk))), transpose(split(m / n, xs)))),
-        ),
-        eq(Ty.arr(m, t)).to(ty(xs)),
-        tile(m, n),
-        eq(m % n).to(i64(0)),
-        n < m,
-        eq(t).to(pty(p)),
-        fresh(chunk, b),
+        join(transpose(map_(each, transpose(split(m / n, xs))))), *in_chunks(p, b, xs, t, n, m)
     )
 
 
@@ -60,15 +53,10 @@ def split_join_strided(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
 )
 def thread_coarsening(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
+    each = Fn.lam(P.var(chunk), map_level("seq", 0, Fn.lam(p, b), Ex(chunk)))
     for kind in ("glb", "wrg", "lcl"):
         yield rewrite(map_level(kind, d, Fn.lam(p, b), xs)).to(
-            join(map_level(kind, d, Fn.lam(P.var(chunk), map_level("seq", 0, Fn.lam(p, b), Ex(chunk))), split(n, xs))),
-            eq(Ty.arr(m, t)).to(ty(xs)),
-            tile(m, n),
-            eq(m % n).to(i64(0)),
-            n < m,
-            eq(t).to(pty(p)),
-            fresh(chunk, b),
+            join(map_level(kind, d, each, split(n, xs))), *in_chunks(p, b, xs, t, n, m)
         )
 
 
@@ -80,16 +68,10 @@ def thread_coarsening(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64):
 )
 def thread_coarsening_strided(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
+    each = Fn.lam(P.var(chunk), map_level("seq", 0, Fn.lam(p, b), Ex(chunk)))
     for kind in ("glb", "wrg", "lcl"):
-        each = Fn.lam(P.var(chunk), map_level("seq", 0, Fn.lam(p, b), Ex(chunk)))
         yield rewrite(map_level(kind, d, Fn.lam(p, b), xs)).to(
-            join(transpose(map_level(kind, d, each, transpose(split(m / n, xs))))),
-            eq(Ty.arr(m, t)).to(ty(xs)),
-            tile(m, n),
-            eq(m % n).to(i64(0)),
-            n < m,
-            eq(t).to(pty(p)),
-            fresh(chunk, b),
+            join(transpose(map_level(kind, d, each, transpose(split(m / n, xs))))), *in_chunks(p, b, xs, t, n, m)
         )
 
 
@@ -103,9 +85,7 @@ def reduce_reordered(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     yield rewrite(reduce_(op, z, xs)).to(
         reduce_(op, z, join(transpose(split(n, xs)))),
         eq(Ty.arr(m, t)).to(ty(xs)),
-        tile(m, n),
-        eq(m % n).to(i64(0)),
-        n < m,
+        *chunked(m, n),
         associative(op),
         commutative(op),
         neutral(op, z),
@@ -147,9 +127,7 @@ def partial_reduce_to_one(op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
 def partial_reduce_in_steps(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
     yield rewrite(map_(Fn.reduce(op, z, Ty.arr(n, t)), split(n, xs))).to(
         map_(Fn.reduce(op, z, Ty.arr(n / k, t)), split(n / k, map_(Fn.reduce(op, z, Ty.arr(k, t)), split(k, xs)))),
-        tile(n, k),
-        eq(n % k).to(i64(0)),
-        k < n,
+        *chunked(n, k),
         k > 1,
         associative(op),
         neutral(op, z),

@@ -23,8 +23,10 @@ from lift_egraph.dsl import (
     associative,
     bvs,
     call2,
+    chunked,
     combine,
     commutative,
+    disjoint,
     eq,
     fresh,
     fvf,
@@ -40,12 +42,10 @@ from lift_egraph.dsl import (
     rewrite,
     rule,
     split,
-    tile,
     transpose,
     ty,
     zip_,
 )
-from lift_egraph.rules.scopes import disjoint
 
 
 @rule(
@@ -57,9 +57,7 @@ def partial_reduce(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     yield rewrite(reduce_(op, z, xs)).to(
         reduce_(op, z, map_(Fn.reduce(op, z, Ty.arr(n, t)), split(n, xs))),
         eq(Ty.arr(m, t)).to(ty(xs)),
-        tile(m, n),
-        eq(m % n).to(i64(0)),
-        n < m,
+        *chunked(m, n),
         associative(op),
         neutral(op, z),
     )
@@ -76,9 +74,7 @@ def partial_reduce_strided(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     yield rewrite(reduce_(op, z, xs)).to(
         reduce_(op, z, map_(Fn.reduce(op, z, Ty.arr(m / n, t)), transpose(split(n, xs)))),
         eq(Ty.arr(m, t)).to(ty(xs)),
-        tile(m, n),
-        eq(m % n).to(i64(0)),
-        n < m,
+        *chunked(m, n),
         associative(op),
         commutative(op),
         neutral(op, z),
@@ -125,9 +121,7 @@ def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t:
         eq(Ty.arr(m, t)).to(ty(xs)),
         eq(t).to(pty(p)),
         eq(u).to(ty(z)),
-        tile(m, n),
-        eq(m % n).to(i64(0)),
-        n < m,
+        *chunked(m, n),
     )
     yield egglog.rule(eq(e).to(reduce_seq(loop, z, xs)), *where).then(acc, chunk)  # the condition needs them to exist
     yield rewrite(reduce_seq(loop, z, xs)).to(

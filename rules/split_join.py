@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from lift_egraph.dsl import Ex, Fn, P, Ty, V, eq, fresh, i64, join, map_, pty, rewrite, rule, split, tile, ty, zip_
+from egglog.egraph import FactLike
+
+from lift_egraph.dsl import Ex, Fn, P, Ty, V, chunked, eq, fresh, i64, join, map_, pty, rewrite, rule, split, ty, zip_
+
+
+def in_chunks(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64) -> tuple[FactLike, ...]:
+    """The conditions that λp. b may be mapped over chunks of n of the m elements of xs."""
+    return eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), eq(t).to(pty(p)), fresh(V.of("chunk", p, n), b)
 
 
 @rule("map (λp. b) xs = join (map (λc. map (λp. b) c) (split n xs)),  n | length, c fresh", source="000 Listing 5.5")
@@ -10,12 +17,7 @@ def split_join(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
     yield rewrite(map_(Fn.lam(p, b), xs)).to(
         join(map_(Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk))), split(n, xs))),
-        eq(Ty.arr(m, t)).to(ty(xs)),
-        tile(m, n),
-        eq(m % n).to(i64(0)),
-        n < m,
-        eq(t).to(pty(p)),
-        fresh(chunk, b),
+        *in_chunks(p, b, xs, t, n, m),
     )
 
 

@@ -11,7 +11,25 @@ from dataclasses import dataclass
 
 import egglog
 
-from lift_egraph.dsl import Ex, Fn, P, Ty, V, app, eq, fresh, i64, join, map_, rewrite, rule, slide, tile, transpose, ty
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    P,
+    Ty,
+    V,
+    app,
+    chunked,
+    eq,
+    fresh,
+    i64,
+    join,
+    map_,
+    rewrite,
+    rule,
+    slide,
+    transpose,
+    ty,
+)
 
 
 @dataclass(frozen=True)
@@ -91,9 +109,7 @@ def slide_tiling(n: i64, s: i64, k: i64, a: i64, xs: Ex, t: Ty):
         tiled_windows(n, s, k, Grid(xs, (a,), t)),
         eq(Ty.arr(a, t)).to(ty(xs)),
         s > 0,
-        tile(count, k),
-        eq(count % k).to(i64(0)),
-        k < count,
+        *chunked(count, k),
         k > 1,
     )
 
@@ -109,10 +125,8 @@ def slide_tiling_2d(n: i64, s: i64, k: i64, a: i64, b: i64, xss: Ex, t: Ty, u: T
         tiled_windows(n, s, k, Grid(xss, (a, b), t)),
         eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss)),
         s > 0,
-        tile(rows, k),
-        eq(rows % k).to(i64(0)),
+        *chunked(rows, k),
         eq(columns % k).to(i64(0)),
-        k < rows,
         k > 1,
     )
 
@@ -132,11 +146,9 @@ def slide_tiling_3d(
         tiled_windows(n, s, k, Grid(xsss, (a, b, c), t)),
         eq(Ty.arr(a, Ty.arr(b, Ty.arr(c, t)))).to(ty(xsss)),
         s > 0,
-        tile(rows, k),
-        eq(rows % k).to(i64(0)),
+        *chunked(rows, k),
         eq(columns % k).to(i64(0)),
         eq(layers % k).to(i64(0)),
-        k < rows,
         k > 1,
     )
 

@@ -2,18 +2,17 @@
 
 from .atax import ROW as ATAX
 from .convolution import ROW as CONVOLUTION
-from .gemv import ROW as GEMV
-from .gesummv import ROW as GESUMMV
+from .gemv import GEMV, GESUMMV
 from .kmeans import ROW as KMEANS
 from .md import ROW as MD
-from .mm_amd import ROW as MM_AMD
-from .mm_nvidia import ROW as MM_NVIDIA
+from .mm import AMD as MM_AMD
+from .mm import NVIDIA as MM_NVIDIA
 from .mri_q import ROW as MRI_Q
 from .nbody import ROW_A as NBODY_A
 from .nbody import ROW_B as NBODY_B
 from .nn import ROW as NN
 from .partial_dot import ROW as PARTIAL_DOT
-from .row import HandKernel, Row, lane, map_vectors, on_gpu, plan_by_hand, repeated, vector_of, zeros
+from .row import Row
 
 ROWS = (
     NBODY_A,
@@ -31,15 +30,4 @@ ROWS = (
     PARTIAL_DOT,
 )
 
-__all__ = [
-    "ROWS",
-    "HandKernel",
-    "Row",
-    "lane",
-    "map_vectors",
-    "on_gpu",
-    "plan_by_hand",
-    "repeated",
-    "vector_of",
-    "zeros",
-]
+__all__ = ["ROWS", "Row"]

@@ -3,13 +3,11 @@
 # ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
-from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.build import id_, join, let, map_lcl, program
-from lift_egraph.language.check import specialise
 
 from .matrix_vector import Shape, columns, groups, row_shape, row_sums, tree
-from .row import HandKernel, Row, Sizes, on_gpu, plan_by_hand
+from .row import ByHand, HandKernel, Row, Sizes, on_gpu
 
 
 def column_shape(dialect: str) -> Shape:
@@ -17,7 +15,7 @@ def column_shape(dialect: str) -> Shape:
     return Shape(32, 32, 4) if on_gpu(dialect) else Shape(8, 64, 8)
 
 
-def term(dialect: str, sizes: Sizes) -> ir.Program:
+def term(dialect: str) -> ir.Program:
     """Rows, then columns in groups; the vectors are staged in local memory."""
     rows, deep = row_shape(dialect), column_shape(dialect)
 
@@ -29,10 +27,10 @@ def term(dialect: str, sizes: Sizes) -> ir.Program:
 
         return let(groups(rows, block, A), lambda between: columns(deep, A, between))
 
-    return specialise(atax, sizes)
+    return atax
 
 
-def by_hand(dialect: str, sizes: Sizes) -> Plan:
+def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     """The same by hand."""
     rows, deep = row_shape(dialect), column_shape(dialect)
     kernels = (
@@ -41,8 +39,7 @@ def by_hand(dialect: str, sizes: Sizes) -> Plan:
     )
     defines = {**rows.defines, "COLUMNS": deep.lanes, "DEPTH": deep.rows, "STRIDES": deep.steps, **sizes}
     temporaries = {"between": sizes["M"]}
-    made = term(dialect, sizes)
-    return plan_by_hand(made, dialect, "atax.cl", kernels, defines=defines, temporaries=temporaries)
+    return ByHand("atax.cl", kernels, defines, temporaries)
 
 
 ROW = Row(

@@ -27,9 +27,8 @@ from lift_egraph.language.build import (
     transpose,
     zip_,
 )
-from lift_egraph.language.check import specialise
 
-from .row import Sizes, map_vectors, zeros
+from .row import map_vectors, zeros
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def joined(tiles: ir.Expr) -> ir.Expr:
     return join(map_(lambda row: map_(join, transpose(row)), tiles))
 
 
-def in_local_memory(blocks: Blocks, sizes: Sizes) -> ir.Program:
+def in_local_memory(blocks: Blocks) -> ir.Program:
     """Tiles in local memory, then register blocks."""
 
     @program
@@ -172,10 +171,10 @@ def in_local_memory(blocks: Blocks, sizes: Sizes) -> ir.Program:
         a_tiles, b_tiles = tiled(A, blocks.depth, blocks.tile_m), tiled(B, blocks.depth, blocks.tile_n)
         return joined(map_wrg(1, lambda a: map_wrg(0, lambda b: tile(a, b), b_tiles), a_tiles))
 
-    return specialise(mm, sizes)
+    return mm
 
 
-def in_registers(blocks: Blocks, sizes: Sizes) -> ir.Program:
+def in_registers(blocks: Blocks) -> ir.Program:
     """Register blocks read from global memory."""
 
     @program
@@ -196,4 +195,4 @@ def in_registers(blocks: Blocks, sizes: Sizes) -> ir.Program:
         )
         return joined(map_wrg(1, lambda a: map_wrg(0, lambda b: tile(a, b), b_blocks), a_blocks))
 
-    return specialise(mm, sizes)
+    return mm

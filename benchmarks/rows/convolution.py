@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.build import (
     constant,
@@ -30,9 +29,8 @@ from lift_egraph.language.build import (
     transpose,
     zip_,
 )
-from lift_egraph.language.check import specialise
 
-from .row import HandKernel, Row, Sizes, plan_by_hand
+from .row import ByHand, HandKernel, Row, Sizes
 
 RADIUS = 8
 TAPS = 2 * RADIUS + 1
@@ -52,7 +50,7 @@ def padded(rows: ir.Expr) -> ir.Expr:
     return map_(pad(RADIUS, RADIUS, constant(0.0)), rows)
 
 
-def term(dialect: str, sizes: Sizes) -> ir.Program:
+def term(dialect: str) -> ir.Program:
     """Two kernels."""
 
     @program
@@ -90,10 +88,10 @@ def term(dialect: str, sizes: Sizes) -> ir.Program:
             to_global(in_tiles(along_rows, row_tiles(image))), lambda rows: in_tiles(along_columns, column_tiles(rows))
         )
 
-    return specialise(convolution, sizes)
+    return convolution
 
 
-def by_hand(dialect: str, sizes: Sizes) -> Plan:
+def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     """The same by hand."""
     width, height = sizes["W"], sizes["H"]
     kernels = (
@@ -101,8 +99,7 @@ def by_hand(dialect: str, sizes: Sizes) -> Plan:
         HandKernel("columns", ("between", "weights", "result"), (width, height // COLUMN_STEPS), (ITEMS, COLUMN_LINES)),
     )
     temporaries = {"between": width * height}
-    made = term(dialect, sizes)
-    return plan_by_hand(made, dialect, "convolution.cl", kernels, defines=dict(sizes), temporaries=temporaries)
+    return ByHand("convolution.cl", kernels, dict(sizes), temporaries)
 
 
 ROW = Row(

@@ -1,34 +1,74 @@
-"""GEMV: a matrix times a vector, ``alpha A x + beta y``."""
+"""GEMV, ``alpha A x + beta y``, and GESUMMV, ``alpha A x + beta B x``: rows of matrices times a vector."""
 
+# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
 from __future__ import annotations
 
-from lift_egraph.codegen.plans.kernel import Plan
+from collections.abc import Callable
+
 from lift_egraph.language import ir
+from lift_egraph.language.build import get, id_, join, map_, map_lcl, program, zip_
 
-from .matrix_vector import gemv, row_shape
-from .row import HandKernel, Row, Sizes, plan_by_hand
+from .matrix_vector import groups, row_shape, row_sums, tree
+from .row import ByHand, HandKernel, Row, Sizes
 
 
-def term(dialect: str, sizes: Sizes) -> ir.Program:
+def gemv_term(dialect: str) -> ir.Program:
     """Rows in groups; the vector is staged in local memory."""
-    return gemv(dialect, sizes)
-
-
-def by_hand(dialect: str, sizes: Sizes) -> Plan:
-    """The same by hand."""
     shape = row_shape(dialect)
-    arguments = ("A", "x", "y", "alpha", "beta", "result")
-    kernel = HandKernel("gemv", arguments, (shape.lanes, sizes["M"]), (shape.lanes, shape.rows))
-    defines = {**shape.defines, "K": sizes["K"]}
-    return plan_by_hand(term(dialect, sizes), dialect, "gemv.cl", (kernel,), defines=defines)
+
+    @program
+    def gemv(A: "[[f32]K]M", x: "[f32]K", y: "[f32]M", alpha: "f32", beta: "f32"):
+        def block(rows):
+            sums = row_sums(shape, lambda a, b: a * b, map_(get(0), rows), x)
+            return join(
+                map_lcl(
+                    1,
+                    lambda mine, old: map_lcl(0, lambda total: alpha * total + beta * old, tree(shape, mine)),
+                    zip_(sums, map_(get(1), rows)),
+                )
+            )
+
+        return groups(shape, block, zip_(A, y))
+
+    return gemv
 
 
-ROW = Row(
-    "gemv",
-    "GEMV",
-    "CLBlast",
-    ("local memory", "coalescing"),
-    {"small": {"M": 4096, "K": 4096}, "large": {"M": 8192, "K": 8192}, "check": {"M": 64, "K": 1024}},
-    term,
-    by_hand,
-)
+def gesummv_term(dialect: str) -> ir.Program:
+    """Rows in groups, of both matrices at once; the vector is staged in local memory."""
+    shape = row_shape(dialect)
+
+    @program
+    def gesummv(A: "[[f32]K]M", B: "[[f32]K]M", x: "[f32]K", alpha: "f32", beta: "f32"):
+        def block(rows):
+            sums = row_sums(shape, lambda ab, of_x: (alpha * get(0, ab) + beta * get(1, ab)) * of_x, rows, x)
+            return join(map_lcl(1, lambda mine: map_lcl(0, id_, tree(shape, mine)), sums))
+
+        def in_pairs(of_a, of_b):
+            return zip_(of_a, of_b)
+
+        return groups(shape, block, map_(in_pairs, zip_(A, B)))
+
+    return gesummv
+
+
+def row(name: str, term: Callable[[str], ir.Program], *arguments: str) -> Row:
+    """The same by hand: a group takes some rows."""
+
+    def by_hand(dialect: str, sizes: Sizes) -> ByHand:
+        shape = row_shape(dialect)
+        kernel = HandKernel(name, arguments, (shape.lanes, sizes["M"]), (shape.lanes, shape.rows))
+        return ByHand(f"{name}.cl", (kernel,), {**shape.defines, "K": sizes["K"]})
+
+    return Row(
+        name,
+        name.upper(),
+        "CLBlast",
+        ("local memory", "coalescing"),
+        {"small": {"M": 4096, "K": 4096}, "large": {"M": 8192, "K": 8192}, "check": {"M": 64, "K": 1024}},
+        term,
+        by_hand,
+    )
+
+
+GEMV = row("gemv", gemv_term, "A", "x", "y", "alpha", "beta", "result")
+GESUMMV = row("gesummv", gesummv_term, "A", "B", "x", "alpha", "beta", "result")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.build import (
     as_scalar,
@@ -25,13 +24,11 @@ from lift_egraph.language.build import (
     transpose,
     zip_,
 )
-from lift_egraph.language.check import specialise
 
-from .row import HandKernel, Row, Sizes, on_gpu, plan_by_hand, repeated
+from .row import ByHand, Row, Sizes, on_gpu, one_kernel, repeated
 
 WIDTH = 16  # points in a vector, on a CPU
 CHUNK = 800  # points of a work-item, on a CPU
-GROUP = 256
 FAR = 3.4e38
 
 
@@ -59,7 +56,7 @@ def nearest(point: Any, centres: Any, width: int) -> Any:
     return let(found, lambda best: get(1, best))
 
 
-def term(dialect: str, sizes: Sizes) -> ir.Program:
+def term(dialect: str) -> ir.Program:
     """A point a work-item; on a CPU a chunk of them, in vectors."""
 
     @program
@@ -75,19 +72,13 @@ def term(dialect: str, sizes: Sizes) -> ir.Program:
             )
         )
 
-    return specialise(kmeans, sizes)
+    return kmeans
 
 
-def by_hand(dialect: str, sizes: Sizes) -> Plan:
+def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     """The same by hand."""
-    made, n = term(dialect, sizes), sizes["N"]
-    defines = {"N": n, "FEATURES": sizes["F"], "CENTRES": sizes["C"]}
-    arguments = ("features", "centres", "result")
-    if on_gpu(dialect):
-        kernel = HandKernel("kmeans", arguments, (-(-n // GROUP) * GROUP,), (GROUP,))
-        return plan_by_hand(made, dialect, "kmeans_gpu.cl", (kernel,), defines={**defines, "GROUP": GROUP})
-    kernel = HandKernel("kmeans", arguments, (n // CHUNK,), (1,))
-    return plan_by_hand(made, dialect, "kmeans_cpu.cl", (kernel,), defines={**defines, "CHUNK": CHUNK})
+    defines = {"FEATURES": sizes["F"], "CENTRES": sizes["C"]}
+    return one_kernel(dialect, "kmeans", ("features", "centres", "result"), sizes["N"], CHUNK, defines)
 
 
 ROW = Row(

@@ -7,7 +7,6 @@ Columns (`column_sums`): a work-item takes a column, so that neighbours read nei
 chunks of the vector are staged in local memory.
 """
 
-# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from lift_egraph.language.build import (
     add,
     fill,
     gather,
-    get,
     id_,
     iterate,
     join,
@@ -26,16 +24,14 @@ from lift_egraph.language.build import (
     map_,
     map_lcl,
     map_wrg,
-    program,
     reduce_seq,
     split,
     to_local,
     transpose,
     zip_,
 )
-from lift_egraph.language.check import specialise
 
-from .row import Sizes, on_gpu
+from .row import on_gpu
 
 
 @dataclass(frozen=True)
@@ -102,27 +98,6 @@ def groups(shape: Shape, block: Any, rows: ir.Expr) -> ir.Expr:
     """``block`` for each block of rows, by a group: its results for the rows."""
     one = fill(1, 0)  # of dimension 0 there is one group
     return join(map_wrg(1, lambda own: join(map_wrg(0, lambda _: block(own), one)), split(shape.rows, rows)))
-
-
-def gemv(dialect: str, sizes: Sizes) -> ir.Program:
-    """``alpha A x + beta y``."""
-    shape = row_shape(dialect)
-
-    @program
-    def gemv(A: "[[f32]K]M", x: "[f32]K", y: "[f32]M", alpha: "f32", beta: "f32"):
-        def block(rows):
-            sums = row_sums(shape, lambda a, b: a * b, map_(get(0), rows), x)
-            return join(
-                map_lcl(
-                    1,
-                    lambda mine, old: map_lcl(0, lambda total: alpha * total + beta * old, tree(shape, mine)),
-                    zip_(sums, map_(get(1), rows)),
-                )
-            )
-
-        return groups(shape, block, zip_(A, y))
-
-    return specialise(gemv, sizes)
 
 
 def columns(shape: Shape, matrix: ir.Expr, x: ir.Expr) -> ir.Expr:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.build import (
     get,
@@ -25,14 +24,12 @@ from lift_egraph.language.build import (
     transpose,
     zip_,
 )
-from lift_egraph.language.check import specialise
 from lift_egraph.language.types import Array
 
-from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, repeated, vector_of
+from .row import ByHand, Row, Sizes, lane, on_gpu, one_kernel, repeated, vector_of
 
 CUT_OFF, LJ1, LJ2 = 16.0, 1.5, 2.0
 CHUNK = 500  # atoms of a work-item, on a CPU
-GROUP = 256
 
 
 def strength(square: Any) -> Any:
@@ -72,7 +69,7 @@ def vector_force(atom: Any, neighbour: Any, total: Any) -> Any:
     return let(atom - neighbour, pulled)
 
 
-def term(dialect: str, sizes: Sizes) -> ir.Program:
+def term(dialect: str) -> ir.Program:
     """An atom a work-item, with the force in registers; on a CPU a chunk of atoms."""
 
     @program
@@ -90,7 +87,7 @@ def term(dialect: str, sizes: Sizes) -> ir.Program:
             return map_glb(0, components, atoms)
         return join(map_glb(0, lambda chunk: map_seq(vector, chunk), split(CHUNK, atoms)))
 
-    return specialise(md, sizes)
+    return md
 
 
 def inputs(made: ir.Program, seed: int, kind: Any) -> dict[str, Any]:
@@ -114,16 +111,10 @@ def inputs(made: ir.Program, seed: int, kind: Any) -> dict[str, Any]:
     }
 
 
-def by_hand(dialect: str, sizes: Sizes) -> Plan:
+def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     """The same by hand."""
-    made, n = term(dialect, sizes), sizes["N"]
-    defines = {"N": n, "NEIGHBOURS": sizes["M"], "CUT_OFF": f"{CUT_OFF}f", "LJ1": f"{LJ1}f", "LJ2": f"{LJ2}f"}
-    arguments = ("positions", "neighbours", "result")
-    if on_gpu(dialect):
-        kernel = HandKernel("md", arguments, (-(-n // GROUP) * GROUP,), (GROUP,))
-        return plan_by_hand(made, dialect, "md_gpu.cl", (kernel,), defines={**defines, "GROUP": GROUP})
-    kernel = HandKernel("md", arguments, (n // CHUNK,), (1,))
-    return plan_by_hand(made, dialect, "md_cpu.cl", (kernel,), defines={**defines, "CHUNK": CHUNK})
+    defines = {"NEIGHBOURS": sizes["M"], "CUT_OFF": f"{CUT_OFF}f", "LJ1": f"{LJ1}f", "LJ2": f"{LJ2}f"}
+    return one_kernel(dialect, "md", ("positions", "neighbours", "result"), sizes["N"], CHUNK, defines)
 
 
 ROW = Row(

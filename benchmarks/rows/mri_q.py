@@ -10,7 +10,6 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.build import (
     as_scalar,
@@ -27,13 +26,11 @@ from lift_egraph.language.build import (
     split,
     zip_,
 )
-from lift_egraph.language.check import specialise
 
-from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, repeated
+from .row import ByHand, Row, Sizes, lane, on_gpu, one_kernel, repeated
 
 WIDTH = 16  # voxels in a vector, on a CPU
 VECTORS = 4  # vectors of a work-item, on a CPU
-GROUP = 256
 
 
 def add_sample(total: Any, place: Any, sample: Any) -> Any:
@@ -45,7 +42,7 @@ def add_sample(total: Any, place: Any, sample: Any) -> Any:
     )
 
 
-def term(dialect: str, sizes: Sizes) -> ir.Program:
+def term(dialect: str) -> ir.Program:
     """A voxel a work-item, with the sums in registers; on a CPU some vectors of voxels."""
 
     @program
@@ -76,21 +73,15 @@ def term(dialect: str, sizes: Sizes) -> ir.Program:
             )
         )
 
-    return specialise(mri_q if on_gpu(dialect) else mri_q_cpu, sizes)
+    return mri_q if on_gpu(dialect) else mri_q_cpu
 
 
-def by_hand(dialect: str, sizes: Sizes) -> Plan:
+def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     """The same by hand."""
-    made, n = term(dialect, sizes), sizes["N"]
-    defines = {"N": n, "K": sizes["K"]}
-    if on_gpu(dialect):
-        kernel = HandKernel(
-            "mri_q", ("xs", "ys", "zs", "samples", "result_0", "result_1"), (-(-n // GROUP) * GROUP,), (GROUP,)
-        )
-        return plan_by_hand(made, dialect, "mri_q_gpu.cl", (kernel,), defines={**defines, "GROUP": GROUP})
-    samples = ("samples_0", "samples_1_0", "samples_1_1_0", "samples_1_1_1")
-    kernel = HandKernel("mri_q", ("xs", "ys", "zs", *samples, "result_0", "result_1"), (n // (WIDTH * VECTORS),), (1,))
-    return plan_by_hand(made, dialect, "mri_q_cpu.cl", (kernel,), defines={**defines, "VECTORS": VECTORS})
+    samples = ("samples",) if on_gpu(dialect) else ("samples_0", "samples_1_0", "samples_1_1_0", "samples_1_1_1")
+    arguments = ("xs", "ys", "zs", *samples, "result_0", "result_1")
+    defines = {"K": sizes["K"], "VECTORS": VECTORS}
+    return one_kernel(dialect, "mri_q", arguments, sizes["N"], WIDTH * VECTORS, defines)
 
 
 ROW = Row(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.build import (
     as_scalar,
@@ -33,11 +32,11 @@ from lift_egraph.language.build import (
     to_private,
     zip_,
 )
-from lift_egraph.language.check import specialise
 
-from .row import HandKernel, Row, Sizes, lane, on_gpu, plan_by_hand, repeated, vector_of
+from .row import ByHand, HandKernel, Row, Sizes, lane, on_gpu, one_kernel, repeated, vector_of
 
 SOFTENING, STEP, DAMPING = 0.01, 0.016, 0.995
+DEFINES = {"SOFTENING": f"{SOFTENING}f", "STEP": f"{STEP}f", "DAMPING": f"{DAMPING}f"}
 WIDTH = 16  # bodies in a vector, on a CPU
 VECTORS = 4  # vectors of a work-item of B, on a CPU
 GROUP, TILE = 128, 128  # work-items of a group, and bodies in local memory, on a GPU
@@ -110,7 +109,7 @@ def step_on_cpu(position: Any, velocity: Any, acceleration: Any) -> Any:
 # --- A: positions through local memory -----------------------------------------------------------------
 
 
-def term_a(dialect: str, sizes: Sizes) -> ir.Program:
+def term_a(dialect: str) -> ir.Program:
     """A work-item a body (on a CPU: a vector of bodies); a group copies a tile of positions at a time."""
 
     @program
@@ -160,24 +159,24 @@ def term_a(dialect: str, sizes: Sizes) -> ir.Program:
 
         return join(map_wrg(0, group, split(WIDTH, zip_(positions, velocities))))
 
-    return specialise(nbody_a if on_gpu(dialect) else nbody_a_cpu, sizes)
+    return nbody_a if on_gpu(dialect) else nbody_a_cpu
 
 
-def by_hand_a(dialect: str, sizes: Sizes) -> Plan:
+def by_hand_a(dialect: str, sizes: Sizes) -> ByHand:
     """The same by hand."""
-    made, n = term_a(dialect, sizes), sizes["N"]
-    defines = {"N": n, "SOFTENING": f"{SOFTENING}f", "STEP": f"{STEP}f", "DAMPING": f"{DAMPING}f"}
+    n = sizes["N"]
+    defines = {"N": n, **DEFINES}
     if on_gpu(dialect):
         kernel = HandKernel("nbody_a", GPU_ARGUMENTS, (n,), (GROUP,), 16 * TILE)
-        return plan_by_hand(made, dialect, "nbody_a_gpu.cl", (kernel,), defines={**defines, "GROUP": GROUP})
+        return ByHand("nbody_a_gpu.cl", (kernel,), {**defines, "GROUP": GROUP})
     kernel = HandKernel("nbody_a", CPU_ARGUMENTS, (n // WIDTH,), (1,), 16 * TILE_CPU)
-    return plan_by_hand(made, dialect, "nbody_a_cpu.cl", (kernel,), defines={**defines, "TILE": TILE_CPU})
+    return ByHand("nbody_a_cpu.cl", (kernel,), {**defines, "TILE": TILE_CPU})
 
 
 # --- B: everything from global memory, in vectors -------------------------------------------------------
 
 
-def term_b(dialect: str, sizes: Sizes) -> ir.Program:
+def term_b(dialect: str) -> ir.Program:
     """A work-item a body (on a CPU: some vectors of bodies), without local memory."""
 
     @program
@@ -205,18 +204,13 @@ def term_b(dialect: str, sizes: Sizes) -> ir.Program:
             )
         )
 
-    return specialise(nbody_b if on_gpu(dialect) else nbody_b_cpu, sizes)
+    return nbody_b if on_gpu(dialect) else nbody_b_cpu
 
 
-def by_hand_b(dialect: str, sizes: Sizes) -> Plan:
+def by_hand_b(dialect: str, sizes: Sizes) -> ByHand:
     """The same by hand."""
-    made, n = term_b(dialect, sizes), sizes["N"]
-    defines = {"N": n, "SOFTENING": f"{SOFTENING}f", "STEP": f"{STEP}f", "DAMPING": f"{DAMPING}f"}
-    if on_gpu(dialect):
-        kernel = HandKernel("nbody_b", GPU_ARGUMENTS, (n,), (256,))
-        return plan_by_hand(made, dialect, "nbody_b_gpu.cl", (kernel,), defines=defines)
-    kernel = HandKernel("nbody_b", CPU_ARGUMENTS, (n // (WIDTH * VECTORS),), (1,))
-    return plan_by_hand(made, dialect, "nbody_b_cpu.cl", (kernel,), defines={**defines, "VECTORS": VECTORS})
+    arguments = GPU_ARGUMENTS if on_gpu(dialect) else CPU_ARGUMENTS
+    return one_kernel(dialect, "nbody_b", arguments, sizes["N"], WIDTH * VECTORS, {**DEFINES, "VECTORS": VECTORS})
 
 
 GPU_ARGUMENTS = ("positions", "velocities", "result_0", "result_1")

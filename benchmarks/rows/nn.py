@@ -3,18 +3,16 @@
 # ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
 from __future__ import annotations
 
-from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.build import as_scalar, as_vector, join, map_glb, program, split, sqrt
-from lift_egraph.language.check import specialise
 
-from .row import HandKernel, Row, Sizes, map_vectors, on_gpu, plan_by_hand
+from .row import ByHand, Row, Sizes, map_vectors, on_gpu, one_kernel
 
 CHUNK = 8192  # records of a work-item on a CPU
 WIDTH = 16  # lanes on a CPU
 
 
-def term(dialect: str, sizes: Sizes) -> ir.Program:
+def term(dialect: str) -> ir.Program:
     """One record a work-item on a GPU; on a CPU a chunk of them, in vectors."""
 
     @program
@@ -33,18 +31,12 @@ def term(dialect: str, sizes: Sizes) -> ir.Program:
             )
         )
 
-    return specialise(nn, sizes)
+    return nn
 
 
-def by_hand(dialect: str, sizes: Sizes) -> Plan:
+def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     """The same by hand."""
-    made, n = term(dialect, sizes), sizes["N"]
-    arguments = ("records_0", "records_1", "lat", "lng", "result")
-    if on_gpu(dialect):
-        kernel = HandKernel("nn", arguments, (-(-n // 256) * 256,), (256,))
-        return plan_by_hand(made, dialect, "nn_gpu.cl", (kernel,), defines={"N": n})
-    kernel = HandKernel("nn", arguments, (n // CHUNK,), (1,))
-    return plan_by_hand(made, dialect, "nn_cpu.cl", (kernel,), defines={"CHUNK": CHUNK})
+    return one_kernel(dialect, "nn", ("records_0", "records_1", "lat", "lng", "result"), sizes["N"], CHUNK, {})
 
 
 ROW = Row(

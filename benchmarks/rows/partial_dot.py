@@ -7,7 +7,6 @@ read neighbouring elements: a ``gather`` before each ``split(2)``.
 # ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
-from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.build import (
     add,
@@ -26,15 +25,14 @@ from lift_egraph.language.build import (
     to_local,
     zip_,
 )
-from lift_egraph.language.check import specialise
 
-from .row import HandKernel, Row, Sizes, plan_by_hand
+from .row import ByHand, HandKernel, Row, Sizes
 
 CHUNK = 128  # elements of a group: 2 to the power of 6 + 1
 STEPS = 6
 
 
-def term(dialect: str, sizes: Sizes) -> ir.Program:
+def term(dialect: str) -> ir.Program:
     """The listing, with the halves of an array in pairs."""
 
     def one(value: ir.Expr) -> ir.Expr:
@@ -58,14 +56,14 @@ def term(dialect: str, sizes: Sizes) -> ir.Program:
 
         return join(map_wrg(0, group, split(CHUNK, zip_(x, y))))
 
-    return specialise(partial_dot, sizes)
+    return partial_dot
 
 
-def by_hand(dialect: str, sizes: Sizes) -> Plan:
+def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     """A tree of sums in local memory, in place."""
     kernel = HandKernel("partial_dot", ("x", "y", "result"), (sizes["N"] // 2,), (CHUNK // 2,), 4 * CHUNK // 2)
     defines = {"ITEM": "get_local_id(0)" if dialect == "pocl" else "item"}
-    return plan_by_hand(term(dialect, sizes), dialect, "partial_dot.cl", (kernel,), defines=defines)
+    return ByHand("partial_dot.cl", (kernel,), defines)
 
 
 ROW = Row(

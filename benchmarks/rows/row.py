@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from lift_egraph.codegen.dialect import DIALECTS
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.language import ir
 from lift_egraph.language.build import as_scalar, as_vector, at, equal, fill, generate, literal, map_seq, select
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.functions import to_function
 from lift_egraph.language.types import Array, DataType, Pair, Vector, leaves, scalar_of, width_of, without_lanes
 from lift_egraph.meaning.inputs import random_inputs
@@ -20,6 +20,7 @@ Sizes = Mapping[str, int]
 """What a row's size variables are: name to number."""
 
 HERE = Path(__file__).parent
+GROUP = 256  # work-items of a group on a GPU, where neighbours share nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +34,10 @@ class Row:
     sizes
         ``small`` and ``large`` (the sizes of the thesis), ``check`` (for the comparison with the interpreter),
         and where the thesis's size takes minutes on a CPU ``small_cpu`` or ``large_cpu``.
-    program
-        From the name of a dialect and sizes to the low-level term, at these sizes.
-    by_hand
-        From the same to the kernel written by hand, over the same buffers.
+    term
+        From the name of a dialect to the low-level program.
+    hand
+        From the name of a dialect and sizes to the text written by hand, over the same buffers.
     inputs
         From the program, a seed and the kind of numbers (``float`` or ``integer``) to its inputs.
     """
@@ -46,9 +47,17 @@ class Row:
     source: str
     optimisations: tuple[str, ...]
     sizes: Mapping[str, Sizes]
-    program: Callable[[str, Sizes], ir.Program]
-    by_hand: Callable[[str, Sizes], Plan]
+    term: Callable[[str], ir.Program]
+    hand: Callable[[str, Sizes], ByHand]
     inputs: Callable[[ir.Program, int, Any], dict[str, Any]] = random_inputs
+
+    def program(self, dialect: str, sizes: Sizes) -> ir.Program:
+        """The low-level program at these sizes."""
+        return specialise(self.term(dialect), dict(sizes))
+
+    def by_hand(self, dialect: str, sizes: Sizes) -> Plan:
+        """The plan of the text written by hand."""
+        return _plan(self.program(dialect, sizes), dialect, self.hand(dialect, sizes))
 
     def sizes_on(self, dialect: str, which: str) -> Sizes:
         """The sizes to use on a device of a dialect."""
@@ -72,21 +81,14 @@ class HandKernel:
     local_bytes: int = 0
 
 
-def plan_by_hand(
-    program: ir.Program,
-    dialect: str,
-    text: str,
-    kernels: tuple[HandKernel, ...],
-    *,
-    defines: Mapping[str, int | float | str] | None = None,
-    temporaries: Mapping[str, int] | None = None,
-) -> Plan:
-    """The plan of a hand-written text, over the buffers that the program's inputs and result need.
+@dataclass(frozen=True)
+class ByHand:
+    """A hand-written text, over the buffers that the program's inputs and result need.
 
     A buffer is named as the input, or ``result``; a tuple has one per component, ``xs_0`` and ``xs_1``
     (of three components ``xs_0``, ``xs_1_0`` and ``xs_1_1``).
 
-    Parameters
+    Attributes
     ----------
     text
         The file in this folder.
@@ -96,6 +98,25 @@ def plan_by_hand(
     temporaries
         Further ``f32`` buffers between kernels: name to length.
     """
+
+    text: str
+    kernels: tuple[HandKernel, ...]
+    defines: Mapping[str, int | float | str] = field(default_factory=dict)
+    temporaries: Mapping[str, int] = field(default_factory=dict)
+
+
+def one_kernel(
+    dialect: str, name: str, arguments: tuple[str, ...], n: int, chunk: int, defines: Mapping[str, int | float | str]
+) -> ByHand:
+    """A work-item for each of n elements, in groups of 256, on a GPU; on a CPU one for each chunk of elements."""
+    if on_gpu(dialect):
+        kernel = HandKernel(name, arguments, (-(-n // GROUP) * GROUP,), (GROUP,))
+        return ByHand(f"{name}_gpu.cl", (kernel,), {**defines, "N": n, "GROUP": GROUP})
+    kernel = HandKernel(name, arguments, (n // chunk,), (1,))
+    return ByHand(f"{name}_cpu.cl", (kernel,), {**defines, "N": n, "CHUNK": chunk})
+
+
+def _plan(program: ir.Program, dialect: str, hand: ByHand) -> Plan:
     buffers: list[BufferInfo] = []
     scalars: list[ScalarInfo] = []
     for item in program.inputs:
@@ -103,7 +124,7 @@ def plan_by_hand(
             buffers += _buffers(item.name, item.type, "input")
         else:
             scalars.append(ScalarInfo(item.name, scalar_of(item.type).name, item.name))
-    buffers += [BufferInfo(name, "temporary", "f32", length) for name, length in (temporaries or {}).items()]
+    buffers += [BufferInfo(name, "temporary", "f32", length) for name, length in hand.temporaries.items()]
     buffers += _buffers("result", type_of(program.body), "output")
     by_value = {s.name for s in scalars}
     made = tuple(
@@ -114,18 +135,18 @@ def plan_by_hand(
             Launch(_three(k.global_size), _three(k.local_size) if k.local_size else None),
             k.local_bytes,
         )
-        for k in kernels
+        for k in hand.kernels
     )
     used = {a.name for k in made for a in k.arguments}
     options = (
         *DIALECTS[dialect].options,
         f"-DON_{dialect.upper()}",
-        *(f"-D{name}={value}" for name, value in (defines or {}).items()),
+        *(f"-D{name}={value}" for name, value in hand.defines.items()),
     )
     return Plan(
         f"{program.name} by hand",
         dialect,
-        (HERE / text).read_text(encoding="utf-8"),
+        (HERE / hand.text).read_text(encoding="utf-8"),
         made,
         tuple(b for b in buffers if b.name in used),
         tuple(s for s in scalars if s.name in used),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from lift_egraph.codegen.c_ast import Body, Buffer, Name
 from lift_egraph.codegen.dialect import Dialect
@@ -18,14 +19,14 @@ from lift_egraph.codegen.lowering.launch import Threads, launch_sizes
 from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.memory import memory
 from lift_egraph.codegen.lowering.sharing import idle_levels
-from lift_egraph.codegen.lowering.term_views import bindings, is_layout, is_pure, size_of, view_of, write_step
+from lift_egraph.codegen.lowering.term_views import bindings, is_layout, is_pure, view_of, write_step
 from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Value, View
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import Optimisations
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import iterate_step, size_variables, type_of
+from lift_egraph.language.check import array_type, iterate_steps, size_variables, type_of
 from lift_egraph.language.nat import Nat, NatVar, maximum
 from lift_egraph.language.nesting import check_nesting
 from lift_egraph.language.types import Array, DataType, Pair, leaves
@@ -131,15 +132,13 @@ class Host:
         if term.times == 0:
             self.emit(array, acceptor)
             return
-        view, size, steps = view_of(array, self.environment), size_of(array), []
-        for _ in range(term.times):
-            steps.append(unique_names(iterate_step(term, size), self.taken))
-            size = size_of(steps[-1].body)
-        between = [type_of(step.body) for step in steps[:-1]]
+        view = view_of(array, self.environment)
+        steps: list[ir.Lambda] = [unique_names(step, self.taken) for step in iterate_steps(term)]
+        between = [array_type(step.body, "iterate") for step in steps[:-1]]
         spares = [self.temporary(_longest(types)) for k in (0, 1) if (types := between[k::2])]
         for k, step in enumerate(steps):
             self.environment.update(bindings(step.pattern, view))
-            target = acceptor if k == len(steps) - 1 else resized(spares[k % 2], between[k])
+            target = acceptor if k == len(steps) - 1 else spares[k % 2].resized(between[k].size)
             self.produce(step.body, target)
             view = target
 
@@ -168,21 +167,9 @@ class Host:
                 return lowering
 
 
-def resized(whole: Memory, t: DataType) -> Memory:
-    """The beginning of some memory, as the place of a value of another length."""
-    assert isinstance(t, Array)
-    return Memory(tuple(replace(c, sizes=(t.size, *c.sizes[1:])) for c in whole.cells))
-
-
-def _longest(types: list[DataType]) -> DataType:
+def _longest(types: list[Array]) -> Array:
     """The array type that has room for all of some: they differ in the length only."""
-    first, *others = types
-    assert isinstance(first, Array)
-    length = first.size
-    for t in others:
-        assert isinstance(t, Array)
-        length = maximum(length, t.size)
-    return Array(length, first.element)
+    return Array(reduce(maximum, (t.size for t in types)), types[0].element)
 
 
 def is_parallel(term: ir.Part) -> bool:

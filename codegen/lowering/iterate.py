@@ -15,7 +15,7 @@ from lift_egraph.codegen.names import c_name
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import iterate_step, substitute_nats, type_of
+from lift_egraph.language.check import array_type, iterate_steps, size_of, substitute_nats
 from lift_egraph.language.ir import SEQ
 from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.types import Array
@@ -31,65 +31,55 @@ def runs_in_local_memory(term: ir.Iterate) -> bool:
 def step_by_step(lowering: State, term: ir.Iterate) -> View:
     """Each step computed into new memory, from the previous one."""
     view = lowering.consume(term.array)
-    size = _length(term.array)
-    for _ in range(term.times):
-        step: ir.Lambda = unique_names(iterate_step(term, size), lowering.taken)
-        lowering.bind(step.pattern, view)
-        view = lowering.consume(step.body)
-        size = _length(step.body)
+    for step in iterate_steps(term):
+        made: ir.Lambda = unique_names(step, lowering.taken)
+        lowering.bind(made.pattern, view)
+        view = lowering.consume(made.body)
     return view
-
-
-def _length(term: ir.Expr):
-    t = type_of(term)
-    assert isinstance(t, Array)
-    return t.size
 
 
 def double_buffered(lowering: State, term: ir.Iterate) -> View:
     """The steps, one after the other, read from one local buffer and write to the other."""
-    t, start = type_of(term.array), _length(term.array)
-    assert isinstance(t, Array)
+    t = array_type(term.array, "iterate")
     if term.times == 0:
         return lowering.materialise(term.array, "local")
     lengths = _lengths(term)
     whole = allocate(lowering, "tmp", Array(_longest(lengths[::2]), t.element), "local")
     assert isinstance(whole, Memory)
-    first = _resized(whole, start)
+    first = whole.resized(t.size)
     lowering.produce(term.array, first)
     if not isinstance(term.function.pattern, ir.Var):
         raise NestingProblem("iterate: the function of an iterate over local memory takes the array as one variable")
     second = allocate(lowering, "tmp", Array(_longest(lengths[1::2]), t.element), "local")
     assert isinstance(second, Memory)
-    if start.constant is not None and term.times * sum(1 for _ in ir.subterms(term.function)) <= UNROLLED_TERMS:
+    if t.size.constant is not None and term.times * sum(1 for _ in ir.subterms(term.function)) <= UNROLLED_TERMS:
         unrolled(lowering, term, first, second)
     else:
         looped(lowering, term, first, second)
-    result, length = (second if term.times % 2 else first), _length(term)
-    return _resized(result, length)
+    return (second if term.times % 2 else first).resized(size_of(term))
 
 
 def unrolled(lowering: State, term: ir.Iterate, first: Memory, second: Memory) -> None:
     """Every step with its own length as a number: no pointers to exchange, and guards that compilers can count."""
-    size, read, write = _length(term.array), first, second
-    for _ in range(term.times):
-        step: ir.Lambda = unique_names(iterate_step(term, size), lowering.taken)
-        assert isinstance(step.pattern, ir.Var)
-        lowering.environment[step.pattern] = _resized(read, size)
-        size = _length(step.body)
-        lowering.produce(step.body, _resized(write, size))
+    read, write = first.resized(size_of(term.array)), second
+    for step in iterate_steps(term):
+        made: ir.Lambda = unique_names(step, lowering.taken)
+        assert isinstance(made.pattern, ir.Var)
+        lowering.environment[made.pattern] = read
+        write = write.resized(size_of(made.body))
+        lowering.produce(made.body, write)
         read, write = write, read
 
 
 def looped(lowering: State, term: ir.Iterate, first: Memory, second: Memory) -> None:
     """A loop whose pointers and length change with each step."""
-    start = _length(term.array)
+    start = size_of(term.array)
     ranges = [length.range for length in _lengths(term)[:-1]]
     lows, highs = [low or 0 for low, _ in ranges], [high for _, high in ranges if high is not None]
     size = NatVar(c_name(term.size, lowering.taken), min(lows), max(highs) if len(highs) == len(ranges) else None)
     # the bound of a mapLcl inside is checked at run time, so one text serves all sizes
     body: ir.Lambda = unique_names(substitute_nats(term.function, {term.size: nat(size)}), lowering.taken)
-    next_size = _length(body.body)
+    next_size = size_of(body.body)
     once = next_size.substitute({size.name: start})
     assert isinstance(body.pattern, ir.Var)
     pairs = [
@@ -115,17 +105,9 @@ def looped(lowering: State, term: ir.Iterate, first: Memory, second: Memory) -> 
     lowering.emit(For(counter, nat(term.times), SEQ, 1, steps))
 
 
-def _resized(memory: Memory, length: Nat) -> Memory:
-    """The memory with another outermost length."""
-    return Memory(tuple(replace(c, sizes=(length, *c.sizes[1:])) for c in memory.cells))
-
-
 def _lengths(term: ir.Iterate) -> list[Nat]:
     """The lengths of the array before the first step and after each."""
-    lengths = [_length(term.array)]
-    for _ in range(term.times):
-        lengths.append(_length(iterate_step(term, lengths[-1]).body))
-    return lengths
+    return [size_of(term.array), *(size_of(step.body) for step in iterate_steps(term))]
 
 
 def _longest(lengths: list[Nat]) -> Nat:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from math import prod
 
 from lift_egraph.codegen.dialect import Dialect
-from lift_egraph.codegen.lowering.term_views import size_of
 from lift_egraph.codegen.plans.kernel import Freedom, Launch
 from lift_egraph.errors import DeviceProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import iterate_step
+from lift_egraph.language.check import iterate_step, size_of
 from lift_egraph.language.describe import blame
 from lift_egraph.language.nat import Nat, maximum, nat
 

@@ -28,13 +28,12 @@ from lift_egraph.codegen.lowering.term_views import (
     is_pure,
     layout_view,
     operate,
-    size_of,
     write_step,
 )
 from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, Value, View
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.types import I32, Array, DataType, Pair, is_data, leaves
@@ -237,7 +236,7 @@ class Lowering(State):
         target = self.allocate_default(_accumulator_name(term), start, term, None)
         self.produce(start, target)
         with self.steps(term, target) as index:
-            self.copy(target, Access(index, acceptor), type_of(start))
+            copy(self, target, Access(index, acceptor), type_of(start))
 
     @contextmanager
     def steps(self, term: ir.ReduceSeq | ir.ScanSeq, target: View) -> Iterator[Nat]:

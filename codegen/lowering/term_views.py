@@ -34,11 +34,10 @@ from lift_egraph.codegen.lowering.views import (
 )
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import inner_size, size_of, type_of
 from lift_egraph.language.describe import describe
-from lift_egraph.language.nat import Nat
 from lift_egraph.language.scalar import result_type
-from lift_egraph.language.types import Array, DataType, Scalar, Vector, without_lanes
+from lift_egraph.language.types import DataType, Scalar, Vector, without_lanes
 
 Environment = Mapping[Union[ir.Var, ir.Input], View]
 
@@ -70,21 +69,6 @@ def is_layout(term: ir.Part) -> bool:
         return is_pure(term.indices) and is_layout(term.array)
     allowed = isinstance(term, (*_LAYOUT, *_NAMES, ir.Map, ir.Apply, ir.Lambda, ir.Vectorize))
     return allowed and all(is_layout(p) for p in ir.parts(term))
-
-
-def size_of(array: ir.Expr) -> Nat:
-    """The length of an array term."""
-    t = type_of(array)
-    assert isinstance(t, Array)
-    return t.size
-
-
-def inner_size(array: ir.Expr) -> Nat:
-    """The length of the arrays in an array of arrays."""
-    t = type_of(array)
-    assert isinstance(t, Array)
-    assert isinstance(t.element, Array)
-    return t.element.size
 
 
 def lane_count(array: ir.Expr) -> int:

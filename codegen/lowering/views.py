@@ -15,7 +15,7 @@ Source: 000 §4.3.3, Table 4.1.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lift_egraph.codegen.c_ast import Buffer, CExpr, Choose, Const, IndexValue, Load, computed_index, lane_of
 from lift_egraph.codegen.lowering.lanes import widen
@@ -108,6 +108,10 @@ class Memory(View):
         if isinstance(cell.buffer.element, Vector):
             return Load(cell.buffer, address)
         return Load(cell.buffer, address * cell.width, cell.width)
+
+    def resized(self, length: Nat) -> Memory:
+        """The beginning of this memory, or the whole of it, as the place of an array of another length."""
+        return Memory(tuple(replace(c, sizes=(length, *c.sizes[1:])) for c in self.cells))
 
 
 def _own_index(index: Nat, size: Nat, owner: int, buffer: Buffer) -> tuple[Nat, Nat]:

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from lift_egraph.codegen.plans.index_functions import indices_permute, indices_stay_within
 from lift_egraph.codegen.plans.open_plan import Requirement
 from lift_egraph.language import ir
-from lift_egraph.language.check import is_tried, iterate_step, type_of
+from lift_egraph.language.check import is_tried, iterate_steps, size_of
 from lift_egraph.language.nat import Nat
-from lift_egraph.language.types import Array
 
 
 def requirements_of(term: ir.Part) -> list[Requirement]:
@@ -34,11 +33,8 @@ def _holds(r: Requirement) -> bool:
 def _all(term: ir.Part) -> Iterator[Requirement]:
     for part in ir.parts(term):
         if isinstance(term, ir.Iterate) and part is term.function:
-            size = _size(term.array)
-            for _ in range(term.times):
-                step = iterate_step(term, size)
+            for step in iterate_steps(term):
                 yield from _all(step)
-                size = _size(step.body)
         else:
             yield from _all(part)
     if isinstance(term, ir.Expr):
@@ -49,20 +45,20 @@ def _of(term: ir.Expr) -> Iterator[Requirement]:
     match term:
         case ir.Split(chunk=chunk, array=array):
             yield Requirement(chunk, 1, None, f"split({chunk}): the chunk size must be at least 1")
-            n = _size(array)
+            n = size_of(array)
             yield Requirement(n % chunk, 0, 0, f"split({chunk}) does not divide an array of length {n}")
         case ir.AsVector(width=width, array=array):
-            n = _size(array)
+            n = size_of(array)
             yield Requirement(n % width, 0, 0, f"asVector({width}) does not divide an array of length {n}")
         case ir.Slide(size=size, step=step, array=array):
-            n = _size(array)
+            n = size_of(array)
             yield Requirement(size, 1, None, f"slide({size}, {step}): the window size must be at least 1")
             yield Requirement(step, 1, None, f"slide({size}, {step}): the step must be at least 1")
             yield Requirement(n - size, 0, None, f"slide: a window of {size} does not fit into an array of length {n}")
             text = f"slide({size}, {step}) does not tile an array of length {n} exactly"
             yield Requirement((n - size) % step, 0, 0, text)
         case ir.Pad(left=left, right=right, boundary=boundary, array=array):
-            n, kind = _size(array), boundary.kind
+            n, kind = size_of(array), boundary.kind
             for amount in (left, right):
                 yield Requirement(amount, 0, None, f"pad({kind}): {amount} must not be negative")
                 if kind == "clamp":
@@ -72,18 +68,12 @@ def _of(term: ir.Expr) -> Iterator[Requirement]:
                     text = f"pad({kind}) by {amount} needs an array as long at least, not {n}"
                     yield Requirement(n - amount, 0, None, text)
         case ir.Gather(indices=indices, array=array) | ir.Scatter(indices=indices, array=array):
-            n = _size(array)
+            n = size_of(array)
             if not is_tried(indices, n):
                 yield from indices_stay_within(indices, n)
                 if isinstance(term, ir.Scatter):
                     yield from indices_permute(indices, n)
         case ir.At(index=index, array=array):
-            n = _size(array)
+            n = size_of(array)
             yield Requirement(index, 0, None, f"at({index}): an index must not be negative")
             yield Requirement(n - 1 - index, 0, None, f"at({index}) is outside an array of length {n}")
-
-
-def _size(array: ir.Expr) -> Nat:
-    t = type_of(array)
-    assert isinstance(t, Array)
-    return t.size

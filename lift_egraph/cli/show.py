@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -41,16 +40,8 @@ def assignments(sizes: dict[str, int]) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print plain data as one JSON value; numbers that JSON does not have become null."""
-    print(json.dumps(_finite(value), indent=2, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """Print plain data as one JSON value."""
+    print(json.dumps(value, indent=2, allow_nan=False))
 
 
 @contextmanager
@@ -89,14 +80,14 @@ def progress() -> Iterator[Callable[[Event], None]]:
 def show_report(report: Report) -> None:
     """Print a report: a table of the ranked kernels, and below it the best, the end of the search and rejections."""
     console = stdout()
-    console.print(f"{report.program}, {assignments(report.sizes)}, on {report.device}", soft_wrap=True)
-    table = table_of("#", "predicted\nms", "measured\nms", "speed-up", "valid", "error", "bound", "rules")
+    console.print(f"{report.source.name}, {assignments(dict(report.source.sizes))}, on {report.device}", soft_wrap=True)
+    table = table_of("#", "predicted\nms", "measured\nms", "speed-up", "valid", "error", "bound", "found in")
     for rank, c in enumerate(report.ranked, 1):
         speedup = f"{report.baseline_ms / c.measured_ms:.2f}" if report.baseline_ms and c.measured_ms else "–"
         times = (_number(c.predicted_ms), _number(c.measured_ms))
         errors = (_number(c.max_error), _number(c.error_bound))
-        valid, rules = "yes" if c.valid else "no", ", ".join(c.rules) or "none"
-        table.add_row(str(rank), *times, speedup, valid, *errors, rules)
+        phases = "\n".join(str(leg) for leg in c.way)
+        table.add_row(str(rank), *times, speedup, "yes" if c.valid else "no", *errors, phases)
     console.print(table)
     best = report.best
     if best is not None and report.speedup is not None:
@@ -109,7 +100,7 @@ def show_report(report: Report) -> None:
         console.print(f"Validation of the best: {best.message}.", soft_wrap=True)
     console.print(f"Search ended: {report.stop_reason}; {report.seconds:.1f} s in all.", soft_wrap=True)
     reasons = Counter(c.message.partition("\n")[0] for c in report.rejected)
-    console.print(f"Valid: {report.valid_count}. Rejected: {len(report.rejected)}. Not run: {report.not_run}.")
+    console.print(f"Valid: {len(report.valid)}. Rejected: {len(report.rejected)}. Not run: {report.not_run}.")
     for reason, count in reasons.most_common(REASONS):
         console.print(f"  {count} × {reason}", soft_wrap=True)
     if len(reasons) > REASONS:

@@ -15,7 +15,6 @@ at the whole: needs that a size of chunks n is offered for arrays of length m, b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any, Generic, TypeVar
 
@@ -116,7 +115,7 @@ class Explorer:
         if unknown := [space for space in staging if space not in MARKS]:
             raise ExplorationProblem(f"binders are marked for {' or '.join(MARKS)} memory, not for {unknown[0]}")
         self._staging = tuple(staging)
-        self._world = self._world_for(term)
+        self._world = self._world_for(term, None)
         self._start = self._world.encode(term)
         self._steps: list[Step] = []
         self._enter()
@@ -255,22 +254,22 @@ class Explorer:
     def _enter(self) -> None:
         """Forget what was known of the last term, and offer chunks for the lengths of the present one."""
         self._known: dict[Rule, Listing[Step]] = {}
-        self.__dict__.pop("_view", None)
-        self._world = self._world_for(self.term)
+        self._world = self._world_for(self.term, self._world)
+        self._seen: View | None = None
 
-    def _world_for(self, term: ir.Expr) -> World:
+    def _world_for(self, term: ir.Expr, world: World | None) -> World:
         tiles = self._tiles
         if not isinstance(tiles, Mapping):
             tiles = {n: tuple(tiles) for n in sorted(array_lengths(term))} if tiles else {}
-        world = self.__dict__.get("_world")
         if world is None or world.phase.tiles != tiles:
             definitions = tuple(r for r in self._book.values() if r.name in DEFINITIONS)
             world = World(Phase("exploration", (), definitions, tiles, self._widths, staging=self._staging))
         return world
 
-    @cached_property
+    @property
     def _view(self) -> View:
-        return View(self._world, self._node)
+        self._seen = self._seen or View(self._world, self._node)
+        return self._seen
 
 
 def survey(

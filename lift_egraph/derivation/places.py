@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Constant, Pattern, forms
 from lift_egraph.language import ir
+from lift_egraph.language.binders import stem
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class View:
         if sort == "Ty":
             return str(self.graph.type_at(value))
         if sort == "V":
-            return _stem(self.graph.variable(value).name)
+            return stem(self.graph.variable(value).name)
         if sort == "P":
             return self._pattern(self.graph.pattern(value))
         if sort not in ("Ex", "Fn", "Op"):
@@ -148,13 +148,9 @@ class View:
 
     def _pattern(self, pattern: ir.Pattern) -> str:
         if isinstance(pattern, ir.Var):
-            return _stem(pattern.name)
+            return stem(pattern.name)
         return f"({self._pattern(pattern.first)}, {self._pattern(pattern.second)})"
 
 
 def _sort(pattern: Pattern) -> str:
     return "i64" if isinstance(pattern, Constant) else pattern.sort
-
-
-def _stem(name: str) -> str:
-    return re.sub(r"_\d+$", "", name)

@@ -6,7 +6,6 @@ what is new in the e-graph afterwards are the places where the rule applies, and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,7 +36,7 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import MARKS, ROOT, Phase
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal, fresh_name, substitute, unique_names
+from lift_egraph.language.binders import alpha_equal, fresh_name, stem, substitute, unique_names
 from lift_egraph.language.syntax import print_term
 
 ONE_LINE = 1 << 30
@@ -296,12 +295,8 @@ def _plainly_named(part: ir.Part) -> ir.Expr:
     term = part if isinstance(part, ir.Expr) else ir.function_body(part).body  # pyright: ignore[reportArgumentType]
     taken = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
     free = sorted(ir.free_variables(term), key=lambda v: v.name)
-    named = {v: ir.Var(fresh_name(_stem(v.name), taken), v.type) for v in free}
-    return unique_names(substitute(term, dict(named)), taken, _stem)
-
-
-def _stem(name: str) -> str:
-    return re.sub(r"(_\d+)+$", "", name)
+    named = {v: ir.Var(fresh_name(stem(v.name), taken), v.type) for v in free}
+    return unique_names(substitute(term, dict(named)), taken, stem)
 
 
 def _parallel_binders(term: Node) -> Iterator[Node]:

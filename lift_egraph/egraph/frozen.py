@@ -5,7 +5,6 @@ egglog's `freeze` is not a stable interface, so every use of it is here, behind 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.binders import unique_names
+from lift_egraph.language.binders import stem, unique_names
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, lanes
@@ -267,7 +266,7 @@ def from_egg(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
     loose = ir.free_variables(term)
     if loose:
         raise TypeProblem(f"the extracted term uses unbound variables: {', '.join(sorted(v.name for v in loose))}")
-    return unique_names(term, base=lambda name: re.sub(r"(_\d+)+$", "", name))
+    return unique_names(term, base=stem)
 
 
 def open_term(graph: FrozenEGraph, choice: Choice) -> ir.Expr:

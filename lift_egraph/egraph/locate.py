@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, open_term, term_classes
-from lift_egraph.egraph.pattern_nodes import CONSTANTS, Form, form_of, index_text, read_indices
+from lift_egraph.egraph.pattern_nodes import CONSTANTS, Form, form_of, read_order
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import pattern_type
+from lift_egraph.language.check import pattern_type, size_of
+from lift_egraph.language.index_arrays import order_at
 
 Scope = Mapping[ir.Var, ClassId]  # the class of each variable bound around a part
 
@@ -53,7 +54,7 @@ class _Locator:
             return self._combine(node, term, scope)
         if node.op == "iterate_text" and isinstance(term, ir.Iterate):
             return self._iterate_text(owner, node, term, scope)
-        same = form is not None and node.op == form.op and _numbers(node) == form.numbers
+        same = form is not None and node.op == form.op and _numbers(node, term) == form.numbers
         return self._all(node, form.parts, scope) if form is not None and same else None
 
     def _all(self, node: ENode, parts: tuple[ir.Part, ...], scope: Scope) -> tuple[Choice, ...] | None:
@@ -148,7 +149,9 @@ def _is_zip(f: ir.Lambda) -> bool:
     return False
 
 
-def _numbers(node: ENode) -> tuple[Any, ...]:
+def _numbers(node: ENode, term: ir.Expr) -> tuple[Any, ...]:
     """The numbers and texts of a node; the text of an order is spelled as `form_of` spells it."""
     own = node.children[: len(node.children) - len(node.classes)]
-    return (index_text(read_indices(str(own[0]))),) if node.op in ("gather", "scatter") else own
+    if isinstance(term, ir.Gather | ir.Scatter):
+        return (str(order_at(read_order(str(own[0])), size_of(term.array)).body),)
+    return own

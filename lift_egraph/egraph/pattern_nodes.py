@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Union
 
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import codomain, domain, iterate_step, type_of
+from lift_egraph.language.check import codomain, domain, iterate_step, size_of
+from lift_egraph.language.index_arrays import order_at
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.signature import Parameter, Signature
-from lift_egraph.language.types import Array
 
 Number = Union[int, str]
 SHADOWED = ("map", "reduce", "zip")  # names of Python's own: the operation has an underscore more
@@ -40,14 +40,14 @@ def concrete_size(size: Nat) -> int:
     return value
 
 
-def index_text(indices: ir.IndexFunction) -> str:
-    """An index function as text, over the variable ``i``."""
-    return str(indices.body.substitute({indices.variable: nat("i")}))
+def index_text(e: ir.Gather | ir.Scatter) -> str:
+    """The index function of an array as text, over the variable ``i``."""
+    return str(order_at(e.indices, size_of(e.array)).body)
 
 
 @lru_cache(maxsize=4096)
-def read_indices(text: str) -> ir.IndexFunction:
-    """The index function that `index_text` printed."""
+def read_order(text: str) -> ir.IndexFunction:
+    """The index function of a ``gather`` or ``scatter``."""
     from lift_egraph.language.syntax import parse_size
 
     return ir.IndexFunction("i", parse_size(text))
@@ -71,7 +71,7 @@ KINDS: dict[str, Kind] = {
     "level": Kind(("String", "i64"), lambda v: (v.kind, v.dimension), lambda k, d: ir.Level(k, 0 if k == "seq" else d)),
     "space": Kind(("String",), lambda s: (s,), str),
     "boundary": Kind(("String",), lambda b: (b.kind,), ir.Boundary),
-    "indices": Kind(("String",), lambda f: (index_text(f),), read_indices),
+    "indices": Kind(("String",), lambda f: (str(f.body),), read_order),
     "name": Kind((), lambda _: (), lambda: "n"),
 }
 
@@ -151,7 +151,9 @@ def form_of(term: ir.Expr) -> Form | None:
     parts: list[ir.Part] = []
     for p in term.signature.parameters:
         value = getattr(term, p.name)
-        if p.form is None:
+        if isinstance(value, ir.IndexFunction):
+            numbers.append(index_text(term))  # pyright: ignore[reportArgumentType]
+        elif p.form is None:
             numbers += KINDS[p.kind].write(value)
         else:
             parts.append(value)
@@ -160,9 +162,7 @@ def form_of(term: ir.Expr) -> Form | None:
 
 def constant_step(term: ir.Iterate) -> ir.Lambda | None:
     """The body of an iterate at the length of its argument, if it keeps that length."""
-    array = type_of(term.array)
-    assert isinstance(array, Array)
-    step = iterate_step(term, array.size)
+    step = iterate_step(term, size_of(term.array))
     return step if domain(step) == codomain(step) else None
 
 

@@ -12,13 +12,9 @@ instances of different sizes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import egglog
 from egglog import Set, StringLike, eq, function, i64, i64Like, relation
-
-if TYPE_CHECKING:
-    pass
+from egglog.egraph import FactLike
 
 
 class Ty(egglog.Expr):
@@ -216,3 +212,13 @@ def absent_in_operator(p: P, op: Op) -> egglog.Fact:
 def fresh(v: V, e: Ex) -> egglog.Fact:
     """The capture condition for a new name: it is not free in the term."""
     return fv(e).not_contains(v)
+
+
+def disjoint(p: P, q: P) -> egglog.Fact:
+    """The condition that two patterns share no variable, so that they may stand in one."""
+    return eq(bvs(p) - bvs(q)).to(bvs(p))
+
+
+def chunked(m: i64, n: i64) -> tuple[FactLike, FactLike, FactLike]:
+    """The conditions for chunks of n in arrays of length m: the phase offers n, n divides m, and there are several."""
+    return tile(m, n), eq(m % n).to(i64(0)), n < m

@@ -7,17 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 from lift_egraph.language import ir
-from lift_egraph.language.check import substitute_nats
+from lift_egraph.language.check import size_of, substitute_nats
+from lift_egraph.language.index_arrays import order_at
 from lift_egraph.language.nat import nat
+
+
+def stem(name: str) -> str:
+    """A name without the numbers of e-classes behind it: ``x`` for ``x_12_3``."""
+    return re.sub(r"(_\d+)+$", "", name)
 
 
 def fresh_name(base: str, taken: set[str]) -> str:
     """A name like `base` that is not in `taken`; it is added to `taken`."""
-    stem = re.sub(r"_?\d+$", "", base) or "x"
+    plain = stem(base).rstrip("0123456789") or "x"
     name, count = base, 0
     while name in taken:
         count += 1
-        name = f"{stem}{count}"
+        name = f"{plain}{count}"
     taken.add(name)
     return name
 
@@ -92,7 +98,8 @@ def _number(term: Any, names: dict[ir.Var, ir.Var], count: list[int]) -> Any:
         function = substitute_nats(term.function, {term.size: nat(size)})
         term = ir.Iterate(term.times, size, function, term.array)
     elif isinstance(term, ir.Gather | ir.Scatter):
-        return type(term)(_number(term.indices, names, count), _number(term.array, names, count))
+        order = order_at(term.indices, size_of(term.array))
+        return type(term)(_number(order, names, count), _number(term.array, names, count))
     return ir.map_parts(term, lambda part: _number(part, names, count))
 
 

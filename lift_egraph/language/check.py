@@ -5,7 +5,7 @@ Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,27 @@ def domain(function: ir.Function) -> DataType:
 def codomain(function: ir.Function) -> DataType:
     """The type of a function's result."""
     return result_of(function, domain(function), "function")
+
+
+def size_of(array: ir.Expr) -> Nat:
+    """The length of an array term."""
+    return array_type(array, "a length").size
+
+
+def inner_size(array: ir.Expr) -> Nat:
+    """The length of the arrays in an array of arrays."""
+    t = array_type(array, "a length").element
+    if not isinstance(t, Array):
+        raise TypeProblem(f"a length works on an array of arrays, got {type_of(array)}")
+    return t.size
+
+
+def array_type(term: ir.Expr, where: str) -> Array:
+    """The type of an array term; `where` names the pattern for errors."""
+    t = type_of(term)
+    if not isinstance(t, Array):
+        raise TypeProblem(f"{where} works on an array, got {t}")
+    return t
 
 
 # --- patterns, by their signatures ---------------------------------------------------------------
@@ -247,7 +268,7 @@ def _component(term: ir.Component) -> DataType:
 
 
 def _gather(term: ir.Gather) -> None:
-    function, size = term.indices, _size(term.array)
+    function, size = term.indices, size_of(term.array)
     n = size.constant
     if n and is_tried(function, size):
         low, high = function.body.substitute({function.variable: nat(NatVar("i", 0, n - 1)), "n": nat(n)}).range
@@ -256,7 +277,7 @@ def _gather(term: ir.Gather) -> None:
 
 
 def _scatter(term: ir.Scatter) -> None:
-    function, size = term.indices, _size(term.array)
+    function, size = term.indices, size_of(term.array)
     n = size.constant
     if n is not None and is_tried(function, size):
         targets = index_values(function, n, "scatter")
@@ -280,8 +301,7 @@ def apply_index(function: ir.IndexFunction, index: NatLike, size: NatLike) -> An
 
 
 def _pad(term: ir.Pad) -> None:
-    t = type_of(term.array)
-    assert isinstance(t, Array)
+    t = array_type(term.array, "pad")
     kind, value = term.boundary.kind, term.boundary.value
     if kind not in ir.BOUNDARIES:
         raise TypeProblem(f"pad: unknown boundary {kind!r}; known are {', '.join(ir.BOUNDARIES)}")
@@ -295,9 +315,7 @@ def _pad(term: ir.Pad) -> None:
 
 
 def _iterate(term: ir.Iterate) -> DataType:
-    t = type_of(term.array)
-    if not isinstance(t, Array):
-        raise TypeProblem(f"iterate works on an array, got {t}")
+    t = array_type(term.array, "iterate")
     if term.times < 0:
         raise SizeProblem(f"iterate: the count must not be negative, got {term.times}")
     for _ in range(term.times):
@@ -314,15 +332,20 @@ def iterate_step(term: ir.Iterate, size: Nat) -> ir.Lambda:
     return substitute_nats(term.function, {term.size: size})
 
 
+def iterate_steps(term: ir.Iterate) -> Iterator[ir.Lambda]:
+    """The body of an iterate at the length of each step's argument."""
+    size = size_of(term.array)
+    for _ in range(term.times):
+        step = iterate_step(term, size)
+        yield step
+        size = size_of(step.body)
+
+
 def _to_memory(term: ir.ToMemory) -> None:
     if term.space not in ir.SPACES:
         raise TypeProblem(f"unknown address space {term.space!r}; known are {', '.join(ir.SPACES)}")
 
 
-def _size(array: ir.Expr) -> Nat:
-    t = type_of(array)
-    assert isinstance(t, Array)
-    return t.size
 
 
 _DEMANDS: dict[type, Any] = {ir.Gather: _gather, ir.Scatter: _scatter, ir.Pad: _pad, ir.ToMemory: _to_memory}

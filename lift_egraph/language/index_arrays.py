@@ -1,4 +1,4 @@
-"""Sizes and index functions as NumPy integers and integer arrays."""
+"""Sizes and index functions as NumPy integers and integer arrays, and index functions at one length in normal form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.nat import Nat, Operation
+from lift_egraph.language.nat import Nat, NatVar, Operation, nat
+
+REVERSE = ir.IndexFunction("i", nat("n") - 1 - nat("i"))
 
 
 def number(size: Nat, where: str) -> int:
@@ -38,6 +40,23 @@ def index_values(function: ir.IndexFunction, size: int, where: str) -> np.ndarra
     if size and not (result.min() >= 0 and result.max() < size):
         raise SizeProblem(f"{where}({function.variable} -> {function.body}) leaves an array of length {size}")
     return result
+
+
+def order_at(function: ir.IndexFunction, size: Nat) -> ir.IndexFunction:
+    """The index function for arrays of one length: equal ones are equal as far as the normal form of `nat` goes.
+
+    Examples
+    --------
+    >>> half = ir.IndexFunction("j", nat("j") // (nat("n") // 2) + nat("n") % 2)
+    >>> print(order_at(half, nat(8)).body, order_at(ir.IndexFunction("j", 7 - nat("j")), nat(8)).body, sep=", ")
+    i / 4, -i + n - 1
+    """
+    length = size.constant
+    if not length:
+        return ir.IndexFunction("i", function.body.substitute({function.variable: nat("i")}))
+    index = nat(NatVar("i", 0, length - 1))
+    body = function.body.substitute({function.variable: index, "n": size})
+    return REVERSE if body == size - 1 - index else ir.IndexFunction("i", body)
 
 
 def _nat_values(index: Nat, values: Mapping[str, Any]) -> Any:

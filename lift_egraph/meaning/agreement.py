@@ -12,7 +12,7 @@ import numpy as np
 
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.index_arrays import number
 from lift_egraph.language.types import Array, DataType, Pair
 from lift_egraph.meaning.bounds import evaluate_bounded
@@ -131,10 +131,7 @@ def loops(term: ir.Part) -> int:
     if isinstance(term, ir.Iterate):
         return max(term.times, 1) * (inside + 1)
     if isinstance(term, ir.FOLDS) and fold_form(term.operator) is None:
-        t = type_of(term.array)
-        assert isinstance(t, Array)
-        operator = loops(term.operator)
-        return inside + number(t.size, "array") * (operator + 1)
+        return inside + number(size_of(term.array), "array") * (loops(term.operator) + 1)
     return inside
 
 

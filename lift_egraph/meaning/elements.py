@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lift_egraph.language import ir
-from lift_egraph.language.check import apply_index, type_of
+from lift_egraph.language.check import apply_index, array_type, inner_size, size_of
 from lift_egraph.language.index_arrays import number
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import I32, Array
+from lift_egraph.language.types import I32
 
 
 def element(array: ir.Expr, index: int) -> ir.Expr:
@@ -25,9 +25,7 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
         case ir.Apply(function=ir.Lambda(pattern=p, body=b), argument=x):
             return ir.Apply(ir.Lambda(p, element(b, index)), x)
         case ir.Join(array=xss):
-            rows = type_of(xss)
-            assert isinstance(rows, Array)
-            length = _length(rows.element)
+            length = number(inner_size(xss), "join")
             return element(element(xss, index // length), index % length)
         case ir.Transpose(array=xss):
             return _column(xss, index)
@@ -35,10 +33,10 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
             return element(xs, number(chunk, "at") * number(n, "split") + index)
         case ir.At(index=window, array=ir.Slide(step=step, array=xs)):
             return element(xs, number(window, "at") * number(step, "slide") + index)
-        case ir.Pad(left=left, array=xs) if 0 <= index - number(left, "pad") < _length(type_of(xs)):
+        case ir.Pad(left=left, array=xs) if 0 <= index - number(left, "pad") < number(size_of(xs), "pad"):
             return element(xs, index - number(left, "pad"))
         case ir.Gather(indices=indices, array=xs):
-            return element(xs, number(nat(apply_index(indices, index, _length(type_of(xs)))), "gather"))
+            return element(xs, number(nat(apply_index(indices, index, size_of(xs))), "gather"))
         case ir.AsScalar(array=ir.AsVector(array=xs)):
             return element(xs, index)
         case ir.AsScalar(
@@ -79,12 +77,5 @@ def _column(xss: ir.Expr, index: int) -> ir.Expr:
             return ir.Map(ir.Lambda(p, element(b, index)), xs)
         case ir.MapLevel(level=level, function=ir.Lambda(pattern=p, body=b), array=xs):
             return ir.MapLevel(level, ir.Lambda(p, element(b, index)), xs)
-    rows = type_of(xss)
-    assert isinstance(rows, Array)
-    row = ir.Var("row", rows.element)
+    row = ir.Var("row", array_type(xss, "transpose").element)
     return ir.Map(ir.Lambda(row, ir.At(nat(index), row)), xss)
-
-
-def _length(t: object) -> int:
-    assert isinstance(t, Array)
-    return number(t.size, "array")

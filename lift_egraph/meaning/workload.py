@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import iterate_step, type_of
+from lift_egraph.language.check import iterate_step, size_of, type_of
 from lift_egraph.language.index_arrays import number
-from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, DataType, Pair, width_of
 
 _MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad)
@@ -30,7 +28,7 @@ def workload(term: ir.Part) -> int:
     if isinstance(term, ir.Vectorize):
         return term.width * workload(term.function)
     if isinstance(term, ir.Iterate):
-        step = iterate_step(term, nat(_length(term.array)))
+        step = iterate_step(term, size_of(term.array))
         return workload(term.array) + max(term.times, 1) * workload(step)
     inside = 0
     for part in ir.parts(term):
@@ -44,14 +42,7 @@ def _repetitions(term: ir.Part) -> int:
     if isinstance(term, ir.Generate):
         return number(term.size, "generate")
     array = ir.array_of_loop(term)
-    return 1 if array is None else _length(array)
-
-
-def _length(array: ir.Expr) -> int:
-    t = type_of(array)
-    if not isinstance(t, Array):
-        raise TypeProblem(f"expected an array, got {t}")
-    return number(t.size, "array")
+    return 1 if array is None else number(size_of(array), "array")
 
 
 def _elements(t: DataType) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from textwrap import indent
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.language import ir
-from lift_egraph.language.binders import fresh_name, unique_names
+from lift_egraph.language.binders import fresh_name, stem, unique_names
 from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.meaning.values import Value
 
@@ -60,9 +59,9 @@ def closed(term: ir.Expr) -> ir.Expr:
     """
     names = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
     for v in sorted(ir.free_variables(term), key=str):
-        given = ir.Input(fresh_name(f"any_{re.sub(r'_[0-9]+$', '', v.name)}", names), v.type)
+        given = ir.Input(fresh_name(f"any_{stem(v.name)}", names), v.type)
         term = ir.Apply(ir.Lambda(v, term), given)
-    return unique_names(term, base=lambda name: re.sub(r"(_\d+)+$", "", name))
+    return unique_names(term, base=stem)
 
 
 def count_leaves(value: Value) -> int:

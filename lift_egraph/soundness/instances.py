@@ -16,17 +16,17 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import encoded, function_to_egg, operator_to_egg, to_egg, type_to_egg
-from lift_egraph.egraph.pattern_nodes import index_text
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern, forms, holes, subpatterns
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import domain, pattern_type, type_of
+from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import F32, F64, I32, Array, DataType, Pair, Scalar
 from lift_egraph.soundness.pattern_types import typing_of
 from lift_egraph.soundness.pattern_values import Operator, Rejected, Term, Values
-from lift_egraph.soundness.random_terms import ASSOCIATIVE, REVERSE, Choose, Context, known_operator, neutral
+from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose, Context, known_operator, neutral
 from lift_egraph.soundness.unification import Typing
 
 ATTEMPTS = 400  # draws that may be rejected in a row
@@ -42,7 +42,7 @@ OPTIONS = {
     "level": ("seq", "glb", "wrg", "lcl"),
     "space": ("private", "local", "global"),
     "boundary": ("clamp", "mirror", "wrap"),
-    "indices": (index_text(REVERSE), "i"),
+    "indices": (str(REVERSE.body), "i"),
     "operator": ASSOCIATIVE,
     "call1": _whole(1),
     "call2": _whole(2),

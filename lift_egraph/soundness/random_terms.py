@@ -13,12 +13,12 @@ from typing import Any
 
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, Vector
 
 Choose = Callable[[Sequence[Any]], Any]
-REVERSE = ir.IndexFunction("i", nat("n") - 1 - nat("i"))
 ASSOCIATIVE = tuple(op for op, laws in LAWS.items() if "i32" in laws.neutral and op != "mul")  # products round
 NAMES = ("x", "y", "z", "u", "v", "w", "r", "s", "p", "q", "a", "b", "c", "d", "e", "f")
 

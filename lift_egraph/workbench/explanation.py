@@ -190,7 +190,7 @@ def explain_candidate(
         If the report has no valid kernel, or does not know how it was found.
     """
     chosen = candidate or report.best
-    if chosen is None or report.source is None or not chosen.way:
+    if chosen is None or not chosen.way:
         raise SearchProblem("the report holds no kernel of which it knows how it was found")
     return explain_way(report.source, chosen.way, time_limit=time_limit, listen=listen)
 

@@ -21,9 +21,8 @@ from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import print_program
 from lift_egraph.process.child import Stream
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_feasible, require_parallelism
-from lift_egraph.workbench.provenance import applied_rules
-from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Report
-from lift_egraph.workbench.search import Found, Leg, naive_leg, search
+from lift_egraph.workbench.report import Candidate, Event, Listener, Report
+from lift_egraph.workbench.search import Found, Leg, PhaseSummary, naive_leg, search
 
 SEARCH_SHARE = 0.3  # of the budget, at most, for searching
 LEAST_SEARCH = 6.0  # seconds for it, also where the budget is small
@@ -86,10 +85,11 @@ def optimize(
     info = device if isinstance(device, DeviceInfo) else find_device(device)
     model = describe(info)
     naive = naive_term(special)
-    baseline = make_candidate(naive, 0.0, info, model, special, (naive_leg(naive.body, model.kind),))
+    baseline = make_candidate(naive, 0.0, info, model, (naive_leg(naive.body, model.kind),))
     check_limits(baseline.plan, info)
     require_feasible(special)
-    report = Report(special.name, dict(special.sizes), str(info), "", [], None, [], source=special)
+    stop_reason = ""
+    phases: list[PhaseSummary] = []
     pool: list[Candidate] = []
     try:
         listen(Event("reference", "interpreting the program on two sets of inputs"))
@@ -99,27 +99,21 @@ def optimize(
             load_references(runner, reference)
             listen(Event("baseline", "timing the naive kernel"))
             evaluate(baseline, runner, reference)
-            if baseline.valid:
-                report.baseline_ms = baseline.measured_ms
             clock = time.perf_counter()
             listen(Event("search", "saturating"))
             search_seconds = max(budget * SEARCH_SHARE, LEAST_SEARCH)
-            found = _gather(special, model, search_seconds, limits or Limits(), report, listen)
+            found, stop_reason = _gather(special, model, search_seconds, limits or Limits(), phases, listen)
             compile_seconds = max(budget * COMPILE_SHARE, LEAST_COMPILE)
             pool = _compile(found, baseline, special, info, model, compile_seconds, listen)
             deadline = max(clock + budget, time.perf_counter() + budget * MEASURE_SHARE)
-            _measure(pool, baseline, runner, reference, deadline, top, report, listen)
+            _measure(pool, baseline, runner, reference, deadline, top, listen)
     except KeyboardInterrupt:
-        report.stop_reason = "interrupted"
+        stop_reason = "interrupted"
         if not any(c.valid for c in (baseline, *pool)):
             raise
-    candidates = [baseline, *pool]
-    valid = sorted((c for c in candidates if c.valid), key=lambda c: c.measured_ms or 0.0)
-    report.ranked, report.valid_count = valid[:top], len(valid)
-    report.rejected = [c for c in candidates if not c.valid and c.message != NOT_RUN]
-    report.not_run = sum(c.message == NOT_RUN for c in candidates)
-    report.seconds = time.perf_counter() - began
-    if not report.ranked:
+    seconds = time.perf_counter() - began
+    report = Report(special, str(info), stop_reason, phases, [baseline, *pool], top, seconds)
+    if not report.valid:
         reasons = "; ".join(dict.fromkeys(c.message for c in report.rejected)) or "the search found no legal term"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     return report
@@ -130,7 +124,6 @@ def make_candidate(
     cost: float,
     info: DeviceInfo,
     model: Device,
-    program: ir.Program,
     way: tuple[Leg, ...] = (),
 ) -> Candidate:
     """Compile a low-level program and predict its time. `way` are the phases that led to it from the program.
@@ -142,7 +135,7 @@ def make_candidate(
     """
     plan = compile_program(lowered, DIALECTS[model.dialect], term_text=print_program(lowered))
     predicted = predict(plan, model).predicted_ms
-    return Candidate(lowered, plan, cost, predicted, applied_rules(program.body, lowered.body), way)
+    return Candidate(lowered, plan, cost, predicted, way)
 
 
 def load_references(runner: Runner, reference: References) -> None:
@@ -169,9 +162,12 @@ def evaluate(candidate: Candidate, runner: Runner, reference: References) -> Non
 
 
 def _gather(
-    program: ir.Program, model: Device, seconds: float, limits: Limits, report: Report, listen: Listener
-) -> list[Found]:
-    """Search in a child process; the terms it found, in the order of their structural cost."""
+    program: ir.Program, model: Device, seconds: float, limits: Limits, phases: list[PhaseSummary], listen: Listener
+) -> tuple[list[Found], str]:
+    """Search in a child process: the terms it found, in the order of their structural cost, and why it ended.
+
+    Ends of phases are added to `phases` as they come.
+    """
     found: dict[ir.Expr, Found] = {}
     began = time.perf_counter()
     stream = Stream(search, program, model, limits, time_limit=seconds, memory_limit=MEMORY)
@@ -179,7 +175,7 @@ def _gather(
         if isinstance(message, Found):
             found.setdefault(canonical(message.term), message)
             continue
-        report.phases.append(message)
+        phases.append(message)
         text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(found)} low-level terms"
         listen(Event("search", text, min(1.0, (time.perf_counter() - began) / seconds)))
     end = stream.end
@@ -187,11 +183,10 @@ def _gather(
     if end.kind == "error":
         raise RunProblem(f"the search failed: {end.text}")
     if end.kind == "finished":
-        reasons = {p.stop_reason for p in report.phases if p.name == "algorithmic"}
-        report.stop_reason = ", ".join(sorted(reasons))
+        stop_reason = ", ".join(sorted({p.stop_reason for p in phases if p.name == "algorithmic"}))
     else:
-        report.stop_reason = {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
-    return sorted(found.values(), key=lambda f: f.cost)
+        stop_reason = {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
+    return sorted(found.values(), key=lambda f: f.cost), stop_reason
 
 
 def _compile(
@@ -214,7 +209,7 @@ def _compile(
             break
         lowered = ir.Program(program.name, program.inputs, item.term, program.sizes)
         try:
-            candidate = make_candidate(lowered, item.cost, info, model, program, item.way)
+            candidate = make_candidate(lowered, item.cost, info, model, item.way)
             check_limits(candidate.plan, info)
         except LiftError:  # legal in the e-graph's eyes, but not for the code generator or this device
             continue
@@ -236,7 +231,6 @@ def _measure(
     reference: References,
     deadline: float,
     top: int,
-    report: Report,
     listen: Listener,
 ) -> None:
     """Validate and time candidates in the order of their prediction until the budget is spent."""

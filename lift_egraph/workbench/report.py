@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,13 @@ NOT_RUN = "not run"  # what a candidate says before it is validated
 class Candidate:
     """A low-level program with its kernels, and what became of it.
 
-    `rules` are read off the term; `way` has the phases that led to it, from which `explain` derives it.
+    `way` has the phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`.
     """
 
     program: ir.Program
     plan: Plan
     cost: float
     predicted_ms: float
-    rules: tuple[str, ...]
     way: tuple[Leg, ...] = ()
     measured_ms: float | None = None
     valid: bool = False
@@ -46,32 +45,61 @@ class Candidate:
         return print_term(self.program.body)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Report:
-    """The outcome of `optimize`; only validated candidates have a rank.
+    """The outcome of `optimize`.
 
-    `source` is the program at these sizes. `valid_count` is the number of distinct valid kernels, of which
-    `ranked` holds the fastest; `not_run` is the number of kernels that were generated, but neither validated
-    nor timed in the budget.
+    Attributes
+    ----------
+    source
+        The program at these sizes.
+    phases, stop_reason
+        Of the search.
+    candidates
+        All whose kernels were generated, the naive one first.
+    top
+        How many of them may have a rank.
+    seconds
+        All in all.
     """
 
-    program: str
-    sizes: dict[str, int]
+    source: ir.Program
     device: str
     stop_reason: str
     phases: list[PhaseSummary]
-    baseline_ms: float | None
-    ranked: list[Candidate]
-    rejected: list[Candidate] = field(default_factory=list)
-    valid_count: int = 0
-    not_run: int = 0
-    seconds: float = 0.0
-    source: ir.Program | None = None
+    candidates: list[Candidate]
+    top: int
+    seconds: float
+
+    @property
+    def valid(self) -> list[Candidate]:
+        """The candidates whose kernels gave the right results, fastest first."""
+        return sorted((c for c in self.candidates if c.valid), key=lambda c: c.measured_ms or 0.0)
+
+    @property
+    def ranked(self) -> list[Candidate]:
+        """The fastest valid candidates: only they have a rank."""
+        return self.valid[: self.top]
+
+    @property
+    def rejected(self) -> list[Candidate]:
+        """The candidates that were validated in vain."""
+        return [c for c in self.candidates if not c.valid and c.message != NOT_RUN]
+
+    @property
+    def not_run(self) -> int:
+        """How many kernels were generated, but neither validated nor timed in the budget."""
+        return sum(c.message == NOT_RUN for c in self.candidates)
+
+    @property
+    def baseline_ms(self) -> float | None:
+        """The time of the naive kernel, if it is valid."""
+        return self.candidates[0].measured_ms
 
     @property
     def best(self) -> Candidate | None:
         """The fastest valid candidate."""
-        return self.ranked[0] if self.ranked else None
+        return min(self.valid, key=lambda c: c.measured_ms or 0.0, default=None)
 
     @property
     def speedup(self) -> float | None:
@@ -82,11 +110,12 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""
-        rows = [_row(rank, c) for rank, c in enumerate(self.ranked, 1)] + [_row(None, c) for c in self.rejected]
+        ranked = self.ranked
+        rows = [_row(rank, c) for rank, c in enumerate(ranked, 1)] + [_row(None, c) for c in self.rejected]
         largest = max(self.phases, key=lambda p: p.tuples, default=None)
         return {
-            "program": self.program,
-            "sizes": self.sizes,
+            "program": self.source.name,
+            "sizes": dict(self.source.sizes),
             "device": self.device,
             "stop_reason": self.stop_reason,
             "egraph": {
@@ -95,10 +124,10 @@ class Report:
                 "seconds": round(sum(p.seconds for p in self.phases), 3),
             },
             "baseline": {"measured_ms": self.baseline_ms},
-            "valid_candidates": self.valid_count,
+            "valid_candidates": len(self.valid),
             "not_run": self.not_run,
             "candidates": rows,
-            "best": rows[0] if self.ranked else None,
+            "best": rows[0] if ranked else None,
             "speedup": self.speedup,
             "seconds": round(self.seconds, 2),
         }
@@ -117,7 +146,6 @@ def _row(rank: int | None, c: Candidate) -> dict[str, Any]:
         "valid": c.valid,
         "max_error": _finite(c.max_error),
         "error_bound": _finite(c.error_bound),
-        "rules": list(c.rules),
         "phases": [str(leg) for leg in c.way],
         "lowered": c.lowered,
         "message": c.message,
@@ -149,8 +177,7 @@ def write(report: Report, directory: Path) -> None:
         raise OutputProblem("there is no valid kernel to write")
     write_kernel(best.plan, best.program, directory)
     _write_text(directory / "report.json", json.dumps(report.to_json(), indent=2) + "\n")
-    if report.source is not None:
-        _write_text(directory / WAY_FILE, json.dumps(way_to_json(report.source, best.way), indent=2) + "\n")
+    _write_text(directory / WAY_FILE, json.dumps(way_to_json(report.source, best.way), indent=2) + "\n")
 
 
 def write_kernel(plan: Plan | OpenPlan, term: ir.Program, directory: Path) -> None:

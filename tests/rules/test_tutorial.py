@@ -15,8 +15,8 @@ from lift_egraph.cli.main import app
 from lift_egraph.rules import fusion
 
 BLOCKS = [textwrap.dedent(b) for b in re.findall(r"::\n\n((?: {4}.*\n|\n)+)", fusion.__doc__ or "")]
-FILE, CHECK, CHECK_WITHOUT, RUN = BLOCKS
-CONDITION = "eq(m % k).to(i64(0)), "
+FILE, CHECK, CHECK_WRONG, RUN = BLOCKS
+CONDITION, MISTAKE = "chunked(m, k)", "chunked(a, k)"
 
 
 def shows(block: str, found: str) -> bool:
@@ -27,7 +27,7 @@ def shows(block: str, found: str) -> bool:
 
 @pytest.mark.parametrize(
     ("name", "text", "block"),
-    [("tiles.py", FILE, CHECK), ("without.py", FILE.replace(CONDITION, ""), CHECK_WITHOUT)],
+    [("tiles.py", FILE, CHECK), ("wrong.py", FILE.replace(CONDITION, MISTAKE), CHECK_WRONG)],
 )
 def test_the_check_of_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, block: str):
     (tmp_path / name).write_text(text)

@@ -1,9 +1,287 @@
-"""For every rule, wrong versions of it; the harness must catch each."""
+"""For every rule, wrong versions of it, as one might write them by mistake; the check must catch each."""
 
 from __future__ import annotations
 
-from tests.rules import wrong_algorithmic, wrong_guided, wrong_lowering, wrong_packing
-from tests.rules.planting import Twin
+import inspect
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-MODULES = (wrong_algorithmic, wrong_lowering, wrong_guided, wrong_packing)
-TWINS: tuple[Twin, ...] = tuple(twin for module in MODULES for twin in module.twins.twins)
+from lift_egraph.egraph import sorts
+from lift_egraph.egraph.rule import Rule, rule
+from lift_egraph.rules import all_rules
+
+RULES = {r.name: r for r in all_rules}
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A rule with texts of its function, or of its module where its own has none, replaced: ``right → wrong``."""
+
+    of: str
+    mistake: str
+    changes: tuple[str, ...]
+
+    @cached_property
+    def rule(self) -> Rule:
+        """The wrong rule, whose law is the mistake."""
+        right = RULES[self.of].body
+        module = sys.modules[right.__module__]
+        source, part = inspect.getsource(module), inspect.getsource(right)
+        for change in self.changes:
+            text, _, instead = (side.strip() for side in change.partition("→"))
+            if text in part:
+                wrong = part.replace(text, instead)
+                source, part = source.replace(part, wrong), wrong
+            else:
+                assert source.count(text) == 1, f"{self.of}: {text} is not in it"
+                source = source.replace(text, instead)
+        made: dict[str, Any] = {**vars(sorts), "__name__": __name__}
+        exec(compile(source, str(module.__file__), "exec"), made)
+        return rule(self.mistake)(made[self.of].body)
+
+
+def twin(of: str, mistake: str, *changes: str) -> Twin:
+    """A wrong version of the rule `of`."""
+    return Twin(of, mistake, changes)
+
+
+NOT_ASSOCIATIVE = ("associative(op), →", "neutral(op, z), →")
+ANY_OPERATOR = (*NOT_ASSOCIATIVE, "commutative(op), →")
+WITH_REST = "*in_chunks(p, b, xs, t, n, m) → eq(Ty.arr(m, t)).to(ty(xs)), tile(m, n), n < m, eq(t).to(pty(p))"
+LEVELS = ("seq", *(f"{kind}{dimension}" for kind in ("glb", "wrg", "lcl") for dimension in range(3)))
+
+TWINS = (
+    # --- fusion
+    twin("map_fusion", "p may be free in f", ", absent_in_function(p, f) →"),
+    twin(
+        "map_fusion",
+        "the functions are composed in the other order",
+        "map_(f, map_(Fn.lam(p, b), xs)) → map_(Fn.lam(p, b), map_(f, xs))",
+    ),
+    twin("map_fission", "p may be free in f", ", absent_in_function(p, f) →"),
+    twin("map_fission", "p may be free in the operator", ", absent_in_operator(p, op) →", "(op, z → (Op.fn(f), z"),
+    twin("map_fission", "a transposition is lost", "map_(Fn.transpose(t), mapped(b)) → mapped(b)"),
+    twin(
+        "zip_of_maps",
+        "the variables of one function may be free in the other",
+        "absent(p, c), →",
+        "absent(q, b), →",
+        "disjoint(p, q), →",
+    ),
+    twin("zip_of_map_left", "y may be free in b", "fresh(y, b), →"),
+    twin("zip_of_map_right", "the components are swapped", "make_pair(Ex(x), b) → make_pair(b, Ex(x))"),
+    twin("map_fission_of_let", "p may be free in the function", ", absent_in_function(p, f) →"),
+    twin("map_fusion_of_pattern", "x may be free in f", "fvf(f).not_contains(x), →"),
+    # --- iteration
+    twin("iterate_decomposition", "one iteration too many", "iterate(n - 1, → iterate(n,"),
+    twin("iterate_composition", "the counts are multiplied", "i + j → i * j"),
+    twin("iterate_composition", "the functions may differ", "iterate(j, f → iterate(j, g", "f: Fn → f: Fn, g: Fn"),
+    twin("iterate_once", "no iteration applies f as well", ".to(xs) → .to(app(f, xs))"),
+    # --- split join
+    twin("split_join", "n need not divide the length", WITH_REST),
+    twin(
+        "split_join",
+        "the chunks are transposed: a strided partition without its inverse",
+        "split(n, xs) → transpose(split(m / n, xs))",
+    ),
+    twin("split_join", "the name of the chunk is that of another row", 'V.of("chunk", p, n) → V("x", Ty.arr(n, t))'),
+    twin(
+        "split_of_map",
+        "the function is mapped over the chunks, not over their elements",
+        "map_(Fn.map(n, f), split(n, xs)) → map_(f, split(n, xs))",
+    ),
+    twin("split_of_map", "the function is lost", "map_(Fn.map(n, f), split(n, xs)) → split(n, xs)"),
+    twin("split_of_zip", "the second array is the first", "split(n, ys) → split(n, xs)"),
+    twin("zip_takes_names", "the parts are zipped in the other order", "Ex(left), Ex(right) → Ex(right), Ex(left)"),
+    # --- interchange
+    twin("map_map_on_matrix", "the outer transposition is missing", "transpose(map_ → (map_"),
+    twin("map_map_interchange", "p may be free in ys", "absent(p, ys), →"),
+    twin("map_map_interchange", "q may be free in xs", "absent(q, xs), →"),
+    twin("map_map_interchange", "p and q may be one variable", "disjoint(p, q), →"),
+    twin("map_map_interchange", "the transposition is missing", "transpose(map_ → (map_"),
+    twin("map_map_zip_right", "p may be free in b", "absent(p, b), →"),
+    twin("map_map_zip_right", "the columns are not transposed", "transpose(map_(Fn.lam(p, ys) → (map_(Fn.lam(p, ys)"),
+    twin("map_map_zip_left", "p may be free in ws", "absent(p, ws), →"),
+    twin("map_map_zip_left", "the result is not transposed", "transpose(map_(Fn.lam(P → (map_(Fn.lam(P"),
+    twin("map_reduce_interchange", "p may be free in z", "absent(p, z), →"),
+    twin("map_reduce_interchange", "p may be free in the operator", "absent_in_operator(p, op), →"),
+    twin("map_reduce_interchange", "the transposition is missing", "transpose(map_ → (map_"),
+    twin("map_map_zip_outside", "the row may be free in b", "fv(b).not_contains(r), →"),
+    twin("map_loop_interchange", "p may be free in ys", "absent(p, ys), →"),
+    twin("map_loop_interchange_rows", "p may be free in z", "absent(p, z), →"),
+    # --- reduction
+    twin("partial_reduce", "⊕ need not be associative", *NOT_ASSOCIATIVE),
+    twin("partial_reduce", "z need not be neutral", "neutral(op, z), →"),
+    twin("partial_reduce", "n need not divide the length", "*chunked(m, n) → tile(m, n), n < m"),
+    twin("partial_reduce_strided", "⊕ need not be commutative or associative", *ANY_OPERATOR),
+    twin("partial_reduce_strided", "the parts have the length n, not length / n", "Ty.arr(m / n, t) → Ty.arr(n, t)"),
+    twin("reduce_map_to_seq", "acc may be free in b", "fresh(acc, b), →"),
+    twin("reduce_map_to_seq", "p may be free in the operator", "absent_in_operator(p, op), →"),
+    twin("reduce_map_to_seq", "the accumulator stands on the right", "op, Ex(acc), b → op, b, Ex(acc)"),
+    twin("reduce_to_seq", "from right to left", "op, Ex(acc), Ex(x) → op, Ex(x), Ex(acc)"),
+    twin("split_reduce_seq", "every chunk starts from z", "Ex(acc), Ex(chunk) → z, Ex(chunk)"),
+    twin(
+        "split_reduce_seq",
+        "acc may be free in the operator",
+        "eq(fvf(loop)).to(fvf(loop).remove(acc).remove(chunk)), →",
+    ),
+    twin("reduce_seq_fusion", "q may be free in b", "absent(q, b), →"),
+    twin("reduce_seq_fusion", "acc may be free in c", "absent(a, c), →"),
+    twin("combine_scalars", "every operator is an addition", 'call2(s, a, b) → call2("add", a, b)'),
+    twin("combine_by_function", "the arguments are swapped", "make_pair(a, b) → make_pair(b, a)"),
+    twin("combine_lifted_with_map", "c may be free in b", "fresh(acc, b), →"),
+    twin("combine_lifted_with_map", "the array is combined with itself", "op, Ex(acc), b → op, b, b"),
+    twin("combine_lifted", "the elements are combined in the other order", "op, Ex(x), Ex(y) → op, Ex(y), Ex(x)"),
+    # --- movement
+    twin("map_of_join", "the function is mapped over the rows", "Fn.map(n, f) → f"),
+    twin("map_map_of_transpose", "the transposition is lost", "transpose(map_ → (map_"),
+    twin("transpose_of_map_map", "the function is lost", "map_(Fn.map(m, f), transpose(xss)) → transpose(xss)"),
+    twin("split_of_split", "the chunks are split by k", "Fn.split(n, → Fn.split(k,"),
+    twin(
+        "join_of_join",
+        "columns are joined",
+        "Fn.join(Ty.arr(m, Ty.arr(n, t))), xsss → "
+        "Fn.join(Ty.arr(n, Ty.arr(m, t))), map_(Fn.transpose(Ty.arr(m, Ty.arr(n, t))), xsss)",
+    ),
+    twin("slide_of_map", "the function is lost", "map_(Fn.map(n, f), slide(n, s, xs)) → slide(n, s, xs)"),
+    twin(
+        "slide_of_transpose",
+        "the windows are not transposed",
+        "map_(Fn.transpose(Ty.arr(a, Ty.arr(n, t))), transpose(windows)) → transpose(windows)",
+    ),
+    twin("pad_of_map", "the two sides are swapped", "before, after, boundary, xs → after, before, boundary, xs"),
+    twin("map_backwards", "the result is not put back in order", "scatter(backwards, map_ → (map_"),
+    twin(
+        "map_strided",
+        "the wrong stride",
+        'scatter(order → scatter(egglog.join(stride, " * (i % ", count, ") + (i / ", count, ")")',
+    ),
+    twin(
+        "reorder_and_back",
+        "the orders may differ",
+        "scatter(r, xs) → scatter(q, xs)",
+        "r: String → r: String, q: String",
+    ),
+    # --- partition
+    twin("split_join_strided", "the result is not transposed back", "join(transpose(map_ → join((map_"),
+    twin("thread_coarsening", "n need not divide the length", WITH_REST),
+    twin(
+        "thread_coarsening_strided",
+        "the elements are read in order and written with a stride",
+        "transpose(split(m / n, xs)) → split(n, xs)",
+    ),
+    twin("reduce_reordered", "⊕ need not commute", *ANY_OPERATOR),
+    twin(
+        "partial_reduce_in_parts",
+        "the parts are transposed",
+        "join(map_ → join(transpose(map_",
+        "split(k * n, xs)))) → split(k * n, xs)))))",
+    ),
+    twin(
+        "partial_reduce_to_one",
+        "of any number of chunks",
+        "fill(1, → fill(m / n,",
+        "eq(Ty.arr(n, t)) → eq(Ty.arr(m, t))",
+        "n: i64 → n: i64, m: i64",
+    ),
+    twin("partial_reduce_in_steps", "z may be anything", "neutral(op, z), →"),
+    # --- stencils
+    twin("slide_tiling", "the tiles do not overlap enough", "size + (k - 1) * step → size + (k - 1) * step - 1"),
+    twin("slide_tiling", "k need not divide the number of windows", "*chunked(count, k) → tile(count, k), k < count"),
+    twin(
+        "slide_tiling_2d",
+        "rows and columns of tiles are exchanged",
+        "windows(length, k * step, grid) → windows(length, k * step, grid).transpose(0)",
+    ),
+    twin(
+        "slide_tiling_3d",
+        "the windows of a tile are taken in another order",
+        "found.join(done)\n    return found.term → found.join(done)\n    return found.transpose(1).term",
+    ),
+    twin(
+        "map_of_slide",
+        "the windows are not transposed",
+        "map_(Fn.transpose(Ty.arr(n, Ty.arr(a, t))), slide(n, s, transpose(xss))) → slide(n, s, transpose(xss))",
+    ),
+    twin(
+        "map_map_of_slide",
+        "the function is mapped over the windows",
+        "slide(n, s, map_(f, xs)) → map_(f, slide(n, s, xs))",
+    ),
+    twin("stencil_fusion", "the inner windows are taken one apart", "length, s * r, xs → length, s, xs"),
+    twin("apply_slide", "the step may be any", ".to(slide(n, s, xs)) → .to(slide(n, 1, xs))"),
+    # --- vectors
+    twin("vectorise_map", "w need not divide the length", "eq(n % w).to(i64(0)), →"),
+    twin("vectorise_map", "the function is not vectorised", "Fn.vec(w, Fn.lam(p, b)) → Fn.lam(p, b)"),
+    twin("vectorise_zip", "only one side is vectorised", "as_vector(w, ys) → as_vector(w, xs)"),
+    twin("vectorise_reduce", "z may be anything: it is counted once for every lane", "neutral(op, z), →"),
+    twin("reduce_by_vectors", "z may be anything: it is counted once for every vector", "neutral(op, z), →"),
+    twin("reduce_by_dot", "the right factor is the left one", "Ex(left), Ex(right) → Ex(left), Ex(left)"),
+    # --- threads and memory
+    *(
+        twin(
+            f"map_to_{level}",
+            "the elements are taken in the wrong order",
+            'dimension, f, xs → dimension, f, gather("n - 1 - i", xs)',
+        )
+        for level in LEVELS
+    ),
+    twin("stage_in_local", "the copy is reversed", 'Ex(v))) → gather("n - 1 - i", Ex(v))))'),
+    twin("stage_in_local", "v need not be an array", "eq(Ty.arr(n, t)) → eq(t)"),
+    twin("stage_in_private", "the copy is reversed", 'Ex(v))) → gather("n - 1 - i", Ex(v))))'),
+    twin(
+        "stage_block_in_local",
+        "the copy is transposed",
+        "copy_row), Ex(v) → copy_row), transpose(Ex(v))",
+        "(m, t → (n, t",
+    ),
+    twin(
+        "result_in_global",
+        "the result is reversed on its way",
+        '"global", map_level(kind, d, f, xs) → "global", gather("n - 1 - i", map_level(kind, d, f, xs))',
+    ),
+    twin(
+        "pack_transposed",
+        "the copy is packed in the order of the original",
+        "packed(transpose(xss) → packed((xss)",
+        "(n, t → (m, t",
+    ),
+    twin(
+        "pack_chunks",
+        "the chunks are packed in columns",
+        "packed(split(k, xs) → packed(transpose(split(k, xs))",
+        ".to(ty(xs)) → .to(ty(xs)), eq(m).to(k * k)",
+    ),
+    twin(
+        "pack_blocks",
+        "the packed blocks = the blocks, though transposed",
+        "map_(Fn.transpose(Ty.arr(k, Ty.arr(n, t))), copied) → copied",
+    ),
+    twin(
+        "keep_block_in_private",
+        "the copy of a square block = the block, though transposed",
+        '"private", reduce_seq(f, z, xs) → "private", transpose(reduce_seq(f, z, xs))',
+        "Ty.arr(m, Ty.arr(n, t)) → Ty.arr(n, Ty.arr(n, t))",
+    ),
+    # --- simplification
+    twin("join_of_split", "a transposition between them is ignored", ".to(xs) → .to(join(transpose(split(n, xs))))"),
+    twin("split_of_join", "the rows may have any length", ", eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xs)) →"),
+    twin("as_scalar_of_as_vector", "the lanes are reversed", '.to(xs) → .to(gather("n - 1 - i", xs))'),
+    twin("as_vector_of_as_scalar", "any number of lanes will do", ", eq(Ty.arr(m, Ty.lanes(n, t))).to(ty(xs)) →"),
+    twin("transpose_of_transpose", "one transposition is dropped", ".to(xs) → .to(transpose(xs))"),
+    twin("map_transpose_of_map_transpose", "one transposition is dropped", ".to(xs) → .to(map_(Fn.transpose(u), xs))"),
+    twin("map_identity", "the body may be another variable", "Ex(v) → Ex(w)", "v: V → v: V, w: V"),
+    twin("component_of_pair", "the components are swapped", ".to(a) → .to(b)"),
+    twin(
+        "apply_pattern",
+        "transpose and join do nothing, split splits by one more",
+        ".to(join(x)) → .to(x)",
+        ".to(transpose(x)) → .to(x)",
+        "split(n, x) → split(n + 1, x)",
+    ),
+    twin("eta", "v may be free in the function", ", fvf(f).not_contains(v) →"),
+    twin("eta", "v may be free in z", ", fv(z).not_contains(v) →"),
+    twin("eta", "v may be free in the operator", ", fvo(op).not_contains(v) →"),
+)

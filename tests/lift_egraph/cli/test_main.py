@@ -29,7 +29,7 @@ KEYS = {
     "program", "sizes", "device", "stop_reason", "egraph", "baseline", "candidates", "best", "speedup"
 }  # fmt: skip
 CANDIDATE_KEYS = {
-    "rank", "predicted_ms", "measured_ms", "valid", "max_error", "error_bound", "rules", "lowered"
+    "rank", "predicted_ms", "measured_ms", "valid", "max_error", "error_bound", "phases", "lowered"
 }  # fmt: skip
 
 

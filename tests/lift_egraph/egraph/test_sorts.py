@@ -12,14 +12,17 @@ from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import MAXIMAL_DEPTH, check_depth, to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
 from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.egraph.sorts import tile
 from lift_egraph.errors import LiftError, SizeProblem, TypeProblem
 from lift_egraph.language import build as b
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.build import F32, Input, array
 from lift_egraph.language.check import type_of
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
+from lift_egraph.rules.movement import map_backwards, map_strided
 from lift_egraph.soundness.counterexamples import equal_values
 from tests.strategies import programs
 
@@ -113,6 +116,30 @@ def test_round_trip_of_random_programs(program):
         assert alpha_equal(back, program.body)
     inputs = random_inputs(program)
     assert equal_values(evaluate(program.body, inputs), evaluate(back, inputs))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("reverse", "i => 7 - i"), ("stride(4)", "i => i / 2 + (i % 2) * 4"), ("i => (i + 8) % n", "j => j")],
+)
+def test_equal_orders_are_one_node(left, right):
+    one, other = (
+        parse_program(f"program p(xs: [f32]8) = gather({order}, scatter({order}, xs))").body for order in (left, right)
+    )
+    assert str(to_egg(one)) == str(to_egg(other))
+    assert alpha_equal(one, other)
+
+
+@pytest.mark.parametrize(("length", "stride"), [(8, 4), (8, 2), (24, 12), (1000, 100)])
+def test_rules_spell_orders_as_programs_do(length, stride):
+    graph = egglog.EGraph()
+    xs = Input("xs", array(F32, length))
+    root = graph.let("root", to_egg(b.map_(b.abs_, xs)))
+    graph.register(tile(egglog.i64(length), egglog.i64(stride)))
+    graph.run(egglog.unstable_combine_rulesets(*analyses).saturate())
+    graph.run(egglog.unstable_combine_rulesets(map_strided.ruleset, map_backwards.ruleset))
+    for order in (b.stride(length // stride), b.reverse):
+        graph.check(egglog.eq(root).to(to_egg(b.scatter(order, b.map_(b.abs_, b.gather(order, xs))))))
 
 
 def test_open_sizes_are_refused():

@@ -17,9 +17,10 @@ from lift_egraph.language.syntax import parse_term
 from lift_egraph.language.types import BOOL, F32, F64, I32, Scalar, array
 from lift_egraph.meaning.bounds import BoundedDomain, evaluate_bounded
 from lift_egraph.meaning.domains import Plain
+from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, interpret
 from lift_egraph.meaning.values import map_leaves
-from tests.lift_egraph.meaning import oracle
+from tests.strategies import programs
 
 X, Y = ir.Var("x", F32), ir.Var("y", F32)
 ADD, MUL, MAX = (ir.Lambda(ir.PairPattern(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul", "max"))
@@ -70,13 +71,11 @@ def reassociated_sum(terms: np.ndarray, rng: np.random.Generator) -> np.float32:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(oracle.programs(), st.booleans(), st.integers(0, 1000), st.sampled_from((1, 1 << 26)))
-def test_random_programs(term, whole, seed, budget):
-    rng = np.random.default_rng(seed)
-    draw = (lambda *n: rng.integers(-3, 4, n)) if whole else (lambda *n: rng.uniform(-1, 1, n))
-    inputs = {"xs": draw(4, 3).astype(np.float32), "ys": draw(4).astype(np.float32), "s": np.float32(draw(1)[0])}
-    single = interpret(term, inputs, {}, Plain(), budget)
-    bounded = interpret(term, inputs, {}, BoundedDomain(), budget)
+@given(programs(low_level=True, whole=True), st.booleans(), st.integers(0, 1000), st.sampled_from((1, 1 << 26)))
+def test_random_programs(program, whole, seed, budget):
+    inputs = random_inputs(program, seed, "integer" if whole else "float")
+    single = interpret(program.body, inputs, {}, Plain(), budget)
+    bounded = interpret(program.body, inputs, {}, BoundedDomain(), budget)
 
     def compare(one, other):
         if isinstance(one, tuple):
