@@ -65,6 +65,7 @@ SOME = {
     "a number beside vectors": b.map_(lambda v: b.max_(2.0 * v, v * 3.0), b.as_vector(4, XS)),
     "dot": b.map_(lambda v, w: b.dot(v, w) * b.dot(w, w), b.zip_(b.as_vector(4, XS), b.as_vector(4, XS))),
     "loops": b.reduce_seq(lambda acc, x: acc + x * x, 0.0, XS),
+    "scans": b.scan(b.max_, 0.0, b.scan_seq(lambda acc, x: acc * x - x, 1.0, XS)),
     "transpose, join": b.join(b.transpose(ROWS)),
     "calls": b.map_(lambda x: b.select(x < 0.0, b.sqrt(-x), b.pow_(x, 2.0)), XS),
     "halving": b.iterate(3, b.map_(b.reduce_(b.add, 0.0)) @ b.split(2), XS),
