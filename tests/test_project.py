@@ -91,7 +91,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
 def lift(installed: tuple[Path, Path], *arguments: str) -> str:
     command, folder = installed
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    result = subprocess.run([command, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+    result = subprocess.run(
+        [command, *arguments], cwd=folder, env=environment, check=False, capture_output=True, text=True
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
