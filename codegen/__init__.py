@@ -1,5 +1,9 @@
 """From low-level terms to OpenCL kernels, and running and validating them.
 
+`compiler` is the way through: `lowering` makes statements (`c_ast`) of a term, `passes` better ones of them, `text`
+OpenCL C of those, `plans` say what the kernels are and need, and `running` runs and judges them. `walkthrough` shows it
+on two array accesses.
+
 Every nesting of maps that `lift_egraph.language.nesting` allows compiles, but for these:
 
 - a term that reads, in the kernel that computes it, the result of a mapGlb or mapWrg inside another one: OpenCL

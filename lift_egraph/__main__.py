@@ -1,5 +1,20 @@
-"""``python -m lift_egraph`` is ``lift-egraph``."""
+"""The command ``lift-egraph``, also ``python -m lift_egraph``: clean also when it is interrupted while it is loaded."""
 
-from lift_egraph.entry import main
+from __future__ import annotations
 
-main()
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from lift_egraph.cli.main import app
+
+        app(prog_name="lift-egraph")
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

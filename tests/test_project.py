@@ -1,13 +1,24 @@
+from __future__ import annotations
+
+import os
 import subprocess
 import sys
+import tarfile
 import tomllib
+import venv
+import zipfile
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 import pytest
+
+from lift_egraph.codegen.running.run import find_device
+from lift_egraph.errors import DeviceProblem
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 USE, CHANGE = "python -m pip install . && lift-egraph optimize mm", "python -m pip install -e '.[test]' && pytest"
+FOLDERS = ("lift_egraph", "rules", "extract", "codegen")
 
 
 def test_the_readme_has_the_two_commands():
@@ -24,21 +35,82 @@ def test_ci_runs_the_test_command_last():
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
 
 
-def test_every_data_file_is_packaged():
-    patterns = PROJECT["tool"]["setuptools"]["package-data"]["*"]
-    packages = [ROOT / name.replace(".", "/") for name in PROJECT["tool"]["setuptools"]["packages"]]
-    for package in packages:
-        files = {f for f in package.iterdir() if f.is_file() and f.suffix not in (".py", ".pyc")}
-        assert files == {f for pattern in patterns for f in package.glob(pattern)}
-    assert [p for p in packages if p.parent == ROOT and not (p / "py.typed").exists()] == []
-    assert list((ROOT / "lift_egraph/programs").glob("*.lift"))
+def build(kind: str, source: Path, target: Path) -> Path:
+    """The file that setuptools makes of a source tree: an sdist or a wheel."""
+    code = f"import sys, setuptools.build_meta as made; print(made.build_{kind}(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(target)]
+    printed = subprocess.run(command, cwd=source, capture_output=True, text=True, check=True).stdout
+    return target / printed.splitlines()[-1]
 
 
-def test_every_package_is_listed():
-    listed = set(PROJECT["tool"]["setuptools"]["packages"])
-    top = {name.split(".")[0] for name in listed}
-    found = {".".join(f.parent.relative_to(ROOT).parts) for name in top for f in (ROOT / name).rglob("*.py")}
-    assert found <= listed
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that is made of the sdist, as a package index has both."""
+    pytest.importorskip("setuptools", minversion="77", reason="the project needs setuptools 77 or newer")
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    source.mkdir()
+    for name in FOLDERS:
+        copytree(ROOT / name, source / name, symlinks=True, ignore=ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    with tarfile.open(build("sdist", source, folder)) as sdist:
+        sdist.extractall(folder, filter="data")
+    (unpacked,) = (path for path in folder.glob("lift_egraph-*") if path.is_dir())
+    return build("wheel", unpacked, folder)
+
+
+def test_the_wheel_holds_all_files_under_one_name(wheel: Path):
+    expected = {f"lift_egraph/{f.relative_to(ROOT)}" for name in FOLDERS[1:] for f in (ROOT / name).rglob("*.*")}
+    expected |= {str(f.relative_to(ROOT)) for f in (ROOT / "lift_egraph").rglob("*.*")}
+    found = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert found == {name for name in expected if "__pycache__" not in name}
+
+
+HOSTILE = "raise SystemExit(f'a file of the user was imported: {__file__}')\n"
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The command of an installed wheel, and a folder whose files have the names of packages."""
+    pytest.importorskip("pip", reason="pip is not installed")
+    home = tmp_path_factory.mktemp("home")
+    venv.create(home / "venv", symlinks=True)
+    python = home / "venv/bin/python"
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*command, str(wheel)], check=True)
+    (packages,) = (home / "venv/lib").glob("python*/site-packages")
+    dependencies = [p for p in sys.path if Path(p).name in ("site-packages", "dist-packages")]
+    (packages / "dependencies.pth").write_text("\n".join(dependencies))
+    (home / "work/extract").mkdir(parents=True)
+    for name in ("rules.py", "extract/__init__.py", "codegen.py", "json.py"):
+        (home / "work" / name).write_text(HOSTILE)
+    return home / "venv/bin/lift-egraph", home / "work"
+
+
+def lift(installed: tuple[Path, Path], *arguments: str) -> str:
+    command, folder = installed
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    result = subprocess.run(
+        [command, *arguments], cwd=folder, env=environment, check=False, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_it_is_installed_beside_files_of_the_same_names(installed: tuple[Path, Path]):
+    assert "j2d5pt" in lift(installed, "programs")
+    assert "2 rules, 0 wrong" in lift(installed, "rules", "check", "split_join", "map_fusion", "--examples", "3")
+
+
+def test_it_searches_beside_files_of_the_same_names(installed: tuple[Path, Path]):
+    try:
+        find_device()
+    except DeviceProblem as problem:
+        pytest.skip(str(problem))
+    printed = lift(installed, "optimize", "asum", "--size", "N=4096", "--budget", "10", "--out", "out")
+    assert "Valid: " in printed
+    assert (installed[1] / "out/kernel.cl").exists()
 
 
 @pytest.mark.parametrize(

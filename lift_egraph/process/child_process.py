@@ -90,7 +90,7 @@ class Child:
             "die_with_thread": threading.current_thread() is threading.main_thread(),
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-u", "-c", _START, json.dumps(options)],
+            [sys.executable, "-P", "-u", "-c", _START, json.dumps(options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._output,
