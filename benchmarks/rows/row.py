@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.language import ir
 from lift_egraph.language.build import as_scalar, as_vector, at, equal, fill, generate, literal, map_seq, select
@@ -118,7 +118,7 @@ def plan_by_hand(
     )
     used = {a.name for k in made for a in k.arguments}
     options = (
-        *DIALECTS[dialect].options,
+        *DEVICES[dialect].emission.options,
         f"-DON_{dialect.upper()}",
         *(f"-D{name}={value}" for name, value in (defines or {}).items()),
     )

@@ -21,6 +21,7 @@ from lift_egraph.errors import InputProblem, LiftError, OutputProblem
 if TYPE_CHECKING:
     import numpy as np
 
+    from lift_egraph.codegen.devices import Device
     from lift_egraph.codegen.plans.kernel import BufferInfo, Plan, ScalarInfo
     from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan
     from lift_egraph.language.ir import Program
@@ -57,6 +58,10 @@ DeviceText = Annotated[
     str | None,
     typer.Option("--device", help="An index as `devices` shows it, or a part of the platform's or device's name."),
 ]
+DeviceFile = Annotated[
+    Path | None,
+    typer.Option("--device-file", metavar="FILE.toml", help="A description of the device, in place of a built-in one."),
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -83,19 +88,23 @@ def main(
 
 
 @app.command()
-def devices(as_json: Json = False) -> None:
-    """List the OpenCL devices that kernels can be made for."""
+def devices(device_file: DeviceFile = None, as_json: Json = False) -> None:
+    """List the OpenCL devices that kernels can be made for, and which description each has."""
     from lift_egraph.cli.show import print_json, stdout, table_of
+    from lift_egraph.codegen.devices import describe
     from lift_egraph.codegen.running.run import find_device, list_devices
 
     found = list_devices() or [find_device()]  # with no device at all, the latter says what to do
+    own = described(device_file)
+    known = [own if own and own.fits(d) else describe(d) for d in found]
     if as_json:
-        print_json([vars(d) for d in found])
+        print_json([{**vars(d), "description": model.name} for d, model in zip(found, known, strict=True)])
         return
-    table = table_of("index", "platform", "device", "kind", "units", "memory", "local memory", "version")
-    for d in found:
+    table = table_of("index", "platform", "device", "kind", "units", "memory", "local memory", "version", "description")
+    for d, model in zip(found, known, strict=True):
         memory, local = f"{d.global_memory / 2**30:.1f} GiB", f"{d.local_memory / 2**10:.0f} KiB"
-        table.add_row(d.index, d.platform, d.name, d.kind, str(d.compute_units), memory, local, d.opencl_c_version)
+        units, version = str(d.compute_units), d.opencl_c_version
+        table.add_row(d.index, d.platform, d.name, d.kind, units, memory, local, version, model.name)
     stdout().print(table)
 
 
@@ -144,6 +153,13 @@ def _check_budget(seconds: float) -> float:
     return seconds
 
 
+def described(file: Path | None) -> Device | None:
+    """The description of a device in a user's file."""
+    from lift_egraph.codegen.devices import load_device
+
+    return load_device(file) if file else None
+
+
 def read_program(text: str) -> Program:
     """The program that a user names: a bundled one, or a file.
 
@@ -170,6 +186,7 @@ def optimize(
         typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: _check_sizes(v or []), help="A size."),
     ] = None,
     device: DeviceText = None,
+    device_file: DeviceFile = None,
     top: Annotated[int, typer.Option(min=1, help="How many validated kernels to report.")] = 10,
     budget: Annotated[
         float, typer.Option(callback=_check_budget, metavar="SECONDS", help="Time for search and measurements.")
@@ -191,9 +208,10 @@ def optimize(
 
     if out is not None:
         workbench.require_writable(out)
+    sizes, description = read_sizes(size or []), described(device_file)
     with progress() as listen:
         report = workbench.optimize(
-            source, read_sizes(size or []), device=device, top=top, budget=budget, seed=seed, listen=listen
+            source, sizes, device=device, description=description, top=top, budget=budget, seed=seed, listen=listen
         )
     if as_json:
         print_json(report.to_json())
@@ -224,6 +242,7 @@ def compile_(
         bool, typer.Option("--any-launch", help="Make kernels that are right for any number and size of work-groups.")
     ] = False,
     device: DeviceText = None,
+    device_file: DeviceFile = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the kernels, their launch and the program here.")
@@ -241,7 +260,13 @@ def compile_(
     if out is not None:
         workbench.require_writable(out)
     made = workbench.compile_low_level(
-        source, read_sizes(size or []), open_sizes=open_ or [], any_launch=any_launch, device=device, seed=seed
+        source,
+        read_sizes(size or []),
+        open_sizes=open_ or [],
+        any_launch=any_launch,
+        device=device,
+        description=described(device_file),
+        seed=seed,
     )
     if out is None:
         typer.echo(made.plan.source, nl=False)

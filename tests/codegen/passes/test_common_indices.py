@@ -23,7 +23,7 @@ from lift_egraph.codegen.c_ast import (
     substitute,
     walk,
 )
-from lift_egraph.codegen.dialect import DIALECTS, NVIDIA, POCL
+from lift_egraph.codegen.devices import DEVICES, NVIDIA, POCL
 from lift_egraph.codegen.optimise import CONTROL
 from lift_egraph.codegen.passes.common_indices import in_full, share_indices
 from lift_egraph.codegen.text.printer import Printer
@@ -107,7 +107,7 @@ def bodies(monkeypatch: pytest.MonkeyPatch, program: ir.Program, dialect: str) -
         return seen[-1][1]
 
     monkeypatch.setattr(compiler, "share_indices", kept)
-    compiler.compile_program(program, DIALECTS[dialect])
+    compiler.compile_program(program, DEVICES[dialect])
     return seen
 
 
