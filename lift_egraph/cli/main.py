@@ -58,9 +58,17 @@ DeviceText = Annotated[
     str | None,
     typer.Option("--device", help="An index as `devices` shows it, or a part of the platform's or device's name."),
 ]
+
+
+def _read_device(file: str) -> Device:
+    from lift_egraph.codegen.devices import load_device
+
+    return load_device(file)
+
+
 DeviceFile = Annotated[
-    Path | None,
-    typer.Option("--device-file", metavar="FILE.toml", help="A description of the device, in place of a built-in one."),
+    Any,
+    typer.Option("--device-file", metavar="FILE.toml", parser=_read_device, help="Describes the device."),
 ]
 
 
@@ -88,15 +96,14 @@ def main(
 
 
 @app.command()
-def devices(device_file: DeviceFile = None, as_json: Json = False) -> None:
+def devices(description: DeviceFile = None, as_json: Json = False) -> None:
     """List the OpenCL devices that kernels can be made for, and which description each has."""
     from lift_egraph.cli.show import print_json, stdout, table_of
     from lift_egraph.codegen.devices import describe
     from lift_egraph.codegen.running.run import find_device, list_devices
 
     found = list_devices() or [find_device()]  # with no device at all, the latter says what to do
-    own = described(device_file)
-    known = [own if own and own.fits(d) else describe(d) for d in found]
+    known = [description if description and description.fits(d) else describe(d) for d in found]
     if as_json:
         print_json([{**vars(d), "description": model.name} for d, model in zip(found, known, strict=True)])
         return
@@ -153,13 +160,6 @@ def _check_budget(seconds: float) -> float:
     return seconds
 
 
-def described(file: Path | None) -> Device | None:
-    """The description of a device in a user's file."""
-    from lift_egraph.codegen.devices import load_device
-
-    return load_device(file) if file else None
-
-
 def read_program(text: str) -> Program:
     """The program that a user names: a bundled one, or a file.
 
@@ -186,7 +186,7 @@ def optimize(
         typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: _check_sizes(v or []), help="A size."),
     ] = None,
     device: DeviceText = None,
-    device_file: DeviceFile = None,
+    description: DeviceFile = None,
     top: Annotated[int, typer.Option(min=1, help="How many validated kernels to report.")] = 10,
     budget: Annotated[
         float, typer.Option(callback=_check_budget, metavar="SECONDS", help="Time for search and measurements.")
@@ -208,7 +208,7 @@ def optimize(
 
     if out is not None:
         workbench.require_writable(out)
-    sizes, description = read_sizes(size or []), described(device_file)
+    sizes = read_sizes(size or [])
     with progress() as listen:
         report = workbench.optimize(
             source, sizes, device=device, description=description, top=top, budget=budget, seed=seed, listen=listen
@@ -242,7 +242,7 @@ def compile_(
         bool, typer.Option("--any-launch", help="Make kernels that are right for any number and size of work-groups.")
     ] = False,
     device: DeviceText = None,
-    device_file: DeviceFile = None,
+    description: DeviceFile = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the kernels, their launch and the program here.")
@@ -265,7 +265,7 @@ def compile_(
         open_sizes=open_ or [],
         any_launch=any_launch,
         device=device,
-        description=described(device_file),
+        description=description,
         seed=seed,
     )
     if out is None:

@@ -50,7 +50,7 @@ def loop(variable: NatVar, *body: Statement, level: ir.Level = SEQ) -> For:
 
 
 def lines(body: Body) -> list[str]:
-    return [line.text.strip() for line in Printer(POCL).body(share_indices(body, set()), 0)]
+    return [line.text.strip() for line in Printer(POCL.emission).body(share_indices(body, set()), 0)]
 
 
 def test_an_address_is_a_base_and_a_literal() -> None:
