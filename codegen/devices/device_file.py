@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any, get_args, get_type_hints
 
 from lift_egraph.codegen.devices.description import Cpu, Device, Gpu
 from lift_egraph.errors import DeviceProblem
-from lift_egraph.language.grammar import suggestion
 
 FOLDER = Path(__file__).parent
 _MAY_BE_ZERO = ("unroll_by", "unroll_long", "launch_overhead", "group_ns", "barrier_cycles")
@@ -61,12 +61,18 @@ class _Wrong(Exception):
     """What is wrong in a file, and at which key."""
 
 
+def _close(name: str, known: Iterable[str]) -> str:
+    from lift_egraph.language.grammar import suggestion  # it builds the parser of programs
+
+    return suggestion(name, known)
+
+
 def _device(name: str, table: dict[str, Any]) -> Device:
     like, variants = table.pop("like", None), table.pop("variants", [])
     base = None
     if like is not None:
         if like not in names():
-            close = suggestion(like, names()) if isinstance(like, str) else ""
+            close = _close(like, names()) if isinstance(like, str) else ""
             raise _Wrong(f"like: there is no description {like!r}{close}; there are {', '.join(names())}")
         base = built_in(like)
     if not isinstance(variants, list) or not all(isinstance(v, dict) for v in variants):
@@ -89,7 +95,7 @@ def _made(cls: Any, table: dict[str, Any], base: Any, place: str, **given: Any) 
         types["throughput"] = Gpu if kind == "gpu" else Cpu
     for key, value in table.items():
         if key not in known:
-            raise _Wrong(f"{place}{key}: there is no such key{suggestion(key, known)}")
+            raise _Wrong(f"{place}{key}: there is no such key{_close(key, known)}")
         given[key] = _value(types[key], key, value, getattr(base, key, None), place)
     if base is not None:
         return replace(base, **given)
