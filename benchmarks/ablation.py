@@ -14,12 +14,11 @@ from table_4_2 import TIME_LIMIT, agree, alternate, code_lines, lift_lines, show
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import DEVICES, describe
 from lift_egraph.codegen.optimise import LEVELS
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.errors import LiftError
-from lift_egraph.extract.devices import describe
 
 ROUNDS = 5
 HEADINGS = ("row", "input", "sizes", "level", "by hand / generated", "lines of OpenCL", "bytes", "lines of LIFT")
@@ -58,7 +57,7 @@ def levels_of(row: Row, which: str, device: DeviceInfo, dialect: str, rounds: in
             program = row.program(dialect, sizes)
             ratio, plan, problem = None, None, ""
             try:
-                plan = compile_program(program, DIALECTS[dialect], optimise=optimise)
+                plan = compile_program(program, DEVICES[dialect], optimise=optimise)
                 validate(row, dialect, runner, optimise)
                 ratio = relative_speed(row, plan, dialect, which, runner, rounds)
             except LiftError as found:
@@ -138,7 +137,7 @@ def main() -> None:
     parser.add_argument("--note", action="append", default=[], help="a line for the notes below the table")
     arguments = parser.parse_args()
     device = find_device(arguments.device)
-    dialect = describe(device).dialect
+    dialect = describe(device).name
     out = arguments.out or harness.RESULTS / f"ablation_{dialect}.md"
     found: list[Level] = []
     for row in ROWS:

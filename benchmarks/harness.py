@@ -22,11 +22,10 @@ from rich.table import Table
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.extract.baseline import naive_term
-from lift_egraph.extract.devices import describe
 from lift_egraph.language.ir import Program
 
 RESULTS = Path(__file__).parent / "results"
@@ -134,7 +133,7 @@ def _line(cells: Sequence[str]) -> str:
 
 def naive_plan(program: Program, device: DeviceInfo) -> Plan:
     """The kernel with one work-item for each element of the result."""
-    return compile_program(naive_term(program), DIALECTS[describe(device).dialect])
+    return compile_program(naive_term(program), describe(device))
 
 
 # --- time ---------------------------------------------------------------------------------------------

@@ -21,13 +21,12 @@ from random_walks.random_rewriting import random_walks
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import POCL
 from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.egraph.saturate import STARTUP_SECONDS, Limits, Phase, run_phase
 from lift_egraph.errors import LiftError
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.cost import StructuralCost
-from lift_egraph.extract.devices import POCL
 from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.extract.tiling import vector_widths
 from lift_egraph.guided.matcher import Matcher
@@ -243,7 +242,7 @@ def best_prediction(program: ir.Program, seeds: Iterable[ir.Expr]) -> Iterator[f
         for found in terms[:KERNELS]:
             candidate = ir.Program(program.name, program.inputs, unique_names(found.term), program.sizes)
             try:
-                plan = compile_program(candidate, DIALECTS[DEVICE.dialect])
+                plan = compile_program(candidate, DEVICE)
                 predicted = predict(plan, DEVICE).predicted_ms
             except LiftError:  # legal in the e-graph's eyes, but not for the code generator
                 continue

@@ -14,13 +14,12 @@ from rows import ROWS, Row
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import DEVICES, describe
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import judge, references_for
 from lift_egraph.errors import LiftError, RunProblem
-from lift_egraph.extract.devices import describe
 from lift_egraph.language import ir
 from lift_egraph.language.pretty import print_program
 
@@ -65,7 +64,7 @@ def generate(row: Row, dialect: str, sizes: Mapping[str, int]) -> tuple[ir.Progr
     while True:
         program = row.program(dialect, sizes)  # a new one each time: terms remember what was found out about them
         began = time.process_time()
-        plan = compile_program(program, DIALECTS[dialect])
+        plan = compile_program(program, DEVICES[dialect])
         spent.append(1e3 * (time.process_time() - began))
         if len(spent) == 3:
             return program, plan, statistics.median(spent)
@@ -84,7 +83,7 @@ def validate(row: Row, dialect: str, runner: Runner, optimise: Optimisations = A
     """
     sizes = row.sizes["check"]
     program = row.program(dialect, sizes)
-    generated = compile_program(program, DIALECTS[dialect], optimise=optimise)
+    generated = compile_program(program, DEVICES[dialect], optimise=optimise)
     inputs = {kind: row.inputs(program, 0, kind) for kind in ("integer", "float")}
     reference = references_for(program, inputs["integer"], inputs["float"])
     for kind, values in inputs.items():
@@ -224,7 +223,7 @@ def main() -> None:
     parser.add_argument("--note", action="append", default=[], help="a line for the notes below the table")
     arguments = parser.parse_args()
     device = find_device(arguments.device)
-    dialect = describe(device).dialect
+    dialect = describe(device).name
     out = arguments.out or harness.RESULTS / f"table_4_2_{dialect}.md"
     found: list[tuple[str, str, str, Measured | str]] = []
     for row in ROWS:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from lift_egraph.codegen.c_ast import Body, Buffer, For, Load, Name, walk
-from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
 from lift_egraph.codegen.lowering.views import Memory
 from lift_egraph.codegen.names import c_name
@@ -36,7 +36,7 @@ _FEW_ITEMS = 1 << 14  # … unless there are more work-items than this
 
 def compile_program(
     program: ir.Program,
-    dialect: Dialect,
+    device: Device,
     *,
     launch: Launch | None = None,
     any_launch: bool = False,
@@ -74,14 +74,14 @@ def compile_program(
             "(lift_egraph.language.check.specialise), or make it an argument of the kernels (compile_open)"
         )
     made = compile_open(
-        program, dialect, launch=launch, any_launch=any_launch, term_text=term_text, optimise=optimise
+        program, device, launch=launch, any_launch=any_launch, term_text=term_text, optimise=optimise
     )
     return made.at({})
 
 
 def compile_open(
     program: ir.Program,
-    dialect: Dialect,
+    device: Device,
     *,
     launch: Launch | None = None,
     any_launch: bool = False,
@@ -99,14 +99,14 @@ def compile_open(
         If private or local memory depends on an open size.
     """
     program, sizes = _named_sizes(program)
-    host, result = lower_program(program, dialect, launch, optimise, any_launch=any_launch)
-    printer = Printer(dialect, optimise)
+    host, result = lower_program(program, device, launch, optimise, any_launch=any_launch)
+    printer = Printer(device.emission, optimise)
     base = c_name(program.name, set(host.taken))
     kernels: list[Kernel] = []
     texts: list[list[Line]] = []
     for number, lowered in enumerate(host.kernels):
         name = base if len(host.kernels) == 1 else f"{base}_{number + 1}"
-        kernel, made = _finish(name, lowered, host, result, dialect, printer, launch, sizes)
+        kernel, made = _finish(name, lowered, host, result, device, printer, launch, sizes)
         kernels.append(kernel)
         texts.append(made)
     kernels = share_texts(kernels)
@@ -116,14 +116,14 @@ def compile_open(
     lines = [line for made in shared.values() for line in (*made, Line(""))]
     plan = OpenPlan(
         program.name,
-        dialect.name,
+        device.name,
         "",
         tuple(kernels),
         _buffers(program, host, result),
         tuple(ScalarInfo(s.name, scalar_of(s.type).name, value, path) for value, path, s in host.scalars),
         sizes,
         _requirements(program, kernels, sizes),
-        dialect.options,
+        device.emission.options,
     )
     before = f"{header(plan, term_text)}\n{printer.preamble()}"
     lines = [*(Line(text) for text in before.split("\n")[:-1]), *lines[:-1]]
@@ -178,20 +178,21 @@ def _finish(
     lowered: LoweredKernel,
     host: Host,
     result: Memory,
-    dialect: Dialect,
+    device: Device,
     printer: Printer,
     wanted: Launch | None,
     sizes: tuple[OpenSize, ...],
 ) -> tuple[Kernel, list[Line]]:
+    dialect = device.emission
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
     local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
     body = unroll(place_barriers(body, local_counts), named_arrays=dialect.named_arrays)
     body = mark_short_loops(sink_constants(inline_constants(body)))
     local_bytes = sum(b.bytes for b in lowered.locals)
-    if local_bytes > dialect.local_bytes:
+    if local_bytes > device.local_memory:
         largest = max(lowered.locals, key=lambda b: b.bytes)
         problem = DeviceProblem(
-            f"{name} needs {local_bytes} bytes of local memory a group, {dialect.name} has {dialect.local_bytes}: "
+            f"{name} needs {local_bytes} bytes of local memory a group, {device.name} has {device.local_memory}: "
             f"use smaller tiles; the largest is {largest.name} with {largest.bytes} bytes"
         )
         raise blame(problem, largest.origin)

@@ -116,7 +116,7 @@ from textwrap import fill
 from typing import Any
 
 from lift_egraph.codegen.c_ast import CExpr, Load
-from lift_egraph.codegen.dialect import GENERIC, Dialect
+from lift_egraph.codegen.devices import GENERIC, Device
 from lift_egraph.codegen.lowering.host import lower_program
 from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.plain_index import PlainNat, parts
@@ -182,7 +182,7 @@ class Read:
         return "\n".join(fill(line, _WIDTH, subsequent_indent=" " * 17, break_long_words=False) for line in lines)
 
 
-def reads(program: ir.Program, dialect: Dialect = GENERIC) -> list[Read]:
+def reads(program: ir.Program, device: Device = GENERIC) -> list[Read]:
     """Every read of a scalar that the kernels of a low-level program at concrete sizes do through a variable."""
     found: list[Read] = []
 
@@ -191,11 +191,11 @@ def reads(program: ir.Program, dialect: Dialect = GENERIC) -> list[Read]:
             found.extend(_reads(pattern, view, self.term))
             super().bind(pattern, view)
 
-    lower_program(program, dialect, None, CONTROL, Recording)
+    lower_program(program, device, None, CONTROL, Recording)
     return list({(read.variable, str(read.index)): read for read in found}.values())
 
 
-def explain(program: ir.Program, variable: str, dialect: Dialect = GENERIC) -> str:
+def explain(program: ir.Program, variable: str, device: Device = GENERIC) -> str:
     """How a variable of a low-level program is read: its views, and its index before and after simplification.
 
     Variables of one name are told apart by numbers; without one it is the first of them.
@@ -205,7 +205,7 @@ def explain(program: ir.Program, variable: str, dialect: Dialect = GENERIC) -> s
     LiftError
         If no function of the program reads such a variable from an array.
     """
-    found = reads(program, dialect)
+    found = reads(program, device)
     for read in found:
         if read.variable.rstrip("0123456789") == variable.rstrip("0123456789") and read.variable.startswith(variable):
             return str(read)

@@ -1,1 +1,1 @@
-"""Choosing terms: what devices are, cost models, and the search for the best terms of an e-graph."""
+"""Choosing terms: cost models, and the search for the best terms of an e-graph."""

@@ -2,8 +2,9 @@
 
 The estimate walks the lowered loops: arithmetic and memory instructions by throughput, chains of dependent
 accumulation by latency, spilled registers, cache lines by the level that holds them, and the work-items,
-groups and barriers of the launch. The constants were fitted to PoCL 3.0 on two AMD cores; those for GPUs
-follow the H100's documentation.
+groups and barriers of the launch. What can be looked up or measured of a device stands in its description
+(`lift_egraph.codegen.devices`). The models' own constants, costs of instructions and how far waiting is hidden, were
+fitted to PoCL 3.0 on two AMD cores; those for GPUs follow the H100's documentation.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.codegen.plans.kernel import Kernel, Plan
 from lift_egraph.extract.accesses import Access, Region, analyse, neighbour_stride
 from lift_egraph.extract.analytical_cpu import cpu_time
 from lift_egraph.extract.analytical_gpu import gpu_time
-from lift_egraph.extract.devices import Device
 from lift_egraph.extract.footprint import Footprint
 
 
@@ -99,8 +100,10 @@ def _predict_kernel(kernel: Kernel, device: Device) -> KernelPrediction:
         raise ValueError(f"the kernel {kernel.name} has no tree: predict plans that compile_program made")
     root = analyse(kernel)
     footprint = Footprint(root)
-    time = cpu_time if device.kind == "cpu" else gpu_time
-    estimate = time(kernel, root, footprint, device)
+    if isinstance(device.throughput, Cpu):
+        estimate = cpu_time(kernel, root, footprint, device, device.throughput)
+    else:
+        estimate = gpu_time(kernel, root, footprint, device, device.throughput)
     flops = instructions = barriers = 0.0
     loads: Counter[str] = Counter()
     stores: Counter[str] = Counter()

@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, prod
 
+from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.accesses import Operated, Region, neighbour_stride
-from lift_egraph.extract.devices import Device
 from lift_egraph.extract.footprint import LINE, PAGE, Footprint, Touched
 
-_L1, _L2 = 32 << 10, 1 << 20  # bytes of a core's own caches
 _FREE = 0.9  # the part of a cache that a loop can count on
 
-# cycles for one instruction, at full throughput; on PoCL all functions of floats are calls
+# cycles for one instruction, at full throughput; on some runtimes all functions of floats are calls
 _COST = {"div": 5.0, "mod": 12.0, "sqrt": 6.0, "rsqrt": 10.0, "floor": 2.0, "ceil": 2.0}
 _CALL = {"sqrt": 7.0, "rsqrt": 11.0, "exp": 40.0, "log": 40.0, "sin": 90.0, "cos": 90.0}
 _CALL |= {"tan": 120.0, "tanh": 100.0, "pow": 120.0, "floor": 7.0, "ceil": 7.0}
-_INLINE_CALL = 0.4  # the part of that which another compiler's inlined functions cost
+_INLINE_CALL = 0.4  # the part of that which other compilers' inlined functions cost
 _LATENCY = {"div": 11.0, "sqrt": 14.0, "rsqrt": 25.0, "and": 1.0, "or": 1.0, "select": 2.0}
 _ADD_LATENCY = 4.0
 _ISSUE = 4.0  # instructions a cycle
@@ -34,10 +33,7 @@ _PAGES, _PAGE_MISS = 2048, 20.0  # pages that the address translation holds; cyc
 
 _EXPOSED = 0.5  # the part of waiting for strided lines that instructions do not hide
 
-_GROUP_NS = 18.0  # to start a group
 _GATHER = 0.5  # cycles for each lane of a vector across work-items that are not neighbours in memory
-_BARRIER_CYCLES = {True: 3.0, False: 8.0}  # of each work-item, by whether local memory is cheap
-_AVX2_LANES = 8
 
 
 @dataclass(frozen=True)
@@ -51,29 +47,30 @@ class Estimate:
     parallelism: int
 
 
-def cpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device) -> Estimate:
+def cpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device, cpu: Cpu) -> Estimate:
     """The larger of instructions and memory traffic, on the cores that have work."""
     launch = kernel.launch
     items = prod(launch.global_size)
     groups = items // prod(launch.local_size) if launch.local_size else ceil(items / device.max_work_group)
     used = min(groups if launch.local_size else items, device.compute_units)
     share = ceil(groups / used) / groups if launch.local_size else 1 / used  # of the core with the most work
-    core = _Core(device, launch.local_size is None or launch.local_size[0] > 1)
+    core = _Core(device, cpu, launch.local_size is None or launch.local_size[0] > 1)
     cycles = core.cycles(root) + core.barriers(root)
-    strided, streamed = _misses(footprint, device)
+    strided, streamed = _misses(footprint, device, cpu)
     ns = 1000 / device.clock_mhz
     busy = max(cycles, strided) + _EXPOSED * min(cycles, strided)
-    compute = (max(busy, streamed) * ns + groups * _GROUP_NS) * share
+    compute = (max(busy, streamed) * ns + groups * cpu.group_ns) * share
     beyond = footprint.fetched(device.cache * _FREE).lines if footprint.size() > device.cache * _FREE else 0.0
     moved = beyond * LINE
-    memory = moved / (device.bandwidth * min(1.0, 1.4 * used / device.compute_units))
+    bandwidth = min(cpu.bandwidth, cpu.unit_bandwidth * device.compute_units)
+    memory = moved / (bandwidth * min(1.0, 1.4 * used / device.compute_units))
     return Estimate(max(compute, memory) / 1e6, compute / 1e6, memory / 1e6, moved, used)
 
 
-def _misses(footprint: Footprint, device: Device) -> tuple[float, float]:
+def _misses(footprint: Footprint, device: Device, cpu: Cpu) -> tuple[float, float]:
     """Cycles for lines that are not in the first cache: the strided ones and the streamed ones."""
     last = device.cache * _FREE
-    levels = [footprint.fetched(_L1 * _FREE), footprint.fetched(_L2 * 1.2)]
+    levels = [footprint.fetched(cpu.l1 * _FREE), footprint.fetched(cpu.l2 * 1.2)]
     levels.append(footprint.fetched(last) if footprint.size() > last else Touched())
     levels.append(Touched())
     strided = streamed = 0.0
@@ -87,15 +84,12 @@ def _misses(footprint: Footprint, device: Device) -> tuple[float, float]:
 class _Core:
     """Cycles of one core for the instructions of a kernel."""
 
-    def __init__(self, device: Device, has_neighbours: bool) -> None:
-        lanes = device.vector_width
-        if device.platform == "Portable Computing Language" and "AMD" in device.name:
-            lanes = min(lanes, _AVX2_LANES)  # its LLVM 14 does not know Zen 4
-        self.lanes = lanes
-        self.registers = 32 if lanes >= 16 else 16
-        self.calls = device.dialect == "pocl"
-        self.across_items = has_neighbours and device.dialect == "intel"
-        self.barrier = _BARRIER_CYCLES[device.local_memory_is_cheap]
+    def __init__(self, device: Device, cpu: Cpu, has_neighbours: bool) -> None:
+        self.lanes = min(device.vector_width, cpu.most_lanes)
+        self.registers = 32 if self.lanes >= 16 else 16
+        self.calls = cpu.calls_functions
+        self.across_items = has_neighbours and cpu.vectorises_items
+        self.barrier = cpu.barrier_cycles
 
     def cycles(self, region: Region) -> float:
         """For all steps of a region's loop."""

@@ -6,7 +6,7 @@ tilings are tried one after the other.
 
 from __future__ import annotations
 
-from lift_egraph.extract.devices import Device
+from lift_egraph.codegen.devices import Device
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array

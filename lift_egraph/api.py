@@ -8,6 +8,7 @@ bundled programs, and `workbench` has the steps of `optimize` one by one. What r
 from __future__ import annotations
 
 from lift_egraph import programs, rules, workbench
+from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import judge, references
 from lift_egraph.derivation.derive import applications, explain, replay
@@ -19,7 +20,6 @@ from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.errors import ExplorationProblem, LiftError, SketchProblem
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.cost import StructuralCost
-from lift_egraph.extract.devices import describe
 from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.extract.tiling import tilings, vector_widths
 from lift_egraph.guided import sketch

@@ -13,7 +13,7 @@ import pytest
 
 from lift_egraph.codegen.c_ast import Const, Operate
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.text.scalar_text import ScalarText
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
@@ -119,10 +119,10 @@ def rule_check(op: ScalarOp) -> None:
 
 
 def c_text(op: ScalarOp) -> None:
-    for dialect in DIALECTS.values():
+    for device in DEVICES.values():
         for term in calls(op):
             arguments = tuple(Const(0, a.type) for a in term.arguments)
-            ScalarText(dialect).operation(Operate(op.name, arguments, type_of(term)), [("x", 12)] * op.arity)
+            ScalarText(device.emission).operation(Operate(op.name, arguments, type_of(term)), [("x", 12)] * op.arity)
 
 
 def costs(op: ScalarOp) -> None:
@@ -162,7 +162,7 @@ def test_kernels_compute_what_the_interpreter_does(kind: str, dialect: str) -> N
         function = ir.Lambda(nested(ir.PairPattern, variables), nested(ir.MakePair, some))
         program = ir.Program("calls", tuple(inputs), ir.MapLevel(ir.Level("glb", 0), function, nested(ir.Zip, arrays)))
         values = random_inputs(program)
-        plan = compile_program(program, DIALECTS[dialect])
+        plan = compile_program(program, DEVICES[dialect])
         found = iter(run_plan(plan, values, queue=queue))
         wanted = evaluate(program.body, values)
         for term in some:

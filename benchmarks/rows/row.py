@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.language import ir
 from lift_egraph.language.build import as_scalar, as_vector, at, equal, fill, generate, literal, map_seq, select
@@ -139,7 +139,7 @@ def _plan(program: ir.Program, dialect: str, hand: ByHand) -> Plan:
     )
     used = {a.name for k in made for a in k.arguments}
     options = (
-        *DIALECTS[dialect].options,
+        *DEVICES[dialect].emission.options,
         f"-DON_{dialect.upper()}",
         *(f"-D{name}={value}" for name, value in hand.defines.items()),
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from lift_egraph.codegen.c_ast import Body, Buffer, Name
-from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.launch import Threads, launch_sizes
 from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.memory import memory
@@ -50,7 +50,7 @@ class LoweredKernel:
 class Host:
     """The state of lowering a program: what is known of each variable, and the kernels so far."""
 
-    dialect: Dialect
+    device: Device
     launch: Launch | None
     optimise: Optimisations
     taken: set[str]
@@ -144,7 +144,7 @@ class Host:
 
     def emit(self, term: ir.Expr, acceptor: View) -> None:
         """One kernel that writes the term's value."""
-        threads = launch_sizes(term, self.dialect, self.launch, any_launch=self.any_launch)
+        threads = launch_sizes(term, self.device, self.launch, any_launch=self.any_launch)
         threads = replace(threads, counts={**threads.counts, **idle_levels(threads)})
         lowering = self.lower(term, acceptor, threads.counts)
         self.temporaries += lowering.temporaries
@@ -209,7 +209,7 @@ def _free_sizes(term: ir.Part) -> Iterator[NatVar]:
 
 def lower_program(
     program: ir.Program,
-    dialect: Dialect,
+    device: Device,
     launch: Launch | None,
     optimise: Optimisations,
     lowering: type[Lowering] = Lowering,
@@ -218,7 +218,7 @@ def lower_program(
 ) -> tuple[Host, Memory]:
     """The kernels of a program, and the memory of its result."""
     check_nesting(program.body)
-    host = Host(dialect, launch, optimise, taken_names(program), lowering, any_launch)
+    host = Host(device, launch, optimise, taken_names(program), lowering, any_launch)
     for item in program.inputs:
         host.declare(item)
     result = memory("result", type_of(program.body), "global", host.taken)

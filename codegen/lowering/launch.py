@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import Freedom, Launch
 from lift_egraph.errors import DeviceProblem
 from lift_egraph.language import ir
@@ -59,7 +59,7 @@ def _maps(term: ir.Part) -> Iterator[ir.MapLevel]:
         yield from _maps(part)
 
 
-def launch_sizes(term: ir.Part, dialect: Dialect, wanted: Launch | None, *, any_launch: bool = False) -> Threads:
+def launch_sizes(term: ir.Part, device: Device, wanted: Launch | None, *, any_launch: bool = False) -> Threads:
     """The launch of a kernel; `wanted` replaces the inferred one.
 
     With `any_launch` the kernel is right for other launches too; a local size in `wanted` is kept.
@@ -73,10 +73,10 @@ def launch_sizes(term: ir.Part, dialect: Dialect, wanted: Launch | None, *, any_
     kinds = {level.kind for level in lengths}
     if not kinds:
         return Threads((nat(1), nat(1), nat(1)), (1, 1, 1), {}, None)
-    if wanted and wanted.local_size and prod(wanted.local_size) > dialect.max_work_group:
+    if wanted and wanted.local_size and prod(wanted.local_size) > device.max_work_group:
         problem = DeviceProblem(
             f"a group of {prod(wanted.local_size)} work-items is more than "
-            f"{dialect.name} allows ({dialect.max_work_group})"
+            f"{device.name} allows ({device.max_work_group})"
         )
         raise blame(problem, next(_maps(term)))
     if wanted and wanted.local_size is None and "wrg" in kinds and not any_launch:
@@ -87,7 +87,7 @@ def launch_sizes(term: ir.Part, dialect: Dialect, wanted: Launch | None, *, any_
         size: Sizes = (nat(x), nat(y), nat(z))
         local = wanted.local_size
     else:
-        size, local = _groups(lengths, dialect) if "wrg" in kinds else _items(lengths, dialect)
+        size, local = _groups(lengths, device) if "wrg" in kinds else _items(lengths, device)
     is_free = any_launch or any(length.constant is None for length in lengths.values())
     keeps_local = not any_launch or bool(wanted and wanted.local_size)
     items = local or (1, 1, 1)
@@ -109,20 +109,20 @@ def launch_sizes(term: ir.Part, dialect: Dialect, wanted: Launch | None, *, any_
     return Threads(size, local, counts, freedom)
 
 
-def _groups(lengths: dict[ir.Level, Nat], dialect: Dialect) -> tuple[Sizes, tuple[int, int, int]]:
+def _groups(lengths: dict[ir.Level, Nat], device: Device) -> tuple[Sizes, tuple[int, int, int]]:
     wanted = [lengths.get(ir.Level("lcl", d), nat(1)) for d in range(3)]
     number_open = sum(1 for n in wanted if n.constant is None)
     local = [n.constant or _OPEN_GROUP[number_open] for n in wanted]
-    while prod(local) > dialect.max_work_group:
+    while prod(local) > device.max_work_group:
         largest = local.index(max(local))
         local[largest] = (local[largest] + 1) // 2
     x, y, z = (lengths.get(ir.Level("wrg", d), nat(1)) * local[d] for d in range(3))
     return (x, y, z), (local[0], local[1], local[2])
 
 
-def _items(lengths: dict[ir.Level, Nat], dialect: Dialect) -> tuple[Sizes, tuple[int, int, int] | None]:
+def _items(lengths: dict[ir.Level, Nat], device: Device) -> tuple[Sizes, tuple[int, int, int] | None]:
     x, y, z = (lengths.get(ir.Level("glb", d), nat(1)) for d in range(3))
-    if dialect.group_items is None:
+    if not device.emission.groups_of_256:
         return (x, y, z), None
     used = sum(1 for level in lengths if level.kind == "glb")
     a, b, c = _GROUPS_OF_256[used] if used == max(level.dimension for level in lengths) + 1 else (1, 1, 1)

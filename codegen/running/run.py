@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.errors import DeviceProblem, RunProblem, SizeProblem
 from lift_egraph.meaning.values import Value
 from lift_egraph.process.child import Ended, Server, call
+
+if TYPE_CHECKING:
+    from lift_egraph.codegen.devices import Device
 
 # PoCL's own cache may return a program without kernels where its compiler warned
 _ENVIRONMENT = {"PYOPENCL_NO_CACHE": "1", "POCL_KERNEL_CACHE": "0"}
@@ -54,8 +57,8 @@ def list_devices(environment: Mapping[str, str] | None = None) -> list[DeviceInf
         raise DeviceProblem(f"asking OpenCL for its devices failed: {problem}") from None
 
 
-def find_device(text: str | None = None) -> DeviceInfo:
-    """The device that a text means.
+def find_device(text: str | None = None, description: Device | None = None) -> DeviceInfo:
+    """The device that a text means, of those that a description fits.
 
     Parameters
     ----------
@@ -68,11 +71,12 @@ def find_device(text: str | None = None) -> DeviceInfo:
     DeviceProblem
         When there is no device at all, or none fits.
     """
-    devices = list_devices()
-    if not devices:
+    found = list_devices()
+    if not found:
         raise DeviceProblem(_NO_DEVICE)
-    wanted = text or os.environ.get("PYOPENCL_CTX")
-    if not wanted:
+    devices = [d for d in found if description is None or description.fits(d)]
+    wanted = text or os.environ.get("PYOPENCL_CTX") or ""
+    if devices and not wanted:
         return next((d for d in devices if d.platform == "Portable Computing Language"), devices[0])
     index = wanted if ":" in wanted else f"{wanted}:0"
     for device in devices:
@@ -81,8 +85,10 @@ def find_device(text: str | None = None) -> DeviceInfo:
     for device in devices:
         if wanted.lower() in f"{device.platform} / {device.name}".lower():
             return device
-    listing = "\n".join(f"  {d}" for d in devices)
-    raise DeviceProblem(f"no OpenCL device fits {wanted!r}; there are\n{listing}")
+    what = [repr(wanted)] if wanted else []
+    what += [f"the description {description.name} ({description.whom})"] if description else []
+    listing = "\n".join(f"  {d}" for d in found)
+    raise DeviceProblem(f"no OpenCL device fits {' and '.join(what)}; there are\n{listing}")
 
 
 def check_limits(plan: Plan, device: DeviceInfo) -> None:

@@ -42,7 +42,7 @@ from lift_egraph.codegen.c_ast import (
     stores,
     walk,
 )
-from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.common_indices import in_full
 from lift_egraph.codegen.passes.steps import in_single_steps

@@ -10,7 +10,7 @@ from math import isinf, isnan
 import numpy as np
 
 from lift_egraph.codegen.c_ast import Operate
-from lift_egraph.codegen.dialect import Dialect
+from lift_egraph.codegen.devices import Dialect
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import BOOL, F32, F64, I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
 
@@ -105,7 +105,7 @@ class ScalarText:
         if op in ("min", "max", "abs"):
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX
         widest = self.dialect.math_bytes
-        if widest is not None and SCALAR_BYTES[scalar.name] * width_of(item.type) > widest:
+        if SCALAR_BYTES[scalar.name] * width_of(item.type) > widest:
             op = self.in_pieces(op, item.type, widest)
         return f"{op}({', '.join(texts)})", POSTFIX
 

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from lift_egraph.cli.explain import explain
-from lift_egraph.cli.options import DeviceText, Json, check_budget, check_sizes, read_program, read_sizes
+from lift_egraph.cli.options import DeviceFile, DeviceText, Json, check_budget, check_sizes, read_program, read_sizes
 from lift_egraph.cli.rules import rules_app
 from lift_egraph.errors import InputProblem, LiftError
 
@@ -69,19 +69,22 @@ def main(
 
 
 @app.command()
-def devices(as_json: Json = False) -> None:
-    """List the OpenCL devices that kernels can be made for."""
+def devices(description: DeviceFile = None, as_json: Json = False) -> None:
+    """List the OpenCL devices that kernels can be made for, and which description each has."""
     from lift_egraph.cli.show import print_json, stdout, table_of
+    from lift_egraph.codegen.devices import describe
     from lift_egraph.codegen.running.run import find_device, list_devices
 
     found = list_devices() or [find_device()]  # with no device at all, the latter says what to do
+    known = [description if description and description.fits(d) else describe(d) for d in found]
     if as_json:
-        print_json([vars(d) for d in found])
+        print_json([{**vars(d), "description": model.name} for d, model in zip(found, known, strict=True)])
         return
-    table = table_of("index", "platform", "device", "kind", "units", "memory", "local memory", "version")
-    for d in found:
+    table = table_of("index", "platform", "device", "kind", "units", "memory", "local memory", "version", "description")
+    for d, model in zip(found, known, strict=True):
         memory, local = f"{d.global_memory / 2**30:.1f} GiB", f"{d.local_memory / 2**10:.0f} KiB"
-        table.add_row(d.index, d.platform, d.name, d.kind, str(d.compute_units), memory, local, d.opencl_c_version)
+        units, version = str(d.compute_units), d.opencl_c_version
+        table.add_row(d.index, d.platform, d.name, d.kind, units, memory, local, version, model.name)
     stdout().print(table)
 
 
@@ -112,6 +115,7 @@ def optimize(
         typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: check_sizes(v or []), help="A size."),
     ] = None,
     device: DeviceText = None,
+    description: DeviceFile = None,
     top: Annotated[int, typer.Option(min=1, help="How many validated kernels to report.")] = 10,
     budget: Annotated[
         float, typer.Option(callback=check_budget, metavar="SECONDS", help="Time for search and measurements.")
@@ -133,9 +137,10 @@ def optimize(
 
     if out is not None:
         workbench.require_writable(out)
+    sizes = read_sizes(size or [])
     with progress() as listen:
         report = workbench.optimize(
-            source, read_sizes(size or []), device=device, top=top, budget=budget, seed=seed, listen=listen
+            source, sizes, device=device, description=description, top=top, budget=budget, seed=seed, listen=listen
         )
     if as_json:
         print_json(report.to_json())
@@ -166,6 +171,7 @@ def compile_(
         bool, typer.Option("--any-launch", help="Make kernels that are right for any number and size of work-groups.")
     ] = False,
     device: DeviceText = None,
+    description: DeviceFile = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the kernels, their launch and the program here.")
@@ -183,7 +189,13 @@ def compile_(
     if out is not None:
         workbench.require_writable(out)
     made = workbench.compile_low_level(
-        source, read_sizes(size or []), open_sizes=open_ or [], any_launch=any_launch, device=device, seed=seed
+        source,
+        read_sizes(size or []),
+        open_sizes=open_ or [],
+        any_launch=any_launch,
+        device=device,
+        description=description,
+        seed=seed,
     )
     if out is None:
         typer.echo(made.plan.source, nl=False)

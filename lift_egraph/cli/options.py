@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from lift_egraph.codegen.devices import Device
     from lift_egraph.language.ir import Program
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout instead of a table.")]
@@ -60,3 +61,15 @@ def read_program(text: str) -> Program:
     if Path(text).exists() or text.endswith(".lift") or len(Path(text).parts) != 1:
         return parse_file(text)
     return bundled.load(text)  # says which names are close
+
+
+def _read_device(file: str) -> Device:
+    from lift_egraph.codegen.devices import load_device
+
+    return load_device(file)
+
+
+DeviceFile = Annotated[
+    Any,
+    typer.Option("--device-file", metavar="FILE.toml", parser=_read_device, help="Describes the device."),
+]

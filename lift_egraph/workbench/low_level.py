@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
-from lift_egraph.codegen.running.run import Runner, check_limits, find_device
+from lift_egraph.codegen.running.run import Runner, check_limits
 from lift_egraph.codegen.running.validate import Verdict, references
 from lift_egraph.errors import RunProblem
-from lift_egraph.extract.devices import describe
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.pretty import print_program
 from lift_egraph.workbench.demands import data_bytes, require_feasible
-from lift_egraph.workbench.pipeline import COPY_RATE, KERNEL_LIMIT, load_references, validate
+from lift_egraph.workbench.pipeline import COPY_RATE, KERNEL_LIMIT, found_device, load_references, validate
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,7 @@ def compile_low_level(
     open_sizes: Collection[str] = (),
     any_launch: bool = False,
     device: str | DeviceInfo | None = None,
+    description: Device | None = None,
     seed: int = 0,
 ) -> Validated:
     """Generate the kernels of a low-level program, hold them against the interpreter, and time them.
@@ -59,6 +59,8 @@ def compile_low_level(
         Whether the kernels are to be right for other work-group sizes too (`lift_egraph.codegen.plans.kernel.Freedom`).
     device
         An index or a part of a device's name; see `lift_egraph.codegen.running.run.find_device`.
+    description
+        Of the device, where none of the built-in ones will do (`lift_egraph.codegen.devices.load_device`).
     seed
         Of the random inputs.
 
@@ -71,18 +73,17 @@ def compile_low_level(
     BuildProblem, RunProblem
         If they do not build or run; also if a result is wrong.
     """
-    info = device if isinstance(device, DeviceInfo) else find_device(device)
-    dialect = DIALECTS[describe(info).dialect]
+    info, model = found_device(device, description)
     special = specialise(program, sizes)
     values = dict(special.sizes)
     if open_sizes:
         fixed = {name: value for name, value in values.items() if name not in open_sizes}
         term = specialise(program, fixed, keep=open_sizes)
-        plan = compile_open(term, dialect, any_launch=any_launch, term_text=print_program(term))
+        plan = compile_open(term, model, any_launch=any_launch, term_text=print_program(term))
         tried = plan.at({s.size: values[s.size] for s in plan.sizes})
     else:
         term = special
-        plan = tried = compile_program(term, dialect, any_launch=any_launch, term_text=print_program(term))
+        plan = tried = compile_program(term, model, any_launch=any_launch, term_text=print_program(term))
     check_limits(tried, info)
     require_feasible(special)
     reference = references(special, seed)

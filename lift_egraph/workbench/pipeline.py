@@ -6,7 +6,7 @@ import time
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner, check_limits, find_device
 from lift_egraph.codegen.running.validate import References, Verdict, judge, references
@@ -14,7 +14,6 @@ from lift_egraph.egraph.saturate import Limits
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProblem, SearchProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
-from lift_egraph.extract.devices import Device, describe
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import specialise
@@ -40,6 +39,7 @@ def optimize(
     sizes: dict[str, int] | None = None,
     *,
     device: str | DeviceInfo | None = None,
+    description: Device | None = None,
     top: int = 10,
     budget: float = 90.0,
     seed: int = 0,
@@ -56,6 +56,8 @@ def optimize(
         Values of its size variables; the program's defaults for the rest.
     device
         An index or a part of a device's name; see `lift_egraph.codegen.running.run.find_device`.
+    description
+        Of the device, where none of the built-in ones will do (`lift_egraph.codegen.devices.load_device`).
     top
         How many valid candidates to report.
     budget
@@ -82,8 +84,7 @@ def optimize(
     require_elements(program, sizes or {})
     special = specialise(program, sizes)
     require_parallelism(special)
-    info = device if isinstance(device, DeviceInfo) else find_device(device)
-    model = describe(info)
+    info, model = found_device(device, description)
     naive = naive_term(special)
     baseline = make_candidate(naive, 0.0, info, model, (naive_leg(naive.body, model.kind),))
     check_limits(baseline.plan, info)
@@ -119,6 +120,18 @@ def optimize(
     return report
 
 
+def found_device(device: str | DeviceInfo | None, description: Device | None) -> tuple[DeviceInfo, Device]:
+    """The OpenCL device that a user means, and its description.
+
+    Raises
+    ------
+    DeviceProblem
+        If there is no such device.
+    """
+    info = device if isinstance(device, DeviceInfo) else find_device(device, description)
+    return info, description.on(info) if description else describe(info)
+
+
 def make_candidate(
     lowered: ir.Program,
     cost: float,
@@ -133,7 +146,7 @@ def make_candidate(
     NestingProblem, DeviceProblem
         If it is not legal on the device.
     """
-    plan = compile_program(lowered, DIALECTS[model.dialect], term_text=print_program(lowered))
+    plan = compile_program(lowered, model, term_text=print_program(lowered))
     predicted = predict(plan, model).predicted_ms
     return Candidate(lowered, plan, cost, predicted, way)
 

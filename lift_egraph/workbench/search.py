@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from lift_egraph import rules as book
+from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.extract.cost import StructuralCost
-from lift_egraph.extract.devices import Device
 from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
 from lift_egraph.language import ir

@@ -7,7 +7,7 @@ import pytest
 
 from lift_egraph.codegen.c_ast import Barrier, Buffer, For, Load, Store, loads, stores, walk
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.optimise import ALL, CONTROL, LEVELS, NONE, Optimisations
 from lift_egraph.codegen.passes.barriers import barriers_after_maps
 from lift_egraph.codegen.plans.kernel import Plan
@@ -37,7 +37,7 @@ NAMES = [program.name for program, _ in TERMS]
 
 
 def plan_of(program: ir.Program, sizes: dict[str, int], optimise: Optimisations, dialect: str = "pocl") -> Plan:
-    return compile_program(specialise(program, sizes), DIALECTS[dialect], optimise=optimise)
+    return compile_program(specialise(program, sizes), DEVICES[dialect], optimise=optimise)
 
 
 @pytest.mark.timeout(120)
@@ -48,7 +48,7 @@ def test_every_level_agrees_with_the_interpreter(
 ) -> None:
     queue = pocl_queue()
     special = specialise(program, sizes)
-    plan = compile_program(special, DIALECTS[dialect], optimise=LEVELS[level])
+    plan = compile_program(special, DEVICES[dialect], optimise=LEVELS[level])
     if dialect == "nvidia":
         plan = as_pocl_likes(plan)
     rng = np.random.default_rng(7)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.language import ir
 from lift_egraph.language.build import (
     F64,
@@ -591,7 +591,7 @@ def flattened(value):
 def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], dialect: str) -> None:
     queue = pocl_queue()
     special = specialise(made, sizes)
-    plan = compile_program(special, DIALECTS[dialect])
+    plan = compile_program(special, DEVICES[dialect])
     rng = np.random.default_rng(7)
     flat, values = {}, {}
     for item in special.inputs:

@@ -13,7 +13,7 @@ import pytest
 
 from lift_egraph import codegen
 from lift_egraph.codegen.compiler import compile_open
-from lift_egraph.codegen.dialect import POCL
+from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.plans.arrays import save_plan
 from lift_egraph.language.pretty import print_program
 from lift_egraph.language.syntax import parse_program

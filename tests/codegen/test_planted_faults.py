@@ -67,12 +67,12 @@ def plans(kind: str) -> tuple[tuple[Case, Plan, Plan], ...]:
 
 
 def _plans(kind: str) -> Iterator[tuple[Case, Plan, Plan]]:
-    fault, dialect = FAULTS[kind], Bench.dialect_of("oclgrind")
+    fault, device = FAULTS[kind], Bench.device_of("oclgrind")
     for number in count():
         assert number < LAST, f"too few programs of the corpus match {fault.right}"
         program = numbered(number)
         try:
-            plan = compile_program(program, dialect)
+            plan = compile_program(program, device)
         except LiftError:
             continue
         found = re.search(fault.right, plan.source) and re.search(fault.where, plan.source)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import GENERIC, NVIDIA, POCL
+from lift_egraph.codegen.devices import GENERIC, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.worker import build_report

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.rows import ROWS, Row
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import References, judge, references_for
 from tests.codegen.opencl import as_pocl_likes, needs_opencl
@@ -39,7 +39,7 @@ def test_both_sides_compute_what_the_interpreter_does(row: Row, dialect: str, si
     plan = (
         row.by_hand(dialect, sizes)
         if side == "by hand"
-        else compile_program(row.program(dialect, sizes), DIALECTS[dialect])
+        else compile_program(row.program(dialect, sizes), DEVICES[dialect])
     )
     if dialect == "nvidia":
         plan = as_pocl_likes(plan)
@@ -56,7 +56,7 @@ def test_both_sides_compute_what_the_interpreter_does(row: Row, dialect: str, si
 @each_row
 def test_the_text_does_not_grow_with_the_sizes(row: Row, dialect: str) -> None:
     plans = [
-        compile_program(row.program(dialect, row.sizes_on(dialect, which)), DIALECTS[dialect])
+        compile_program(row.program(dialect, row.sizes_on(dialect, which)), DEVICES[dialect])
         for which in ("small", "large")
     ]
     for plan in plans:
@@ -70,7 +70,7 @@ def test_the_text_does_not_grow_with_the_sizes(row: Row, dialect: str) -> None:
 def test_both_sides_share_their_buffers(row: Row) -> None:
     for dialect in ("pocl", "nvidia"):
         sizes = row.sizes["check"]
-        ours, theirs = compile_program(row.program(dialect, sizes), DIALECTS[dialect]), row.by_hand(dialect, sizes)
+        ours, theirs = compile_program(row.program(dialect, sizes), DEVICES[dialect]), row.by_hand(dialect, sizes)
         for role in ("input", "output"):
             mine, other = (
                 {(b.value, b.components, b.element, b.shape) for b in plan.buffers if b.role == role}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_open, compile_program
-from lift_egraph.codegen.dialect import GENERIC, POCL
+from lift_egraph.codegen.devices import GENERIC, POCL
 from lift_egraph.codegen.plans.arrays import load_plan, read_plan, save_plan
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan

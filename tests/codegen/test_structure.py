@@ -10,7 +10,7 @@ import re
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import GENERIC, INTEL, NVIDIA, POCL
+from lift_egraph.codegen.devices import GENERIC, INTEL, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import DeviceProblem, NestingProblem
 from lift_egraph.language import ir
@@ -447,7 +447,8 @@ def test_indices_beyond_32_bits_are_computed_in_64() -> None:
 def test_private_arrays_stay_arrays_where_the_dialect_says_so() -> None:
     from dataclasses import replace
 
-    source = plan_of(low.mm_blocked(4, 4), replace(NVIDIA, named_arrays=False), M=8, K=8, N=8).source
+    device = replace(NVIDIA, emission=replace(NVIDIA.emission, named_arrays=False))
+    source = plan_of(low.mm_blocked(4, 4), device, M=8, K=8, N=8).source
     assert "float4 acc[4];" in source
     assert "#pragma unroll" in source
 

@@ -6,7 +6,7 @@ import pytest
 
 from lift_egraph.codegen.c_ast import Load, loads
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import GENERIC
+from lift_egraph.codegen.devices import GENERIC
 from lift_egraph.codegen.walkthrough import explain, reads
 from lift_egraph.errors import LiftError
 from lift_egraph.language.check import specialise

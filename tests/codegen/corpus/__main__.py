@@ -31,7 +31,7 @@ def main() -> int:
                     print(print_program(case.program))
                     try:
                         plan = bench.open_plan(case.program) if wanted.open else None
-                        print((plan or compile_program(case.program, bench.dialect)).source)
+                        print((plan or compile_program(case.program, bench.device)).source)
                     except LiftError as problem:
                         print(problem)
     return wrong

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from lift_egraph.codegen.compiler import compile_open, compile_program
-from lift_egraph.codegen.dialect import GENERIC, INTEL, POCL, Dialect
+from lift_egraph.codegen.devices import GENERIC, INTEL, POCL, Device
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References, compare, judge, references
@@ -21,7 +21,7 @@ from lift_egraph.language import ir
 from tests.codegen.corpus.devices import environment, found
 from tests.codegen.corpus.opened import opened
 
-_DIALECTS = {"pocl": POCL, "intel": INTEL, "oclgrind": GENERIC}
+_DEVICES = {"pocl": POCL, "intel": INTEL, "oclgrind": GENERIC}
 _CHECKS = {
     "OCLGRIND_DATA_RACES": "1",
     "OCLGRIND_UNIFORM_WRITES": "1",
@@ -78,7 +78,7 @@ class Bench:
     """
 
     def __init__(self, name: str) -> None:
-        self.dialect = self.dialect_of(name)
+        self.device = self.device_of(name)
         self.is_simulator = name == "oclgrind"
         self._folder = TemporaryDirectory()
         self._log = Path(self._folder.name, "oclgrind.log")
@@ -86,9 +86,9 @@ class Bench:
         self._runner = Runner(found()[name], time_limit=_TIME_LIMIT, environment={**environment(), **checks})
 
     @staticmethod
-    def dialect_of(name: str) -> Dialect:
-        """The dialect in which kernels for an implementation are printed."""
-        return _DIALECTS[name]
+    def device_of(name: str) -> Device:
+        """The device that kernels for an implementation are made for."""
+        return _DEVICES[name]
 
     def run(
         self, cases: Sequence[Case], launch: Launch | None = None, *, with_open_sizes: bool = False
@@ -101,7 +101,7 @@ class Bench:
                 named = replace(case.program, name=f"{case.program.name}_{number}")
                 try:
                     plan = self.open_plan(named) if with_open_sizes else None
-                    plans.append(plan or compile_program(named, self.dialect, launch=launch))
+                    plans.append(plan or compile_program(named, self.device, launch=launch))
                 except (NestingProblem, DeviceProblem) as problem:
                     plans.append(Outcome("refused", f"{type(problem).__name__}: {problem}"))
             source = merged([p for p in plans if isinstance(p, Plan)])
@@ -113,7 +113,7 @@ class Bench:
         why = "no size can be open"
         for made, sizes in opened(program):
             try:
-                return compile_open(made, self.dialect).at(sizes)
+                return compile_open(made, self.device).at(sizes)
             except (NestingProblem, DeviceProblem, SizeProblem) as problem:
                 why = f"{type(problem).__name__}: {problem}"
         return Outcome("refused", why)

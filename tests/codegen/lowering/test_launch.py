@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from lift_egraph.codegen.compiler import compile_open, compile_program
-from lift_egraph.codegen.dialect import GENERIC, POCL
+from lift_egraph.codegen.devices import GENERIC, POCL
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.errors import DeviceProblem, NestingProblem, SizeProblem

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import GENERIC
+from lift_egraph.codegen.devices import GENERIC
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir

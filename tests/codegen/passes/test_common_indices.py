@@ -23,7 +23,7 @@ from lift_egraph.codegen.c_ast import (
     substitute,
     walk,
 )
-from lift_egraph.codegen.dialect import DIALECTS, NVIDIA, POCL
+from lift_egraph.codegen.devices import DEVICES, NVIDIA, POCL
 from lift_egraph.codegen.optimise import CONTROL
 from lift_egraph.codegen.passes.common_indices import in_full, share_indices
 from lift_egraph.codegen.text.printer import Printer
@@ -50,7 +50,7 @@ def loop(variable: NatVar, *body: Statement, level: ir.Level = SEQ) -> For:
 
 
 def lines(body: Body) -> list[str]:
-    return [line.text.strip() for line in Printer(POCL).body(share_indices(body, set()), 0)]
+    return [line.text.strip() for line in Printer(POCL.emission).body(share_indices(body, set()), 0)]
 
 
 def test_an_address_is_a_base_and_a_literal() -> None:
@@ -107,7 +107,7 @@ def bodies(monkeypatch: pytest.MonkeyPatch, program: ir.Program, dialect: str) -
         return seen[-1][1]
 
     monkeypatch.setattr(compiler, "share_indices", kept)
-    compiler.compile_program(program, DIALECTS[dialect])
+    compiler.compile_program(program, DEVICES[dialect])
     return seen
 
 

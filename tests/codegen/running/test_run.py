@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import join_outputs, load_plan, save_plan, split_inputs
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running.run import Runner, check_limits, find_device, list_devices, run_directory
@@ -218,6 +219,14 @@ class TestDevices:
         with pytest.raises(DeviceProblem, match=f"no OpenCL device fits '{text}'") as problem:
             find_device(text)
         assert device.name in str(problem.value)
+
+    def test_one_that_a_description_fits(self, device):
+        own = dataclasses.replace(describe(device), named=device.name)
+        assert find_device(description=own).platform == device.platform
+        with pytest.raises(DeviceProblem, match=rf"fits the description {own.name} \(.*named 'none'\); there"):
+            find_device(description=dataclasses.replace(own, named="none"))
+        with pytest.raises(DeviceProblem, match=f"fits '9:9' and the description {own.name}"):
+            find_device("9:9", own)
 
     def test_none_at_all(self, monkeypatch):
         monkeypatch.setattr("lift_egraph.codegen.running.run.list_devices", list)

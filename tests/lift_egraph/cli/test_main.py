@@ -107,6 +107,18 @@ def test_devices(device):
     assert device in [fact["index"] for fact in facts]
 
 
+def test_a_description_of_ones_own(dot, device, tmp_path):
+    (known, *_), mine = json.loads(succeed("devices", "--json").stdout), tmp_path / "mine.toml"
+    mine.write_text(f'like = "{known["description"]}"')
+    assert json.loads(succeed("devices", "--json", "--device-file", mine).stdout)[0] == {**known, "description": "mine"}
+    result = succeed("compile", dot, "--device", device, "--device-file", mine, "--size=N=64")
+    assert result.stdout.splitlines()[0].endswith("for mine")
+    mine.write_text("like = 3")
+    failed = lift("optimize", "dot", "--device-file", mine)
+    assert failed.exit_code == 1
+    assert failed.stderr.startswith(f"error: {mine}: like: there is no description 3; there are cpu")
+
+
 def test_programs():
     assert "Matrix multiplication" in succeed("programs").stdout
     facts = {fact["name"]: fact for fact in json.loads(succeed("programs", "--json").stdout)}

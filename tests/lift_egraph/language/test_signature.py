@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import GENERIC
+from lift_egraph.codegen.devices import GENERIC
 from lift_egraph.codegen.running.validate import judge, references
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses

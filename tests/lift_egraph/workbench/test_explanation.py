@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from lift_egraph import programs, rules, workbench
 from lift_egraph.cli.main import app
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.derivation.steps import World
 from lift_egraph.egraph.saturate import Limits
 from lift_egraph.errors import InputProblem
-from lift_egraph.extract.devices import NVIDIA, POCL
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise

@@ -7,7 +7,7 @@ import pytest
 
 from lift_egraph import rules, workbench
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.dialect import POCL
+from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import judge, references
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase

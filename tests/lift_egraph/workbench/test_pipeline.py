@@ -11,13 +11,13 @@ import pytest
 
 from lift_egraph import programs, workbench
 from lift_egraph import rules as book
+from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import load_plan
 from lift_egraph.codegen.running.run import Runner, find_device, run_directory
 from lift_egraph.codegen.running.validate import references
 from lift_egraph.egraph.saturate import Limits
 from lift_egraph.errors import DeviceProblem, OutputProblem, SearchProblem, SizeProblem
 from lift_egraph.extract.baseline import naive_term
-from lift_egraph.extract.devices import describe
 from lift_egraph.extract.tiling import chunk_size, lengths, tilings, vector_widths
 from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.syntax import parse_program, print_program
@@ -158,7 +158,7 @@ def test_tilings_offer_one_chunk_a_level():
 
 
 def describe_cpu():
-    from lift_egraph.extract.devices import POCL
+    from lift_egraph.codegen.devices import POCL
 
     return replace(POCL, compute_units=2, vector_width=16)
 

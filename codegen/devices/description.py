@@ -1,0 +1,221 @@
+"""What a device is to code generation and to the cost models: how text is spelled for it, limits, and figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from lift_egraph.codegen.device_info import DeviceInfo
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one tree is spelled for a device's compiler; others than PoCL's treat both spellings of most things alike.
+
+    Parameters
+    ----------
+    vector_access
+        ``cast``: through a pointer to an unaligned vector type; ``vload``: by ``vload16`` and ``vstore16``.
+    plain_operators
+        Spell abs and conversions without built-in functions.
+    math_bytes
+        The widest vector that built-in functions such as exp take; wider ones are computed in pieces. (On CPUs
+        that its LLVM does not know, PoCL's functions on 64-byte vectors crash.)
+    named_arrays
+        Private arrays become named variables; without, they stay arrays under ``#pragma unroll``.
+    indexed_private
+        Whether private arrays may be read at an index that is known at run time only; without, the element is chosen
+        among variables. (PoCL 3.0 loses what groups of several work-items write to such arrays.)
+    aligned_vectors
+        Global memory starts at a multiple of the widest vector, so accesses whose index is a multiple of
+        the width say so: the device then moves them in one piece.
+    unroll_by
+        By how much innermost loops are unrolled in kernels with work-groups; 0: not. PoCL runs each step of other
+        such loops for all work-items of the group before the next, with their private variables in memory (matrix
+        multiplication in tiles is then 4 times slower).
+    sums_apart
+        Local memory is read at ``(tile + rest)[lcl_0]``, and addresses of vectors and of local memory have no named
+        part. PoCL adds 32-bit sums up before it widens them, and keeps what is needed behind a barrier in memory: it
+        no longer knows what lies next to each other (a convolution is 1.6 times slower, matrix multiplication 1.2).
+    unroll_long
+        Statements to which long loops are unrolled, in kernels without groups and with barriers or short loops
+        inside too: by `unroll_by` at the least, and by four times that or wholly at the most; 0: not. On an H100 the
+        loads of several steps are then under way together (matrix multiplication in tiles 1.3 times, an N-body step
+        1.4 times as fast). Not so where the loads go to places that are read from memory (molecular dynamics).
+    sincos
+        Sine and cosine of one value are computed together (1.4 times as fast on an H100).
+    volatile_rereads
+        Global memory that a kernel writes and reads again is volatile where work-groups may have several work-items:
+        PoCL 3.0 reads some of it before it is written.
+    groups_of_256
+        Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
+        groups of the device's choice where not.
+    options
+        What the device's compiler is given.
+    """
+
+    vector_access: Literal["cast", "vload"] = "vload"
+    plain_operators: bool = False
+    math_bytes: int = 128
+    named_arrays: bool = True
+    indexed_private: bool = True
+    aligned_vectors: bool = False
+    unroll_by: int = 0
+    sums_apart: bool = False
+    unroll_long: int = 0
+    sincos: bool = False
+    volatile_rereads: bool = False
+    groups_of_256: bool = False
+    options: tuple[str, ...] = ("-cl-mad-enable",)
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """What the cost model counts with where a compute unit runs a work-group as a loop, one work-item after the other.
+
+    Parameters
+    ----------
+    bandwidth, unit_bandwidth
+        GB/s between global memory and all compute units, at the most, and what each of them adds.
+    l1, l2
+        Bytes of a unit's own caches.
+    most_lanes
+        Lanes of ``f32`` that the runtime's compiler uses, where the device has more.
+    group_ns
+        Nanoseconds to start a group.
+    barrier_cycles
+        Cycles of each work-item that comes to a barrier.
+    calls_functions
+        Mathematical functions are calls, which vectorised loops cannot contain; else the compiler inlines them.
+    vectorises_items
+        The compiler lets neighbouring work-items share vectors.
+    """
+
+    bandwidth: float
+    unit_bandwidth: float
+    l1: int
+    l2: int
+    group_ns: float
+    barrier_cycles: float
+    calls_functions: bool
+    vectorises_items: bool
+    most_lanes: int = 16
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What the cost model counts with where a compute unit runs several groups at once, in warps.
+
+    Parameters
+    ----------
+    bandwidth
+        GB/s between global memory and all compute units.
+    warp
+        Work-items that run in lock-step and whose neighbouring accesses are merged.
+    lanes
+        Fused multiply-adds of ``f32`` that a unit does in a cycle.
+    resident_items
+        Work-items that a unit holds at once, at the most.
+    registers, most_registers
+        Registers of 32 bits that a unit has, and the most that one work-item gets.
+    local_bytes, local_bytes_a_cycle
+        Local memory that a unit has for all its groups, and how much of it is read in a cycle.
+    l1, l1_line
+        Bytes of a unit's own cache, and of a line of that.
+    sector, sectors_a_cycle
+        Bytes that memory is moved in, and how many of these pieces a cycle brings from the cache.
+    l2_bandwidth
+        That of the cache that all units share, over that of global memory.
+    memory_latency
+        Nanoseconds.
+    barrier_cycles
+        Cycles of a group at a barrier.
+    """
+
+    bandwidth: float
+    warp: int
+    lanes: int
+    resident_items: int
+    registers: int
+    most_registers: int
+    local_bytes: int
+    local_bytes_a_cycle: int
+    l1: int
+    l1_line: int
+    sector: int
+    sectors_a_cycle: int
+    l2_bandwidth: float
+    memory_latency: float
+    barrier_cycles: float
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device, or a family of them. OpenCL reports no throughput: the figures rank candidates, they predict no times.
+
+    Parameters
+    ----------
+    name
+        The file's that describes it.
+    platform, named
+        OpenCL's name of the platform, and a part of the device's name; empty where any will do.
+    kind
+        A ``cpu`` runs a work-group as a loop on one core, a ``gpu`` in lock-step warps; accelerators count as such.
+    compute_units, clock_mhz, cache
+        As OpenCL reports, or where it reports 0 as described. The cache is the largest, in bytes.
+    vector_width
+        Lanes of ``f32`` in one hardware vector register, as OpenCL reports; 1 where work-items are the lanes.
+    max_work_group, local_memory
+        Work-items, and bytes of local memory, that a group may have; less where OpenCL reports less.
+    launch_overhead
+        Microseconds for one kernel launch.
+    local_memory_is_cheap
+        Whether staging data in local memory can pay off. On PoCL a barrier splits the work-item loop.
+    emission
+        How kernels are spelled.
+    throughput
+        What the cost model of its kind counts with.
+    variants
+        Descriptions that count instead; the first that fits.
+    """
+
+    name: str
+    kind: Literal["cpu", "gpu"]
+    compute_units: int
+    clock_mhz: int
+    vector_width: int
+    cache: int
+    max_work_group: int
+    local_memory: int
+    launch_overhead: float
+    local_memory_is_cheap: bool
+    throughput: Cpu | Gpu
+    platform: str = ""
+    named: str = ""
+    emission: Dialect = field(default_factory=Dialect)
+    variants: tuple[Device, ...] = ()
+
+    def fits(self, info: DeviceInfo) -> bool:
+        """Whether it describes an OpenCL device."""
+        kind = "cpu" if info.kind == "cpu" else "gpu"
+        return kind == self.kind and self.platform in ("", info.platform) and self.named in info.name
+
+    @property
+    def whom(self) -> str:
+        """Whom it fits, for messages."""
+        facts = (f"platform {self.platform!r}" if self.platform else "", f"named {self.named!r}" if self.named else "")
+        return ", ".join(fact for fact in (self.kind, *facts) if fact)
+
+    def on(self, info: DeviceInfo) -> Device:
+        """The description of one OpenCL device: with what OpenCL reports of it, and what its name says."""
+        found = next((v for v in self.variants if v.fits(info)), self)
+        return replace(
+            found,
+            variants=(),
+            compute_units=info.compute_units,
+            clock_mhz=info.clock_mhz or found.clock_mhz,
+            vector_width=info.vector_width if found.kind == "cpu" else found.vector_width,
+            cache=info.cache or found.cache,
+            max_work_group=min(info.max_work_group, found.max_work_group),
+            local_memory=min(info.local_memory, found.local_memory),
+        )

@@ -1,0 +1,125 @@
+import dataclasses
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import DEVICES, NVIDIA, POCL, load_device
+from lift_egraph.codegen.devices.device_file import FOLDER
+from lift_egraph.errors import DeviceProblem
+from lift_egraph.extract.analytical import predict
+from lift_egraph.language.check import specialise
+from tests.codegen import low_level as low
+from tests.codegen.devices.test_devices import INFO
+
+RTX = dataclasses.replace(INFO, platform="NVIDIA CUDA", name="NVIDIA GeForce RTX 4090", kind="gpu")
+
+
+@pytest.fixture
+def described(tmp_path):
+    """From the text of a file to the description in it."""
+
+    def load(text: str, name: str = "mine.toml"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return load_device(tmp_path / name)
+
+    return load
+
+
+def test_the_example_of_the_readme(described):
+    device = described(re.search("```toml\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)[1])
+    assert device.fits(RTX)
+    assert not device.fits(dataclasses.replace(RTX, name="NVIDIA H100"))
+    found = device.on(RTX)
+    assert (found.name, found.emission, found.compute_units) == ("mine", NVIDIA.emission, RTX.compute_units)
+    assert (found.throughput.bandwidth, found.throughput.resident_items, found.throughput.warp) == (900.0, 1536, 32)
+
+
+def test_a_file_of_its_own_says_everything(described):
+    assert described((FOLDER / "pocl.toml").read_text(), "pocl.toml") == POCL
+
+
+def test_kernels_and_predictions_follow_the_file(described):
+    device = described('like = "pocl"\n[emission]\nunroll_by = 0\n[throughput]\nbandwidth = 1', "very slow.toml")
+    program = specialise(low.scal(65536), {"N": 32 << 20})
+    plan = compile_program(program, device)
+    assert "for very_slow\n" in plan.source
+    assert predict(plan, device).device_ms > 20 * predict(plan, POCL).device_ms
+
+
+@pytest.mark.parametrize(("name", "bandwidth"), [("H200", 4000), ("X1 fast", 80), ("X1", 40), ("others", 500)])
+def test_the_files_variants_count_before_those_it_inherits(described, name, bandwidth):
+    device = described("""
+        like = "nvidia"
+        [[variants]]
+        named = "X1 fast"
+        throughput.bandwidth = 80
+        [[variants]]
+        named = "X1"
+        throughput.bandwidth = 40
+    """)
+    assert device.on(dataclasses.replace(RTX, name=name)).throughput.bandwidth == bandwidth
+
+
+def test_what_the_file_says_counts_before_inherited_variants(described):
+    device = described('like = "nvidia"\nthroughput.bandwidth = 80')
+    assert device.on(dataclasses.replace(RTX, name="H200")).throughput.bandwidth == 80
+
+
+@pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
+def test_child_processes_get_descriptions(device):
+    assert pickle.loads(pickle.dumps(device)) == device
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda p: p.stem)
+def test_figures_have_a_unit_and_a_source(path):
+    figures = [line for line in path.read_text().splitlines() if re.match(r"[a-z_.0-9]+ = [0-9]", line)]
+    known = ("compute_units = ", "clock_mhz = ", "unroll_by = 0", "unroll_long = 0")  # the name, or nothing, says it
+    assert [line for line in figures if "#" not in line and not line.startswith(known)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "mine.toml: kind, compute_units, .*throughput: missing; .*base the file on another"),
+        ('like = "pocl"\nclock_mhz = ', r"mine.toml is not TOML: Invalid value \(at.*"),
+        ('like = "nvidea"', "like: there is no description 'nvidea'; did you mean 'nvidia'.; there are cpu, generic"),
+        ("like = 3", "like: there is no description 3; there are cpu"),
+        ('like = "pocl"\nclock_mhs = 3', "clock_mhs: there is no such key; did you mean 'clock_mhz'"),
+        ('like = "pocl"\n[throughput]\nwarp = 3', "throughput.warp: there is no such key"),
+        ('like = "pocl"\nname = "x"', "name: there is no such key; did you mean 'named'"),
+        ('like = "pocl"\ncache = 1.5', "cache: expected a whole number above 0 and below 2.63, got 1.5"),
+        ('like = "pocl"\ncache = true', "cache: expected a whole number above 0 and below 2.63, got True"),
+        ('like = "pocl"\ncache = 0x8000000000000000', "cache: expected a whole number above 0 and below 2.63, got 92"),
+        ('like = "pocl"\nthroughput.bandwidth = -3', "throughput.bandwidth: expected a number above 0 .*, got -3"),
+        ('like = "pocl"\nthroughput.bandwidth = nan', "throughput.bandwidth: expected a number above 0 .*, got nan"),
+        ('like = "pocl"\nlaunch_overhead = -1', "launch_overhead: expected a number of at least 0 .*, got -1"),
+        ('like = "pocl"\nemission.unroll_by = "4"', "emission.unroll_by: expected a whole number of .*, got '4'"),
+        ('like = "pocl"\nemission.sincos = 1', "emission.sincos: expected true or false, got 1"),
+        ('like = "pocl"\nemission.vector_access = "load"', "expected 'cast' or 'vload', got 'load'"),
+        ('like = "pocl"\nemission.options = "-w"', "emission.options: expected a list of texts, got '-w'"),
+        ('like = "pocl"\nemission = "cast"', r"emission: expected a table, \[emission\], got 'cast'"),
+        ('like = "pocl"\nplatform = 1', "platform: expected a text, got 1"),
+        ('like = "pocl"\nkind = "gpu"', "kind: what it is based on is a cpu, got 'gpu'"),
+        ('kind = "tpu"', "kind: expected 'cpu' or 'gpu', got 'tpu'"),
+        ('kind = "gpu"\n[throughput]\nwarp = 32', "throughput.bandwidth, throughput.lanes, .*: missing"),
+        ('like = "pocl"\nvariants = 3', r"variants: expected tables, each under \[\[variants\]\]"),
+        ('like = "pocl"\n[[variants]]\ncash = 3', r"variants\[1\].cash: there is no such key; did .*'cache'"),
+        ('like = "pocl"\n[[variants]]\nkind = "gpu"', r"variants\[1\].kind: what it is based on is a cpu, got 'gpu'"),
+    ],
+)
+def test_what_is_wrong_is_named(described, text, message):
+    with pytest.raises(DeviceProblem, match=message):
+        described(text)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(DeviceProblem, match=r"cannot read .*none.toml: No such file or directory"):
+        load_device(tmp_path / "none.toml")
+    with pytest.raises(DeviceProblem, match=r"cannot read .*: Is a directory"):
+        load_device(tmp_path)
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
+    with pytest.raises(DeviceProblem, match=r"latin.toml is not TOML: .* can't decode byte 0xe9"):
+        load_device(Path(tmp_path, "latin.toml"))
