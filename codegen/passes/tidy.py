@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import Block, Body, For, If, Let, Name, Statement, loads, rewrite, walk
+from lift_egraph.codegen.c_ast import Block, Body, CExpr, For, If, Let, Name, Statement, loads, rewrite, walk
 from lift_egraph.codegen.unrolling import declares
 
 
@@ -26,13 +26,16 @@ def inline_constants(body: Body) -> Body:
 
 def _put_in(let: Let, following: list[Statement]) -> bool:
     """Puts a constant that is used once where it is used, if only other constants stand between."""
+
+    def value(part: object) -> CExpr | None:
+        return let.value if isinstance(part, Name) and part.name == let.name else None
+
     for position in reversed(range(len(following))):
         statement = following[position]
         if isinstance(statement, For | If | Block):
             return False
         if _uses(statement, let.name):
-            is_use = lambda part: isinstance(part, Name) and part.name == let.name  # noqa: E731
-            following[position] = rewrite(statement, lambda part: let.value if is_use(part) else None)
+            following[position] = rewrite(statement, value)
             return True
         if not isinstance(statement, Let):
             return False

@@ -6,6 +6,7 @@ choice begin with the simplest, so that a counterexample shrinks by choosing ear
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, Vector
 
-Choose = Callable[[Sequence[Any]], Any]
+Choose = Callable[[Sequence[Any]], Any]  # one of several options, such as a `Recorder` or a `Replayer`
 REVERSE = ir.IndexFunction("i", nat("n") - 1 - nat("i"))
 ASSOCIATIVE = ("add", "min", "max")
 NAMES = ("x", "y", "z", "u", "v", "w", "r", "s", "p", "q", "a", "b", "c", "d", "e", "f")
@@ -25,6 +26,32 @@ NEUTRAL = {
     "min": {"f32": float("inf"), "f64": float("inf"), "i32": 2**31 - 1},
     "max": {"f32": float("-inf"), "f64": float("-inf"), "i32": -(2**31)},
 }
+
+
+class Recorder:
+    """Chooses at random and notes which option was taken."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self.taken = rng, []
+
+    def __call__(self, options: Sequence[Any]) -> Any:
+        index = self.rng.randrange(len(options))
+        self.taken.append(index)
+        return options[index]
+
+
+class Replayer:
+    """Repeats choices; those that are missing or out of range become the simplest."""
+
+    def __init__(self, taken: Sequence[int]) -> None:
+        self.given, self.taken = taken, []
+
+    def __call__(self, options: Sequence[Any]) -> Any:
+        at = len(self.taken)
+        index = self.given[at] if at < len(self.given) else 0
+        index = index if index < len(options) else 0
+        self.taken.append(index)
+        return options[index]
 
 
 @dataclass(frozen=True)
