@@ -80,7 +80,9 @@ class Terms(RuleMatcher):
 
     def solutions(self, form: Form, term: ClassId) -> Iterator[Values]:
         """The values with which a rewrite matches a term."""
-        return (fit.values for fit in self.fits(form, term, failing=False))
+        for fit in self.fits(form, term, failing=False):
+            assert not fit.undecided, f"{fit.undecided} cannot be judged on single terms"
+            yield fit.values
 
     def showing(self, terms: Sequence[ClassId]) -> FrozenEGraph:
         """The e-graph with terms of one type as the members of one more class, ``root``."""
