@@ -54,8 +54,6 @@ class Fit:
         Conditions that cannot be judged, as they use operations that only egglog knows.
     """
 
-    form: Form
-    owner: ClassId
     values: Values
     failed: tuple[Condition, ...] = ()
     undecided: tuple[Condition, ...] = ()
@@ -75,8 +73,6 @@ class Mismatch:
         How many nodes of the pattern fit.
     """
 
-    form: Form
-    owner: ClassId
     expected: Pattern
     found: Any
     shared: int
@@ -100,7 +96,7 @@ class RuleMatcher:
         left, sizes = form.flat
         seen = set()
         for values in self.match(left, owner, {}):
-            for fit in self._judged(Fit(form, owner, values), (*sizes, *form.conditions), failing):
+            for fit in self._judged(Fit(values), (*sizes, *form.conditions), failing):
                 shown = tuple(sorted((k, v) for k, v in fit.values.items() if not k.startswith("#")))
                 if (shown, fit.failed) not in seen:
                     seen.add((shown, fit.failed))
@@ -249,7 +245,7 @@ class RuleMatcher:
         if len(found) != 1 or found[0][0] is left:
             return None
         expected, there = found[0]
-        return Mismatch(form, owner, expected, there, _count(left) - missing)
+        return Mismatch(expected, there, _count(left) - missing)
 
     def _nearest(self, pattern: Pattern, value: Any, values: Values) -> tuple[int, Values, list[tuple[Pattern, Any]]]:
         """How many nodes of a pattern do not fit at best, and the parts that do not."""
