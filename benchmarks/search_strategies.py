@@ -17,7 +17,7 @@ from typing import Any
 
 import goals
 import harness
-from random_walks.random_rewriting import random_walks
+from random_walks.walks import random_walks
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.compiler import compile_program
@@ -184,7 +184,7 @@ def walk(case: Case, seconds: float, seed: int) -> Iterator[tuple[Any, ...]]:
     found: set[str] = set()
     seeds: list[tuple[float, ir.Expr]] = []
     for visited in random_walks(case.program.body, case.phase(seconds), seed=seed):
-        used, steps, terms = used + visited.seconds, steps + visited.steps, terms + visited.terms
+        used, steps, terms = used + visited.seconds, steps + visited.steps, terms + len(visited.terms)
         peak = max(peak, harness.resident() / 1e6)
         missing = {name: sketch for name, sketch in case.sketches.items() if name not in found}
         found |= contained(visited.graph, visited.root, missing)

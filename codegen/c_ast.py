@@ -69,10 +69,8 @@ class CExpr:
     type: LeafType
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # a constant variable or a by-value argument
 class Name(CExpr):
-    """A constant variable or a by-value argument."""
-
     name: str
     type: LeafType
 
@@ -83,18 +81,14 @@ class Const(CExpr):
     type: LeafType
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # an index expression used as an i32 value
 class IndexValue(CExpr):
-    """An index expression used as an i32 value."""
-
     value: Nat
     type: LeafType = I32
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # `width` adjacent elements of a buffer from `index` on, as a scalar or a vector
 class Load(CExpr):
-    """`width` adjacent elements of a buffer from `index` on, as a scalar or a vector."""
-
     buffer: Buffer
     index: Nat
     width: int = 1
@@ -106,10 +100,8 @@ class Load(CExpr):
         return self.buffer.element
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # one component of a vector value (use `lane_of` to build one)
 class Lane(CExpr):
-    """One component of a vector value (use `lane_of` to build one)."""
-
     vector: CExpr
     lane: Nat
 
@@ -118,10 +110,8 @@ class Lane(CExpr):
         return scalar_of(self.vector.type)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # a vector of given components; a single component is broadcast to all lanes
 class Pack(CExpr):
-    """A vector of given components; a single component is broadcast to all lanes."""
-
     items: tuple[CExpr, ...]
     type: LeafType
 
@@ -158,28 +148,15 @@ class Computed(NatVar):
 
     value: CExpr = field(default=IndexValue(nat(0)))
 
-    def __str__(self) -> str:
-        return self.name
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # the variable of a loop that counts in multiples of `step`
 class SteppedVar(NatVar):
-    """The variable of a loop that counts in multiples of `step`."""
-
     step: int = 1
 
-    def __str__(self) -> str:
-        return self.name
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # a constant of a kernel that stands for a part of its indices
 class SharedVar(NatVar):
-    """A constant of a kernel that stands for a part of its indices."""
-
     value: Nat = field(default=nat(0))
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def computed_index(value: CExpr, size: Nat) -> Nat:
@@ -214,34 +191,26 @@ class Statement:
 Body = tuple[Statement, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # `const type name = value`
 class Let(Statement):
-    """``const type name = value``."""
-
     name: str
     value: CExpr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # two constants at once: the sine and the cosine of a value
 class SinCos(Statement):
-    """Two constants at once: the sine and the cosine of a value."""
-
     sine: str
     cosine: str
     value: CExpr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # declares a private buffer, alive to the end of the block
 class Allocate(Statement):
-    """Declares a private buffer, alive to the end of the block."""
-
     buffer: Buffer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # writes a value to `place`: a scalar or vector `Load`, or a `Lane` of a private vector
 class Store(Statement):
-    """Writes a value to `place`: a scalar or vector `Load`, or a `Lane` of a private vector."""
-
     place: CExpr
     value: CExpr
 
@@ -280,63 +249,49 @@ class For(Statement):
         return -(-self.most // (self.threads or 1))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # runs `body` where all conditions are >= 0
 class If(Statement):
-    """Runs `body` where all conditions are >= 0."""
-
     conditions: tuple[Nat, ...]
     body: Body
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # statements with a scope of their own: one step of an unrolled loop
 class Block(Statement):
-    """Statements with a scope of their own: one step of an unrolled loop."""
-
     body: Body
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # all work-items of a group wait; `spaces` of `local`, `global` become visible
 class Barrier(Statement):
-    """All work-items of a group wait; `spaces` of ``local``, ``global`` become visible."""
-
     spaces: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # an integer variable that changes: declared or assigned
 class SetIndex(Statement):
-    """An integer variable that changes: declared or assigned."""
-
     variable: NatVar
     value: Nat
     declare: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # an integer constant: a part that several indices share
 class LetIndex(Statement):
-    """An integer constant: a part that several indices share."""
-
     variable: SharedVar
     value: Nat
 
 
 @dataclass(frozen=True)
-class Point(Statement):
+class _DoubleBuffered(Statement):
+    read: Buffer
+    write: Buffer
+    first: Buffer
+    second: Buffer
+
+
+class Point(_DoubleBuffered):
     """Declares the pointers of a double-buffered iteration: one to read from, one to write to."""
 
-    read: Buffer
-    write: Buffer
-    first: Buffer
-    second: Buffer
 
-
-@dataclass(frozen=True)
-class Swap(Statement):
+class Swap(_DoubleBuffered):
     """Exchanges the roles of the two buffers of a double-buffered iteration."""
-
-    read: Buffer
-    write: Buffer
-    first: Buffer
-    second: Buffer
 
 
 # --- traversals -----------------------------------------------------------------------------------

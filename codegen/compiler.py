@@ -16,7 +16,8 @@ from lift_egraph.codegen.passes.common_indices import share_indices
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
-from lift_egraph.codegen.passes.tidy import inline_constants, mark_short_loops, sink_constants, unroll
+from lift_egraph.codegen.passes.tidy import inline_constants, sink_constants
+from lift_egraph.codegen.passes.unrolling import mark_short_loops, unroll
 from lift_egraph.codegen.plans.index_range import INT_MAX, largest_values
 from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH, Argument, Kernel, Launch, Origins, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement

@@ -1,43 +1,15 @@
-"""What an extraction minimises: the protocol, and the structural cost used inside e-graphs.
-
-A cost model rates one node from the ratings of its parts; it must never rate a node below a part,
-so that best-first search is exact. A rating also carries a *shape*, a summary of what is inside that
-decides legality: two members of a class with different shapes are kept apart.
-"""
+"""The structural cost: what extraction minimises inside e-graphs, and the shapes that decide which terms are legal."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
+from lift_egraph.egraph.kbest import Rating
 from lift_egraph.language.types import Array, DataType, Pair
-
-
-class Rating(NamedTuple):
-    """The cost of a member of a class, and the summary that decides where it may stand.
-
-    `layout` counts the patterns in it that only rearrange data. They are free when it runs, but of two
-    members that compute the same the plainer one should come first, and the others long after.
-    """
-
-    cost: float
-    shape: Hashable
-    layout: int = 0
-
-
-class CostModel(Protocol):
-    """Rates nodes bottom-up."""
-
-    def rate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
-        """The rating of a node, or None if it may not be extracted with these parts."""
-        ...
-
-    def accepts(self, shape: Hashable) -> bool:
-        """Whether a whole term of this shape is legal."""
-        ...
 
 
 class Shape(NamedTuple):

@@ -20,7 +20,6 @@ from lift_egraph.codegen.c_ast import (
     Buffer,
     CExpr,
     Choose,
-    Computed,
     Const,
     For,
     If,
@@ -46,6 +45,7 @@ from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.common_indices import in_full
 from lift_egraph.codegen.passes.steps import in_single_steps
+from lift_egraph.codegen.passes.unrolling import pragma
 from lift_egraph.codegen.text.index_text import IndexText
 from lift_egraph.codegen.text.scalar_text import (
     C_NAMES,
@@ -283,7 +283,8 @@ class Printer:
     def loop(self, loop: For, depth: int) -> list[Line]:
         name, count = loop.variable.name, loop.count
         if not loop.is_parallel:
-            unroll = [Line("  " * depth + text, loop.origin) for text in self.pragmas(loop)]
+            asked = pragma(loop, self.dialect, self.shares_groups)
+            unroll = [Line("  " * depth + asked, loop.origin)] if asked else []
             head = f"for (int {name} = 0; {name} < {self.index(count * loop.step)}; {name} += {loop.step}) {{"
             return unroll + _enclosed(head, self.body(loop.body, depth + 1), depth, loop.origin)
         d = loop.level.dimension
@@ -299,31 +300,6 @@ class Printer:
             return inner if is_whole else _enclosed(f"if ({own} < {self.index(count)}) {{", inner, depth, loop.origin)
         head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
         return _enclosed(head, inner, depth, loop.origin)
-
-    def pragmas(self, loop: For) -> list[str]:
-        """What asks the device's compiler to unroll a loop."""
-        if loop.pragma:
-            return ["#pragma unroll"]
-        by = self.dialect.unroll_by
-        if self.dialect.unroll_long:
-            by = self.long_factor(loop)
-            return [f"#pragma unroll {by}"] if by > 1 else []
-        fits = self.shares_groups and not any(isinstance(part, For | Barrier) for part in walk(loop.body))
-        return [f"#pragma unroll {by}"] if by and fits and loop.trips > by else []
-
-    def long_factor(self, loop: For) -> int:
-        """By how much a loop is unrolled where the dialect unrolls long loops; 1: not."""
-        inner = [s for s in walk(loop.body) if isinstance(s, For) and not s.pragma and s.trips > 1]
-        if loop.is_parallel or any(self.long_factor(part) < part.trips for part in inner):
-            return 1
-        if any(isinstance(v, Computed) for part in walk(loop.body) if isinstance(part, Nat) for v in part.variables):
-            return 1
-        by, length = self.dialect.unroll_by, max(_statements(loop.body), 1)
-        most = self.dialect.unroll_long // length
-        if loop.trips <= min(most, 8 * by):
-            return loop.trips
-        factor = 4 * by if most >= 4 * by else 2 * by if most >= 2 * by else by
-        return factor if loop.trips >= factor else 1
 
     # --- kernels --------------------------------------------------------------------------------
 
@@ -420,14 +396,6 @@ def _is_shared(loop: For) -> bool:
         loop.level.kind == "lcl"
         and loop.variable.name == f"lcl_{loop.level.dimension}"
         and any(loop.variable in part.mentioned for part in walk(loop.body) if isinstance(part, Nat))
-    )
-
-
-def _statements(body: Body) -> int:
-    """The statements that one round of a loop's body runs."""
-    return sum(
-        _statements(s.body) * (s.trips if isinstance(s, For) else 1) if isinstance(s, For | If | Block) else 1
-        for s in body
     )
 
 

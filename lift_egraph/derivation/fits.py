@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lift_egraph.egraph.frozen import ANALYSES, ClassId, ENode, FrozenEGraph
-from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern, subpatterns
+from lift_egraph.egraph.rule_forms import CLASSES, Constant, Equation, Form, Hole, Node, Pattern, subpatterns
 from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS
 
 NAMES = ("fv", "fvf", "fvo", "bvs")  # analyses that give sets of names
@@ -54,8 +54,6 @@ class Fit:
         Conditions that cannot be judged, as they use operations that only egglog knows.
     """
 
-    form: Form
-    owner: ClassId
     values: Values
     failed: tuple[Condition, ...] = ()
     undecided: tuple[Condition, ...] = ()
@@ -75,8 +73,6 @@ class Mismatch:
         How many nodes of the pattern fit.
     """
 
-    form: Form
-    owner: ClassId
     expected: Pattern
     found: Any
     shared: int
@@ -89,12 +85,18 @@ class RuleMatcher:
         self.graph = graph
         self._owners = {(n.op, n.children): c for c, nodes in graph.nodes.items() for n in nodes}
 
-    def fits(self, form: Form, owner: ClassId) -> Iterator[Fit]:
-        """Every way in which a left-hand side fits a class, with the conditions that fail."""
-        left, sizes = _flattened(form.left)
+    def fits(self, form: Form, owner: ClassId, *, failing: bool = True) -> Iterator[Fit]:
+        """Every way in which a left-hand side fits a class, with the conditions that fail.
+
+        Parameters
+        ----------
+        failing
+            Whether those are wanted where conditions fail.
+        """
+        left, sizes = form.flat
         seen = set()
         for values in self.match(left, owner, {}):
-            for fit in self._judged(Fit(form, owner, values), (*sizes, *form.conditions)):
+            for fit in self._judged(Fit(values), (*sizes, *form.conditions), failing):
                 shown = tuple(sorted((k, v) for k, v in fit.values.items() if not k.startswith("#")))
                 if (shown, fit.failed) not in seen:
                     seen.add((shown, fit.failed))
@@ -102,31 +104,32 @@ class RuleMatcher:
 
     def match(self, pattern: Pattern, value: Any, values: Values) -> Iterator[Values]:
         """The ways in which a pattern fits a class, number or text, with what stands for its variables."""
-        if isinstance(pattern, Hole):
-            if pattern.name not in values:
-                yield {**values, pattern.name: value}
-            elif values[pattern.name] == value:
-                yield values
-        elif isinstance(pattern, Constant):
-            if pattern.value == value:
-                yield values
-        elif not isinstance(value, Absent):
-            for node in self._nodes(pattern, value):
-                found: Iterator[Values] = iter((values,))
-                for part, child in zip(pattern.parts, node.children, strict=True):
-                    found = self._each(part, child, found)
-                yield from found
+        return self._match(((pattern, value),), values)
 
-    def _each(self, pattern: Pattern, value: Any, found: Iterator[Values]) -> Iterator[Values]:
-        for values in found:
-            yield from self.match(pattern, value, values)
+    def _match(self, waiting: Sequence[tuple[Pattern, Any]], values: Values) -> Iterator[Values]:
+        for number, (pattern, value) in enumerate(waiting, 1):
+            if isinstance(pattern, Hole):
+                if values.get(pattern.name, value) != value:
+                    return
+                values = {**values, pattern.name: value}
+            elif isinstance(pattern, Constant):
+                if pattern.value != value:
+                    return
+            elif isinstance(value, Absent):
+                return
+            else:
+                for node in self._nodes(pattern, value):
+                    inside = tuple(zip(pattern.parts, node.children, strict=True))
+                    yield from self._match((*inside, *waiting[number:]), values)
+                return
+        yield values
 
     def _nodes(self, pattern: Node, owner: ClassId) -> list[ENode]:
         return [n for n in self.graph.nodes[owner] if n.op == pattern.op and len(n.children) == len(pattern.parts)]
 
     # --- conditions ---
 
-    def _judged(self, fit: Fit, waiting: Sequence[Condition]) -> Iterator[Fit]:
+    def _judged(self, fit: Fit, waiting: Sequence[Condition], failing: bool) -> Iterator[Fit]:
         """The fit with its conditions judged, those first whose variables are known; a fact may hold for several."""
         for number, condition in enumerate(waiting):
             rest = (*waiting[:number], *waiting[number + 1 :])
@@ -137,9 +140,9 @@ class RuleMatcher:
             except _Undefined:
                 found = []
             for values in found:
-                yield from self._judged(replace(fit, values=values), rest)
-            if not found:
-                yield from self._judged(replace(fit, failed=(*fit.failed, condition)), rest)
+                yield from self._judged(replace(fit, values=values), rest, failing)
+            if not found and failing:
+                yield from self._judged(replace(fit, failed=(*fit.failed, condition)), rest, failing)
             return
         yield fit if fit.failed else replace(fit, undecided=tuple(waiting))
 
@@ -220,6 +223,10 @@ class RuleMatcher:
             return known[key]
         if pattern.sort not in CLASSES:
             raise _Unknown(pattern.op)
+        return self.held(pattern, parts)
+
+    def held(self, pattern: Node, parts: tuple[Any, ...]) -> Any:
+        """The class of a pattern's operator on what stands for its parts."""
         return self._owners.get((pattern.op, parts), Absent(pattern.op, parts))
 
     def known(self, pattern: Pattern, values: Values) -> Any:
@@ -233,12 +240,12 @@ class RuleMatcher:
 
     def nearest(self, form: Form, owner: ClassId) -> Mismatch | None:
         """The part of a left-hand side that does not fit, where it is the only one, and others do."""
-        left, _ = _flattened(form.left)
+        left, _ = form.flat
         missing, _, found = self._nearest(left, owner, {})
         if len(found) != 1 or found[0][0] is left:
             return None
         expected, there = found[0]
-        return Mismatch(form, owner, expected, there, _count(left) - missing)
+        return Mismatch(expected, there, _count(left) - missing)
 
     def _nearest(self, pattern: Pattern, value: Any, values: Values) -> tuple[int, Values, list[tuple[Pattern, Any]]]:
         """How many nodes of a pattern do not fit at best, and the parts that do not."""
@@ -268,7 +275,6 @@ class _Undefined(Exception):
     """A condition mentions what has no value."""
 
 
-CLASSES = ("Ex", "Fn", "Op", "P", "V", "Ty")
 FACTS = (
     "tile", "lane_width", "associative", "commutative", "neutral", "scalar_like", "stage_local", "stage_private"
 )  # fmt: skip
@@ -280,22 +286,6 @@ def _is_made(pattern: Pattern) -> bool:
         plain = pattern.op not in ANALYSES and pattern.op not in NAMES
         return pattern.sort in CLASSES and plain and pattern.op not in COMPUTED
     return isinstance(pattern, Hole)
-
-
-def _flattened(left: Pattern) -> tuple[Pattern, tuple[Equation, ...]]:
-    """A left-hand side with variables for the sizes that it computes, and their equations."""
-    sizes: list[Equation] = []
-
-    def put(p: Pattern) -> Pattern:
-        if not isinstance(p, Node):
-            return p
-        if p.sort not in CLASSES:
-            hole = Hole(f"#{len(sizes)}", p.sort)
-            sizes.append(Equation(hole, p))
-            return hole
-        return Node(p.op, tuple(map(put, p.parts)), p.sort)
-
-    return put(left), tuple(sizes)
 
 
 def _count(pattern: Pattern) -> int:

@@ -53,7 +53,7 @@ def matching_places(view: View, rule: Rule) -> set[Path]:
         path
         for form in forms(rule)
         for path, _, owner in view.places
-        if any(not fit.failed for fit in view.matcher.fits(form, owner))
+        if any(view.matcher.fits(form, owner, failing=False))
     }
 
 

@@ -18,20 +18,10 @@ from egglog.egraph import ActionLike
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import operator_laws, to_egg
-from lift_egraph.egraph.exact_terms import (
-    Node,
-    Path,
-    choice_of,
-    class_of,
-    place_of,
-    read_only_member,
-    renamed,
-    to_expr,
-    written,
-)
-from lift_egraph.egraph.frozen import ClassId, FrozenEGraph, freeze, from_egg, read_part
+from lift_egraph.egraph.exact_terms import Node, Path, choice_of, class_of, place_of, read_only_member, to_expr, written
+from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg, read_part
 from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.members import embedding
+from lift_egraph.egraph.members import embedding, known_nodes
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import MARKS, ROOT, Phase
 from lift_egraph.errors import LiftError
@@ -327,12 +317,7 @@ def makes_names(rule: Rule) -> bool:
 def _applied(term: Node, old: FrozenEGraph, new: FrozenEGraph) -> Iterator[tuple[Path, Node]]:
     """What a rule made of a term: the new nodes at each place, and the parts that it says are equal."""
     image = embedding(old, new)
-    known: set[tuple[ClassId, str, tuple[Any, ...]]] = {
-        (image[c], *renamed(n, image))
-        for c, nodes in old.nodes.items()
-        for n in nodes
-        if c in image and all(k in image for k in n.classes)
-    }
+    known = known_nodes(old, image)
     places = [(path, part, class_of(old, part)) for path, part in term.places()]
     own = {image[c]: part for _, part, c in reversed(places) if c in image}
     for path, _, owner in places:

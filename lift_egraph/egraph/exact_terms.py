@@ -7,13 +7,13 @@ argument), and `from_egg` renames binders; a `Node` is exact, and can be put bac
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Union
 
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, term_classes
+from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.pattern_nodes import name_in_language, pattern_node, place_name
 
 Path = tuple[int, ...]
@@ -105,12 +105,17 @@ def _spelt(term: Node) -> str:
     return re.sub(r"[()]", "", name_in_language(pattern, term.children))
 
 
-def renamed(node: ENode, image: dict[ClassId, ClassId]) -> tuple[str, tuple[Any, ...]]:
+def renamed(node: ENode, image: Mapping[ClassId, ClassId]) -> tuple[str, tuple[Child, ...]]:
     """The operator and children of a node with its classes replaced."""
-    return node.op, tuple(image[c] if is_class(node, i) else c for i, c in enumerate(node.children))  # pyright: ignore
+    if node.op == "V_of":
+        tag, pattern, index = node.children
+        return node.op, (tag, image[pattern], index)  # pyright: ignore[reportArgumentType]
+    numbers = node.children[: len(node.children) - len(node.classes)]
+    return node.op, (*numbers, *[image[c] for c in node.classes])
 
 
 def is_class(node: ENode, position: int) -> bool:
+    """Whether a child is a class; numbers and texts come first in every operator but one."""
     if node.op == "V_of":
         return position == 1
     return position >= len(node.children) - len(node.classes)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 
+from lift_egraph.egraph.exact_terms import renamed
 from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
 
 UNREACHABLE = 10**6  # the depth of a node without a finite member
@@ -17,7 +18,7 @@ Site = tuple[ClassId, ENode]
 
 def embedding(old: FrozenEGraph, new: FrozenEGraph) -> dict[ClassId, ClassId]:
     """The class in the later e-graph of each class of the earlier one; e-graphs only grow and merge."""
-    owners = {_key(n, n.classes): c for c, nodes in new.nodes.items() for n in nodes}
+    owners = {(n.op, n.children): c for c, nodes in new.nodes.items() for n in nodes}
     image: dict[ClassId, ClassId] = {}
     waiting = [(c, n) for c, nodes in old.nodes.items() for n in nodes]
     grown = True
@@ -27,7 +28,7 @@ def embedding(old: FrozenEGraph, new: FrozenEGraph) -> dict[ClassId, ClassId]:
             if owner in image:
                 continue
             if all(c in image for c in node.classes):
-                found = owners.get(_key(node, tuple(image[c] for c in node.classes)))
+                found = owners.get(renamed(node, image))
                 if found is not None:
                     image[owner] = found
             else:
@@ -36,37 +37,33 @@ def embedding(old: FrozenEGraph, new: FrozenEGraph) -> dict[ClassId, ClassId]:
     return image
 
 
-def changes(old: FrozenEGraph, new: FrozenEGraph) -> set[Site]:
-    """The nodes of terms in the later e-graph that are new, or stand in a class that was several."""
-    image = embedding(old, new)
-    known = {
-        (image[c], _key(n, tuple(image[k] for k in n.classes)))
+def known_nodes(old: FrozenEGraph, image: dict[ClassId, ClassId]) -> set[tuple[ClassId, str, tuple[Child, ...]]]:
+    """The nodes of an e-graph, with their classes, as a later one has them."""
+    return {
+        (image[c], *renamed(n, image))
         for c, nodes in old.nodes.items()
         for n in nodes
         if c in image and all(k in image for k in n.classes)
     }
-    sources: dict[ClassId, int] = {}
-    for target in image.values():
-        sources[target] = sources.get(target, 0) + 1
+
+
+def changes(old: FrozenEGraph, new: FrozenEGraph) -> set[Site]:
+    """The nodes of terms in the later e-graph that are new, or stand in a class that was several."""
+    image = embedding(old, new)
+    known = known_nodes(old, image)
+    sources = Counter(image.values())
     return {
         (c, n)
         for c, nodes in new.nodes.items()
         if new.sorts[c] in TERMS
         for n in nodes
-        if sources.get(c, 0) > 1 or (c, _key(n, n.classes)) not in known
+        if sources[c] > 1 or (c, n.op, n.children) not in known
     }
 
 
 def uses(choice: Choice, sites: set[Site]) -> bool:
     """Whether a member contains one of some nodes."""
     return (choice.class_id, choice.node) in sites or any(uses(part, sites) for part in choice.parts)
-
-
-def _key(node: ENode, classes: tuple[ClassId, ...]) -> tuple[str, tuple[Child, ...], tuple[ClassId, ...]]:
-    """A node with its classes replaced; primitive arguments come first in every operator but one."""
-    if node.op == "V_of":
-        return node.op, (node.children[0], node.children[2]), classes
-    return node.op, node.children[: len(node.children) - len(node.classes)], classes
 
 
 class MemberSampler:

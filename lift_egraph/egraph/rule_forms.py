@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Union
 
 from egglog import declarations as egg
@@ -49,7 +50,8 @@ class Node:
         return f"{self.op}({', '.join(str(p) for p in self.parts)})"
 
 
-SORTS = ("Ex", "Fn", "Op", "P", "V", "Ty", "i64", "String")
+CLASSES = ("Ex", "Fn", "Op", "P", "V", "Ty")  # the sorts of terms; the others are computed with
+SORTS = (*CLASSES, "i64", "String")
 Pattern = Union[Hole, Constant, Node]
 
 
@@ -71,6 +73,22 @@ class Form:
     left: Pattern
     right: Pattern
     conditions: tuple[Equation | Node, ...]
+
+    @cached_property
+    def flat(self) -> tuple[Pattern, tuple[Equation, ...]]:
+        """The left-hand side with variables for the sizes that it computes, and their equations."""
+        sizes: list[Equation] = []
+
+        def put(p: Pattern) -> Pattern:
+            if not isinstance(p, Node):
+                return p
+            if p.sort not in CLASSES:
+                hole = Hole(f"#{len(sizes)}", p.sort)
+                sizes.append(Equation(hole, p))
+                return hole
+            return Node(p.op, tuple(map(put, p.parts)), p.sort)
+
+        return put(self.left), tuple(sizes)
 
 
 def forms(rule: Rule) -> tuple[Form, ...]:

@@ -1,8 +1,8 @@
 """The cheapest members of a class of a frozen e-graph that satisfy a sketch.
 
 For each part of the sketch, innermost first, a table gives the cheapest satisfying members of every class that
-has one; `Contains` spreads from its seeds to the classes above in order of cost (Knuth's generalisation of
-Dijkstra's algorithm), so that cycles do no harm. Nodes whose variables are not all free in their class are left
+has one (`lift_egraph.egraph.kbest` finds those of the hole); `Contains` spreads from its seeds to the classes above in order
+of cost, so that cycles do no harm. Nodes whose variables are not all free in their class are left
 out: the members found are closed wherever their class is.
 """
 
@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, read_part, term_classes
+from lift_egraph.egraph.kbest import KBest, Rating
+from lift_egraph.egraph.members import TERMS
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, name_in_language, pattern_node
 from lift_egraph.errors import SketchProblem
 from lift_egraph.guided.sketch import ANY, Contains, Named, OfType, OneOf, Pattern, Sketch, parts, subsketches
 from lift_egraph.language import ir
 from lift_egraph.language.types import Array
 
-TERMS = ("Ex", "Fn", "Op")
 Weigh = Callable[[FrozenEGraph, ClassId, ENode], float]
 WEIGHTS = {"app": 20.0, "combine": 50.0, "component": 5.0, "make_pair": 2.0, "Fn_lam": 0.1, "Ex___init__": 0.5}
 
@@ -87,18 +88,21 @@ class Matcher:
     """
 
     def __init__(self, graph: FrozenEGraph, weigh: Weigh = term_size, count: int = 1):
-        self.graph, self.weigh, self.count = graph, weigh, count
-        self._nodes = {site: inside for site, inside in closed_nodes(graph).items() if weigh(graph, *site) < math.inf}
+        self.graph, self.count = graph, count
+        self._nodes = closed_nodes(graph)
+        self._weights = {site: w for site in self._nodes if (w := weigh(graph, *site)) < math.inf}
         self._by_name: dict[str, list[tuple[ClassId, ENode, Reading]]] = {}
-        for owner, node in self._nodes:
+        for owner, node in self._weights:
             reading = read(graph, owner, node)
             if reading is not None:
                 self._by_name.setdefault(reading.name, []).append((owner, node, reading))
-        self._users: dict[ClassId, list[tuple[ClassId, ENode, tuple[ClassId, ...]]]] = {}
-        for (owner, node), inside in self._nodes.items():
-            for part in set(inside):
-                self._users.setdefault(part, []).append((owner, node, inside))
-        self._cheapest = self._first_pass()
+        search = KBest(graph, self)
+        self._users = search.users
+        self._cheapest: dict[ClassId, Member] = {}
+        for owner, (vertex,) in search.settled.items():
+            edge = search.best_edge(vertex)
+            inside = tuple(self._cheapest[v.class_id] for v in edge.parts)
+            self._cheapest[owner] = Member(edge.rating.cost, owner, edge.node, inside)
         self._tables: dict[Sketch, Table] = {ANY: {c: [m] for c, m in self._cheapest.items()}}
 
     def matches(self, root: ClassId, sketch: Sketch) -> list[Match]:
@@ -175,33 +179,17 @@ class Matcher:
             for c, members in self._table(sketch.inner).items()
         }
 
-    def _first_pass(self) -> dict[ClassId, Member]:
-        """The cheapest member of every class."""
-        missing: dict[tuple[ClassId, ENode], int] = {}
-        settled: dict[ClassId, Member] = {}
-        queue: list[tuple[float, int, Member]] = []
-        tick = itertools.count()
-        for site, inside in self._nodes.items():
-            missing[site] = len(set(inside))
-            if not inside:
-                heapq.heappush(queue, (w := self._weight(*site), next(tick), Member(w, *site, ())))
-        while queue:
-            _, _, member = heapq.heappop(queue)
-            if member.class_id in settled:
-                continue
-            settled[member.class_id] = member
-            for owner, node, inside in self._users.get(member.class_id, ()):
-                missing[owner, node] -= 1
-                if not missing[owner, node] and owner not in settled:
-                    made = self._member(owner, node, tuple(settled[p] for p in inside))
-                    heapq.heappush(queue, (made.cost, next(tick), made))
-        return settled
+    def rate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        """The weight of a node and of its parts, as a cost model; members are not told apart."""
+        weight = self._weights.get((owner, node))
+        return None if weight is None else Rating(weight + sum(p.cost for p in parts), None)
 
-    def _weight(self, owner: ClassId, node: ENode) -> float:
-        return self.weigh(self.graph, owner, node)
+    def accepts(self, shape: object) -> bool:
+        """Whether a whole term of this shape is legal: all are."""
+        return True
 
     def _member(self, owner: ClassId, node: ENode, inside: tuple[Member, ...]) -> Member:
-        cost = self._weight(owner, node) + sum(m.cost for m in inside)
+        cost = self._weights[owner, node] + sum(m.cost for m in inside)
         names = tuple(name for m in inside for name in m.names) if any(m.names for m in inside) else ()
         return Member(cost, owner, node, inside, names)
 
@@ -221,7 +209,7 @@ class Matcher:
                     made = [self._member(owner, node, chosen) for chosen in itertools.product(*options)]  # pyright: ignore
                     table[owner] = _cheapest([*table.get(owner, ()), *made], self.count)
         for sort in ("Fn", "Op"):  # functions with such a body, and operators that are such functions
-            for owner, node in self._nodes:
+            for owner, node in self._weights:
                 if self.graph.sorts[owner] == sort and node.op in ("Fn_lam", "Op_fn"):
                     bodies = table.get(self._nodes[owner, node][0])
                     if bodies:
@@ -241,7 +229,7 @@ class Matcher:
                 continue
             known.append(member)
             for owner, node, inside in self._users.get(member.class_id, ()):
-                if len(table.get(owner, ())) >= self.count:
+                if len(table.get(owner, ())) >= self.count or (owner, node) not in self._weights:
                     continue
                 for i, part in enumerate(inside):
                     if part != member.class_id or any(p not in self._cheapest for p in inside):

@@ -7,7 +7,7 @@ stands in, mostly one that mentions what would be captured. Draws that break a c
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import F32, F64, I32, Array, DataType, Pair, Scalar
 from lift_egraph.soundness.pattern_types import typing_of
 from lift_egraph.soundness.pattern_values import Operator, Rejected, Term, Values
-from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose, Context, known_operator, neutral
+from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose, Context, Recorder, known_operator, neutral
 from lift_egraph.soundness.unification import Typing
 
 ATTEMPTS = 400  # draws that may be rejected in a row
@@ -135,32 +135,6 @@ class Instances:
             except Rejected as problem:
                 last = problem
         raise RuleProblem(self.rule.name, self.rule.place, f"no program was found that it applies to: {last}")
-
-
-class Recorder:
-    """Chooses at random and notes which option was taken."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng, self.taken = rng, []
-
-    def __call__(self, options: Sequence[Any]) -> Any:
-        index = self.rng.randrange(len(options))
-        self.taken.append(index)
-        return options[index]
-
-
-class Replayer:
-    """Repeats choices; those that are missing or out of range become the simplest."""
-
-    def __init__(self, taken: Sequence[int]) -> None:
-        self.given, self.taken = taken, []
-
-    def __call__(self, options: Sequence[Any]) -> Any:
-        at = len(self.taken)
-        index = self.given[at] if at < len(self.given) else 0
-        index = index if index < len(options) else 0
-        self.taken.append(index)
-        return options[index]
 
 
 class _Instance(Values):

@@ -6,6 +6,7 @@ choice begin with the simplest, so that a counterexample shrinks by choosing ear
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +19,35 @@ from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, Vector
 
-Choose = Callable[[Sequence[Any]], Any]
+Choose = Callable[[Sequence[Any]], Any]  # one of several options, such as a `Recorder` or a `Replayer`
 ASSOCIATIVE = tuple(op for op, laws in LAWS.items() if "i32" in laws.neutral and op != "mul")  # products round
 NAMES = ("x", "y", "z", "u", "v", "w", "r", "s", "p", "q", "a", "b", "c", "d", "e", "f")
+
+
+class Recorder:
+    """Chooses at random and notes which option was taken."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self.taken = rng, []
+
+    def __call__(self, options: Sequence[Any]) -> Any:
+        index = self.rng.randrange(len(options))
+        self.taken.append(index)
+        return options[index]
+
+
+class Replayer:
+    """Repeats choices; those that are missing or out of range become the simplest."""
+
+    def __init__(self, taken: Sequence[int]) -> None:
+        self.given, self.taken = taken, []
+
+    def __call__(self, options: Sequence[Any]) -> Any:
+        at = len(self.taken)
+        index = self.given[at] if at < len(self.given) else 0
+        index = index if index < len(options) else 0
+        self.taken.append(index)
+        return options[index]
 
 
 @dataclass(frozen=True)

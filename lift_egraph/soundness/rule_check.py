@@ -35,7 +35,8 @@ from lift_egraph.meaning.inputs import Kind, random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import Value
 from lift_egraph.soundness.counterexamples import Counterexample, closed, equal_values
-from lift_egraph.soundness.instances import Instances, Rejected, Replayer
+from lift_egraph.soundness.instances import Instances, Rejected
+from lift_egraph.soundness.random_terms import Replayer
 from lift_egraph.soundness.shrinking import shrink
 
 WIDTHS = (2, 4)

@@ -31,8 +31,9 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import check_program
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.rules import all_rules
-from lift_egraph.soundness.instances import Instances, Replayer
+from lift_egraph.soundness.instances import Instances
 from lift_egraph.soundness.pattern_types import typing_of
+from lift_egraph.soundness.random_terms import Replayer
 
 
 def only(chosen: Rule) -> Form:

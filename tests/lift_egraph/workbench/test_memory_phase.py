@@ -10,9 +10,10 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import judge, references
+from lift_egraph.egraph.kbest import KBest
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.extract.cost import Shape, StructuralCost
-from lift_egraph.extract.kbest import KBest, best_terms
+from lift_egraph.extract.kbest import best_terms
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program

@@ -1,0 +1,1 @@
+"""Random rewriting of single terms, a peer of search in e-graphs."""
