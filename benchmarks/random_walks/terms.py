@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from lift_egraph.derivation.fits import RuleMatcher, Values
-from lift_egraph.egraph.encoding import operator_laws, size_to_egg, to_egg
+from lift_egraph.egraph.encoding import operator_laws, to_egg
 from lift_egraph.egraph.frozen import (
     ANALYSES,
     Choice,
@@ -27,6 +27,7 @@ from lift_egraph.egraph.frozen import (
     term_classes,
 )
 from lift_egraph.egraph.members import TERMS
+from lift_egraph.egraph.pattern_nodes import concrete_size
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import CLASSES, Form, Node, forms, read_term
 from lift_egraph.egraph.saturate import ROOT
@@ -175,7 +176,7 @@ class Terms(RuleMatcher):
         if isinstance(t, Vector):
             return self._put("Ty_vec", (t.scalar.name, t.width))
         if isinstance(t, Array):
-            return self._put("Ty_arr", (size_to_egg(t.size),), self._type(t.element))
+            return self._put("Ty_arr", (concrete_size(t.size),), self._type(t.element))
         return self._put("Ty_pair", (), self._type(t.first), self._type(t.second))
 
     def _learn_type(self, made: ClassId) -> None:

@@ -1,9 +1,9 @@
 """The cheapest members of a class of a frozen e-graph that satisfy a sketch.
 
 For each part of the sketch, innermost first, a table gives the cheapest satisfying members of every class that
-has one (`lift_egraph.egraph.kbest` finds those of the hole); `Contains` spreads from its seeds to the classes above in order
-of cost, so that cycles do no harm. Nodes whose variables are not all free in their class are left
-out: the members found are closed wherever their class is.
+has one (`lift_egraph.egraph.kbest` finds those of the hole); `Contains` spreads from its seeds to the classes above in
+order of cost, so that cycles do no harm. Nodes whose variables are not all free in their class are left out: the
+members found are closed wherever their class is.
 """
 
 from __future__ import annotations
