@@ -1,6 +1,5 @@
 """Sizes as arguments of kernels: one text for all sizes, empty ones too; what sizes must fulfil is checked."""
 
-# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
 from __future__ import annotations
 
 import json
@@ -17,31 +16,7 @@ from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.codegen.running.run import Runner, find_device, run_directory
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.build import (
-    add,
-    at,
-    gather,
-    generate,
-    get,
-    id_,
-    iterate,
-    join,
-    lookup,
-    map_glb,
-    map_lcl,
-    map_seq,
-    map_wrg,
-    pad,
-    program,
-    reduce_seq,
-    reverse,
-    slide,
-    split,
-    to_f32,
-    to_local,
-    zip_,
-)
-from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import run
@@ -71,57 +46,46 @@ def check(runner: Runner, plan: Plan, special: ir.Program) -> None:
         np.testing.assert_array_equal(found, wanted, err_msg=plan.source)
 
 
-@program
-def stencil(xs: "[f32]N"):
-    windows = slide(3, 1, pad(1, 1, "clamp", xs))
-    return map_glb(0, lambda w: at(0, w) - at(2, w) * 2.0 + at(1, w), windows)
-
-
-@program
-def tiles(xs: "[f32]N"):
-    """Tiles of four, reversed in local memory."""
-    return join(map_wrg(0, lambda c: map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, id_, c)))), split(4, xs)))
-
-
-@program
-def rows(A: "[[f32]N]M"):
-    """A group for each row, a loop over its elements."""
-    return map_wrg(0, lambda row: map_lcl(0, lambda x: x * 2.0, gather(reverse, row)), A)
-
-
-@program
-def found(xs: "[f32]N", places: "[i32]M"):
-    return map_glb(0, lambda x, i: x * to_f32(i), zip_(lookup(places, xs), generate(type_of(places).size, lambda i: i)))
-
-
-@program
-def wrapped(A: "[[f32]N]M"):
-    return map_glb(1, lambda row: map_glb(0, lambda w: reduce_seq(add, 0.0, w), slide(3, 1, pad(1, 1, "wrap", row))), A)
-
-
-@program
-def growing(xs: "[f32]N"):
-    """Steps between two temporaries that must have room for the longest of their arrays."""
-    return iterate(5, lambda a: map_glb(0, lambda x: x + 1.0, pad(1, 2, "clamp", a)), xs)
-
-
-def two_stage() -> ir.Program:
-    @program
-    def dot(xs: "[f32]N", ys: "[f32]N"):
-        partial = map_glb(
-            0, lambda c: reduce_seq(lambda a, p: a + get(0, p) * get(1, p), 0.0, c), split(4, zip_(xs, ys))
-        )
-        return reduce_seq(add, 0.0, partial)
-
-    return dot
-
-
+stencil, tiles, rows, found, wrapped, growing, two_stage = map(
+    parse_program,
+    (
+        """
+        program stencil(xs: [f32]N) =
+          mapGlb(0, fun w => at(0, w) - at(2, w) * 2.0 + at(1, w), slide(3, 1, pad(1, 1, clamp, xs)))
+        """,
+        """-- tiles of four, reversed in local memory
+        program tiles(xs: [f32]N) =
+          join(mapWrg(0, fun c => mapLcl(0, id, gather(reverse, toLocal(mapLcl(0, id, c)))), split(4, xs)))
+        """,
+        """-- a group for each row, a loop over its elements
+        program rows(A: [[f32]N]M) =
+          mapWrg(0, fun row => mapLcl(0, fun x => x * 2.0, gather(reverse, row)), A)
+        """,
+        """
+        program found(xs: [f32]N, places: [i32]M) =
+          mapGlb(0, fun (x, i) => x * to_f32(i), zip(lookup(places, xs), generate(M, id)))
+        """,
+        """
+        program wrapped(A: [[f32]N]M) =
+          mapGlb(1, fun row => mapGlb(0, reduceSeq(add, 0.0), slide(3, 1, pad(1, 1, wrap, row))), A)
+        """,
+        """-- steps between two temporaries that must have room for the longest of their arrays
+        program growing(xs: [f32]N) =
+          iterate(5, fun (a: [f32]n) => mapGlb(0, fun x => x + 1.0, pad(1, 2, clamp, a)), xs)
+        """,
+        """
+        program dot(xs: [f32]N, ys: [f32]N) =
+          reduceSeq(add, 0.0,
+            mapGlb(0, reduceSeq(fun (a, p) => a + get(0, p) * get(1, p), 0.0), split(4, zip(xs, ys))))
+        """,
+    ),
+)
 CASES = [
     *(
         (low.mm_naive(), {"M": m, "K": k, "N": n})
         for m, k, n in zip(SIZES, SIZES[3:] + SIZES[:3], SIZES[::-1], strict=True)
     ),
-    *((two_stage(), {"N": 4 * n}) for n in SIZES),
+    *((two_stage, {"N": 4 * n}) for n in SIZES),
     *((stencil, {"N": n}) for n in SIZES[1:]),
     *((tiles, {"N": 4 * n}) for n in SIZES),
     *((rows, {"M": m, "N": n}) for m, n in ((0, 3), (3, 0), (1, 1), (2, 63), (3, 64), (2, 65), (5, 200))),
@@ -146,7 +110,7 @@ def test_one_kernel_for_all_sizes(runner: Runner, made: ir.Program, sizes: dict[
     [
         (low.mm_naive(), {"M": 0, "K": 3, "N": 4}),
         (low.mm_naive(), {"M": 2, "K": 0, "N": 4}),
-        (two_stage(), {"N": 0}),
+        (two_stage, {"N": 0}),
         (tiles, {"N": 0}),
         (rows, {"M": 3, "N": 0}),
         (low.partial_dot(32, 3), {"N": 0}),
@@ -188,9 +152,7 @@ def test_groups_of_maps_over_open_sizes_are_as_the_device_likes() -> None:
 
 
 def test_indices_are_simplified_below_open_bounds() -> None:
-    @program
-    def flat(A: "[[f32]N]M"):
-        return map_glb(0, map_seq(id_), split(type_of(at(0, A)).size, join(A)))
+    flat = parse_program("program flat(A: [[f32]N]M) = mapGlb(0, mapSeq(id), split(N, join(A)))")
 
     source = compile_open(flat, GENERIC).source
     assert "N * glb_0 + i" in source
@@ -200,10 +162,10 @@ def test_indices_are_simplified_below_open_bounds() -> None:
 @pytest.mark.parametrize(
     ("made", "sizes", "message"),
     [
-        (two_stage(), {}, "needs a value for the size N"),
-        (two_stage(), {"N": 4, "Q": 1}, "no open size 'Q'; it has N"),
-        (two_stage(), {"N": -4}, "the size N of dot is -4, not 0 to 2147483647"),
-        (two_stage(), {"N": 6}, r"dot at N = 6: split\(4\) does not divide an array of length N; N % 4 is 2"),
+        (two_stage, {}, "needs a value for the size N"),
+        (two_stage, {"N": 4, "Q": 1}, "no open size 'Q'; it has N"),
+        (two_stage, {"N": -4}, "the size N of dot is -4, not 0 to 2147483647"),
+        (two_stage, {"N": 6}, r"dot at N = 6: split\(4\) does not divide an array of length N; N % 4 is 2"),
         (stencil, {"N": 0}, r"pad\(clamp\) needs an array of length 1 or more"),
         (low.mm_naive(), {"M": 1 << 16, "K": 1 << 16, "N": 1}, "leaves 32 bits: specialise the sizes; .* 4294967295"),
         (low.mm_naive(), {"M": (1 << 30) + 1, "K": 1, "N": 1}, "too many work-items"),
@@ -243,9 +205,10 @@ def test_constant_sizes_beyond_32_bits_are_computed_in_64() -> None:
 
 
 def test_open_sizes_are_refused_where_numbers_are_needed() -> None:
-    @program
-    def whole(A: "[[f32]N]M"):
-        return map_wrg(0, lambda row: map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, id_, row)))), A)
+    whole = parse_program("""
+        program whole(A: [[f32]N]M) =
+          mapWrg(0, fun row => mapLcl(0, id, gather(reverse, toLocal(mapLcl(0, id, row)))), A)
+    """)
 
     with pytest.raises(SizeProblem, match=r"lies in local memory.* but N is open: specialise N"):
         compile_open(whole, GENERIC)
@@ -254,9 +217,7 @@ def test_open_sizes_are_refused_where_numbers_are_needed() -> None:
 
 
 def test_names_of_sizes_that_c_does_not_accept() -> None:
-    @program
-    def doubled(xs: "[f32]float", lane: "f32"):
-        return map_glb(0, lambda x: x * lane, xs)
+    doubled = parse_program("program doubled(xs: [f32]float, lane: f32) = mapGlb(0, fun x => x * lane, xs)")
 
     plan = compile_open(doubled, GENERIC)
     assert [(s.name, s.size) for s in plan.sizes] == [("float_", "float")]
@@ -266,7 +227,7 @@ def test_names_of_sizes_that_c_does_not_accept() -> None:
 
 @needs_opencl
 def test_a_directory_with_open_sizes(tmp_path) -> None:
-    plan = compile_open(two_stage(), POCL)
+    plan = compile_open(two_stage, POCL)
     save_plan(plan, tmp_path)
     content = json.loads((tmp_path / "launch.json").read_text())
     assert content["sizes"] == [{"name": "N", "size": "N", "low": 0, "high": 2**31 - 1}]
@@ -332,11 +293,10 @@ def test_index_functions_that_are_wrong_at_open_sizes(text: str, message: str) -
 
 
 def test_private_memory_of_open_length() -> None:
-    @program
-    def copied(A: "[[f32]N]M"):
-        from lift_egraph.language.build import let, to_private
-
-        return map_glb(0, lambda row: let(to_private(map_seq(id_, row)), lambda r: map_seq(id_, gather(reverse, r))), A)
+    copied = parse_program("""
+        program copied(A: [[f32]N]M) =
+          mapGlb(0, fun row => let r = toPrivate(mapSeq(id, row)) in mapSeq(id, gather(reverse, r)), A)
+    """)
 
     with pytest.raises((SizeProblem, NestingProblem), match="specialise N"):
         compile_open(copied, GENERIC)

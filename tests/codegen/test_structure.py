@@ -1,6 +1,5 @@
 """The text of generated kernels: what the thesis's listings show, and what must be refused."""
 
-# ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
 import itertools
@@ -14,46 +13,16 @@ from lift_egraph.codegen.devices import GENERIC, INTEL, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import DeviceProblem, NestingProblem
 from lift_egraph.language import ir
-from lift_egraph.language.build import (
-    add,
-    as_scalar,
-    as_vector,
-    at,
-    cos,
-    equal,
-    fill,
-    gather,
-    generate,
-    get,
-    id_,
-    iterate,
-    join,
-    let,
-    lookup,
-    map_,
-    map_glb,
-    map_lcl,
-    map_seq,
-    map_wrg,
-    pad,
-    program,
-    reduce_,
-    reduce_seq,
-    reverse,
-    select,
-    sin,
-    slide,
-    split,
-    to_local,
-    to_private,
-    tuple_,
-    zip_,
-)
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.workbench import compile_low_level
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
+
+EXCHANGED = parse_program("""
+    program exchanged(xs: [f32]N) =
+      join(mapWrg(0, fun c => mapLcl(0, id, gather(reverse, toLocal(mapLcl(0, fun x => x + 1.0, c)))), split(16, xs)))
+""")
 
 
 def plan_of(made: ir.Program, dialect=POCL, launch: Launch | None = None, **sizes: int) -> Plan:
@@ -118,9 +87,10 @@ def test_a_short_iterate_is_unrolled_in_two_buffers() -> None:
 
 def test_only_short_loops_are_unrolled_by_the_device() -> None:
     def unrolled(rows: int, length: int) -> int:
-        @program
-        def sums(xs: "[[[f32]K]M]N"):
-            return map_glb(0, lambda rows: reduce_seq(lambda acc, row: reduce_seq(add, acc, row), 0.0, rows), xs)
+        sums = parse_program("""
+            program sums(xs: [[[f32]K]M]N) =
+              mapGlb(0, reduceSeq(fun (acc, row) => reduceSeq(add, acc, row), 0.0), xs)
+        """)
 
         lines = body_of(plan_of(sums, N=5, M=rows, K=length))
         return lines.count("#pragma unroll")
@@ -136,17 +106,14 @@ def test_loops_with_barriers_are_not_unrolled() -> None:
 
 
 def test_loops_count_in_the_steps_of_their_indices() -> None:
-    @program
-    def every_fourth(xs: "[[f32]4]N", ys: "[f32]N"):
-        return map_seq(lambda row, y: y + at(0, row), zip_(xs, ys))
+    every_fourth = parse_program("""
+        program every_fourth(xs: [[f32]4]N, ys: [f32]N) =
+          mapSeq(fun (row, y) => y + at(0, row), zip(xs, ys))
+    """)
 
-    @program
-    def columns(xs: "[[f32]4]N"):
-        return map_seq(at(0), xs)
+    columns = parse_program("program columns(xs: [[f32]4]N) = mapSeq(at(0), xs)")
 
-    @program
-    def far_apart(xs: "[[f32]K]N"):
-        return reduce_seq(add, 0.0, map_(at(0), xs))
+    far_apart = parse_program("program far_apart(xs: [[f32]K]N) = reduceSeq(add, 0.0, map(at(0), xs))")
 
     assert "for (int i = 0; i < 5; i += 1) {" in body_of(plan_of(every_fourth, N=5))  # ys[i] stands in the way
     assert "i / " not in plan_of(columns, N=5).source
@@ -155,12 +122,11 @@ def test_loops_count_in_the_steps_of_their_indices() -> None:
 
 
 def test_stepped_loops_keep_vector_accesses_aligned() -> None:
-    @program
-    def doubled(xs: "[f32]N"):
-        def twice(piece):
-            return low.map_vectors(4, lambda x: x * 2.0, as_vector(4, piece))
-
-        return join(map_glb(0, lambda chunk: as_scalar(twice(chunk)), split(64, xs)))
+    doubled = parse_program("""
+        program doubled(xs: [f32]N) =
+          join(
+            mapGlb(0, fun chunk => asScalar(mapSeq(vectorize(4, fun x => x * 2.0), asVector(4, chunk))), split(64, xs)))
+    """)
 
     lines = body_of(plan_of(doubled, NVIDIA, N=256))
     assert "for (int i = 0; i < 64; i += 4) {" in lines
@@ -179,12 +145,17 @@ def test_long_loops_of_groups_are_unrolled_in_part_on_cpus() -> None:
 
 
 def test_accumulators_that_start_with_themselves_are_not_copied() -> None:
-    @program
-    def sums(xs: "[[[f32]9]10]N"):
-        def add_to_both(acc, row):
-            return reduce_seq(lambda both, x: map_seq(lambda c: c + x, both), acc, row)
-
-        return map_glb(0, lambda rows: map_seq(id_, reduce_seq(add_to_both, fill(2, 0.0), rows)), xs)
+    sums = parse_program("""
+        program sums(xs: [[[f32]9]10]N) =
+          mapGlb(0,
+            fun rows =>
+              mapSeq(id,
+                reduceSeq(
+                  fun (acc, row) => reduceSeq(fun (both, x) => mapSeq(fun c => c + x, both), acc, row),
+                  fill(2, 0.0),
+                  rows)),
+            xs)
+    """)
 
     lines = body_of(plan_of(sums, N=3))
     assert [line for line in lines if line.startswith("for")] == [
@@ -277,57 +248,47 @@ def test_tiles_in_local_memory_need_two_barriers_a_step() -> None:
 
 
 def test_no_barrier_while_work_items_keep_to_their_own_elements() -> None:
-    @program
-    def twice(xs: "[f32]N"):
-        return join(map_wrg(0, lambda c: map_lcl(0, id_, to_local(map_lcl(0, lambda x: x + 1.0, c))), split(16, xs)))
-
-    @program
-    def exchanged(xs: "[f32]N"):
-        return join(
-            map_wrg(
-                0,
-                lambda c: map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, lambda x: x + 1.0, c)))),
-                split(16, xs),
-            )
-        )
+    twice = parse_program("""
+        program twice(xs: [f32]N) =
+          join(mapWrg(0, fun c => mapLcl(0, id, toLocal(mapLcl(0, fun x => x + 1.0, c))), split(16, xs)))
+    """)
 
     assert "barrier" not in plan_of(twice, N=64).source
-    assert plan_of(exchanged, N=64).source.count("barrier") == 1
+    assert plan_of(EXCHANGED, N=64).source.count("barrier") == 1
 
 
 def test_no_barrier_in_a_group_of_one_work_item() -> None:
-    @program
-    def exchanged(xs: "[f32]N"):
-        return join(
-            map_wrg(
-                0,
-                lambda c: map_lcl(
-                    0, lambda r: map_seq(id_, gather(reverse, r)), to_local(map_lcl(0, map_seq(id_), split(16, c)))
-                ),
-                split(16, xs),
-            )
-        )
+    exchanged = parse_program("""
+        program exchanged(xs: [f32]N) =
+          join(
+            mapWrg(0,
+              fun c => mapLcl(0, fun r => mapSeq(id, gather(reverse, r)), toLocal(mapLcl(0, mapSeq(id), split(16, c)))),
+              split(16, xs)))
+    """)
 
     assert "barrier" not in body_text(plan_of(exchanged, N=64))
 
 
 def test_no_barrier_while_each_work_item_copies_elements_of_its_own() -> None:
-    @program
-    def twice(xs: "[(f32, f32)]N"):
-        rows = lambda c: to_local(map_lcl(0, map_seq(lambda x, y: (y, x)), split(4, c)))  # noqa: E731
-        return join(map_wrg(0, lambda c: join(map_lcl(0, map_seq(lambda x, y: x + y), rows(c))), split(64, xs)))
+    twice = parse_program("""
+        program twice(xs: [(f32, f32)]N) =
+          join(
+            mapWrg(0,
+              fun c => join(mapLcl(0, mapSeq(add), toLocal(mapLcl(0, mapSeq(fun (x, y) => (y, x)), split(4, c))))),
+              split(64, xs)))
+    """)
 
     assert "barrier" not in body_text(plan_of(twice, N=128))
 
 
 def test_vectors_that_overlap_those_of_other_work_items_need_a_barrier() -> None:
-    @program
-    def windows(xs: "[f32]N"):
-        def group(chunk):
-            copied = to_local(map_lcl(0, lambda x: x + 1.0, chunk))
-            return map_lcl(0, lambda w: at(0, as_vector(4, w)), slide(4, 1, copied))
-
-        return map_wrg(0, group, split(16, xs))
+    windows = parse_program("""
+        program windows(xs: [f32]N) =
+          mapWrg(0,
+            fun chunk =>
+              mapLcl(0, fun w => at(0, asVector(4, w)), slide(4, 1, toLocal(mapLcl(0, fun x => x + 1.0, chunk)))),
+            split(16, xs))
+    """)
 
     text = body_text(plan_of(windows, N=64))
     assert "(local const float4_u *)(tmp + lcl_0)" in text
@@ -339,15 +300,14 @@ def body_text(plan: Plan) -> str:
 
 
 def test_the_components_of_a_vector_of_four_scalars() -> None:
-    @program
-    def turned(xs: "[f32]N", ys: "[f32]N"):
-        def components(x, y):
-            chosen = generate(
-                4, lambda i: select(equal(i, 0), x, select(equal(i, 1), y, select(equal(i, 2), x + y, 0.5)))
-            )
-            return at(0, as_vector(4, chosen))
-
-        return map_glb(0, components, zip_(xs, ys))
+    turned = parse_program("""
+        program turned(xs: [f32]N, ys: [f32]N) =
+          mapGlb(0,
+            fun (x, y) =>
+              at(0,
+                asVector(4, generate(4, fun i => select(i == 0, x, select(i == 1, y, select(i == 2, x + y, 0.5)))))),
+            zip(xs, ys))
+    """)
 
     assert body_of(plan_of(turned, N=8)) == [
         "const int glb_0 = get_global_id(0);",
@@ -358,21 +318,15 @@ def test_the_components_of_a_vector_of_four_scalars() -> None:
 
 
 def test_tuples_are_written_in_turn_unless_a_write_would_change_what_is_read() -> None:
-    @program
-    def both(xs: "[f32]N"):
-        return map_glb(
-            0,
-            lambda row: reduce_seq(lambda acc, x: (get(0, acc) + x, get(1, acc) * x), (0.0, 1.0), row),
-            split(4, xs),
-        )
+    both = parse_program("""
+        program both(xs: [f32]N) =
+          mapGlb(0, reduceSeq(fun (acc, x) => (get(0, acc) + x, get(1, acc) * x), (0.0, 1.0)), split(4, xs))
+    """)
 
-    @program
-    def swapped(xs: "[f32]N"):
-        return map_glb(
-            0,
-            lambda row: reduce_seq(lambda acc, x: (get(1, acc), get(0, acc) + x), (0.0, 1.0), row),
-            split(4, xs),
-        )
+    swapped = parse_program("""
+        program swapped(xs: [f32]N) =
+          mapGlb(0, reduceSeq(fun (acc, x) => (get(1, acc), get(0, acc) + x), (0.0, 1.0)), split(4, xs))
+    """)
 
     assert "next" not in plan_of(both, N=16).source
     assert body_of(plan_of(both, N=16))[1:3] == ["float acc_0 = 0.0f;", "float acc_1 = 1.0f;"]
@@ -380,38 +334,31 @@ def test_tuples_are_written_in_turn_unless_a_write_would_change_what_is_read() -
 
 
 def test_groups_that_do_several_rounds_wait_before_the_next() -> None:
-    @program
-    def exchanged(xs: "[f32]N"):
-        return join(
-            map_wrg(
-                0,
-                lambda c: map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, lambda x: x + 1.0, c)))),
-                split(16, xs),
-            )
-        )
 
-    source = plan_of(exchanged, launch=Launch((32, 1, 1), (16, 1, 1)), N=64).source
+    source = plan_of(EXCHANGED, launch=Launch((32, 1, 1), (16, 1, 1)), N=64).source
     assert "wrg_0 += get_num_groups(0)" in source
     assert source.count("barrier") == 2
 
 
 def test_zipped_maps_need_one_barrier() -> None:
-    @program
-    def both(xs: "[f32]N", ys: "[f32]N"):
-        def group(xy):
-            first = to_local(map_lcl(0, id_, map_(low.fst, xy)))
-            second = to_local(map_lcl(0, id_, map_(low.snd, xy)))
-            return map_lcl(0, lambda x, y: x + y, gather(reverse, zip_(first, second)))
-
-        return join(map_wrg(0, group, split(16, zip_(xs, ys))))
+    both = parse_program("""
+        program both(xs: [f32]N, ys: [f32]N) =
+          join(
+            mapWrg(0,
+              fun xy =>
+                mapLcl(0, add,
+                  gather(reverse,
+                    zip(
+                      toLocal(mapLcl(0, id, map(fun pair => get(0, pair), xy))),
+                      toLocal(mapLcl(0, id, map(fun pair => get(1, pair), xy)))))),
+              split(16, zip(xs, ys))))
+    """)
 
     assert plan_of(both, N=64).source.count("barrier") == 1
 
 
 def test_control_flow_follows_the_launch() -> None:
-    @program
-    def doubled(xs: "[f32]N"):
-        return map_glb(0, lambda x: x + x, xs)
+    doubled = parse_program("program doubled(xs: [f32]N) = mapGlb(0, fun x => x + x, xs)")
 
     assert "for" not in body_of(plan_of(doubled, N=64))[0]
     assert body_of(plan_of(doubled, launch=Launch((64, 1, 1), (64, 1, 1)), N=50))[0] == "if (get_global_id(0) < 50) {"
@@ -456,40 +403,40 @@ def test_private_arrays_stay_arrays_where_the_dialect_says_so() -> None:
 # --- what is refused --------------------------------------------------------------------------------
 
 
-@program
-def map_left(xs: "[f32]N"):
-    return map_(lambda x: x + 1.0, xs)
+map_left = parse_program("program map_left(xs: [f32]N) = map(fun x => x + 1.0, xs)")
 
 
-@program
-def reduce_left(xs: "[f32]N"):
-    return map_glb(0, lambda c: reduce_(add, 0.0, c), split(4, xs))
+reduce_left = parse_program("program reduce_left(xs: [f32]N) = mapGlb(0, reduce(add, 0.0), split(4, xs))")
 
 
-@program
-def local_without_group(xs: "[f32]N"):
-    return map_glb(0, lambda c: map_seq(id_, to_local(map_seq(id_, c))), split(4, xs))
+local_without_group = parse_program("""
+    program local_without_group(xs: [f32]N) =
+      mapGlb(0, fun c => mapSeq(id, toLocal(mapSeq(id, c))), split(4, xs))
+""")
 
 
-@program
-def private_too_large(xs: "[f32]N"):
-    return map_glb(0, lambda c: map_seq(id_, gather(reverse, map_seq(lambda x: x + 1.0, c))), split(2048, xs))
+private_too_large = parse_program("""
+    program private_too_large(xs: [f32]N) =
+      mapGlb(0, fun c => mapSeq(id, gather(reverse, mapSeq(fun x => x + 1.0, c))), split(2048, xs))
+""")
 
 
-@program
-def glb_in_glb(xs: "[f32]N"):
-    return map_glb(0, lambda c: map_glb(0, id_, c), split(4, xs))
+glb_in_glb = parse_program("program glb_in_glb(xs: [f32]N) = mapGlb(0, mapGlb(0, id), split(4, xs))")
 
 
-@program
-def barrier_in_divergent_flow(xs: "[f32]N"):
-    def group(c):
-        def row(r):
-            return map_lcl(0, id_, gather(reverse, to_local(map_lcl(0, lambda x: x + 1.0, r))))
-
-        return map_lcl(1, row, split(8, c))
-
-    return map_(join, map_wrg(1, lambda b: map_wrg(0, group, split(24, b)), split(48, xs)))
+barrier_in_divergent_flow = parse_program("""
+    program barrier_in_divergent_flow(xs: [f32]N) =
+      map(join,
+        mapWrg(1,
+          fun b =>
+            mapWrg(0,
+              fun c =>
+                mapLcl(1,
+                  fun r => mapLcl(0, id, gather(reverse, toLocal(mapLcl(0, fun x => x + 1.0, r)))),
+                  split(8, c)),
+              split(24, b)),
+          split(48, xs)))
+""")
 
 
 @pytest.mark.parametrize(
@@ -522,12 +469,10 @@ def test_local_memory_and_groups_are_limited() -> None:
 
 
 def test_a_value_used_behind_a_loop_is_read_behind_it() -> None:
-    @program
-    def scaled(xs: "[f32]N", ys: "[[f32]K]N"):
-        def one(x, row):
-            return let(reduce_seq(add, 0.0, row), lambda total: x * total + x)
-
-        return map_glb(0, one, zip_(xs, ys))
+    scaled = parse_program("""
+        program scaled(xs: [f32]N, ys: [[f32]K]N) =
+          mapGlb(0, fun (x, row) => let total = reduceSeq(add, 0.0, row) in x * total + x, zip(xs, ys))
+    """)
 
     lines = body_of(plan_of(scaled, N=5, K=100))
     read = next(k for k, line in enumerate(lines) if "= xs[glb_0]" in line)
@@ -535,19 +480,20 @@ def test_a_value_used_behind_a_loop_is_read_behind_it() -> None:
 
 
 def test_elements_chosen_at_run_time_are_variables_on_pocl() -> None:
-    @program
-    def chosen(xs: "[[f32]4]N", i: "[i32]4"):
-        return map_glb(0, lambda row: lookup(i, to_private(map_seq(lambda x: x + 1.0, row))), xs)
+    chosen = parse_program("""
+        program chosen(xs: [[f32]4]N, i: [i32]4) =
+          mapGlb(0, fun row => lookup(i, toPrivate(mapSeq(fun x => x + 1.0, row))), xs)
+    """)
 
     assert "== 0 ? tmp_0 : " in plan_of(chosen, N=4).source
     assert "float tmp[4];" in plan_of(chosen, INTEL, N=4).source
 
 
 def test_an_iterate_over_kernels_is_one_text_between_two_temporaries() -> None:
-    @program
-    def smoothed(xs: "[f32]N"):
-        step = lambda row: map_glb(0, reduce_seq(add, 0.0), slide(3, 1, pad(1, 1, "clamp", row)))  # noqa: E731
-        return iterate(5, step, xs)
+    smoothed = parse_program("""
+        program smoothed(xs: [f32]N) =
+          iterate(5, fun (row: [f32]n) => mapGlb(0, reduceSeq(add, 0.0), slide(3, 1, pad(1, 1, clamp, row))), xs)
+    """)
 
     plan = plan_of(smoothed, N=8)
     assert [[a.name for a in k.arguments] for k in plan.kernels] == [
@@ -559,9 +505,7 @@ def test_an_iterate_over_kernels_is_one_text_between_two_temporaries() -> None:
 
 @pytest.mark.parametrize(("length", "asked"), [(8, ""), (200, " 32"), (1000, " 32")])
 def test_long_loops_are_unrolled_on_nvidia_by_the_size_of_their_body(length: int, asked: str) -> None:
-    @program
-    def sums(xs: "[[f32]K]N"):
-        return map_glb(0, lambda row: reduce_seq(add, 0.0, row), xs)
+    sums = parse_program("program sums(xs: [[f32]K]N) = mapGlb(0, reduceSeq(add, 0.0), xs)")
 
     lines = body_of(plan_of(sums, NVIDIA, N=300, K=length))
     assert [line for line in lines if line.startswith("#pragma")] == [f"#pragma unroll{asked}"]
@@ -573,9 +517,7 @@ def test_a_long_loop_over_tiles_is_unrolled_on_nvidia_less_than_a_small_one() ->
 
 
 def test_sine_and_cosine_of_one_value_are_computed_together_on_nvidia() -> None:
-    @program
-    def turned(xs: "[f32]N"):
-        return map_glb(0, lambda x: tuple_(sin(2.0 * x), cos(2.0 * x)), xs)
+    turned = parse_program("program turned(xs: [f32]N) = mapGlb(0, fun x => (sin(2.0 * x), cos(2.0 * x)), xs)")
 
     lines = body_of(plan_of(turned, NVIDIA, N=512))
     assert "const float sine = sincos(2.0f * x, &cosine);" in lines

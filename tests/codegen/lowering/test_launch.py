@@ -60,7 +60,7 @@ CASES = [
     (made, sizes, launch)
     for made, sizes, tried in (
         (low.mm_naive(), {"M": 7, "K": 5, "N": 9}, PLANE),
-        (two_stage(), {"N": 52}, launches((1,), (5,), (128, 32), (10, 5))),
+        (two_stage, {"N": 52}, launches((1,), (5,), (128, 32), (10, 5))),
         (stencil, {"N": 31}, launches((1,), (30, 3), (7, 7), (64,))),
         (wrapped, {"M": 5, "N": 17}, PLANE),
         (tiles, {"N": 52}, launches((1, 1), (6, 3), (256, 8))),
