@@ -8,7 +8,7 @@ its sums grow too large, are held against the bound on both sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import DataType, leaves, scalar_of
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.values import Value
+from lift_egraph.meaning.values import Value, leaves_of, map_leaves
 
 _SLICE = 1 << 20  # elements compared at a time
 
@@ -110,22 +110,20 @@ def references(program: ir.Program, seed: int = 0) -> References:
     """
     float_inputs = random_inputs(program, seed, "float")
     made = references_for(program, random_inputs(program, seed, "integer"), float_inputs)
-    if all(not bound.any() for bound in _arrays(made.integers.bound)):
+    if all(not bound.any() for bound in leaves_of(made.integers.bound)):
         return made
     # sums of many terms leave the range in which floats are exact: smaller integers reach further
     signs = {name: _signs(value) for name, value in made.integers.inputs.items()}
     integers = Reference(signs, *evaluate_bounded(program.body, signs))
-    fewer = sum(map(np.count_nonzero, _arrays(integers.bound))) < sum(
-        map(np.count_nonzero, _arrays(made.integers.bound))
+    fewer = sum(map(np.count_nonzero, leaves_of(integers.bound))) < sum(
+        map(np.count_nonzero, leaves_of(made.integers.bound))
     )
     return References(made.type, integers, made.floats) if fewer else made
 
 
 def _signs(value: Value) -> Value:
     """Floats replaced by -1, 0 or 1; other elements stay (they may be indices)."""
-    if isinstance(value, tuple):
-        return _signs(value[0]), _signs(value[1])
-    return np.sign(value) if np.issubdtype(np.asarray(value).dtype, np.floating) else value
+    return map_leaves(lambda x: np.sign(x) if np.issubdtype(np.asarray(x).dtype, np.floating) else x, value)
 
 
 def references_for(
@@ -161,7 +159,7 @@ def compare(t: DataType, reference: Reference, outputs: Value) -> Comparison:
     found = [
         _compare_leaf("output" + "".join(f".{i}" for i in path), leaf, value, bound, _component(outputs, path))
         for (path, _, leaf), value, bound in zip(
-            leaves(t), _arrays(reference.value), _arrays(reference.bound), strict=True
+            leaves(t), leaves_of(reference.value), leaves_of(reference.bound), strict=True
         )
     ]
     return _total(found)
@@ -230,14 +228,6 @@ def _errors(output: np.ndarray, value: np.ndarray, bound: np.ndarray) -> tuple[n
         same = (given == value) | (np.isnan(given) & np.isnan(value))
         error = np.where(same | np.isinf(bound), 0.0, np.where(np.isnan(error), np.inf, error))
     return error, ~(error <= bound)
-
-
-def _arrays(value: Value) -> Iterator[np.ndarray]:
-    if isinstance(value, tuple):
-        for part in value:
-            yield from _arrays(part)
-    else:
-        yield value
 
 
 def _component(value: Value, path: tuple[int, ...]) -> Value | None:

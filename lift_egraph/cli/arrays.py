@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from lift_egraph.codegen.plans.kernel import BufferInfo, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan
 from lift_egraph.errors import InputProblem, OutputProblem
 from lift_egraph.language.scalar import NUMPY_TYPES
-from lift_egraph.meaning.values import Value
 
 
 def input_value(plan: Plan | OpenPlan, name: str, texts: list[str]) -> Any:
@@ -58,13 +56,6 @@ def _load(text: str) -> np.ndarray:
     except ValueError as problem:
         raise InputProblem(f"{text} is not a .npy file with an array of numbers: {problem}") from None
 
-
-def leaves(value: Value) -> Iterator[np.ndarray]:
-    if isinstance(value, tuple):
-        for part in value:
-            yield from leaves(part)
-    else:
-        yield value
 
 
 def check_outputs(paths: list[Path]) -> None:

@@ -237,9 +237,10 @@ def run(
     limit: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="When to give up on the kernel.")] = 60.0,
 ) -> None:
     """Run a written kernel on your own arrays."""
-    from lift_egraph.cli.arrays import check_outputs, input_value, leaves, save
+    from lift_egraph.cli.arrays import check_outputs, input_value, save
     from lift_egraph.codegen.plans.arrays import read_plan
     from lift_egraph.codegen.running.run import run_directory
+    from lift_egraph.meaning.values import leaves_of
 
     given: dict[str, list[str]] = {}
     for text in inputs or []:
@@ -255,7 +256,7 @@ def run(
     check_outputs(output)
     values = {name: input_value(plan, name, texts) for name, texts in given.items()}
     sizes = read_sizes(size or [])
-    results = list(leaves(run_directory(directory, values, device, sizes=sizes, time_limit=limit)))
+    results = list(leaves_of(run_directory(directory, values, device, sizes=sizes, time_limit=limit)))
     for path, array in zip(output, results, strict=True):
         save(path, array)
         typer.echo(f"wrote {path}: {array.dtype} of shape {array.shape}", err=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,7 +18,7 @@ from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.elements import element
 from lift_egraph.meaning.folds import fold_form
 from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.values import Value
+from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import workload
 
 LITTLE_WORK = 1e7  # values that a term may compute for the whole result to be compared rather than some elements
@@ -137,19 +136,10 @@ def loops(term: ir.Part) -> int:
 
 def _close(left: Any, right: Any) -> bool:
     """Whether two values with their bounds are equal up to rounding in double precision."""
-    return all(_close_leaves(*pair) for pair in zip(_leaves(*left), _leaves(*right), strict=True))
+    return all(map(_close_leaves, *map(leaves_of, (*left, *right))))
 
 
-def _leaves(value: Any, bound: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    if isinstance(value, tuple):
-        for v, b in zip(value, bound, strict=True):
-            yield from _leaves(v, b)
-    else:
-        yield value, bound
-
-
-def _close_leaves(left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray]) -> bool:
-    (a, doubt_a), (b, doubt_b) = left, right
+def _close_leaves(a: np.ndarray, doubt_a: np.ndarray, b: np.ndarray, doubt_b: np.ndarray) -> bool:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     unknown = ~np.isfinite(doubt_a) | ~np.isfinite(doubt_b)  # where rounding decides

@@ -71,6 +71,15 @@ def zip_leaves(change: Callable[..., Any], *trees: Tree) -> Tree:
     return change(*trees)
 
 
+def leaves_of(tree: Tree) -> Iterator[Any]:
+    """The leaves of a tree, from left to right."""
+    if isinstance(tree, tuple):
+        for part in tree:
+            yield from leaves_of(part)
+    else:
+        yield tree
+
+
 def first_leaf(tree: Tree) -> Any:
     """The leftmost leaf of a tree."""
     while isinstance(tree, tuple):

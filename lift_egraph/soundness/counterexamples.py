@@ -12,7 +12,7 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name, stem, unique_names
 from lift_egraph.language.syntax import print_program, print_term
-from lift_egraph.meaning.values import Value
+from lift_egraph.meaning.values import Value, leaves_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ class Counterexample:
     @property
     def size(self) -> int:
         """The number of nodes of the program, and of elements in its inputs."""
-        return sum(1 for _ in ir.subterms(self.program.body)) + sum(map(count_leaves, self.inputs.values()))
+        return sum(1 for _ in ir.subterms(self.program.body)) + sum(
+            x.size for x in leaves_of(tuple(self.inputs.values()))
+        )
 
     def __str__(self) -> str:
         values = "\n".join(f"  {name} = {shown(value)}" for name, value in self.inputs.items())
@@ -62,11 +64,6 @@ def closed(term: ir.Expr) -> ir.Expr:
         given = ir.Input(fresh_name(f"any_{stem(v.name)}", names), v.type)
         term = ir.Apply(ir.Lambda(v, term), given)
     return unique_names(term, base=stem)
-
-
-def count_leaves(value: Value) -> int:
-    """The number of scalars in a value."""
-    return sum(map(count_leaves, value)) if isinstance(value, tuple) else value.size
 
 
 def equal_values(left: Any, right: Any) -> bool:

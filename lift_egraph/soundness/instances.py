@@ -26,7 +26,7 @@ from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import F32, F64, I32, Array, DataType, Pair, Scalar
 from lift_egraph.soundness.pattern_types import typing_of
 from lift_egraph.soundness.pattern_values import Operator, Rejected, Term, Values
-from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose, Context, Recorder, known_operator, neutral
+from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose, Context, Recorder, neutral, operator_on
 from lift_egraph.soundness.unification import Typing
 
 ATTEMPTS = 400  # draws that may be rejected in a row
@@ -335,7 +335,7 @@ class _Instance(Values):
         has_laws = isinstance(_scalar_leaf(t), Scalar)
         if has_laws and (lawful or self.choose((True, False))):
             law = self.choose(ASSOCIATIVE)
-            f = known_operator(law, t)
+            f = operator_on(law, t)
             return Operator(f, operator_to_egg(f), law)
         if lawful:
             raise Rejected(f"no operator on {t} has laws")

@@ -19,7 +19,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import F32, Array, DataType, Pair, Scalar, Vector, lanes
-from lift_egraph.soundness.random_terms import known_operator
+from lift_egraph.soundness.random_terms import operator_on
 from lift_egraph.soundness.unification import size_value
 
 
@@ -83,7 +83,7 @@ class Values:
             f = ir.Lambda(ir.PairPattern(a, b), ir.Map(inner.function, ir.Zip(a, b)))
             return Operator(f, inner.egg.lift(), inner.law)
         law = self.value(p.parts[0])
-        f = known_operator(law, t)
+        f = operator_on(law, t)
         if isinstance(t, Array | Pair):
             raise Rejected(f"a scalar operator on {t}")
         return Operator(f, sorts.Op.scalar(law), law)

@@ -225,12 +225,12 @@ class Context:
         return term
 
 
-def known_operator(op: str, t: DataType) -> ir.Lambda:
+def operator_on(op: str, t: DataType) -> ir.Lambda:
     """A known scalar operator, on arrays elementwise."""
     a, b = ir.Var("x", t), ir.Var("y", t)
     pair = ir.PairPattern(a, b)
     if isinstance(t, Array):
-        return ir.Lambda(pair, ir.Map(known_operator(op, t.element), ir.Zip(a, b)))
+        return ir.Lambda(pair, ir.Map(operator_on(op, t.element), ir.Zip(a, b)))
     return ir.Lambda(pair, ir.Call(op, (a, b)))
 
 

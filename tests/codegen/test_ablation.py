@@ -16,9 +16,10 @@ from lift_egraph.language.check import specialise
 from lift_egraph.language.nat import NatVar, nat
 from lift_egraph.language.types import F32, leaves
 from lift_egraph.meaning.interp import run
+from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
 from tests.codegen.opencl import as_pocl_likes, pocl_queue, run_plan
-from tests.codegen.test_compiler import flattened, nested, random_value
+from tests.codegen.test_compiler import nested, random_value
 
 TERMS: list[tuple[ir.Program, dict[str, int]]] = [
     (low.mm_naive(), {"M": 7, "K": 5, "N": 3}),
@@ -59,7 +60,7 @@ def test_every_level_agrees_with_the_interpreter(
         for (choices, _, _), data in zip(leaves(item.type), arrays, strict=True):
             flat[next(b.name for b in named if b.components == choices)] = data
         values[item.name] = nested(item.type, list(arrays))
-    for want, got in zip(flattened(run(special, values)), run_plan(plan, flat, queue=queue), strict=True):
+    for want, got in zip(leaves_of(run(special, values)), run_plan(plan, flat, queue=queue), strict=True):
         np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=plan.source)
 
 

@@ -15,6 +15,7 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import leaves
 from lift_egraph.meaning.interp import run
+from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
 from tests.codegen.opencl import pocl_queue, run_plan
 
@@ -269,10 +270,6 @@ def nested(t, arrays):
     return arrays.pop(0)
 
 
-def flattened(value):
-    return [leaf for part in value for leaf in flattened(part)] if isinstance(value, tuple) else [np.asarray(value)]
-
-
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("dialect", ["pocl", "generic"])
 @pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
@@ -288,7 +285,7 @@ def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], di
         for (choices, _, _), data in zip(leaves(item.type), arrays, strict=True):
             flat[next(b.name for b in named if b.components == choices)] = data
         values[item.name] = nested(item.type, list(arrays))
-    expected = flattened(run(special, values))
+    expected = leaves_of(run(special, values))
     found = run_plan(plan, flat, queue=queue)
     for want, got in zip(expected, found, strict=True):
         np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=plan.source)

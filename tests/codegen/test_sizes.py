@@ -20,7 +20,7 @@ from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import run
-from lift_egraph.meaning.values import Value
+from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 
@@ -33,15 +33,11 @@ def runner():
         yield made
 
 
-def leaves(value: Value) -> list[np.ndarray]:
-    return [x for part in value for x in leaves(part)] if isinstance(value, tuple) else [np.asarray(value)]
-
-
 def check(runner: Runner, plan: Plan, special: ir.Program) -> None:
     """The plan's result is that of the interpreter, bit for bit on whole numbers."""
     inputs = random_inputs(special, 3, "integer")
     runner.load_inputs("inputs", inputs)
-    for found, wanted in zip(leaves(runner.run(plan, "inputs")), leaves(run(special, inputs)), strict=True):
+    for found, wanted in zip(leaves_of(runner.run(plan, "inputs")), leaves_of(run(special, inputs)), strict=True):
         assert found.shape == wanted.shape
         np.testing.assert_array_equal(found, wanted, err_msg=plan.source)
 

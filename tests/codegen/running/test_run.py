@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 import pytest
+from tests.extract.test_devices import INFO
 
-from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import join_outputs, load_plan, save_plan, split_inputs
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
@@ -20,26 +20,14 @@ N = 1000
 SCALE = "kernel void scale(global const float *x, global float *out, float a) { BODY }"
 BODY = "int i = get_global_id(0); out[i] = a * x[i];"
 
-DEVICE = DeviceInfo(
-    index="0:0",
-    platform="a platform",
-    platform_version="OpenCL 3.0",
-    name="a device",
-    driver_version="1",
-    opencl_c_version="OpenCL C 1.2",
-    kind="cpu",
-    compute_units=2,
-    clock_mhz=3000,
+DEVICE = dataclasses.replace(
+    INFO,
     max_work_group=256,
     max_work_items=(256, 256, 64),
     local_memory=1 << 15,
-    local_memory_is_dedicated=False,
     global_memory=1 << 20,
     max_allocation=1 << 19,
-    cache=1 << 20,
-    vector_width=8,
     supports_f64=False,
-    address_alignment=128,
 )
 
 

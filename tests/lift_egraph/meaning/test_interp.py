@@ -16,11 +16,12 @@ from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.syntax import parse_term
-from lift_egraph.language.types import BOOL, F32, F64, I32, Array, Pair, Vector, array, tuple_of
+from lift_egraph.language.types import BOOL, F32, F64, I32, Pair, Vector, array, tuple_of
 from lift_egraph.meaning.domains import Plain
 from lift_egraph.meaning.folds import fold_form
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, interpret, run
+from lift_egraph.soundness.random_terms import operator_on
 from tests.lift_egraph.meaning import oracle
 from tests.strategies import programs
 
@@ -46,11 +47,6 @@ def check(term: ir.Expr, inputs: dict, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(value, expected)
     assert value.dtype == np.asarray(expected).dtype
     np.testing.assert_array_equal(np.asarray(interpret(term, inputs, {}, Plain(), budget=1)), expected)
-
-
-def elementwise(op: str, t: Array) -> ir.Lambda:
-    a, b = ir.Var("as", t), ir.Var("bs", t)
-    return ir.Lambda(ir.PairPattern(a, b), ir.Map(ir.Lambda(ir.PairPattern(X, Y), ir.Call(op, (X, Y))), ir.Zip(a, b)))
 
 
 def matrix_product(m: int, k: int, n: int) -> ir.Expr:
@@ -234,7 +230,7 @@ class TestFolds:
     def test_of_arrays_and_pairs(self, pattern):
         t = array(F32, 3)
         check(
-            pattern(elementwise("add", t), ir.Fill(nat(3), f32(0.0)), xs(50, 3)),
+            pattern(operator_on("add", t), ir.Fill(nat(3), f32(0.0)), xs(50, 3)),
             data(50, 3),
             data(50, 3)["xs"].sum(0),
         )
@@ -256,7 +252,7 @@ class TestFolds:
             check(ir.ReduceSeq(operator, f32(0.0), xs(50)), data(50), np.float32(42925))
         p = ir.Var("p", Pair(F32, F32))
         assert fold_form(ir.Lambda(p, ir.Apply(ADD, p))) == ("add", None)
-        assert fold_form(elementwise("max", t)) == ("max", None)
+        assert fold_form(operator_on("max", t)) == ("max", None)
 
     def test_forms_that_are_not(self):
         accumulator = ir.Var("acc", F32)
