@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, substitute_nats
 from lift_egraph.language.index_arrays import order_at
@@ -98,9 +99,15 @@ def _number(term: Any, names: dict[ir.Var, ir.Var], count: list[int]) -> Any:
         function = substitute_nats(term.function, {term.size: nat(size)})
         term = ir.Iterate(term.times, size, function, term.array)
     elif isinstance(term, ir.Gather | ir.Scatter):
-        order = order_at(term.indices, size_of(term.array))
-        return type(term)(_number(order, names, count), _number(term.array, names, count))
+        return type(term)(_number(_order(term), names, count), _number(term.array, names, count))
     return ir.map_parts(term, lambda part: _number(part, names, count))
+
+
+def _order(term: ir.Gather | ir.Scatter) -> ir.IndexFunction:
+    try:
+        return order_at(term.indices, size_of(term.array))
+    except LiftError:  # the array is ill-typed: its order is compared as it is written
+        return term.indices
 
 
 def alpha_equal(left: Any, right: Any) -> bool:

@@ -131,6 +131,12 @@ def test_equal_orders_are_one_node(left, right):
     assert alpha_equal(one, other)
 
 
+def test_an_order_of_an_ill_typed_array_is_compared_as_it_is_written():
+    gathered = ir.Gather(b.reverse, ir.Join(XS))
+    assert alpha_equal(gathered, gathered)
+    assert not alpha_equal(gathered, ir.Gather(b.stride(2), ir.Join(XS)))
+
+
 @pytest.mark.parametrize(("length", "stride"), [(8, 4), (8, 2), (24, 12), (1000, 100)])
 def test_rules_spell_orders_as_programs_do(length, stride):
     graph = egglog.EGraph()
