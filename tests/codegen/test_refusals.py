@@ -59,6 +59,11 @@ M = "program p(m: [[f32]8]8) ="
             "mapGlb(1, abs, r) : [f32]8",
         ),
         (
+            "mapGlb(0, fun r => mapGlb(0, abs, r), m)",
+            "mapGlb(0) stands inside another mapGlb(0)",
+            "mapGlb(0, abs, r) : [f32]8",
+        ),
+        (
             "mapSeq(fun r => mapGlb(0, abs, r), m)",
             "mapGlb(0) must not stand inside mapSeq",
             "mapGlb(0, abs, r) : [f32]8",
@@ -80,6 +85,7 @@ def test_a_pattern_without_an_implementation_is_named() -> None:
     assert "lower it to" in found
     found = refusal(NestingProblem, f"{M} mapGlb(0, fun r => map(fun x => x + 1.0, r), m)")
     assert "map(fun x => x + 1.0, r) : [f32]8" in found
+    assert "map(map(abs), m) : [[f32]8]8" in refusal(NestingProblem, f"{M} map(map(abs), m)")
 
 
 def test_a_private_array_over_the_limit_names_its_term() -> None:

@@ -11,7 +11,6 @@ import pytest
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC, INTEL, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
-from lift_egraph.errors import DeviceProblem, NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
@@ -247,28 +246,6 @@ def test_tiles_in_local_memory_need_two_barriers_a_step() -> None:
     assert plan.kernels[0].local_bytes == 2 * 16 * 16 * 4
 
 
-def test_no_barrier_while_work_items_keep_to_their_own_elements() -> None:
-    twice = parse_program("""
-        program twice(xs: [f32]N) =
-          join(mapWrg(0, fun c => mapLcl(0, id, toLocal(mapLcl(0, fun x => x + 1.0, c))), split(16, xs)))
-    """)
-
-    assert "barrier" not in plan_of(twice, N=64).source
-    assert plan_of(EXCHANGED, N=64).source.count("barrier") == 1
-
-
-def test_no_barrier_in_a_group_of_one_work_item() -> None:
-    exchanged = parse_program("""
-        program exchanged(xs: [f32]N) =
-          join(
-            mapWrg(0,
-              fun c => mapLcl(0, fun r => mapSeq(id, gather(reverse, r)), toLocal(mapLcl(0, mapSeq(id), split(16, c)))),
-              split(16, xs)))
-    """)
-
-    assert "barrier" not in body_text(plan_of(exchanged, N=64))
-
-
 def test_no_barrier_while_each_work_item_copies_elements_of_its_own() -> None:
     twice = parse_program("""
         program twice(xs: [(f32, f32)]N) =
@@ -333,30 +310,6 @@ def test_tuples_are_written_in_turn_unless_a_write_would_change_what_is_read() -
     assert plan_of(swapped, N=16).source.count("const float next") == 1
 
 
-def test_groups_that_do_several_rounds_wait_before_the_next() -> None:
-
-    source = plan_of(EXCHANGED, launch=Launch((32, 1, 1), (16, 1, 1)), N=64).source
-    assert "wrg_0 += get_num_groups(0)" in source
-    assert source.count("barrier") == 2
-
-
-def test_zipped_maps_need_one_barrier() -> None:
-    both = parse_program("""
-        program both(xs: [f32]N, ys: [f32]N) =
-          join(
-            mapWrg(0,
-              fun xy =>
-                mapLcl(0, add,
-                  gather(reverse,
-                    zip(
-                      toLocal(mapLcl(0, id, map(fun pair => get(0, pair), xy))),
-                      toLocal(mapLcl(0, id, map(fun pair => get(1, pair), xy)))))),
-              split(16, zip(xs, ys))))
-    """)
-
-    assert plan_of(both, N=64).source.count("barrier") == 1
-
-
 def test_control_flow_follows_the_launch() -> None:
     doubled = parse_program("program doubled(xs: [f32]N) = mapGlb(0, fun x => x + x, xs)")
 
@@ -398,74 +351,6 @@ def test_private_arrays_stay_arrays_where_the_dialect_says_so() -> None:
     source = plan_of(low.mm_blocked(4, 4), device, M=8, K=8, N=8).source
     assert "float4 acc[4];" in source
     assert "#pragma unroll" in source
-
-
-# --- what is refused --------------------------------------------------------------------------------
-
-
-map_left = parse_program("program map_left(xs: [f32]N) = map(fun x => x + 1.0, xs)")
-
-
-reduce_left = parse_program("program reduce_left(xs: [f32]N) = mapGlb(0, reduce(add, 0.0), split(4, xs))")
-
-
-local_without_group = parse_program("""
-    program local_without_group(xs: [f32]N) =
-      mapGlb(0, fun c => mapSeq(id, toLocal(mapSeq(id, c))), split(4, xs))
-""")
-
-
-private_too_large = parse_program("""
-    program private_too_large(xs: [f32]N) =
-      mapGlb(0, fun c => mapSeq(id, gather(reverse, mapSeq(fun x => x + 1.0, c))), split(2048, xs))
-""")
-
-
-glb_in_glb = parse_program("program glb_in_glb(xs: [f32]N) = mapGlb(0, mapGlb(0, id), split(4, xs))")
-
-
-barrier_in_divergent_flow = parse_program("""
-    program barrier_in_divergent_flow(xs: [f32]N) =
-      map(join,
-        mapWrg(1,
-          fun b =>
-            mapWrg(0,
-              fun c =>
-                mapLcl(1,
-                  fun r => mapLcl(0, id, gather(reverse, toLocal(mapLcl(0, fun x => x + 1.0, r)))),
-                  split(8, c)),
-              split(24, b)),
-          split(48, xs)))
-""")
-
-
-@pytest.mark.parametrize(
-    ("made", "sizes", "says"),
-    [
-        (map_left, {"N": 4}, "map"),
-        (reduce_left, {"N": 8}, "reduce"),
-        (local_without_group, {"N": 8}, "mapWrg"),
-        (private_too_large, {"N": 4096}, "1024"),
-        (glb_in_glb, {"N": 8}, "mapGlb"),
-    ],
-)
-def test_terms_that_are_no_kernels_are_refused(made: ir.Program, sizes: dict[str, int], says: str) -> None:
-    with pytest.raises(NestingProblem, match=re.escape(says)):
-        plan_of(made, **sizes)
-
-
-def test_barriers_in_divergent_control_flow_are_refused() -> None:
-    fine = plan_of(barrier_in_divergent_flow, N=96)
-    assert "barrier" in fine.source
-    with pytest.raises(NestingProblem, match="barrier"):
-        plan_of(barrier_in_divergent_flow, launch=Launch((16, 4, 1), (8, 2, 1)), N=96)
-
-
-def test_local_memory_and_groups_are_limited() -> None:
-    with pytest.raises(DeviceProblem, match="local memory"):
-        plan_of(low.mm_tiled(96), GENERIC, M=96, K=96, N=96)
-    with pytest.raises(DeviceProblem, match="work-items"):
-        plan_of(low.partial_dot(), GENERIC, launch=Launch((512, 1, 1), (512, 1, 1)), N=1024)
 
 
 def test_a_value_used_behind_a_loop_is_read_behind_it() -> None:

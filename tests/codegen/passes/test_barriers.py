@@ -63,6 +63,10 @@ def staged(c: Any) -> Any:
     return to_local(map_lcl(0, increment, c))
 
 
+def copied_rows(rows: Any) -> Any:
+    return to_local(map_lcl(0, map_seq(id_), rows))
+
+
 def two_staged(c: Any) -> Any:
     return map_lcl(0, lambda x, y: x - y, gather(reverse, zip_(staged(c), to_local(map_lcl(0, id_, c)))))
 
@@ -100,7 +104,10 @@ EXAMPLES = {
     "one item": Example(
         in_groups(lambda c: map_lcl(0, increment, to_local(map_lcl(0, reduce_seq(add, 0.0), split(16, staged(c)))))), 1
     ),
-    "join": Example(in_groups(lambda c: map_lcl(0, id_, join(to_local(map_lcl(0, map_seq(id_), split(4, c)))))), 1),
+    "group of one": Example(
+        in_groups(lambda c: map_lcl(0, lambda r: map_seq(id_, gather(reverse, r)), copied_rows(split(16, c)))), 0
+    ),
+    "join": Example(in_groups(lambda c: map_lcl(0, id_, join(copied_rows(split(4, c))))), 1),
     "gather": Example(in_groups(lambda c: map_lcl(0, id_, gather(reverse, staged(c)))), 1),
     "scatter": Example(in_groups(lambda c: map_lcl(0, id_, to_local(scatter(reverse, map_lcl(0, id_, c))))), 1),
     "asVector": Example(
