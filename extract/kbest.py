@@ -18,15 +18,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, term_classes
-from lift_egraph.errors import LiftError
+from lift_egraph.errors import LiftError, ModelProblem
 from lift_egraph.extract.baseline import COMPUTING
 from lift_egraph.extract.cost import CostModel, Rating, element_count
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array
-
-PATIENCE = 200  # members of a class that contain the class itself: how many to discard before giving up
 
 
 @dataclass(eq=False, slots=True)
@@ -83,32 +81,46 @@ class KBest:
         What to minimise.
     layout_weight
         What a pattern that only rearranges data counts in the order of members.
+    patience
+        How many members of a class that contain the class itself to discard before giving up.
 
     Examples
     --------
     See `best_terms`.
     """
 
-    def __init__(self, graph: FrozenEGraph, model: CostModel, layout_weight: float = 1.0):
+    def __init__(self, graph: FrozenEGraph, model: CostModel, layout_weight: float = 1.0, patience: int = 200):
         self.graph = graph
         self.model = model
         self._tick = itertools.count()
         self.layout_weight = layout_weight
+        self.patience = patience
         self._settled: dict[ClassId, list[Vertex]] = {}
         self._first_pass()
 
     def _order(self, rating: Rating) -> float:
         return rating.cost + self.layout_weight * rating.layout
 
+    def _rate(self, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        try:
+            rating = self.model.rate(self.graph, owner, node, parts)
+        except Exception as problem:  # anything at all: it may be a user's model
+            what = f"failed on a node {node.op}: {type(problem).__name__}: {problem}"
+            raise ModelProblem(f"the cost model {type(self.model).__name__} {what}") from problem
+        if rating is not None and rating.cost != rating.cost:
+            name = type(self.model).__name__
+            raise ModelProblem(f"the cost model {name} rated a node {node.op} with nan; a cost is a number, or None")
+        return rating
+
     def _first_pass(self) -> None:
         """Settle the vertices in the order of their best members' cost, collecting the edges of each."""
-        graph, rate, settled = self.graph, self.model.rate, self._settled
+        graph, rate, settled = self.graph, self._rate, self._settled
         vertices: dict[tuple[ClassId, Hashable], Vertex] = {}
         users: dict[ClassId, list[tuple[ClassId, ENode, tuple[ClassId, ...]]]] = {}
         queue: list[tuple[float, int, Vertex]] = []
 
         def offer(owner: ClassId, node: ENode, chosen: tuple[Vertex, ...], ratings: tuple[Rating, ...]) -> None:
-            rating = rate(graph, owner, node, ratings)
+            rating = rate(owner, node, ratings)
             if rating is None:
                 return
             key = (owner, rating.shape)
@@ -162,7 +174,7 @@ class KBest:
         state.busy = True
         while len(state.members) <= rank:
             self._expand(vertex, state)
-            if not state.queue or state.wasted > PATIENCE:
+            if not state.queue or state.wasted > self.patience:
                 break
             _, _, d, useful = heapq.heappop(state.queue)
             if useful:
@@ -209,7 +221,7 @@ class KBest:
             parts = [m for p, r in zip(d.edge.parts, ranks, strict=True) if (m := self._member(p, r)) is not None]
             if len(parts) < len(ranks):
                 continue
-            rating = self.model.rate(self.graph, vertex.class_id, d.edge.node, tuple([p.rating for p in parts]))
+            rating = self._rate(vertex.class_id, d.edge.node, tuple([p.rating for p in parts]))
             if rating is not None:
                 self._push(vertex, rating, d.edge, parts, ranks)
 
@@ -258,6 +270,7 @@ def best_terms(
     per_shape: int | None = None,
     key: Callable[[ir.Expr], Hashable] = canonical,
     plainness: float = 0.0,
+    patience: int = 200,
 ) -> list[Extracted]:
     """The `count` best distinct legal terms of a class, cheapest first.
 
@@ -275,13 +288,20 @@ def best_terms(
     plainness
         What a pattern that only rearranges data counts, as a share of the least cost. With a little of it,
         different computations come before many spellings of one.
+    patience
+        See `KBest`.
+
+    Raises
+    ------
+    ModelProblem
+        If the model fails, or rates a node with NaN.
     """
     found: dict[Hashable, Extracted] = {}
     with _without_collection():
-        search = KBest(graph, model)
+        search = KBest(graph, model, patience=patience)
         if plainness:
             least = min((v.rating.cost for v in search.vertices(root) if v.rating is not None), default=0.0)
-            search = KBest(graph, model, max(1.0, plainness * least))
+            search = KBest(graph, model, max(1.0, plainness * least), patience)
         for vertex in search.vertices(root):
             kept = 0
             for cost, choice in itertools.islice(search.choices(vertex), tries or 10 * count):
