@@ -1,4 +1,4 @@
-"""What an extraction minimises: the protocol, and the structural cost used inside e-graphs.
+"""What a search minimises: the protocols, and the structural cost used inside e-graphs.
 
 A cost model rates one node from the ratings of its parts; it must never rate a node below a part,
 so that best-first search is exact. A rating also carries a *shape*, a summary of what is inside that
@@ -8,11 +8,13 @@ decides legality: two members of a class with different shapes are kept apart.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, SupportsFloat
 
+from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
+from lift_egraph.extract.devices import Device
 from lift_egraph.language.types import Array, DataType, Pair
 
 
@@ -37,6 +39,37 @@ class CostModel(Protocol):
 
     def accepts(self, shape: Hashable) -> bool:
         """Whether a whole term of this shape is legal."""
+        ...
+
+
+class StructuralModel(CostModel, Protocol):
+    """What `optimize` minimises in e-graphs: itself among high-level terms.
+
+    The search runs in a child process, so a model must survive cloudpickle; a class of your own, also one in
+    ``__main__``, does, unless it holds open files, locks or devices.
+    """
+
+    def on(self, device: Device) -> CostModel:
+        """What to minimise among low-level terms for a device; it must accept no others."""
+        ...
+
+
+class PerformanceModel(Protocol):
+    """Predicts the time of a plan before it is built; any function or object that can be called so is one.
+
+    `optimize` calls it in its own process. A plan for which it raises a `LiftError` is left out; the naive one must
+    not be.
+
+    Examples
+    --------
+    >>> def shortest(plan: Plan, device: Device) -> float:
+    ...     return len(plan.source)
+
+    With ``optimize(program, performance=shortest)`` kernels with little text are measured first.
+    """
+
+    def __call__(self, plan: Plan, device: Device, /) -> SupportsFloat:
+        """Milliseconds, launches included; a number that is not finite is an error."""
         ...
 
 
@@ -100,7 +133,7 @@ def data_leaves(t: DataType) -> int:
     return 1
 
 
-@dataclass
+@dataclass(frozen=True)
 class StructuralCost:
     """Operations, loads and stores counted bottom-up, weighted by trip counts.
 
@@ -129,6 +162,11 @@ class StructuralCost:
     materialise: float = 8.0
     overhead: float = 0.3
     launch: float = 5e4
+
+    def on(self, device: Device) -> StructuralCost:
+        """The cost of low-level terms, with as many work-items at once as the device runs well."""
+        units = device.compute_units if device.kind == "cpu" else device.compute_units * 64
+        return replace(self, units=units, lowered=True)
 
     def accepts(self, shape: Hashable) -> bool:
         """Low-level terms must be parallel; high-level ones may be anything."""

@@ -104,13 +104,16 @@ class KBest:
     def _rate(self, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         try:
             rating = self.model.rate(self.graph, owner, node, parts)
+            if rating is None or rating.cost <= math.inf:
+                return rating
         except Exception as problem:  # anything at all: it may be a user's model
-            what = f"failed on a node {node.op}: {type(problem).__name__}: {problem}"
-            raise ModelProblem(f"the cost model {type(self.model).__name__} {what}") from problem
-        if rating is not None and rating.cost != rating.cost:
-            name = type(self.model).__name__
-            raise ModelProblem(f"the cost model {name} rated a node {node.op} with nan; a cost is a number, or None")
-        return rating
+            raise self._failed(f"a node {node.op}", problem) from problem
+        name = type(self.model).__name__
+        raise ModelProblem(f"the cost model {name} rates a node {node.op} with {rating.cost}; a cost is a number")
+
+    def _failed(self, what: str, problem: Exception) -> ModelProblem:
+        name = type(self.model).__name__
+        return ModelProblem(f"the cost model {name} failed on {what}: {type(problem).__name__}: {problem}")
 
     def _first_pass(self) -> None:
         """Settle the vertices in the order of their best members' cost, collecting the edges of each."""
@@ -154,7 +157,10 @@ class KBest:
 
     def vertices(self, root: ClassId) -> list[Vertex]:
         """The legal shapes of a class."""
-        return [v for v in self._settled.get(root, ()) if self.model.accepts(v.shape)]
+        try:
+            return [v for v in self._settled.get(root, ()) if self.model.accepts(v.shape)]
+        except Exception as problem:  # see `_rate`
+            raise self._failed("a shape", problem) from problem
 
     def _best(self, vertex: Vertex) -> Derivation:
         if vertex.best is None:
