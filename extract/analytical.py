@@ -78,7 +78,7 @@ class Prediction:
         return sum(k.ms + k.launch_ms for k in self.kernels)
 
     def __float__(self) -> float:
-        """The same, for `lift_egraph.extract.cost.PerformanceModel`."""
+        """The same, for `lift_egraph.extract.models.PerformanceModel`."""
         return self.predicted_ms
 
 

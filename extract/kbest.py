@@ -20,7 +20,8 @@ from typing import NamedTuple
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, term_classes
 from lift_egraph.errors import LiftError, ModelProblem
 from lift_egraph.extract.baseline import COMPUTING
-from lift_egraph.extract.cost import CostModel, Rating, element_count
+from lift_egraph.extract.cost import element_count
+from lift_egraph.extract.models import CostModel, Rating
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import type_of

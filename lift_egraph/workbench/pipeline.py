@@ -16,8 +16,9 @@ from lift_egraph.codegen.running.validate import References, Verdict, judge, ref
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, ModelProblem, RunProblem, SearchProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
-from lift_egraph.extract.cost import PerformanceModel, StructuralCost, StructuralModel
+from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.devices import Device, describe
+from lift_egraph.extract.models import PerformanceModel, StructuralModel
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import specialise

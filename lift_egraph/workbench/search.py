@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from lift_egraph import rules as book
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
-from lift_egraph.extract.cost import CostModel, StructuralModel
 from lift_egraph.extract.devices import Device
 from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
+from lift_egraph.extract.models import CostModel, StructuralModel
 from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
 from lift_egraph.language import ir
 from lift_egraph.workbench.budget import Budget

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from lift_egraph import programs as bundled
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
-from lift_egraph.extract.cost import Rating, StructuralCost
+from lift_egraph.errors import ModelProblem
+from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import KBest, best_terms, skeleton
+from lift_egraph.extract.models import Rating
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import specialise
@@ -86,6 +88,15 @@ def test_every_shape_is_kept_apart(graph):
     best = [next(search.choices(v)) for v in search.vertices(0)]
     assert min((cost for cost, _ in best), default=None) == expected
     assert len({v.shape for v in search.vertices(0)}) == len(best)
+
+
+def test_a_cost_that_is_no_number(lowered):
+    class Unsure(StructuralCost):
+        def rate(self, *_):
+            return Rating(float("nan"), None)
+
+    with pytest.raises(ModelProblem, match=r"^the cost model Unsure rates a node \w+ with nan; a cost is a number$"):
+        best_terms(lowered, lowered.roots["root"], Unsure(), 1)
 
 
 def saturated(name: str, sizes: dict[str, int], rules, tiles, iterations: int) -> FrozenEGraph:

@@ -22,8 +22,9 @@ from lift_egraph.codegen.running.validate import Verdict
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.errors import BudgetProblem, ModelProblem, SizeProblem
 from lift_egraph.extract.analytical import predict
-from lift_egraph.extract.cost import PerformanceModel, StructuralCost
+from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.devices import Device, describe
+from lift_egraph.extract.models import PerformanceModel
 from lift_egraph.language import ir
 from lift_egraph.process.child import End
 from lift_egraph.workbench import Budget, Found, PhaseSummary, optimize, pipeline, search
