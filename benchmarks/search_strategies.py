@@ -45,9 +45,10 @@ from lift_egraph.rules.macros import (
     register_blocking_2d,
     tiling,
 )
-from lift_egraph.workbench.search import LOWERED, PLAINNESS, lowering_phase
+from lift_egraph.workbench import Budget, lowering_phase
 
 DEVICE = replace(POCL, compute_units=2)
+BUDGET = Budget()
 MEMORY = 6000  # MB, judging included
 SEEDS = 5  # terms of each strategy that are mapped to the device
 KERNELS = 6  # compiled for each of them
@@ -217,7 +218,14 @@ def contained(graph: FrozenEGraph, root: ClassId, sketches: dict[str, Sketch]) -
 def cheapest(graph: FrozenEGraph, root: ClassId) -> list[tuple[float, ir.Expr]]:
     """The high-level terms that `optimize` would map to the device."""
     found = best_terms(
-        graph, root, StructuralCost(), SEEDS, tries=150, per_shape=SEEDS, key=skeleton, plainness=PLAINNESS
+        graph,
+        root,
+        StructuralCost(),
+        SEEDS,
+        tries=BUDGET.seed_tries,
+        per_shape=SEEDS,
+        key=skeleton,
+        plainness=BUDGET.plainness,
     )
     return [(f.cost, f.term) for f in found]
 
@@ -234,11 +242,18 @@ def best_prediction(program: ir.Program, seeds: Iterable[ir.Expr]) -> Iterator[f
     """The least milliseconds that the analytical model predicts for a kernel of one of the terms, or the program."""
     best: float | None = None
     seeds = {skeleton(term): term for term in (program.body, *seeds)}.values()
-    phase = lowering_phase(DEVICE, vector_widths(program, DEVICE), LOWERING)
+    phase = lowering_phase(DEVICE, vector_widths(program, DEVICE, BUDGET.widths), LOWERING)
     for seed in seeds:
         *_, lowered = run_phase(seed, phase)
-        model = StructuralCost(units=DEVICE.compute_units, lowered=True)
-        terms = best_terms(lowered.graph, lowered.root, model, LOWERED, tries=60, per_shape=3, key=skeleton)
+        terms = best_terms(
+            lowered.graph,
+            lowered.root,
+            StructuralCost().on(DEVICE),
+            BUDGET.lowered,
+            tries=BUDGET.lowered_tries,
+            per_shape=BUDGET.lowered_per_shape,
+            key=skeleton,
+        )
         for found in terms[:KERNELS]:
             candidate = ir.Program(program.name, program.inputs, unique_names(found.term), program.sizes)
             try:

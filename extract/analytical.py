@@ -78,6 +78,10 @@ class Prediction:
         """Milliseconds in all, launches included."""
         return sum(k.ms + k.launch_ms for k in self.kernels)
 
+    def __float__(self) -> float:
+        """The same, for `lift_egraph.extract.models.PerformanceModel`."""
+        return self.predicted_ms
+
 
 def predict(plan: Plan, device: Device) -> Prediction:
     """Estimate how long a plan takes on a device.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.kbest import Rating
 from lift_egraph.language.types import Array, DataType, Pair
@@ -72,7 +73,7 @@ def data_leaves(t: DataType) -> int:
     return 1
 
 
-@dataclass
+@dataclass(frozen=True)
 class StructuralCost:
     """Operations, loads and stores counted bottom-up, weighted by trip counts.
 
@@ -101,6 +102,11 @@ class StructuralCost:
     materialise: float = 8.0
     overhead: float = 0.3
     launch: float = 5e4
+
+    def on(self, device: Device) -> StructuralCost:
+        """The cost of low-level terms, with as many work-items at once as the device runs well."""
+        units = device.compute_units if device.kind == "cpu" else device.compute_units * 64
+        return replace(self, units=units, lowered=True)
 
     def accepts(self, shape: Hashable) -> bool:
         """Low-level terms must be parallel; high-level ones may be anything."""

@@ -36,6 +36,7 @@ def best_terms(
     per_shape: int | None = None,
     key: Callable[[ir.Expr], Hashable] = canonical,
     plainness: float = 0.0,
+    patience: int = 200,
 ) -> list[Extracted]:
     """The `count` best distinct legal terms of a class, cheapest first.
 
@@ -53,21 +54,28 @@ def best_terms(
     plainness
         What a pattern that only rearranges data counts, as a share of the least cost. With a little of it,
         different computations come before many spellings of one.
+    patience
+        See `KBest`.
+
+    Raises
+    ------
+    ModelProblem
+        If the model fails, or rates a node with NaN.
     """
     found: dict[Hashable, Extracted] = {}
     with without_collection():
-        search = KBest(graph, model)
+        search = KBest(graph, model, patience=patience)
         if plainness:
             least = min((v.rating.cost for v in search.vertices(root) if v.rating is not None), default=0.0)
-            search = KBest(graph, model, max(1.0, plainness * least))
+            search = KBest(graph, model, max(1.0, plainness * least), patience)
         for vertex in search.vertices(root):
             kept = 0
             for cost, choice in itertools.islice(search.choices(vertex), tries or 10 * count):
                 try:
                     term = from_egg(graph, choice)
+                    name = key(term)
                 except LiftError:  # an open member, or one without a type: another member of the class will do
                     continue
-                name = key(term)
                 if name not in found or found[name].cost > cost:
                     kept += name not in found
                     found[name] = Extracted(cost, term)

@@ -13,10 +13,6 @@ from lift_egraph.language.types import Array
 
 Tiling = dict[int, tuple[int, ...]]
 
-LONG = 1 << 16  # arrays from this length on are first cut into one chunk a work-item
-CHUNKS_PER_UNIT = 32
-BLOCKS = {"cpu": (4, 8, 16), "gpu": (8, 4, 16)}
-
 
 def lengths(program: ir.Program) -> tuple[int, ...]:
     """The lengths of all arrays that a program at concrete sizes maps, reduces or takes as input."""
@@ -38,14 +34,26 @@ def lengths(program: ir.Program) -> tuple[int, ...]:
     return tuple(sorted(found - {0}))
 
 
-def tilings(program: ir.Program, device: Device) -> list[Tiling]:
-    """The tilings to try for a program on a device, the most promising first."""
+def tilings(
+    program: ir.Program, device: Device, blocks: tuple[int, ...], long: int, chunks_per_unit: int
+) -> list[Tiling]:
+    """The tilings to try for a program on a device, the most promising first.
+
+    Parameters
+    ----------
+    blocks
+        Chunk sizes for short arrays, one for each tiling.
+    long
+        The length from which arrays are first cut into one chunk a work-item.
+    chunks_per_unit
+        How many such chunks for each compute unit.
+    """
     made: list[Tiling] = []
-    for block in BLOCKS[device.kind]:
+    for block in blocks:
         tiling: Tiling = {}
         for n in lengths(program):
-            if n >= LONG:
-                chunk = chunk_size(n, device.compute_units * CHUNKS_PER_UNIT)
+            if n >= long:
+                chunk = chunk_size(n, device.compute_units * chunks_per_unit)
                 if chunk is not None:
                     tiling[n] = (chunk,)
                     inner = lane_block(chunk, block)
@@ -71,8 +79,8 @@ def lane_block(chunk: int, block: int) -> int | None:
     return lanes if chunk > lanes and chunk % lanes == 0 else None
 
 
-def vector_widths(program: ir.Program, device: Device) -> tuple[int, ...]:
-    """The widths of vectors worth introducing: the device's own and half of it, where some length allows it."""
+def vector_widths(program: ir.Program, device: Device, count: int) -> tuple[int, ...]:
+    """The `count` widths of vectors most worth introducing: the device's own and less, where some length allows it."""
     most = max(device.vector_width, 4)
     fitting = [w for w in (16, 8, 4, 2) if w <= most and any(n % w == 0 for n in lengths(program))]
-    return tuple(fitting[:2])
+    return tuple(fitting[:count])

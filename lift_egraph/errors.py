@@ -56,6 +56,14 @@ class SearchProblem(LiftError):
     """A program for which no legal low-level term was found."""
 
 
+class BudgetProblem(LiftError):
+    """A knob of the search that is of the wrong kind or out of range."""
+
+
+class ModelProblem(LiftError):
+    """A cost or performance model that fails, cannot be sent to another process, or gives no number."""
+
+
 class RuleProblem(LiftError):
     """A rewrite rule that cannot be used; the message names the rule and where it stands.
 

@@ -19,8 +19,7 @@ from typing import NamedTuple, Protocol
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.members import TERMS
-
-PATIENCE = 200  # members of a class that contain the class itself: how many to discard before giving up
+from lift_egraph.errors import ModelProblem
 
 
 class Rating(NamedTuple):
@@ -105,6 +104,8 @@ class KBest:
         What to minimise.
     layout_weight
         What a pattern that only rearranges data counts in the order of members.
+    patience
+        How many members of a class that contain the class itself to discard before giving up.
 
     Attributes
     ----------
@@ -114,11 +115,11 @@ class KBest:
         The nodes that each class is a part of, with their classes and all their parts.
     """
 
-    def __init__(self, graph: FrozenEGraph, model: CostModel, layout_weight: float = 1.0):
+    def __init__(self, graph: FrozenEGraph, model: CostModel, layout_weight: float = 1.0, patience: int = 200):
         self.graph = graph
         self.model = model
         self._tick = itertools.count()
-        self.layout_weight = layout_weight
+        self.layout_weight, self.patience = layout_weight, patience
         self.settled: dict[ClassId, list[Vertex]] = {}
         self.users: dict[ClassId, list[tuple[ClassId, ENode, tuple[ClassId, ...]]]] = {}
         with without_collection():
@@ -127,14 +128,28 @@ class KBest:
     def _order(self, rating: Rating) -> float:
         return rating.cost + self.layout_weight * rating.layout
 
+    def _rate(self, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        try:
+            rating = self.model.rate(self.graph, owner, node, parts)
+            if rating is None or rating.cost <= math.inf:
+                return rating
+        except Exception as problem:  # anything at all: it may be a user's model
+            raise self._failed(f"a node {node.op}", problem) from problem
+        name = type(self.model).__name__
+        raise ModelProblem(f"the cost model {name} rates a node {node.op} with {rating.cost}; a cost is a number")
+
+    def _failed(self, what: str, problem: Exception) -> ModelProblem:
+        name = type(self.model).__name__
+        return ModelProblem(f"the cost model {name} failed on {what}: {type(problem).__name__}: {problem}")
+
     def _first_pass(self) -> None:
         """Settle the vertices in the order of their best members' cost, collecting the edges of each."""
-        graph, rate, settled, users = self.graph, self.model.rate, self.settled, self.users
+        graph, rate, settled, users = self.graph, self._rate, self.settled, self.users
         vertices: dict[tuple[ClassId, Hashable], Vertex] = {}
         queue: list[tuple[float, int, Vertex]] = []
 
         def offer(owner: ClassId, node: ENode, chosen: tuple[Vertex, ...], ratings: tuple[Rating, ...]) -> None:
-            rating = rate(graph, owner, node, ratings)
+            rating = rate(owner, node, ratings)
             if rating is None:
                 return
             key = (owner, rating.shape)
@@ -168,7 +183,10 @@ class KBest:
 
     def vertices(self, root: ClassId) -> list[Vertex]:
         """The legal shapes of a class."""
-        return [v for v in self.settled.get(root, ()) if self.model.accepts(v.shape)]
+        try:
+            return [v for v in self.settled.get(root, ()) if self.model.accepts(v.shape)]
+        except Exception as problem:  # see `_rate`
+            raise self._failed("a shape", problem) from problem
 
     def best_edge(self, vertex: Vertex) -> Edge:
         """The node that the best member begins with, with the vertices of its parts."""
@@ -192,7 +210,7 @@ class KBest:
         state.busy = True
         while len(state.members) <= rank:
             self._expand(vertex, state)
-            if not state.queue or state.wasted > PATIENCE:
+            if not state.queue or state.wasted > self.patience:
                 break
             _, _, d, useful = heapq.heappop(state.queue)
             if useful:
@@ -239,7 +257,7 @@ class KBest:
             parts = [m for p, r in zip(d.edge.parts, ranks, strict=True) if (m := self._member(p, r)) is not None]
             if len(parts) < len(ranks):
                 continue
-            rating = self.model.rate(self.graph, vertex.class_id, d.edge.node, tuple([p.rating for p in parts]))
+            rating = self._rate(vertex.class_id, d.edge.node, tuple([p.rating for p in parts]))
             if rating is not None:
                 self._push(vertex, rating, d.edge, parts, ranks)
 

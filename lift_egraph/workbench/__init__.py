@@ -2,11 +2,12 @@
 
 Each arrow of the way is one function, so that a notebook can stop at each and look:
 `specialise` → `search` (phases of rules, extraction) → `compile_program` → `predict` →
-`Runner.run` and `judge` → `Report`.
+`Runner.run` and `judge` → `Report`. How `optimize` divides its time between them is a `Budget`.
 """
 
 from __future__ import annotations
 
+from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.demands import data_bytes, require_feasible, require_parallelism
 from lift_egraph.workbench.explanation import CheckedStep, Explanation, explain_candidate, explain_way
 from lift_egraph.workbench.low_level import Validated, compile_low_level
@@ -25,6 +26,7 @@ from lift_egraph.workbench.search import (
 from lift_egraph.workbench.way_file import read_way
 
 __all__ = [
+    "Budget",
     "Candidate",
     "CheckedStep",
     "Event",

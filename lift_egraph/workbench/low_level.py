@@ -16,8 +16,9 @@ from lift_egraph.errors import RunProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.pretty import print_program
+from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.demands import data_bytes, require_feasible
-from lift_egraph.workbench.pipeline import COPY_RATE, KERNEL_LIMIT, found_device, load_references, validate
+from lift_egraph.workbench.pipeline import found_device, load_references, validate
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def compile_low_level(
     check_limits(tried, info)
     require_feasible(special)
     reference = references(special, seed)
-    with Runner(info, time_limit=KERNEL_LIMIT + data_bytes(special) / COPY_RATE) as runner:
+    with Runner(info, time_limit=Budget().kernel_seconds(data_bytes(special))) as runner:
         load_references(runner, reference)
         verdict = validate(tried, runner, reference)
         if not verdict.valid:

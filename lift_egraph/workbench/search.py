@@ -8,18 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Device
+from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
-from lift_egraph.extract.cost import StructuralCost
-from lift_egraph.extract.kbest import best_terms, skeleton
+from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
+from lift_egraph.extract.models import StructuralModel
 from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
 from lift_egraph.language import ir
+from lift_egraph.workbench.budget import Budget
 
-SEEDS = 16  # high-level terms that are lowered, for each tiling
-STAGED = 2  # of those, how many are tried with data staged in local or private memory
-LOWERED = 12  # low-level terms taken from each of them
-WORSE = 4.0  # how much worse than the best high-level term a seed may be rated
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
-PLAINNESS = 0.001  # what a layout pattern counts when seeds are chosen
 
 
 @dataclass(frozen=True)
@@ -127,39 +124,40 @@ def naive_leg(term: ir.Expr, device_kind: str) -> Leg:
     return Leg("lowering", term, Limits().iterations, device_kind)
 
 
-def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[PhaseSummary | Found]:
+def search(
+    program: ir.Program, device: Device, budget: Budget, structural: StructuralModel
+) -> Iterator[PhaseSummary | Found]:
     """Low-level terms for a program at concrete sizes, tiling by tiling, in this process.
+
+    Parameters
+    ----------
+    budget
+        How far to look; its seconds are not kept here.
+    structural
+        What to minimise: itself among high-level terms, what it is on the device among low-level ones.
 
     Yields
     ------
     PhaseSummary or Found
         The end of each phase, and each term as it is found.
     """
-    widths = vector_widths(program, device)
-    parallel = device.compute_units if device.kind == "cpu" else device.compute_units * 64
-    made = tilings(program, device)
-    for tiling in (*made[:2], {}, *made[2:]):
+    limits, lowered_cost = budget.limits, structural.on(device)
+    widths = vector_widths(program, device, budget.widths)
+    made = tilings(program, device, budget.blocks(device.kind), budget.long_array, budget.chunks_per_unit)
+    for tiling in (*made[: budget.tiled_first], {}, *made[budget.tiled_first :]):
         began = time.perf_counter()
         saturation = _last(run_phase(program.body, algorithmic_phase(tiling, limits)))
         yield summarise(saturation, time.perf_counter() - began)
-        seeds = best_terms(
-            saturation.graph,
-            saturation.root,
-            StructuralCost(),
-            SEEDS,
-            tries=150,
-            per_shape=8,
-            key=skeleton,
-            plainness=PLAINNESS,
-        )
+        counts = budget.seeds, budget.seed_tries, budget.seeds_per_shape
+        seeds = _terms(saturation, structural, *counts, budget.patience, budget.plainness)
         for seed in seeds:
-            if seed.cost > WORSE * seeds[0].cost:
+            if seed.cost > budget.worst_seed * seeds[0].cost:
                 break
             restructured = Leg("algorithmic", seed.term, len(saturation.iterations), device.kind, tiling)
             began = time.perf_counter()
             lowered = _last(run_phase(seed.term, lowering_phase(device, widths, limits)))
-            model = StructuralCost(units=parallel, lowered=True)
-            terms = best_terms(lowered.graph, lowered.root, model, LOWERED, tries=60, per_shape=3, key=skeleton)
+            counts = budget.lowered, budget.lowered_tries, budget.lowered_per_shape
+            terms = _terms(lowered, lowered_cost, *counts, budget.patience)
             yield summarise(lowered, time.perf_counter() - began)
             ways = [
                 (restructured, Leg("lowering", t.term, len(lowered.iterations), device.kind, widths=widths))
@@ -168,11 +166,19 @@ def search(program: ir.Program, device: Device, limits: Limits) -> Iterator[Phas
             for found, way in zip(terms, ways, strict=True):
                 yield Found(found.cost, found.term, way)
             spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
-            for found, way in zip(terms[:STAGED], ways[:STAGED], strict=True):
+            for found, way in zip(terms[: budget.staged], ways[: budget.staged], strict=True):
                 staged = _last(run_phase(found.term, memory_phase(spaces, limits)))
-                for copy in best_terms(staged.graph, staged.root, model, 3, per_shape=1, key=skeleton):
+                counts = budget.copies, budget.copy_tries, budget.copies_per_shape
+                for copy in _terms(staged, lowered_cost, *counts, budget.patience):
                     leg = Leg("memory", copy.term, len(staged.iterations), device.kind, spaces=spaces)
                     yield Found(copy.cost, copy.term, (*way, leg))
+
+
+def _terms(
+    reached: Saturation, model: CostModel, count: int, tries: int, per_shape: int, patience: int, plainness: float = 0.0
+) -> list[Extracted]:
+    options = {"tries": tries, "per_shape": per_shape, "plainness": plainness, "patience": patience}
+    return best_terms(reached.graph, reached.root, model, count, key=skeleton, **options)
 
 
 def _last(saturations: Iterator[Saturation]) -> Saturation:

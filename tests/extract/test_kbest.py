@@ -6,8 +6,9 @@ import pytest
 
 from lift_egraph import programs as bundled
 from lift_egraph.egraph.frozen import FrozenEGraph
-from lift_egraph.egraph.kbest import KBest
+from lift_egraph.egraph.kbest import KBest, Rating
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
+from lift_egraph.errors import ModelProblem
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.language import ir
@@ -15,6 +16,15 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import specialise
 from lift_egraph.language.nesting import check_nesting
 from lift_egraph.rules import algorithmic, lowering, simplification
+
+
+def test_a_cost_that_is_no_number(lowered):
+    class Unsure(StructuralCost):
+        def rate(self, *_):
+            return Rating(float("nan"), None)
+
+    with pytest.raises(ModelProblem, match=r"^the cost model Unsure rates a node \w+ with nan; a cost is a number$"):
+        best_terms(lowered, lowered.roots["root"], Unsure(), 1)
 
 
 def saturated(name: str, sizes: dict[str, int], rules, tiles, iterations: int) -> FrozenEGraph:

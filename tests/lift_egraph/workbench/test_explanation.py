@@ -20,6 +20,7 @@ from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.derivation.steps import World
 from lift_egraph.egraph.saturate import Limits
 from lift_egraph.errors import InputProblem
+from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise
@@ -30,7 +31,7 @@ from lift_egraph.workbench.search import naive_leg
 from lift_egraph.workbench.way_file import WAY_FILE, way_to_json
 
 ROOT = Path(__file__).parents[3]
-FAST = Limits(iterations=2, nodes=5_000)
+FAST = workbench.Budget(limits=Limits(iterations=2, nodes=5_000))
 CPU = replace(POCL, compute_units=2, vector_width=4)
 BLUR = parse_program("""
 program blur(x: [f32]N) where N = 64 =
@@ -47,7 +48,7 @@ PROGRAMS = {
 def cheapest(name: str) -> Found:
     """The first term that a search finds, and rates best, whose program was restructured before it was lowered."""
     program = PROGRAMS[name]
-    found = (item for item in search(program, CPU, FAST) if isinstance(item, Found))
+    found = (item for item in search(program, CPU, FAST, StructuralCost()) if isinstance(item, Found))
     return next(item for item in found if not alpha_equal(item.way[0].term, program.body))
 
 
@@ -111,7 +112,7 @@ def test_staging_in_local_memory_is_a_step():
     program = PROGRAMS["mm"]
     found = next(
         item
-        for item in search(program, NVIDIA, FAST)
+        for item in search(program, NVIDIA, FAST, StructuralCost())
         if isinstance(item, Found) and len(item.way) == 3 and not alpha_equal(item.way[1].term, item.term)
     )
     (*_, leg) = explain_way(program, found.way[1:], time_limit=120).legs  # from the second phase on

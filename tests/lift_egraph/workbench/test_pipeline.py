@@ -24,7 +24,7 @@ from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.meaning.interp import run
 from tests.codegen.opencl import needs_opencl
 
-SMALL = Limits(iterations=4, nodes=20_000)
+SMALL = workbench.Budget(seconds=20, limits=Limits(iterations=4, nodes=20_000))
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 
 AXPY = """
@@ -35,7 +35,7 @@ program axpy(a: f32, x: [f32]N, y: [f32]N) where N = 4096 =
 
 @pytest.fixture(scope="module")
 def report() -> workbench.Report:
-    return workbench.optimize(programs.load("mm"), {"M": 64, "N": 64, "K": 64}, budget=20, limits=SMALL, top=8)
+    return workbench.optimize(programs.load("mm"), {"M": 64, "N": 64, "K": 64}, budget=SMALL, top=8)
 
 
 @needs_opencl
@@ -83,7 +83,7 @@ def test_written_kernel_runs_on_arrays(report: workbench.Report, tmp_path: Path)
 
 @needs_opencl
 def test_a_program_written_here(tmp_path: Path):
-    found = workbench.optimize(parse_program(AXPY), budget=8, limits=SMALL)
+    found = workbench.optimize(parse_program(AXPY), budget=replace(SMALL, seconds=8))
     assert found.best is not None
     workbench.write(found, tmp_path)
     rng = np.random.default_rng(2)
@@ -151,9 +151,9 @@ def test_tilings_offer_one_chunk_a_level():
     program = specialise(programs.load("dot"), {"N": 1 << 20})
     device = describe_cpu()
     assert lengths(program) == (1 << 20,)
-    first = tilings(program, device)[0]
+    first = tilings(program, device, (4, 8), long=1 << 16, chunks_per_unit=32)[0]
     assert first[1 << 20] == (chunk_size(1 << 20, 2 * 32),)
-    assert vector_widths(program, device) == (16, 8)
+    assert vector_widths(program, device, 2) == (16, 8)
     assert chunk_size(7919, 4) is None
 
 

@@ -1,0 +1,168 @@
+"""How `optimize` spends its time: every knob of the search, of compiling and of measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from math import inf
+from numbers import Integral, Real
+from typing import Annotated, Any, get_type_hints
+
+from lift_egraph.egraph.saturate import Limits
+from lift_egraph.errors import BudgetProblem
+
+
+def _number(value: Any, least: float, most: float = inf) -> bool:
+    return isinstance(value, Real) and least <= float(value) <= most
+
+
+def _whole(value: Any, least: int) -> bool:
+    return isinstance(value, Integral) and int(value) >= least
+
+
+Positive = Annotated[float, lambda v: _number(v, 0) and v > 0, "a number above 0"]
+Share = Annotated[float, lambda v: _number(v, 0, 1), "a number from 0 to 1"]
+Ratio = Annotated[float, lambda v: _number(v, 1), "a number of at least 1"]
+Count = Annotated[int, lambda v: _whole(v, 1), "a whole number of at least 1"]
+CountOrZero = Annotated[int, lambda v: _whole(v, 0), "a whole number of at least 0"]
+Blocks = Annotated[
+    tuple[int, ...],
+    lambda v: isinstance(v, tuple) and all(_whole(n, 2) for n in v),
+    "a tuple of whole numbers of at least 2",
+]
+Bounds = Annotated[Limits, lambda v: isinstance(v, Limits), "lift_egraph.egraph.saturate.Limits"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long `optimize` takes, and how far it looks.
+
+    Shares are of `seconds`. The structural cost chooses terms in the e-graphs; the performance model decides
+    which kernels are measured first.
+
+    Attributes
+    ----------
+    seconds
+        For search and measurements together; validation's reference comes on top.
+    search_share, least_search
+        The part for searching, and the seconds that it may take where that is less.
+    compile_share, least_compile
+        The same for generating code and predicting its time.
+    measure_share
+        The part that is left, at least, for validating and timing, however long the rest took.
+    kernel_share, least_kernel, most_kernel
+        The part after which one kernel's build and run count as hanging, with its bounds in seconds.
+    copy_rate
+        Bytes a second, at the least, that move between the processes and the device; added to the former.
+    limits
+        Bounds of each phase; its memory is that of the process which runs them all.
+    cpu_blocks, gpu_blocks
+        Chunk sizes for short arrays, one for each tiling that is tried.
+    long_array, chunks_per_unit
+        The length from which arrays are first cut into chunks, and how many for each compute unit.
+    tiled_first
+        How many tilings are tried before the program without one.
+    widths
+        How many vector widths are tried.
+    seeds, seed_tries, seeds_per_shape
+        High-level terms that are lowered, for each tiling; how many members of each shape of the e-graph are
+        looked at for them, and taken from it, at most.
+    worst_seed
+        How many times the cost of the best of them a seed may have.
+    plainness
+        What a pattern that only rearranges data counts when seeds are chosen, as a share of the least cost.
+    lowered, lowered_tries, lowered_per_shape
+        The same for the low-level terms that are taken from each seed.
+    staged
+        Of those, how many are tried with data staged in local or private memory.
+    copies, copy_tries, copies_per_shape
+        The same for the terms that are taken from each of these.
+    patience
+        How many members that contain their own class a class may have before no more are looked for.
+    measured, measured_per_rank
+        How many kernels are validated and timed at most, and how many for each that is to be reported, if more.
+    long_source
+        Characters of kernels from which a device compiler may take many seconds: these are measured last.
+    repeats, timing_seconds
+        How often, and for how many seconds in all, a kernel is run for its time, at least.
+
+    Raises
+    ------
+    BudgetProblem
+        If a value is of the wrong kind or out of range.
+
+    Examples
+    --------
+    >>> Budget(seconds=60, seeds=8).search_seconds
+    18.0
+    >>> Budget(search_share=30)
+    Traceback (most recent call last):
+    lift_egraph.errors.BudgetProblem: the budget's search_share must be a number from 0 to 1, got 30
+    """
+
+    seconds: Positive = 90.0
+    search_share: Share = 0.3
+    least_search: Positive = 6.0
+    compile_share: Share = 0.2
+    least_compile: Positive = 3.0
+    measure_share: Share = 0.4
+    kernel_share: Share = 0.25
+    least_kernel: Positive = 5.0
+    most_kernel: Positive = 20.0
+    copy_rate: Positive = 50e6
+    limits: Bounds = field(default=Limits(iterations=6, nodes=60_000, seconds=30.0, memory_mb=1024))
+    cpu_blocks: Blocks = (4, 8, 16)
+    gpu_blocks: Blocks = (8, 4, 16)
+    long_array: Count = 1 << 16
+    chunks_per_unit: Count = 32
+    tiled_first: CountOrZero = 2
+    widths: CountOrZero = 2
+    seeds: Count = 16
+    seed_tries: Count = 150
+    seeds_per_shape: Count = 8
+    worst_seed: Ratio = 4.0
+    plainness: Share = 0.001
+    lowered: Count = 12
+    lowered_tries: Count = 60
+    lowered_per_shape: Count = 3
+    staged: CountOrZero = 2
+    copies: Count = 3
+    copy_tries: Count = 30
+    copies_per_shape: Count = 1
+    patience: CountOrZero = 200
+    measured: CountOrZero = 24
+    measured_per_rank: CountOrZero = 3
+    long_source: CountOrZero = 20_000
+    repeats: Count = 5
+    timing_seconds: Positive = 0.05
+
+    def __post_init__(self) -> None:
+        for name, (fits, right) in _ranges().items():
+            value = getattr(self, name)
+            if not fits(value):
+                raise BudgetProblem(f"the budget's {name} must be {right}, got {value!r}")
+
+    @property
+    def search_seconds(self) -> float:
+        """How long the search may take."""
+        return max(self.seconds * self.search_share, self.least_search)
+
+    @property
+    def compile_seconds(self) -> float:
+        """How long generating code may take."""
+        return max(self.seconds * self.compile_share, self.least_compile)
+
+    def kernel_seconds(self, data: int) -> float:
+        """How long the build and run of a kernel may take whose inputs and result have so many bytes."""
+        return min(self.most_kernel, max(self.seconds * self.kernel_share, self.least_kernel)) + data / self.copy_rate
+
+    def blocks(self, device_kind: str) -> tuple[int, ...]:
+        """The chunk sizes for short arrays on a kind of device."""
+        return self.gpu_blocks if device_kind == "gpu" else self.cpu_blocks
+
+
+@cache
+def _ranges() -> dict[str, tuple[Callable[[Any], bool], str]]:
+    """What each knob must be: a test, and the same in words."""
+    return {name: hint.__metadata__ for name, hint in get_type_hints(Budget, include_extras=True).items()}

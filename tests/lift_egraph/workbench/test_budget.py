@@ -1,0 +1,286 @@
+"""Each knob of a budget, and each model, decides what it says. No device is needed: kernels are not run."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lift_egraph import programs
+from lift_egraph.cli.main import optimize as command
+from lift_egraph.codegen.device_info import DeviceInfo, Timing
+from lift_egraph.codegen.devices import Device, describe
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.validate import Verdict
+from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
+from lift_egraph.errors import BudgetProblem, ModelProblem, SizeProblem
+from lift_egraph.extract.analytical import predict
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.models import PerformanceModel
+from lift_egraph.language import ir
+from lift_egraph.process.child import End
+from lift_egraph.workbench import Budget, Found, PhaseSummary, optimize, pipeline, search
+from tests.codegen.devices.test_devices import INFO
+
+GPU = replace(INFO, kind="gpu", platform="NVIDIA CUDA")
+BLOCKS = {"cpu_blocks": (4, 8), "gpu_blocks": (8, 4), "tiled_first": 1}
+SMALL = Budget(seconds=20, limits=Limits(2, 5_000), **BLOCKS, seeds=3, lowered=3, staged=1)
+
+
+@dataclass
+class Seen:
+    """What `optimize` did with a budget."""
+
+    items: list[PhaseSummary | Found] = field(default_factory=list)
+    limits: dict[str, float] = field(default_factory=dict)
+    measured: list[Plan] = field(default_factory=list)
+
+    @property
+    def found(self) -> list[Found]:
+        return [item for item in self.items if isinstance(item, Found)]
+
+    def phases(self, name: str) -> int:
+        return sum(isinstance(item, PhaseSummary) and item.name == name for item in self.items)
+
+    def ends(self, name: str) -> int:
+        return sum(f.way[-1].name == name for f in self.found)
+
+    @property
+    def tilings(self) -> list[dict[int, tuple[int, ...]]]:
+        return [dict(t) for t in dict.fromkeys(tuple(f.way[0].tiling.items()) for f in self.found)]
+
+
+SATURATED: dict[tuple[ir.Expr, str], Saturation] = {}
+
+
+def remembered(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
+    """The end of a phase, which is run once for all budgets."""
+    key = term, f"{phase.name} {phase.tiles} {phase.widths} {phase.staging} {phase.limits}"
+    if key not in SATURATED:
+        *_, SATURATED[key] = run_phase(term, phase)
+    yield SATURATED[key]
+
+
+@cache
+def see(
+    device: DeviceInfo = INFO,
+    program: str = "asum",
+    structural: StructuralCost = pipeline.STRUCTURAL,
+    performance: PerformanceModel = predict,
+    child: bool = False,
+    **knobs: Any,
+) -> Seen:
+    """Optimise a small program, with a clock on which each look takes a second; in this process, if no `child` is."""
+    seen, clock = Seen(), count()
+
+    class Here:
+        def __init__(self, function, *arguments, time_limit, memory_limit):
+            seen.limits |= {"search": time_limit, "memory": memory_limit}
+            self.stream, self.end = function(*arguments), End("finished", "finished")
+
+        def __iter__(self):
+            for item in self.stream:
+                seen.items.append(item)
+                yield item
+
+    class Untouched:
+        def __init__(self, device, time_limit):
+            seen.limits["kernel"] = time_limit
+
+        def __enter__(self):
+            return self
+
+        def load_inputs(self, *_):
+            pass
+
+        __exit__ = load_inputs
+
+        def measure(self, plan, name, repeats, min_time):
+            seen.limits |= {"repeats": repeats, "timing": min_time}
+            seen.measured.append(plan)
+            return Timing(1.0, 1.0, 1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not child:
+            patch.setattr(pipeline, "Stream", Here)
+            patch.setattr(inspect.getmodule(search), "run_phase", remembered)
+        patch.setattr(pipeline, "Runner", Untouched)
+        patch.setattr(pipeline, "validate", lambda *_: Verdict(True, 0.0, 0.0, True, ""))
+        patch.setattr(pipeline, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
+        source, models = programs.load(program), {"structural": structural, "performance": performance}
+        sizes = {name: 64 if program == "asum" else 8 for name, _ in source.sizes}
+        optimize(source, sizes, device=device, top=1, budget=replace(SMALL, **knobs), **models)
+    del seen.measured[0]  # the naive kernel
+    return seen
+
+
+def layout(seen: Seen) -> int:
+    kinds = (ir.Split, ir.Join, ir.Transpose, ir.Gather)
+    return sum(isinstance(t, kinds) for f in seen.found for t in ir.subterms(f.way[0].term))
+
+
+def length(plan: Plan) -> int:
+    return len("".join(kernel.source for kernel in plan.kernels))
+
+
+def longest(plan: Plan, device: Device) -> float:
+    return -length(plan)
+
+
+MM = {"program": "mm", "cpu_blocks": (4,), "copies": 30}
+# Knob, a value that asks for less of something, what that is, and where it shows.
+KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
+    ("seconds", 10, lambda s: s.limits["kernel"], {"least_kernel": 1}),
+    ("search_share", 0.1, lambda s: s.limits["search"], {"seconds": 60}),
+    ("least_search", 1, lambda s: s.limits["search"], {"seconds": 10}),
+    ("compile_share", 0.05, lambda s: len(s.measured), {"least_compile": 1}),
+    ("least_compile", 1, lambda s: len(s.measured), {"compile_share": 0}),
+    ("measure_share", 0.1, lambda s: len(s.measured), {"seconds": 12}),
+    ("kernel_share", 0.1, lambda s: s.limits["kernel"], {"seconds": 60}),
+    ("least_kernel", 1, lambda s: s.limits["kernel"], {"seconds": 10}),
+    ("most_kernel", 10, lambda s: s.limits["kernel"], {"seconds": 60}),
+    ("copy_rate", 1e9, lambda s: s.limits["kernel"], {}),
+    ("limits", Limits(1, 5_000), lambda s: max(f.way[0].iterations for f in s.found), {}),
+    ("limits", Limits(2, 5_000, memory_mb=500), lambda s: s.limits["memory"], {}),
+    ("cpu_blocks", (4,), lambda s: len(s.tilings), {}),
+    ("gpu_blocks", (4,), lambda s: len(s.tilings), {"device": GPU}),
+    ("long_array", 64, lambda s: len(s.tilings), {}),
+    ("chunks_per_unit", 1, lambda s: -max(s.tilings[0][64]), {"long_array": 64}),
+    ("tiled_first", 0, lambda s: s.tilings.index({}), {}),
+    ("widths", 1, lambda s: len(s.found[0].way[1].widths), {}),
+    ("seeds", 1, lambda s: s.phases("lowering"), {}),
+    ("seed_tries", 1, lambda s: s.phases("lowering"), {}),
+    ("seeds_per_shape", 1, lambda s: s.phases("lowering"), {}),
+    ("worst_seed", 1, lambda s: s.phases("lowering"), {}),
+    ("plainness", 1.0, layout, {}),
+    ("lowered", 1, lambda s: s.ends("lowering"), {}),
+    ("lowered_tries", 1, lambda s: s.ends("lowering"), {"lowered": 30}),
+    ("lowered_per_shape", 1, lambda s: s.ends("lowering"), {"lowered": 30}),
+    ("staged", 0, lambda s: s.ends("memory"), {}),
+    ("copies", 1, lambda s: s.ends("memory"), {}),
+    ("copy_tries", 1, lambda s: s.ends("memory"), {**MM, "copies_per_shape": 5}),
+    ("copies_per_shape", 1, lambda s: s.ends("memory"), {**MM, "copies_per_shape": 5}),
+    ("patience", 0, lambda s: s.phases("lowering"), {"seeds": 12}),
+    ("measured", 2, lambda s: len(s.measured), {"measured_per_rank": 0}),
+    ("measured_per_rank", 1, lambda s: len(s.measured), {"measured": 0}),
+    ("long_source", 600, lambda s: length(s.measured[0]), {"performance": longest}),
+    ("repeats", 1, lambda s: s.limits["repeats"], {}),
+    ("timing_seconds", 0.01, lambda s: s.limits["timing"], {}),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "what", "where"), KNOBS, ids=[row[0] for row in KNOBS])
+def test_each_knob_is_used(name: str, value: Any, what: Callable[[Seen], float], where: dict[str, Any]):
+    assert what(see(**{**where, name: value})) < what(see(**where))
+
+
+def test_no_knob_is_left_out():
+    assert {name for name, *_ in KNOBS} == {f.name for f in fields(Budget)}
+    assert inspect.signature(command).parameters["budget"].default == Budget().seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "right"),
+    [
+        ("seconds", float("nan"), "a number above 0"),
+        ("seconds", "60", "a number above 0"),
+        ("search_share", 30, "a number from 0 to 1"),
+        ("worst_seed", 0.5, "a number of at least 1"),
+        ("seeds", 0, "a whole number of at least 1"),
+        ("seeds", 2.5, "a whole number of at least 1"),
+        ("staged", -1, "a whole number of at least 0"),
+        ("cpu_blocks", [4], "a tuple of whole numbers of at least 2"),
+        ("limits", 60_000, "lift_egraph.egraph.saturate.Limits"),
+    ],
+)
+def test_wrong_values_are_named(name: str, value: object, right: str):
+    with pytest.raises(BudgetProblem, match=re.escape(f"the budget's {name} must be {right}, got {value!r}")):
+        Budget(**{name: value})
+
+
+def test_a_number_is_a_budget_of_seconds():
+    with pytest.raises(BudgetProblem, match="seconds must be a number above 0, got 0"):
+        optimize(programs.load("asum"), budget=0)
+
+
+# --- models -------------------------------------------------------------------------------------------------
+
+
+def slowest(plan: Plan, device: Device) -> float:
+    return -float(predict(plan, device))
+
+
+def test_a_performance_model_decides_the_order():
+    plans = see().measured, see(performance=slowest).measured
+    fast, slow = ([float(predict(plan, describe(INFO))) for plan in order] for order in plans)
+    assert fast == sorted(fast)
+    assert slow == sorted(fast, reverse=True)
+    assert len(set(fast)) > 1
+
+
+def test_a_performance_model_may_leave_plans_out():
+    def short(plan: Plan, device: Device) -> float:
+        if length(plan) > 600:
+            raise SizeProblem("too long for what was learned")
+        return 1.0
+
+    assert [length(plan) > 600 for plan in see(performance=short).measured] == [False]
+    assert any(length(plan) > 600 for plan in see().measured)
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (lambda plan, device: 1 / 0, "model <lambda> failed on asum: ZeroDivisionError: division by zero"),
+        (lambda plan, device: float("nan"), "model <lambda> predicts nan ms for asum; a prediction is a finite number"),
+        (lambda plan, device: None, "model <lambda> failed on asum: TypeError"),
+    ],
+)
+def test_a_performance_model_that_fails(model: Any, text: str):
+    with pytest.raises(ModelProblem, match=text):
+        see(performance=model)
+
+
+class NoVectors(StructuralCost):
+    """Takes no vectors."""
+
+    def rate(self, graph, owner, node, parts):
+        return None if node.op == "Fn_vec" else super().rate(graph, owner, node, parts)
+
+
+class Broken(StructuralCost):
+    """Fails."""
+
+    def rate(self, graph, owner, node, parts):
+        raise KeyError(node.op)
+
+
+class Locked(StructuralCost):
+    """Cannot be pickled."""
+
+    def __reduce__(self):
+        return threading.Lock(), ()
+
+
+def test_a_structural_cost_decides_what_is_found():
+    def vectors(structural: StructuralCost) -> int:
+        plans = see(structural=structural, child=True, seeds=1).measured
+        assert plans
+        return sum("float4" in plan.source for plan in plans)
+
+    assert vectors(NoVectors()) == 0 < vectors(StructuralCost())
+
+
+def test_a_structural_cost_that_fails():
+    with pytest.raises(ModelProblem, match=r"^the cost model Broken failed on a node \w+: KeyError: '\w+'$"):
+        see(structural=Broken(), child=True)
+    with pytest.raises(ModelProblem, match="the structural cost Locked cannot be sent to the process that searches"):
+        see(structural=Locked())
