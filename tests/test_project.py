@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.planted_faults import FAULTS, file_of
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 USE, CHANGE = "python -m pip install . && lift-egraph optimize mm", "python -m pip install -e '.[test]' && pytest"
@@ -48,3 +50,9 @@ def test_running_kernels_needs_no_egglog(module):
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {module}; print('egglog' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "False\n"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+def test_every_fault_can_be_planted(fault):
+    """Who changes the text that a fault replaces also changes the fault."""
+    assert file_of(fault).suffix == ".py"

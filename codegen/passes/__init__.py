@@ -1,1 +1,1 @@
-"""Statements to better statements: barriers, unrolling, running indices, common subexpressions."""
+"""From statements to better ones: barriers, unrolling, running indices, values that are computed once."""

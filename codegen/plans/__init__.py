@@ -1,1 +1,1 @@
-"""What a compiled kernel is: its plan, the arrays it takes, what sizes and index functions must fulfil."""
+"""What compiled kernels are: the plan, the arrays that they take, and what sizes and index functions must fulfil."""

@@ -1,1 +1,1 @@
-"""Kernels on a device, in a worker process, and whether what they compute is right."""
+"""Kernels on a device, each run in a worker process, and whether what they compute is right."""

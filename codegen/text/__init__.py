@@ -1,1 +1,1 @@
-"""Statements to OpenCL C, with the indices and scalar functions in it, and the header that says what it takes."""
+"""From statements to OpenCL C, its indices and its scalar functions, under a header that says what it takes."""

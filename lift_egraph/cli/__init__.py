@@ -1,1 +1,1 @@
-"""The command ``lift-egraph``: options, tables and messages around the workbench."""
+"""The command ``lift-egraph``: `main` has its commands, `options` what several of them take, `show` what they print."""
