@@ -3,6 +3,8 @@
 # ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.dialect import DIALECTS
+from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.build import (
     F64,
@@ -65,9 +68,10 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import leaves
 from lift_egraph.meaning.interp import run
 from tests.codegen import low_level as low
-from tests.codegen.opencl import pocl_queue, run_plan
+from tests.codegen.opencl import in_one_build, run_plan, text_of
 
 CASES: list[tuple[Any, dict[str, int]]] = []
+BATCH = 16  # plans of one build
 
 
 def case(**sizes: int):
@@ -585,13 +589,8 @@ def flattened(value):
     return [leaf for part in value for leaf in flattened(part)] if isinstance(value, tuple) else [np.asarray(value)]
 
 
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("dialect", ["pocl", "generic"])
-@pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
-def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], dialect: str) -> None:
-    queue = pocl_queue()
-    special = specialise(made, sizes)
-    plan = compile_program(special, DIALECTS[dialect])
+def check(special: ir.Program, plan: Plan) -> None:
+    """The plan computes what the interpreter computes."""
     rng = np.random.default_rng(7)
     flat, values = {}, {}
     for item in special.inputs:
@@ -600,10 +599,25 @@ def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], di
         for (choices, _, _), data in zip(leaves(item.type), arrays, strict=True):
             flat[next(b.name for b in named if b.components == choices)] = data
         values[item.name] = nested(item.type, list(arrays))
-    expected = flattened(run(special, values))
-    found = run_plan(plan, flat, queue=queue)
-    for want, got in zip(expected, found, strict=True):
-        np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=plan.source)
+    for want, got in zip(flattened(run(special, values)), run_plan(plan, flat), strict=True):
+        np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=text_of(plan))
+
+
+@cache
+def plans(dialect: str, batch: int) -> list[Plan]:
+    """Some of the cases' plans for a dialect, in one build."""
+    chosen = list(enumerate(CASES))[batch * BATCH : (batch + 1) * BATCH]
+    specials = [replace(specialise(made, sizes), name=f"{made.name}_{n}") for n, (made, sizes) in chosen]
+    return in_one_build([compile_program(special, DIALECTS[dialect]) for special in specials])
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("dialect", ["pocl", "generic"])
+@pytest.mark.parametrize(
+    "number", range(len(CASES)), ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES]
+)
+def test_agrees_with_the_interpreter(number: int, dialect: str) -> None:
+    check(specialise(*CASES[number]), plans(dialect, number // BATCH)[number % BATCH])
 
 
 @program
@@ -624,4 +638,5 @@ def iterated_that_grows(xs: "[f32]N"):
 )
 def test_iterates_too_long_to_unroll_agree(monkeypatch: pytest.MonkeyPatch, made: ir.Program, size: int) -> None:
     monkeypatch.setattr("lift_egraph.codegen.lowering.iterate.UNROLLED_TERMS", 0)
-    test_agrees_with_the_interpreter(made, {"N": size}, "pocl")
+    special = specialise(made, {"N": size})
+    check(special, compile_program(special, DIALECTS["pocl"]))
