@@ -19,6 +19,7 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import specialise
 from lift_egraph.language.nesting import check_nesting
 from lift_egraph.rules import algorithmic, lowering, simplification
+from tests.depth import depth
 
 
 class Weights:
@@ -65,7 +66,7 @@ def contains_itself(choice: Choice, above: frozenset[ClassId] = frozenset()) -> 
     return choice.class_id in above or any(contains_itself(p, inside) for p in choice.parts)
 
 
-@settings(max_examples=150)
+@settings(max_examples=depth(150, 1000))
 @given(small_graphs())
 def test_the_best_members_are_those_of_brute_force(graph):
     expected = sorted(w for w, _ in members(graph, 0))[:8]
@@ -77,7 +78,7 @@ def test_the_best_members_are_those_of_brute_force(graph):
     assert [cost for cost, _ in found] == expected
 
 
-@settings(max_examples=150)
+@settings(max_examples=depth(150, 1000))
 @given(small_graphs())
 def test_every_shape_is_kept_apart(graph):
     """The best member is found whatever its shape; a member may contain its class in another shape."""

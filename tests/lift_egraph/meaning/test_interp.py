@@ -19,6 +19,7 @@ from lift_egraph.language.types import BOOL, F32, F64, I32, Pair, Vector, array,
 from lift_egraph.meaning.domains import Plain
 from lift_egraph.meaning.folds import fold_form
 from lift_egraph.meaning.interp import evaluate, interpret, run
+from tests.depth import depth
 from tests.lift_egraph.meaning import oracle
 
 X, Y = ir.Var("x", F32), ir.Var("y", F32)
@@ -78,7 +79,7 @@ def five_point(n: int) -> ir.Expr:
     return ir.Map(ir.Lambda(line, ir.Map(ir.Lambda(window, total), line)), windows)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=depth(300, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(oracle.programs(), st.sampled_from((1, 100, 1 << 26)))
 def test_random_programs_agree_with_lists(term, budget):
     inputs = {

@@ -26,7 +26,7 @@ from lift_egraph.meaning.interp import run
 from lift_egraph.workbench.provenance import applied_rules
 from tests.codegen.opencl import needs_opencl
 
-SMALL = Limits(iterations=4, nodes=20_000)
+SMALL = Limits(iterations=2, nodes=5_000)
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 
 AXPY = """
@@ -85,7 +85,7 @@ def test_written_kernel_runs_on_arrays(report: workbench.Report, tmp_path: Path)
 
 @needs_opencl
 def test_a_program_written_here(tmp_path: Path):
-    found = workbench.optimize(parse_program(AXPY), budget=8, limits=SMALL)
+    found = workbench.optimize(parse_program(AXPY), budget=4, limits=SMALL)
     assert found.best is not None
     workbench.write(found, tmp_path)
     rng = np.random.default_rng(2)
