@@ -1,13 +1,16 @@
-"""Settings of all tests: Hypothesis profiles, chosen by ``HYPOTHESIS_PROFILE``, and what they share."""
+"""Settings of all tests: Hypothesis profiles, chosen by ``HYPOTHESIS_PROFILE``, and tests that must run alone."""
 
 from __future__ import annotations
 
-import os
+import fcntl
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.depth import PROFILE
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -16,7 +19,31 @@ settings.register_profile(
     "ci", deadline=None, max_examples=50, derandomize=True, print_blob=True, suppress_health_check=_QUIET
 )
 settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=_QUIET)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+settings.load_profile(PROFILE)
+
+_DOOR, _ROOM = Path(__file__), Path(__file__).with_name("depth.py")  # files that all workers can lock
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What must run alone comes last, when few other tests wait for it."""
+    items.sort(key=_is_alone)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test beside those of other workers, or, if it is marked ``alone``, while they wait.
+
+    Who waits to be alone holds the door, so that nobody else comes in first.
+    """
+    with _DOOR.open() as door, _ROOM.open() as room:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        return (yield)
+
+
+def _is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from shutil import copytree, ignore_patterns
 
 import pytest
 
+from benchmarks.planted_faults import FAULTS, file_of
 from lift_egraph.codegen.running.run import find_device
 from lift_egraph.errors import DeviceProblem
 
@@ -120,3 +121,9 @@ def test_running_kernels_needs_no_egglog(module):
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {module}; print('egglog' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "False\n"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+def test_every_fault_can_be_planted(fault):
+    """Who changes the text that a fault replaces also changes the fault."""
+    assert file_of(fault).suffix == ".py"

@@ -34,7 +34,7 @@ from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.instances import Instances
-from tests.codegen.opencl import pocl_queue, run_plan
+from tests.codegen.opencl import run_plan
 
 SCALARS = (F32, F64, I32, BOOL)
 ARGUMENTS: tuple[DataType, ...] = (*SCALARS, *(Vector(s, 4) for s in SCALARS))
@@ -152,7 +152,6 @@ def nested(make: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
 @pytest.mark.parametrize("kind", dict.fromkeys(op.kind for op in OPERATIONS.values()))
 def test_kernels_compute_what_the_interpreter_does(kind: str, dialect: str) -> None:
     """On arrays of scalars and vectors, with many operations in one kernel."""
-    queue = pocl_queue()
     terms = [term for op in OPERATIONS.values() if op.kind == kind for term in calls(op, ir.Var)]
     for some in (terms[n : n + 60] for n in range(0, len(terms), 60)):
         variables = list(dict.fromkeys(v for term in some for v in term.arguments))
@@ -163,7 +162,7 @@ def test_kernels_compute_what_the_interpreter_does(kind: str, dialect: str) -> N
         program = ir.Program("calls", tuple(inputs), ir.MapLevel(ir.Level("glb", 0), function, nested(ir.Zip, arrays)))
         values = random_inputs(program)
         plan = compile_program(program, DEVICES[dialect])
-        found = iter(run_plan(plan, values, queue=queue))
+        found = iter(run_plan(plan, values))
         wanted = evaluate(program.body, values)
         for term in some:
             want, wanted = wanted if isinstance(wanted, tuple) else (wanted, None)

@@ -1,13 +1,13 @@
-"""Runs plans with PyOpenCL, for tests: no checks, no timing protocol."""
+"""Runs plans with PyOpenCL in this process, for tests: no checks."""
 
 from __future__ import annotations
 
 import os
 import re
-import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pytest
@@ -16,35 +16,49 @@ from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import find_device
 from lift_egraph.errors import LiftError
 from lift_egraph.language.scalar import NUMPY_TYPES
+from tests.codegen.corpus.harness import merged
 
 os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
 _TYPES = {**NUMPY_TYPES, "bool": np.uint8}
 
 
+@cache
 def pocl_queue():
-    """A queue on PoCL; skips the test where there is none."""
+    """The queue on PoCL; skips the test where there is none."""
     cl = pytest.importorskip("pyopencl", reason="PyOpenCL is not installed")
     for platform in cl.get_platforms():
         if "Portable" in platform.name:
-            context = cl.Context(platform.get_devices())
-            return cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+            return cl.CommandQueue(cl.Context(platform.get_devices()))
     pytest.skip("there is no PoCL platform")
 
 
+def in_one_build(plans: Sequence[Plan]) -> list[Plan]:
+    """The plans with the kernels of all in the source of each: a build takes longer than to run small kernels.
+
+    Their kernels must have different names.
+    """
+    source = merged(plans)
+    return [replace(plan, source=source) for plan in plans]
+
+
+def text_of(plan: Plan) -> str:
+    """The kernels of a plan alone."""
+    return "\n".join(k.source for k in plan.kernels)
+
+
 def as_pocl_likes(plan: Plan) -> Plan:
-    """A plan without the wish to unroll long loops, which PoCL takes minutes for where they contain barriers."""
-    return replace(plan, source=re.sub(r"#pragma unroll \d+\n", "\n", plan.source))
+    """A plan that is not optimised, and does not wish to unroll: PoCL takes long for that where loops have barriers."""
+    source = re.sub(r"#pragma unroll \d+\n", "\n", plan.source)
+    return replace(plan, source=source, options=(*plan.options, "-cl-opt-disable"))
 
 
-def run_plan(plan: Plan, inputs: dict[str, np.ndarray], repeat: int = 0, queue=None):
-    """The outputs of a plan as flat arrays, one per leaf; with `repeat` also the best time in seconds."""
+def run_plan(plan: Plan, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a plan as flat arrays, one per leaf."""
     import pyopencl as cl
 
-    queue = queue or pocl_queue()
+    queue = pocl_queue()
     context = queue.context
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cl.CompilerWarning)
-        program = cl.Program(context, plan.source).build(options=list(plan.options))
+    program = built(context, plan.source, plan.options)
     buffers = {}
     for info in plan.buffers:
         dtype = np.dtype(_TYPES[info.element])
@@ -56,22 +70,26 @@ def run_plan(plan: Plan, inputs: dict[str, np.ndarray], repeat: int = 0, queue=N
             buffers[info.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE, max(info.length, 1) * dtype.itemsize)
     scalars = {s.name: _TYPES[s.element](inputs[s.name]) for s in plan.scalars}
     scalars = {n: np.int32(v) if v.dtype == np.uint8 else v for n, v in scalars.items()}
-    kernels = [(cl.Kernel(program, k.name), k) for k in plan.kernels]
-    best = float("inf")
-    for _ in range(repeat + 1):
-        queue.finish()
-        start = time.perf_counter()
-        for handle, kernel in kernels:
-            handle.set_args(*(buffers[a.name] if a.kind == "buffer" else scalars[a.name] for a in kernel.arguments))
-            cl.enqueue_nd_range_kernel(queue, handle, kernel.launch.global_size, kernel.launch.local_size)
-        queue.finish()
-        best = min(best, time.perf_counter() - start)
+    for kernel in plan.kernels:
+        handle = cl.Kernel(program, kernel.name)
+        handle.set_args(*(buffers[a.name] if a.kind == "buffer" else scalars[a.name] for a in kernel.arguments))
+        cl.enqueue_nd_range_kernel(queue, handle, kernel.launch.global_size, kernel.launch.local_size)
     results = []
     for info in plan.outputs:
         host = np.empty(info.length, _TYPES[info.element])
         cl.enqueue_copy(queue, host, buffers[info.name])
         results.append(host.astype(bool) if info.element == "bool" else host)
-    return (results, best) if repeat else results
+    return results
+
+
+@lru_cache(8)
+def built(context, source: str, options: tuple[str, ...]):
+    """A program that is built."""
+    import pyopencl as cl
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)
+        return cl.Program(context, source).build(options=list(options))
 
 
 def _no_device() -> str:

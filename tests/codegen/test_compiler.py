@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES
+from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.scalar import NUMPY_TYPES
@@ -17,7 +20,7 @@ from lift_egraph.language.types import leaves
 from lift_egraph.meaning.interp import run
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
-from tests.codegen.opencl import pocl_queue, run_plan
+from tests.codegen.opencl import in_one_build, run_plan, text_of
 
 TEXT = """
 program a_value_read_before_the_loop_that_follows(xs: [[f32]K]N) where N = 3, K = 4 =
@@ -219,6 +222,7 @@ program iterated_that_grows(xs: [f32]N) =
   mapWrg(0, fun c => join(mapLcl(0, mapSeq(id), split(2, iterate(6, fun (v: [f32]n) =>
     toLocal(mapLcl(0, fun x => x + 1.0, pad(1, 1, clamp, v))), c)))), split(4, xs))
 """
+BATCH = 16  # plans of one build
 
 PROGRAMS = {p.name: p for p in map(parse_program, re.split(r"\n(?=program)", TEXT.strip()))}
 CASES: list[tuple[ir.Program, dict[str, int]]] = [
@@ -270,13 +274,8 @@ def nested(t, arrays):
     return arrays.pop(0)
 
 
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("dialect", ["pocl", "generic"])
-@pytest.mark.parametrize(("made", "sizes"), CASES, ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES])
-def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], dialect: str) -> None:
-    queue = pocl_queue()
-    special = specialise(made, sizes)
-    plan = compile_program(special, DEVICES[dialect])
+def check(special: ir.Program, plan: Plan) -> None:
+    """The plan computes what the interpreter computes."""
     rng = np.random.default_rng(7)
     flat, values = {}, {}
     for item in special.inputs:
@@ -285,10 +284,25 @@ def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], di
         for (choices, _, _), data in zip(leaves(item.type), arrays, strict=True):
             flat[next(b.name for b in named if b.components == choices)] = data
         values[item.name] = nested(item.type, list(arrays))
-    expected = leaves_of(run(special, values))
-    found = run_plan(plan, flat, queue=queue)
-    for want, got in zip(expected, found, strict=True):
-        np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=plan.source)
+    for want, got in zip(leaves_of(run(special, values)), run_plan(plan, flat), strict=True):
+        np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=text_of(plan))
+
+
+@cache
+def plans(dialect: str, batch: int) -> list[Plan]:
+    """Some of the cases' plans for a dialect, in one build."""
+    chosen = list(enumerate(CASES))[batch * BATCH : (batch + 1) * BATCH]
+    specials = [replace(specialise(made, sizes), name=f"{made.name}_{n}") for n, (made, sizes) in chosen]
+    return in_one_build([compile_program(special, DEVICES[dialect]) for special in specials])
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("dialect", ["pocl", "generic"])
+@pytest.mark.parametrize(
+    "number", range(len(CASES)), ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES]
+)
+def test_agrees_with_the_interpreter(number: int, dialect: str) -> None:
+    check(specialise(*CASES[number]), plans(dialect, number // BATCH)[number % BATCH])
 
 
 @pytest.mark.parametrize(
@@ -298,4 +312,5 @@ def test_agrees_with_the_interpreter(made: ir.Program, sizes: dict[str, int], di
 )
 def test_iterates_too_long_to_unroll_agree(monkeypatch: pytest.MonkeyPatch, made: ir.Program, size: int) -> None:
     monkeypatch.setattr("lift_egraph.codegen.lowering.iterate.UNROLLED_TERMS", 0)
-    test_agrees_with_the_interpreter(made, {"N": size}, "pocl")
+    special = specialise(made, {"N": size})
+    check(special, compile_program(special, DEVICES["pocl"]))

@@ -1,6 +1,6 @@
 """Random legal low-level programs are right on every OpenCL implementation at hand.
 
-``LIFT_CORPUS=10000 pytest -s tests/codegen/test_corpus.py`` runs so many programs instead of the 300 of CI, and
+``LIFT_CORPUS=10000 pytest -n 0 -s tests/codegen/test_corpus.py`` runs so many programs instead of CI's 100, and
 ``LIFT_CORPUS_FIRST=4000`` goes on with the 4000th; ``python -m tests.codegen.corpus 4711`` runs one by its number.
 """
 
@@ -23,8 +23,9 @@ from lift_egraph.language.syntax import parse_program
 from tests.codegen.corpus.devices import PLATFORMS, missing
 from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Bench, Case
 from tests.codegen.corpus.programs import numbered, programs
+from tests.depth import depth
 
-COUNT = int(os.environ.get("LIFT_CORPUS", "300"))
+COUNT = int(os.environ.get("LIFT_CORPUS", depth(100, 10_000)))
 FIRST = int(os.environ.get("LIFT_CORPUS_FIRST", "0"))
 STEP = 100
 

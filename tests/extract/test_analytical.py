@@ -224,6 +224,7 @@ def test_a_plan_without_trees():
         predict(Plan.from_json(plan.to_json(), plan.source), POCL)
 
 
+@pytest.mark.alone
 def test_it_is_quick():
     plan = plan_of(low.mm_blocked(8, 16), M=1024, N=1024, K=1024)
     times = []

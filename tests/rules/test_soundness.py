@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -13,8 +12,9 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.rules import all_rules, simplification
 from lift_egraph.soundness.many_rules import FIRE_RATE
 from lift_egraph.soundness.rule_check import RuleChecker, check_rule
+from tests.depth import depth
 
-EXAMPLES = int(os.environ.get("RULE_EXAMPLES", "12"))
+EXAMPLES = depth(8, 200)
 
 every_rule = pytest.mark.parametrize("rule", all_rules, ids=lambda r: r.name)
 

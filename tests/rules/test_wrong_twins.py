@@ -6,10 +6,11 @@ import pytest
 
 from lift_egraph.rules import all_rules, simplification
 from lift_egraph.soundness.rule_check import RuleCheck
+from tests.depth import depth
 from tests.rules.wrong_twins import TWINS
 
 EXAMPLES = 200  # most are caught by the first few
-STEPS = 8  # enough to see that programs shrink; `lift-egraph rules check` takes 400
+STEPS = depth(2, 8)  # enough to see that programs shrink; `lift-egraph rules check` takes 400
 PLANTED = 40
 
 
@@ -32,7 +33,7 @@ def test_shrinking_makes_programs_small():
     check = RuleCheck(captures.rule, simplification=simplification)
     found = check.run(EXAMPLES).counterexample
     assert found is not None
-    small = check.shrunk()
+    small = check.shrunk(200)
     assert small.size < found.size
     assert small.size <= 20
 

@@ -185,11 +185,16 @@ def device():
         pytest.skip(str(problem))
 
 
+@pytest.fixture(scope="module")
+def one_runner(device):
+    with Runner(device, time_limit=30) as made:
+        yield made
+
+
 @pytest.fixture
-def runner(device):
-    with Runner(device, time_limit=30) as runner:
-        runner.load_inputs("ramp", inputs())
-        yield runner
+def runner(one_runner):
+    one_runner.load_inputs("ramp", inputs())
+    return one_runner
 
 
 class TestDevices:
@@ -249,6 +254,7 @@ class TestRun:
         assert "    2 | out[0] = undeclared; }" in str(problem.value)
         np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
 
+    @pytest.mark.alone
     def test_an_endless_kernel_is_killed(self, device):
         endless = scale("while (out[0] != 1) { out[1] += 1; }")
         with Runner(device, time_limit=4) as runner:

@@ -81,6 +81,7 @@ def write(path: Path, text: str) -> Path:
 # --- what there is ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 def test_help_is_quick():
     # Other tests may keep the processors busy: the fastest of some counts.
     times = []
@@ -226,6 +227,7 @@ def test_no_platform(tmp_path, arguments):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.alone
 def test_an_unwritable_out(tmp_path, device):
     file = write(tmp_path / "file", "")
     for out in (file, file / "below", "/proc/nowhere"):
@@ -354,7 +356,7 @@ class TestWrongRuns:
 
 def optimised(path: Path, device: str, *options: object) -> dict:
     """The report on a program, checked for what every report has."""
-    result = succeed("optimize", path, "--device", device, "--budget", 8, "--json", *options)
+    result = succeed("optimize", path, "--device", device, "--budget", 4, "--json", *options)
     report = json.loads(result.stdout)
     assert report.keys() >= KEYS
     assert all(candidate.keys() >= CANDIDATE_KEYS for candidate in report["candidates"])
@@ -473,6 +475,7 @@ def test_compile_says_what_is_wrong(dot, device, program, options, message):
     assert result.stdout == ""
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("as_json", [False, True])
 def test_ctrl_c_shows_what_was_found(device, as_json):

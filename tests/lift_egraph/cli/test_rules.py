@@ -121,14 +121,24 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("text_and_message", BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_rule_is_named_with_its_line_and_the_rest_is_checked(tmp_path, text_and_message):
-    text, message = text_and_message
-    result = check(tmp_path / "mine.py", text + GOOD)
-    assert result.exit_code == 1
-    assert message in result.stdout
-    assert "sound slide_is_split" in result.stdout
-    assert "Traceback" not in result.output
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    """What is said of all broken files, each of which has a good rule as well."""
+    files = [tmp_path_factory.mktemp(kind) / "mine.py" for kind in BROKEN]
+    for file, (text, _) in zip(files, BROKEN.values(), strict=True):
+        file.write_text(HEAD + text + GOOD)
+    return lift("rules", "check", *files, "--examples", 20, "--jobs", 1)
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_rule_is_named_with_its_line(broken, kind):
+    assert f"{kind}0/{BROKEN[kind][1]}" in broken.stdout
+
+
+def test_the_rest_is_checked(broken):
+    assert broken.exit_code == 1
+    assert broken.stdout.count("sound slide_is_split") == len(BROKEN)
+    assert "Traceback" not in broken.output
 
 
 LOOPS = {
@@ -161,6 +171,7 @@ def test_text_that_is_no_python_or_no_rules(tmp_path):
     assert "it defines no rules" in check(tmp_path / "mine.py", "").stdout
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_interrupt():
     command = [sys.executable, "-m", "lift_egraph", "rules", "check", "--examples", "5000"]

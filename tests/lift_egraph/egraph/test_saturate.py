@@ -55,6 +55,7 @@ def test_nodes_are_bounded():
     assert done.graph.tuples <= 3000
 
 
+@pytest.mark.alone
 def test_time_is_bounded_and_the_last_graph_kept():
     began = time.perf_counter()
     done = saturate(mm(), phase(Limits(iterations=50, nodes=10**9, seconds=1.0), {64: (2, 4, 8, 16, 32)}))
@@ -70,6 +71,7 @@ def test_memory_is_bounded_and_the_last_graph_kept():
     assert done.graph.tuples > 0
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_interrupt_returns_within_two_seconds():
     code = (

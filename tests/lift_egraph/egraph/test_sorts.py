@@ -24,6 +24,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.rules.movement import map_backwards, map_strided
 from lift_egraph.soundness.counterexamples import equal_values
+from tests.depth import depth
 from tests.strategies import programs
 
 XS = Input("xs", array(F32, 8))
@@ -103,7 +104,7 @@ def test_a_component():
     assert alpha_equal(there_and_back(b.get(1, pair)), b.get(1, pair))
 
 
-@settings(max_examples=60)
+@settings(max_examples=depth(60, 1000))
 @given(programs(low_level=True, steps=4))
 def test_round_trip_of_random_programs(program):
     """Values are compared too, for an iterate comes back at the length of its argument."""

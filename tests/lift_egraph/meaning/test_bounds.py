@@ -20,6 +20,7 @@ from lift_egraph.meaning.domains import Plain
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, interpret
 from lift_egraph.meaning.values import map_leaves
+from tests.depth import depth
 from tests.strategies import programs
 
 X, Y = ir.Var("x", F32), ir.Var("y", F32)
@@ -70,7 +71,7 @@ def reassociated_sum(terms: np.ndarray, rng: np.random.Generator) -> np.float32:
     return partial[0]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=depth(150, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(low_level=True, whole=True), st.booleans(), st.integers(0, 1000), st.sampled_from((1, 1 << 26)))
 def test_random_programs(program, whole, seed, budget):
     inputs = random_inputs(program, seed, "integer" if whole else "float")

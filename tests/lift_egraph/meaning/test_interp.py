@@ -22,6 +22,7 @@ from lift_egraph.meaning.folds import fold_form
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, interpret, run
 from lift_egraph.soundness.random_terms import operator_on
+from tests.depth import depth
 from tests.lift_egraph.meaning import oracle
 from tests.strategies import programs
 
@@ -82,7 +83,7 @@ def five_point(n: int) -> ir.Expr:
     return ir.Map(ir.Lambda(line, ir.Map(ir.Lambda(window, total), line)), windows)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=depth(300, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(low_level=True, whole=True), st.sampled_from((1, 100, 1 << 26)))
 def test_random_programs_agree_with_lists(program, budget):
     inputs = random_inputs(program)

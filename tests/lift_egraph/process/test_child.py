@@ -114,6 +114,7 @@ class TestStream:
         assert list(stream) == [0, 1, 2, 3, 4]
         assert stream.end.kind == "finished"
 
+    @pytest.mark.alone
     def test_the_time_limit_keeps_earlier_messages(self):
         stream = Stream(count_slowly, 0.2, time_limit=1.5)
         started = time.monotonic()
@@ -187,6 +188,7 @@ class TestStream:
         assert not is_running(pid)
         assert stream.end.kind == "interrupted"
 
+    @pytest.mark.alone
     def test_on_tick(self):
         ticks = []
         list(Stream(count_slowly, 0.5, time_limit=1, on_tick=lambda: ticks.append(1)))
@@ -213,6 +215,7 @@ class TestServer:
     def test_it_keeps_its_state(self, server):
         assert [server.request("a"), server.request("b")] == [(1, "a"), (2, "b")]
 
+    @pytest.mark.alone
     def test_a_hang_ends_at_the_limit_and_the_next_request_starts_again(self, server):
         server.request("a")
         started = time.monotonic()
@@ -308,6 +311,7 @@ LONG_PARENT = """
 """
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_reaches_the_parent_at_once():
     parent = start_parent(LONG_PARENT, "-c")

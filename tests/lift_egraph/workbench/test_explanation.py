@@ -223,6 +223,7 @@ def test_a_file_that_is_none(text: str | None, message: str, tmp_path: Path):
     assert message in result.stderr.replace("\n", " ")
 
 
+@pytest.mark.alone
 def test_ctrl_c_shows_what_was_found(tmp_path: Path):
     process = subprocess.Popen(
         [sys.executable, "-m", "lift_egraph", "explain", str(write_way("mm", tmp_path / "mm"))],

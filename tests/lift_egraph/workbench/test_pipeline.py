@@ -24,7 +24,7 @@ from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.meaning.interp import run
 from tests.codegen.opencl import needs_opencl
 
-SMALL = workbench.Budget(seconds=20, limits=Limits(iterations=4, nodes=20_000))
+SMALL = workbench.Budget(seconds=20, limits=Limits(iterations=2, nodes=5_000))
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 
 AXPY = """
@@ -83,7 +83,7 @@ def test_written_kernel_runs_on_arrays(report: workbench.Report, tmp_path: Path)
 
 @needs_opencl
 def test_a_program_written_here(tmp_path: Path):
-    found = workbench.optimize(parse_program(AXPY), budget=replace(SMALL, seconds=8))
+    found = workbench.optimize(parse_program(AXPY), budget=replace(SMALL, seconds=4))
     assert found.best is not None
     workbench.write(found, tmp_path)
     rng = np.random.default_rng(2)
