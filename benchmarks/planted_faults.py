@@ -44,7 +44,8 @@ FAULTS = (
         ".to(map_(Fn.lam(p, app(f, b)), xs))\n",
     ),
     Fault("a view off by one", "index = maximum(index, -1 - index)", "index = maximum(index, -index)"),
-    Fault("a wrong type in the e-graph", "Ty.arr(n, Ty.pair(u, w))),", "Ty.arr(n, Ty.pair(w, u))),"),
+    Fault("a wrong type in the e-graph", "yield has(component(i64(1), x), u,", "yield has(component(i64(1), x), t,"),
+    Fault("a wrong type in a signature", "[a]n, second: [b]n -> [(a, b)]n", "[a]n, second: [b]n -> [(b, a)]n"),
     Fault("a wrong free name in the e-graph", ".then(set_(fvf(f)).to(a - b))", ".then(set_(fvf(f)).to(a))"),
     Fault("a wrong meaning in the interpreter", "sources[indices] = np.arange(size)", "sources[:] = indices"),
     Fault(
@@ -52,7 +53,7 @@ FAULTS = (
         'allowed = {f"{kind}{d}" for d in range(dimension)}',
         'allowed = {f"{kind}{d}" for d in range(dimension + 1)}',
     ),
-    Fault("a size not checked", "if divides(term.step, spare) is False:", "if divides(term.size, spare) is False:"),
+    Fault("a size not checked", "size <= m, step | m - size", "size <= m, size | m - size"),
     Fault(
         "parentheses left out in C",
         "{self.closed(right, right_level, level)}",
