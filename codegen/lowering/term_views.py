@@ -97,7 +97,7 @@ def component(index: int, view: View) -> View:
     return Component(index, view)
 
 
-def bindings(pattern: ir.Pattern, view: View) -> dict[ir.Var | ir.Input, View]:
+def bindings(pattern: ir.Binder, view: View) -> dict[ir.Var | ir.Input, View]:
     """The views of the variables of a pattern that takes a value apart."""
     if isinstance(pattern, ir.Var):
         return {pattern: view}
@@ -147,7 +147,7 @@ def view_of(term: ir.Expr, environment: Environment) -> View:
             return Value(operate(term, tuple(view_of(a, environment).resolve((), ()) for a in arguments)))
         case ir.Apply(function=function, argument=argument):
             lambda_ = ir.function_body(function)
-            bound = bindings(lambda_.pattern, view_of(argument, environment))
+            bound = bindings(lambda_.binder, view_of(argument, environment))
             return view_of(lambda_.body, {**environment, **bound})
         case ir.Map(function=function, array=array):
             return Mapped(ir.function_body(function), environment, view_of(array, environment))
@@ -171,7 +171,7 @@ class Mapped(View):
     def resolve(self, indices: Indices, choices: Choices) -> CExpr:
         index, rest = indices[0], indices[1:]
         argument = Access(index, self.array) if self.array else Value(IndexValue(index))
-        inner = {**self.environment, **bindings(self.function.pattern, argument)}
+        inner = {**self.environment, **bindings(self.function.binder, argument)}
         return view_of(self.function.body, inner).resolve(rest, choices)
 
 
@@ -191,7 +191,7 @@ class MappedWrite(View):
 
 def _write_through(function: ir.Lambda, acceptor: View) -> View | None:
     term: ir.Expr = function.body
-    while term != function.pattern:
+    while term != function.binder:
         step = write_step(term, acceptor)
         if step is None:
             return None

@@ -344,8 +344,8 @@ def apply(function: Any, argument: ir.Expr) -> ir.Expr:
 
 def _then(function: ir.Function, argument: DataType, step: Callable[[ir.Expr], ir.Expr]) -> ir.Lambda:
     if isinstance(function, ir.Lambda):
-        with opened(v.name for v in ir.bound_variables(function.pattern)):
-            return ir.Lambda(function.pattern, checked(step(function.body)))
+        with opened(v.name for v in ir.bound_variables(function.binder)):
+            return ir.Lambda(function.binder, checked(step(function.body)))
     return _bind(Abstraction(Bind(HIDDEN), lambda x: step(checked(ir.Apply(function, x)))), argument, "composition")
 
 
@@ -373,7 +373,7 @@ def _bind(function: Abstraction, argument: DataType, where: str) -> ir.Lambda:
         return ir.Lambda(pattern, checked(as_expr(function.body(*variables))))
 
 
-def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Pattern:
+def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Binder:
     if isinstance(names, Bind):
         if names.type is not None and names.type != t:
             raise TypeProblem(f"{where}: {names.name} is declared as {names.type}, but is given {t}")
@@ -381,7 +381,7 @@ def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Pattern
     if not isinstance(t, Pair):
         raise TypeProblem(f"{where}: the function takes a tuple apart, but is given {t}")
     first = _bound(names[0], t.first, where, taken)
-    return ir.PairPattern(first, _bound(names[1], t.second, where, taken))
+    return ir.PairBinder(first, _bound(names[1], t.second, where, taken))
 
 
 KEYWORDS = frozenset(("program", "where", "fun", "let", "in", "true", "false", "inf", "inf64"))

@@ -11,7 +11,7 @@ from lift_egraph.language.types import F32, F64, I32, array
 from lift_egraph.meaning.interp import run
 
 X, Y = ir.Var("x", F32), ir.Var("y", F32)
-ADD, MUL = (ir.Lambda(ir.PairPattern(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul"))
+ADD, MUL = (ir.Lambda(ir.PairBinder(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul"))
 
 
 def f32(value: float) -> ir.Literal:
@@ -22,7 +22,7 @@ def program(element: ir.Expr | None = None, m: int = 8, n: int = 64) -> ir.Progr
     """Sums of products of rows with a vector; `element` instead of the product."""
     rows, v = ir.Input("A", array(F32, m, n)), ir.Input("v", array(F32, n))
     row = ir.Var("row", array(F32, n))
-    products = ir.Map(ir.Lambda(MUL.pattern, element) if element else MUL, ir.Zip(row, v))
+    products = ir.Map(ir.Lambda(MUL.binder, element) if element else MUL, ir.Zip(row, v))
     return ir.Program("mv", (rows, v), ir.Map(ir.Lambda(row, ir.Reduce(ADD, f32(0.0), products)), rows))
 
 

@@ -105,11 +105,11 @@ def _argument(p: Parameter, names: dict[str, Any]) -> Any:
     return ir.Lambda(pattern, first if type_of(first) == result else ir.Input("result", result))
 
 
-def _bound(t: DataType) -> tuple[ir.Pattern, ir.Expr]:
+def _bound(t: DataType) -> tuple[ir.Binder, ir.Expr]:
     if isinstance(t, Pair):
         (first, value), (second, _) = _bound(t.first), _bound(t.second)
         renamed = ir.Var("second", t.second) if isinstance(second, ir.Var) else second
-        return ir.PairPattern(first, renamed), value
+        return ir.PairBinder(first, renamed), value
     variable = ir.Var("first", t)
     return variable, variable
 

@@ -24,7 +24,7 @@ from tests.depth import depth
 from tests.strategies import programs
 
 X, Y = ir.Var("x", F32), ir.Var("y", F32)
-ADD, MUL, MAX = (ir.Lambda(ir.PairPattern(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul", "max"))
+ADD, MUL, MAX = (ir.Lambda(ir.PairBinder(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul", "max"))
 
 
 def f32(value: float) -> ir.Literal:
@@ -46,7 +46,7 @@ def applied(op: str, *arrays: np.ndarray, scalar: Scalar = F32, offset: bool = F
     if len(arrays) == 1:
         term = ir.Map(ir.Lambda(variables[0], body), inputs[0])
     else:
-        term = ir.Map(ir.Lambda(ir.PairPattern(*variables), body), ir.Zip(*inputs))
+        term = ir.Map(ir.Lambda(ir.PairBinder(*variables), body), ir.Zip(*inputs))
     values = dict(zip(names, arrays, strict=True))
     value, bound = evaluate_bounded(term, values)
     single = evaluate(term, values)
@@ -164,7 +164,7 @@ class TestSums:
     def test_double_precision(self):
         x = np.random.default_rng(0).uniform(-1, 1, 1000)
         v, w = ir.Var("v", F64), ir.Var("w", F64)
-        add = ir.Lambda(ir.PairPattern(v, w), ir.Call("add", (v, w)))
+        add = ir.Lambda(ir.PairBinder(v, w), ir.Call("add", (v, w)))
         value, bound = evaluate_bounded(
             ir.Reduce(add, ir.Literal(0.0, F64), ir.Input("xs", array(F64, 1000))), {"xs": x}
         )

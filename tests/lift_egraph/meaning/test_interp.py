@@ -27,7 +27,7 @@ from tests.lift_egraph.meaning import oracle
 from tests.strategies import programs
 
 X, Y = ir.Var("x", F32), ir.Var("y", F32)
-ADD, MUL, MIN, MAX = (ir.Lambda(ir.PairPattern(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul", "min", "max"))
+ADD, MUL, MIN, MAX = (ir.Lambda(ir.PairBinder(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul", "min", "max"))
 SQUARE = ir.Lambda(X, ir.Call("mul", (X, X)))
 
 
@@ -61,9 +61,9 @@ def outer_products(m: int, k: int, n: int) -> ir.Expr:
     """A matrix product whose accumulator is a row."""
     a, b = ir.Input("A", array(F32, m, k)), ir.Input("B", array(F32, k, n))
     row, total, line = ir.Var("row", array(F32, k)), ir.Var("total", array(F32, n)), ir.Var("line", array(F32, n))
-    step = ir.Lambda(ir.PairPattern(X, Y), ir.Call("add", (X, ir.Call("mul", (ir.Var("a", F32), Y)))))
+    step = ir.Lambda(ir.PairBinder(X, Y), ir.Call("add", (X, ir.Call("mul", (ir.Var("a", F32), Y)))))
     body = ir.ToMemory("private", ir.MapLevel(ir.SEQ, step, ir.Zip(total, line)))
-    operator = ir.Lambda(ir.PairPattern(total, ir.PairPattern(ir.Var("a", F32), line)), body)
+    operator = ir.Lambda(ir.PairBinder(total, ir.PairBinder(ir.Var("a", F32), line)), body)
     sums = ir.ReduceSeq(operator, ir.Fill(nat(n), f32(0.0)), ir.Zip(row, b))
     return ir.MapLevel(ir.Level("glb", 0), ir.Lambda(row, sums), a)
 
@@ -102,7 +102,7 @@ class TestPatterns:
         check(ir.MapLevel(ir.Level("glb", 0), SQUARE, xs(n)), data(n), x * x)
 
     def test_zip_pairs_components(self):
-        term = ir.Map(ir.Lambda(ir.PairPattern(X, Y), ir.MakePair(Y, ir.Call("add", (X, Y)))), ir.Zip(xs(4), xs(4)))
+        term = ir.Map(ir.Lambda(ir.PairBinder(X, Y), ir.MakePair(Y, ir.Call("add", (X, Y)))), ir.Zip(xs(4), xs(4)))
         first, second = evaluate(term, data(4))
         np.testing.assert_array_equal(first, data(4)["xs"])
         np.testing.assert_array_equal(second, 2 * data(4)["xs"])
@@ -208,20 +208,20 @@ class TestVectors:
 class TestFolds:
     @pytest.mark.parametrize("n", [0, 1, 5, 40, 1000])
     def test_general_operator_from_left_to_right(self, n):
-        minus = ir.Lambda(ir.PairPattern(X, Y), ir.Call("sub", (X, Y)))
+        minus = ir.Lambda(ir.PairBinder(X, Y), ir.Call("sub", (X, Y)))
         check(ir.ReduceSeq(minus, f32(1.0), xs(n)), data(n), np.float32(1 - data(n)["xs"].sum()))
 
     @pytest.mark.parametrize("n", [1, 5, 40, 1000])
     def test_reduce_seq_rounds_from_left_to_right(self, n):
         x = np.random.default_rng(n).normal(size=n).astype(np.float32)
-        plus_square = ir.Lambda(ir.PairPattern(X, Y), ir.Call("add", (X, ir.Call("mul", (Y, Y)))))
+        plus_square = ir.Lambda(ir.PairBinder(X, Y), ir.Call("add", (X, ir.Call("mul", (Y, Y)))))
         expected = np.float32(0.5)
         for value in x:
             expected = expected + value * value
         check(ir.ReduceSeq(plus_square, f32(0.5), xs(n)), {"xs": x}, expected)
 
     @pytest.mark.parametrize("n", [0, 1, 5, 40, 1000])
-    @pytest.mark.parametrize("operator", [ADD, MIN, ir.Lambda(ir.PairPattern(X, Y), ir.Call("sub", (X, Y)))])
+    @pytest.mark.parametrize("operator", [ADD, MIN, ir.Lambda(ir.PairBinder(X, Y), ir.Call("sub", (X, Y)))])
     def test_a_scan_holds_the_reductions_of_all_beginnings(self, n, operator):
         for pattern in (ir.Scan, ir.ScanSeq):
             beginnings = [oracle.listed(ir.ReduceSeq(operator, f32(1.0), xs(i + 1)), data(i + 1), {}) for i in range(n)]
@@ -248,7 +248,7 @@ class TestFolds:
         with_let = ir.Apply(ir.Lambda(X, ir.Call("add", (accumulator, ir.Call("mul", (X, X))))), Y)
         vectorized = ir.Apply(ADD, ir.MakePair(accumulator, ir.ToMemory("private", ir.Call("mul", (Y, Y)))))
         for body in (fused, with_let, vectorized):
-            operator = ir.Lambda(ir.PairPattern(accumulator, Y), body)
+            operator = ir.Lambda(ir.PairBinder(accumulator, Y), body)
             assert fold_form(operator)
             check(ir.ReduceSeq(operator, f32(0.0), xs(50)), data(50), np.float32(42925))
         p = ir.Var("p", Pair(F32, F32))
@@ -264,7 +264,7 @@ class TestFolds:
             ir.Apply(ir.Lambda(accumulator, ir.Call("add", (accumulator, Y))), f32(1.0)),
             ir.Apply(ir.Lambda(X, ir.Call("add", (X, Y))), ir.Call("mul", (accumulator, f32(2.0)))),
         ):
-            operator = ir.Lambda(ir.PairPattern(accumulator, Y), body)
+            operator = ir.Lambda(ir.PairBinder(accumulator, Y), body)
             assert fold_form(operator) is None
             listed = oracle.listed(ir.ReduceSeq(operator, f32(0.0), xs(5)), {"xs": list(data(5)["xs"])}, {})
             check(ir.ReduceSeq(operator, f32(0.0), xs(5)), data(5), listed)
@@ -280,11 +280,11 @@ class TestFolds:
 
     def test_integers_and_booleans(self):
         i, j = ir.Var("i", I32), ir.Var("j", I32)
-        add = ir.Lambda(ir.PairPattern(i, j), ir.Call("add", (i, j)))
+        add = ir.Lambda(ir.PairBinder(i, j), ir.Call("add", (i, j)))
         numbers = ir.Generate(nat(100), ir.Lambda(i, i))
         check(ir.Reduce(add, ir.Literal(0, I32), numbers), {}, np.int32(4950))
         p, q = ir.Var("p", BOOL), ir.Var("q", BOOL)
-        both = ir.Lambda(ir.PairPattern(p, q), ir.Call("and", (p, q)))
+        both = ir.Lambda(ir.PairBinder(p, q), ir.Call("and", (p, q)))
         small = ir.Map(ir.Lambda(i, ir.Call("lt", (i, ir.Literal(99, I32)))), numbers)
         check(ir.Reduce(both, ir.Literal(True, BOOL), small), {}, np.bool_(False))
 
@@ -332,7 +332,7 @@ class TestProblems:
     def test_pairs_of_arrays(self):
         zipped = ir.Input("zs", array(Pair(F32, I32), 3))
         x, i = np.float32([1, 2, 3]), np.int32([4, 5, 6])
-        swapped = ir.Map(ir.Lambda(ir.PairPattern(X, ir.Var("i", I32)), X), zipped)
+        swapped = ir.Map(ir.Lambda(ir.PairBinder(X, ir.Var("i", I32)), X), zipped)
         np.testing.assert_array_equal(evaluate(swapped, {"zs": (x, i)}), x)
         with pytest.raises(InputProblem, match="is a pair of arrays, got a ndarray"):
             evaluate(swapped, {"zs": x})

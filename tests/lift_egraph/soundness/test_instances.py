@@ -108,7 +108,7 @@ def test_conditions_on_names_are_kept():
         program = Instances(guarded).draw(str(seed))[0].program
         matches = [t for t in ir.subterms(program.body) if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda)]
         assert any(
-            not ir.free_variables(m.function.body) & set(ir.bound_variables(m.function.pattern)) for m in matches
+            not ir.free_variables(m.function.body) & set(ir.bound_variables(m.function.binder)) for m in matches
         )
 
 
