@@ -25,7 +25,7 @@ from lift_egraph.guided.matcher import Matcher
 from lift_egraph.guided.sketch import (
     ANY,
     Contains,
-    Pattern,
+    PatternSketch,
     Sketch,
     call,
     join,
@@ -94,7 +94,7 @@ def goals(p: Problem) -> tuple[Goal, ...]:
     sizes, tile, n, k = (p.size, p.size), (p.tile, p.tile), p.tile, p.chunk
     chunks = {p.size: (p.chunk,)}
 
-    def result(block: Sketch, *, outer: Callable[..., Pattern] = map_seq, packed: bool = False) -> Sketch:
+    def result(block: Sketch, *, outer: Callable[..., PatternSketch] = map_seq, packed: bool = False) -> Sketch:
         columns = split(n, transpose())
         if packed:
             columns = Contains(to_memory("global", ANY))

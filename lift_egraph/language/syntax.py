@@ -29,7 +29,7 @@ from lift_egraph.language.functions import (
     Bind,
     Composition,
     Names,
-    Pattern,
+    PartialPattern,
     Section,
     apply,
     as_expr,
@@ -304,7 +304,7 @@ def _applicable(tree: Tree, scope: _Scope) -> Any:
 
 def _call(callee: Tree, arguments: list[Tree], scope: _Scope) -> Any:
     function = _applicable(callee, scope)
-    if isinstance(function, Pattern):
+    if isinstance(function, PartialPattern):
         kinds = function.kinds[len(function.given) :]
         if len(arguments) <= len(kinds):
             pairs = zip(kinds, arguments, strict=False)
