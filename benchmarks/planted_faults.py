@@ -61,8 +61,8 @@ FAULTS = (
     ),
     Fault(
         "parentheses left out in the text form",
-        "right = _term(term.arguments[1], names, here + 1)",
-        "right = _term(term.arguments[1], names, here)",
+        "right = _term(term.arguments[1], names, op.level + 1)",
+        "right = _term(term.arguments[1], names, op.level)",
     ),
     Fault("a time limit kept too late", "now - started > time_limit:", "now - started > 4 * time_limit:"),
     Fault(

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from tests.extract.test_devices import INFO
+from tests.codegen.devices.test_devices import INFO
 
 from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import join_outputs, load_plan, save_plan, split_inputs
