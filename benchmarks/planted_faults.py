@@ -53,7 +53,7 @@ FAULTS = (
         'allowed = {f"{kind}{d}" for d in range(dimension)}',
         'allowed = {f"{kind}{d}" for d in range(dimension + 1)}',
     ),
-    Fault("a size not checked", "size <= m, step | m - size", "size <= m, size | m - size"),
+    Fault("a size not checked", "least.get(kind, max(1, amount.constant or 0))", "least.get(kind, 1)"),
     Fault(
         "parentheses left out in C",
         "{self.closed(right, right_level, level)}",

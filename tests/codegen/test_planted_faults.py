@@ -18,7 +18,7 @@ from tests.codegen.corpus.harness import Bench, Case
 from tests.codegen.corpus.programs import numbered
 from tests.depth import depth
 
-PLANS = depth(3, 8)  # faults of each kind
+PLANS = depth(2, 8)  # faults of each kind
 LAST = 3000  # program of the corpus in which to plant
 
 

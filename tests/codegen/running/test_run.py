@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-from tests.codegen.devices.test_devices import INFO
 
 from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import join_outputs, load_plan, save_plan, split_inputs
@@ -15,6 +14,7 @@ from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launc
 from lift_egraph.codegen.running.run import Runner, check_limits, find_device, list_devices, run_directory
 from lift_egraph.errors import BuildProblem, DeviceProblem, InputProblem, OutputProblem, RunProblem
 from lift_egraph.process.child import End, Ended
+from tests.codegen.devices.test_devices import INFO
 
 N = 1000
 SCALE = "kernel void scale(global const float *x, global float *out, float a) { BODY }"

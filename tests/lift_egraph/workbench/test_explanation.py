@@ -224,9 +224,10 @@ def test_a_file_that_is_none(text: str | None, message: str, tmp_path: Path):
 
 
 @pytest.mark.alone
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_shows_what_was_found(tmp_path: Path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "lift_egraph", "explain", str(write_way("mm", tmp_path / "mm"))],
+        [sys.executable, "-m", "lift_egraph", "explain", str(write_way("asum", tmp_path / "asum"))],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
