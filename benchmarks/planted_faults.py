@@ -98,8 +98,11 @@ def first_report(fault: Fault, root: Path, arguments: list[str]) -> str | None:
         file.write_text(file.read_text(encoding="utf-8").replace(fault.right, fault.wrong), encoding="utf-8")
         near = f"tests/{file.relative_to(copy).parts[0]}"
         for places in ([near], ["--ignore", near]):
-            if found := first_failure(copy, [*arguments, *places]):
-                return found
+            doubtful: list[str] = []
+            while found := first_failure(copy, [*arguments, *places, *doubtful]):
+                if first_failure(copy, [*arguments, found]):
+                    return found
+                doubtful += ["--deselect", found]  # it failed once: a busy machine disturbs what reads the clock
     return None
 
 
