@@ -32,20 +32,12 @@ from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms
 from lift_egraph.guided.matcher import Matcher
 from lift_egraph.language import ir
+from lift_egraph.language import signature as sig
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import CONCRETE, CONDITIONS, codomain, domain, type_of
 from lift_egraph.language.inference import made_type
 from lift_egraph.language.nat import nat
 from lift_egraph.language.nesting import check_nesting
-from lift_egraph.language.signature import (
-    ArrayForm,
-    Condition,
-    FunctionForm,
-    PairForm,
-    Parameter,
-    Signature,
-    TypeVariable,
-)
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.language.types import F32, I32, Array, DataType, Pair
 from lift_egraph.meaning.elements import element
@@ -61,12 +53,12 @@ SLIDE = ir.Slide.signature
 
 def test_a_signature_is_read() -> None:
     assert [(p.name, p.kind) for p in SLIDE.parameters] == [("size", "nat"), ("step", "nat"), ("array", "")]
-    t = TypeVariable("t")
-    assert SLIDE.parameters[2].form == ArrayForm("m", t)
-    assert SLIDE.result == ArrayForm(("+", ("/", ("-", "m", "size"), "step"), 1), ArrayForm("size", t))
-    assert SLIDE.conditions[3] == Condition("step", "|", ("-", "m", "size"))
-    assert ir.Generate.signature.parameters[1].form == FunctionForm(I32, t)
-    assert ir.Reduce.signature.parameters[0].form == FunctionForm(PairForm(t, t), t)
+    t = sig.TypeVariable("t")
+    assert SLIDE.parameters[2].form == sig.ArrayForm("m", t)
+    assert SLIDE.result == sig.ArrayForm(("+", ("/", ("-", "m", "size"), "step"), 1), sig.ArrayForm("size", t))
+    assert SLIDE.conditions[3] == sig.Condition("step", "|", ("-", "m", "size"))
+    assert ir.Generate.signature.parameters[1].form == sig.FunctionForm(I32, t)
+    assert ir.Reduce.signature.parameters[0].form == sig.FunctionForm(sig.PairForm(t, t), t)
     assert [p.is_operator for node in (ir.Reduce, ir.ReduceSeq) for p in node.signature.parts] == [True] + [False] * 5
 
 
@@ -75,7 +67,7 @@ def test_a_signature_is_read() -> None:
 )
 def test_a_wrong_signature_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=re.escape(line)):
-        _ = Signature("wrong", line).parameters
+        _ = sig.Signature("wrong", line).parameters
 
 
 # --- an example of every pattern, made of nothing but its signature --------------------------------------
@@ -95,10 +87,10 @@ def example(node: type[ir.Expr]) -> ir.Expr:
     return node(*(_argument(p, names) for p in signature.parameters))
 
 
-def _argument(p: Parameter, names: dict[str, Any]) -> Any:
+def _argument(p: sig.Parameter, names: dict[str, Any]) -> Any:
     if p.form is None:
         return STATIC[p.kind]
-    if not isinstance(p.form, FunctionForm):
+    if not isinstance(p.form, sig.FunctionForm):
         return ir.Input(p.name, made_type(p.form, names, CONCRETE))
     argument, result = (made_type(form, names, CONCRETE) for form in (p.form.argument, p.form.result))
     pattern, first = _bound(argument)
