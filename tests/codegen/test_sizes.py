@@ -149,7 +149,6 @@ def test_groups_of_maps_over_open_sizes_are_as_the_device_likes() -> None:
 
 def test_indices_are_simplified_below_open_bounds() -> None:
     flat = parse_program("program flat(A: [[f32]N]M) = mapGlb(0, mapSeq(id), split(N, join(A)))")
-
     source = compile_open(flat, GENERIC).source
     assert "N * glb_0 + i" in source
     assert "%" not in source.split("kernel void")[1]
@@ -205,7 +204,6 @@ def test_open_sizes_are_refused_where_numbers_are_needed() -> None:
         program whole(A: [[f32]N]M) =
           mapWrg(0, fun row => mapLcl(0, id, gather(reverse, toLocal(mapLcl(0, id, row)))), A)
     """)
-
     with pytest.raises(SizeProblem, match=r"lies in local memory.* but N is open: specialise N"):
         compile_open(whole, GENERIC)
     with pytest.raises(SizeProblem, match="mm is open in the size K, M, N: give it a value"):
@@ -214,7 +212,6 @@ def test_open_sizes_are_refused_where_numbers_are_needed() -> None:
 
 def test_names_of_sizes_that_c_does_not_accept() -> None:
     doubled = parse_program("program doubled(xs: [f32]float, lane: f32) = mapGlb(0, fun x => x * lane, xs)")
-
     plan = compile_open(doubled, GENERIC)
     assert [(s.name, s.size) for s in plan.sizes] == [("float_", "float")]
     assert "const int float_" in plan.source
@@ -293,6 +290,5 @@ def test_private_memory_of_open_length() -> None:
         program copied(A: [[f32]N]M) =
           mapGlb(0, fun row => let r = toPrivate(mapSeq(id, row)) in mapSeq(id, gather(reverse, r)), A)
     """)
-
     with pytest.raises((SizeProblem, NestingProblem), match="specialise N"):
         compile_open(copied, GENERIC)

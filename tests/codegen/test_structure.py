@@ -109,9 +109,7 @@ def test_loops_count_in_the_steps_of_their_indices() -> None:
         program every_fourth(xs: [[f32]4]N, ys: [f32]N) =
           mapSeq(fun (row, y) => y + at(0, row), zip(xs, ys))
     """)
-
     columns = parse_program("program columns(xs: [[f32]4]N) = mapSeq(at(0), xs)")
-
     far_apart = parse_program("program far_apart(xs: [[f32]K]N) = reduceSeq(add, 0.0, map(at(0), xs))")
 
     assert "for (int i = 0; i < 5; i += 1) {" in body_of(plan_of(every_fourth, N=5))  # ys[i] stands in the way
@@ -126,7 +124,6 @@ def test_stepped_loops_keep_vector_accesses_aligned() -> None:
           join(
             mapGlb(0, fun chunk => asScalar(mapSeq(vectorize(4, fun x => x * 2.0), asVector(4, chunk))), split(64, xs)))
     """)
-
     lines = body_of(plan_of(doubled, NVIDIA, N=256))
     assert "for (int i = 0; i < 64; i += 4) {" in lines
     assert not [line for line in lines if "float4_u" in line]
@@ -155,7 +152,6 @@ def test_accumulators_that_start_with_themselves_are_not_copied() -> None:
                   rows)),
             xs)
     """)
-
     lines = body_of(plan_of(sums, N=3))
     assert [line for line in lines if line.startswith("for")] == [
         "for (int i1 = 0; i1 < 90; i1 += 9) {",
@@ -254,7 +250,6 @@ def test_no_barrier_while_each_work_item_copies_elements_of_its_own() -> None:
               fun c => join(mapLcl(0, mapSeq(add), toLocal(mapLcl(0, mapSeq(fun (x, y) => (y, x)), split(4, c))))),
               split(64, xs)))
     """)
-
     assert "barrier" not in body_text(plan_of(twice, N=128))
 
 
@@ -266,7 +261,6 @@ def test_vectors_that_overlap_those_of_other_work_items_need_a_barrier() -> None
               mapLcl(0, fun w => at(0, asVector(4, w)), slide(4, 1, toLocal(mapLcl(0, fun x => x + 1.0, chunk)))),
             split(16, xs))
     """)
-
     text = body_text(plan_of(windows, N=64))
     assert "(local const float4_u *)(tmp + lcl_0)" in text
     assert text.count("barrier") == 1
@@ -285,7 +279,6 @@ def test_the_components_of_a_vector_of_four_scalars() -> None:
                 asVector(4, generate(4, fun i => select(i == 0, x, select(i == 1, y, select(i == 2, x + y, 0.5)))))),
             zip(xs, ys))
     """)
-
     assert body_of(plan_of(turned, N=8)) == [
         "const int glb_0 = get_global_id(0);",
         "const float x = xs[glb_0];",
@@ -299,7 +292,6 @@ def test_tuples_are_written_in_turn_unless_a_write_would_change_what_is_read() -
         program both(xs: [f32]N) =
           mapGlb(0, reduceSeq(fun (acc, x) => (get(0, acc) + x, get(1, acc) * x), (0.0, 1.0)), split(4, xs))
     """)
-
     swapped = parse_program("""
         program swapped(xs: [f32]N) =
           mapGlb(0, reduceSeq(fun (acc, x) => (get(1, acc), get(0, acc) + x), (0.0, 1.0)), split(4, xs))
@@ -312,7 +304,6 @@ def test_tuples_are_written_in_turn_unless_a_write_would_change_what_is_read() -
 
 def test_control_flow_follows_the_launch() -> None:
     doubled = parse_program("program doubled(xs: [f32]N) = mapGlb(0, fun x => x + x, xs)")
-
     assert "for" not in body_of(plan_of(doubled, N=64))[0]
     assert body_of(plan_of(doubled, launch=Launch((64, 1, 1), (64, 1, 1)), N=50))[0] == "if (get_global_id(0) < 50) {"
     assert body_of(plan_of(doubled, launch=Launch((16, 1, 1)), N=64))[0] == (
@@ -358,7 +349,6 @@ def test_a_value_used_behind_a_loop_is_read_behind_it() -> None:
         program scaled(xs: [f32]N, ys: [[f32]K]N) =
           mapGlb(0, fun (x, row) => let total = reduceSeq(add, 0.0, row) in x * total + x, zip(xs, ys))
     """)
-
     lines = body_of(plan_of(scaled, N=5, K=100))
     read = next(k for k, line in enumerate(lines) if "= xs[glb_0]" in line)
     assert lines.index("}") < read < next(k for k, line in enumerate(lines) if line.startswith("result["))
@@ -369,7 +359,6 @@ def test_elements_chosen_at_run_time_are_variables_on_pocl() -> None:
         program chosen(xs: [[f32]4]N, i: [i32]4) =
           mapGlb(0, fun row => lookup(i, toPrivate(mapSeq(fun x => x + 1.0, row))), xs)
     """)
-
     assert "== 0 ? tmp_0 : " in plan_of(chosen, N=4).source
     assert "float tmp[4];" in plan_of(chosen, INTEL, N=4).source
 
@@ -379,7 +368,6 @@ def test_an_iterate_over_kernels_is_one_text_between_two_temporaries() -> None:
         program smoothed(xs: [f32]N) =
           iterate(5, fun (row: [f32]n) => mapGlb(0, reduceSeq(add, 0.0), slide(3, 1, pad(1, 1, clamp, row))), xs)
     """)
-
     plan = plan_of(smoothed, N=8)
     assert [[a.name for a in k.arguments] for k in plan.kernels] == [
         ["xs", "tmp"], ["tmp", "tmp1"], ["tmp1", "tmp"], ["tmp", "tmp1"], ["tmp1", "result"],
@@ -391,7 +379,6 @@ def test_an_iterate_over_kernels_is_one_text_between_two_temporaries() -> None:
 @pytest.mark.parametrize(("length", "asked"), [(8, ""), (200, " 32"), (1000, " 32")])
 def test_long_loops_are_unrolled_on_nvidia_by_the_size_of_their_body(length: int, asked: str) -> None:
     sums = parse_program("program sums(xs: [[f32]K]N) = mapGlb(0, reduceSeq(add, 0.0), xs)")
-
     lines = body_of(plan_of(sums, NVIDIA, N=300, K=length))
     assert [line for line in lines if line.startswith("#pragma")] == [f"#pragma unroll{asked}"]
 
@@ -403,7 +390,6 @@ def test_a_long_loop_over_tiles_is_unrolled_on_nvidia_less_than_a_small_one() ->
 
 def test_sine_and_cosine_of_one_value_are_computed_together_on_nvidia() -> None:
     turned = parse_program("program turned(xs: [f32]N) = mapGlb(0, fun x => (sin(2.0 * x), cos(2.0 * x)), xs)")
-
     lines = body_of(plan_of(turned, NVIDIA, N=512))
     assert "const float sine = sincos(2.0f * x, &cosine);" in lines
     assert not any(re.search(r"\b(sin|cos)\(", line) for line in lines)
