@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from lift_egraph.cli.main import app
 from lift_egraph.rules import all_rules
+from tests.command import lift, start
 
 HEAD = """\
 from __future__ import annotations
@@ -32,10 +28,6 @@ WRONG = """
 def forget(xss: Ex):
     yield rewrite(transpose(xss)).to(xss)
 """
-
-
-def lift(*arguments: object):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 def check(path: Path, text: str, *arguments: object):
@@ -174,14 +166,7 @@ def test_text_that_is_no_python_or_no_rules(tmp_path):
 @pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_interrupt():
-    command = [sys.executable, "-m", "lift_egraph", "rules", "check", "--examples", "5000"]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
-    )
+    process = start("-m", "lift_egraph", "rules", "check", "--examples", 5000)
     try:
         time.sleep(4.0)
         process.send_signal(signal.SIGINT)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import egglog
 import pytest
 from egglog import eq, i64, rewrite
-from typer.testing import CliRunner
 
 from lift_egraph import programs, rules
-from lift_egraph.cli.main import app as command_line
 from lift_egraph.egraph import sorts as s
 from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.rule import Rule, rule
@@ -18,6 +16,7 @@ from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.soundness.audit import audit
 from lift_egraph.soundness.rule_check import check_rule
+from tests.command import lift
 
 # --- a name that one rule leaves behind, and another takes for new
 
@@ -115,10 +114,10 @@ def every_start_is_neutral(e: Ex, op: Op, z: Ex, xs: Ex):
 def test_the_command(tmp_path):
     (tmp_path / "started.lift").write_text("program started(xs: [f32]N, a: f32) where N = 4 = reduce(add, a, xs)\n")
     (tmp_path / "mine.py").write_text(UNTRUE)
-    program = str(tmp_path / "started.lift")
-    right = CliRunner().invoke(command_line, ["rules", "audit", program])
+    program = tmp_path / "started.lift"
+    right = lift("rules", "audit", program)
     assert right.exit_code == 0, right.output
     assert " 0 classes whose members differ" in right.stdout
-    wrong = CliRunner().invoke(command_line, ["rules", "audit", program, "partial_reduce", str(tmp_path / "mine.py")])
+    wrong = lift("rules", "audit", program, "partial_reduce", tmp_path / "mine.py")
     assert wrong.exit_code == 1
     assert "WRONG two members of class" in wrong.stdout
