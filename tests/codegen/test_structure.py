@@ -5,27 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC, INTEL, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
-from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.workbench import compile_low_level
 from tests.codegen import low_level as low
+from tests.codegen.low_level import plan_of
 from tests.codegen.opencl import needs_opencl
-
-EXCHANGED = parse_program("""
-    program exchanged(xs: [f32]N) =
-      join(mapWrg(0, fun c => mapLcl(0, id, gather(reverse, toLocal(mapLcl(0, fun x => x + 1.0, c)))), split(16, xs)))
-""")
-
-
-def plan_of(made: ir.Program, dialect=POCL, launch: Launch | None = None, **sizes: int) -> Plan:
-    return compile_program(specialise(made, sizes), dialect, launch=launch)
 
 
 def body_of(plan: Plan) -> list[str]:
@@ -212,8 +202,7 @@ def test_dialects_differ_in_vector_accesses() -> None:
 )
 def test_functions_of_wide_vectors_are_computed_in_pieces_on_pocl(element: str, width: int, pieces: str) -> None:
     text = f"program roots(xs: [{element}]N) = asScalar(mapGlb(0, vectorize({width}, sqrt), asVector({width}, xs)))"
-    source = plan_of(parse_program(text), N=32).source
-    assert pieces in source
+    assert pieces in plan_of(text, N=32).source
 
 
 @needs_opencl
@@ -250,7 +239,7 @@ def test_no_barrier_while_each_work_item_copies_elements_of_its_own() -> None:
               fun c => join(mapLcl(0, mapSeq(add), toLocal(mapLcl(0, mapSeq(fun (x, y) => (y, x)), split(4, c))))),
               split(64, xs)))
     """)
-    assert "barrier" not in body_text(plan_of(twice, N=128))
+    assert "barrier" not in "\n".join(body_of(plan_of(twice, N=128)))
 
 
 def test_vectors_that_overlap_those_of_other_work_items_need_a_barrier() -> None:
@@ -261,13 +250,9 @@ def test_vectors_that_overlap_those_of_other_work_items_need_a_barrier() -> None
               mapLcl(0, fun w => at(0, asVector(4, w)), slide(4, 1, toLocal(mapLcl(0, fun x => x + 1.0, chunk)))),
             split(16, xs))
     """)
-    text = body_text(plan_of(windows, N=64))
+    text = "\n".join(body_of(plan_of(windows, N=64)))
     assert "(local const float4_u *)(tmp + lcl_0)" in text
     assert text.count("barrier") == 1
-
-
-def body_text(plan: Plan) -> str:
-    return "\n".join(body_of(plan))
 
 
 def test_the_components_of_a_vector_of_four_scalars() -> None:
@@ -314,12 +299,8 @@ def test_control_flow_follows_the_launch() -> None:
 def test_a_reduction_of_parallel_results_is_two_kernels() -> None:
     plan = plan_of(low.dot(64, 4), N=256)
     assert [k.launch.global_size for k in plan.kernels] == [(4, 1, 1), (1, 1, 1)]
-    assert [(b.role, b.length) for b in plan.buffers] == [
-        ("input", 256),
-        ("input", 256),
-        ("temporary", 4),
-        ("output", 1),
-    ]
+    lengths = [(b.role, b.length) for b in plan.buffers]
+    assert lengths == [("input", 256), ("input", 256), ("temporary", 4), ("output", 1)]
 
 
 def test_a_plan_survives_json() -> None:
@@ -336,8 +317,6 @@ def test_indices_beyond_32_bits_are_computed_in_64() -> None:
 
 
 def test_private_arrays_stay_arrays_where_the_dialect_says_so() -> None:
-    from dataclasses import replace
-
     device = replace(NVIDIA, emission=replace(NVIDIA.emission, named_arrays=False))
     source = plan_of(low.mm_blocked(4, 4), device, M=8, K=8, N=8).source
     assert "float4 acc[4];" in source
