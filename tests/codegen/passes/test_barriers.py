@@ -17,8 +17,7 @@ from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
-from tests.codegen.corpus.devices import missing
-from tests.codegen.corpus.harness import Bench, Case
+from tests.codegen.corpus.harness import Bench, Case, bench_on
 
 BARRIER = re.compile(r"\n *barrier\([^)]*\);")
 INCREMENT = "fun x => x + 1.0"
@@ -79,9 +78,7 @@ def plan_of(example: Example) -> Plan:
 
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[Bench]:
-    if reason := missing("oclgrind"):
-        pytest.skip(reason)
-    with Bench("oclgrind") as bench:
+    with bench_on("oclgrind") as bench:
         yield bench
 
 

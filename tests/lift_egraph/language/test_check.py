@@ -192,11 +192,6 @@ def test_legal_nesting(legal: str) -> None:
 @pytest.mark.parametrize(
     ("illegal", "message"),
     [
-        ("mapLcl(0, map(map(abs)), m)", "mapLcl(0) must stand inside mapWrg(0), but stands inside nothing"),
-        ("mapWrg(1, mapLcl(0, map(abs)), m)", "must stand inside mapWrg(0), but stands inside mapWrg(1)"),
-        ("mapGlb(0, mapGlb(0, map(abs)), m)", "mapGlb(0) stands inside another mapGlb(0)"),
-        ("mapWrg(0, mapGlb(1, map(abs)), m)", "must not be mixed"),
-        ("mapSeq(mapGlb(0, map(abs)), m)", "mapGlb(0) must not stand inside mapSeq"),
         ("mapWrg(0, mapLcl(0, mapWrg(1, abs)), m)", "mapWrg(1) must not stand inside mapLcl(0)"),
         (
             "mapGlb(0, mapSeq(fun r => let v = at(0, asVector(2, r)) in mapSeq(vectorize(2, fun x => x + dot(v, v)), "

@@ -43,6 +43,7 @@ from lift_egraph.language.types import F32, I32, Array, DataType, Pair
 from lift_egraph.meaning.elements import element
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, run
+from lift_egraph.meaning.values import leaves_of
 from lift_egraph.meaning.workload import workload
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.soundness.pattern_types import type_of_pattern
@@ -149,12 +150,7 @@ def single_elements(term: ir.Expr) -> None:
     if isinstance(t, Array):
         inputs = random_inputs(program_of(term), kind="integer")
         last = (t.size.constant or 0) - 1
-        whole = evaluate(term, inputs)
-        while isinstance(whole, tuple):
-            whole = whole[0]
-        one = evaluate(element(term, last), inputs)
-        while isinstance(one, tuple):
-            one = one[0]
+        whole, one = (next(leaves_of(evaluate(t, inputs))) for t in (term, element(term, last)))
         assert equal_values(whole[last], one)
 
 
