@@ -220,38 +220,24 @@ def code_generator(term: ir.Expr) -> None:
     assert compile_program(naive_term(program_of(ir.MakePair(doubled, term))), GENERIC).kernels
 
 
-ENGINES: dict[str, Callable[[ir.Expr], None]] = {
-    "the node": fields,
-    "the checker": checks,
-    "the text form": text,
-    "the interpreter": interpreter,
-    "single elements": single_elements,
-    "the workload": workloads,
-    "the thread hierarchy": hierarchy,
-    "the e-graph's encoding": encoding,
-    "the e-graph's types": egraph_types,
-    "the e-graph's names": egraph_names,
-    "finding terms again": finding,
-    "sketches": sketches,
-    "the rule check": rule_check,
-    "places": places,
-    "pictures": pictures,
-    "extraction": extraction,
-    "the code generator": code_generator,
-}
+Engine = Callable[[ir.Expr], None]
+ENGINES: tuple[Engine, ...] = (
+    fields, checks, text, interpreter, single_elements, workloads, hierarchy, encoding, egraph_types, egraph_names,
+    finding, sketches, rule_check, places, pictures, extraction, code_generator,
+)  # fmt: skip
 
 
-def unknown(engine: str, term: ir.Expr) -> str | None:
+def unknown(engine: Engine, term: ir.Expr) -> str | None:
     """Why an engine does not know the pattern of a term, or None if it does."""
     try:
-        ENGINES[engine](term)
+        engine(term)
     except (LiftError, LookupError, TypeError, ValueError, AttributeError, AssertionError) as problem:
-        return f"{engine} does not know {ir.name_of(term)}: {type(problem).__name__}: {problem}"
+        return f"{engine.__name__} does not know {ir.name_of(term)}: {type(problem).__name__}: {problem}"
     return None
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_every_pattern_is_known(engine: str) -> None:
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
+def test_every_pattern_is_known(engine: Engine) -> None:
     problems = [problem for node in ir.SIGNED if (problem := unknown(engine, example(node)))]
     assert not problems, "\n".join(problems)
 
@@ -261,9 +247,9 @@ class Mystery(ir.Expr):
     array: ir.Expr
 
 
-@pytest.mark.parametrize("engine", ["the interpreter", "the text form", "the e-graph's encoding", "the code generator"])
-def test_an_engine_that_does_not_know_a_pattern_is_named(engine: str) -> None:
-    assert f"{engine} does not know mystery" in str(unknown(engine, example(Mystery)))
+@pytest.mark.parametrize("engine", [interpreter, text, encoding, code_generator])
+def test_an_engine_that_does_not_know_a_pattern_is_named(engine: Engine) -> None:
+    assert f"{engine.__name__} does not know mystery" in str(unknown(engine, example(Mystery)))
 
 
 def test_an_operation_of_the_egraph_has_the_parts_of_its_pattern() -> None:

@@ -27,13 +27,8 @@ def assert_round_trip(program: ir.Program) -> None:
         assert syntax.print_program(again, width) == text
 
 
-@given(programs())
-def test_high_level_programs_survive_printing(program: ir.Program) -> None:
-    assert_round_trip(program)
-
-
-@given(programs(low_level=True))
-def test_low_level_programs_survive_printing(program: ir.Program) -> None:
+@given(programs() | programs(low_level=True))
+def test_programs_survive_printing(program: ir.Program) -> None:
     assert_round_trip(program)
 
 
