@@ -13,7 +13,7 @@ from lift_egraph.codegen.devices import GENERIC, POCL
 from lift_egraph.codegen.plans.arrays import load_plan, read_plan, save_plan
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
-from lift_egraph.codegen.running.run import Runner, find_device, run_directory
+from lift_egraph.codegen.running.run import Runner, run_directory
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
@@ -25,12 +25,6 @@ from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 
 SIZES = (0, 1, 2, 3, 13, 16, 31, 33)
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner(find_device("Portable")) as made:
-        yield made
 
 
 def check(runner: Runner, plan: Plan, special: ir.Program) -> None:

@@ -7,7 +7,7 @@ import pytest
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import GENERIC, POCL
 from lift_egraph.codegen.plans.kernel import Launch
-from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.codegen.running.run import Runner
 from lift_egraph.errors import DeviceProblem, NestingProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
@@ -15,13 +15,6 @@ from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 from tests.codegen.test_sizes import check, rows, stencil, tiles, two_stage, wrapped
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner(find_device("Portable")) as made:
-        yield made
-
 
 # every work-item of a group reads what all others have written
 summed = parse_program("""
