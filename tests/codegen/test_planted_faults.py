@@ -13,8 +13,7 @@ import pytest
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError
-from tests.codegen.corpus.devices import missing
-from tests.codegen.corpus.harness import Bench, Case
+from tests.codegen.corpus.harness import Bench, Case, bench_on
 from tests.codegen.corpus.programs import numbered
 from tests.depth import depth
 
@@ -90,10 +89,8 @@ def _compiled(number: int) -> Plan | None:
 
 @pytest.mark.parametrize(("kind", "device"), [(kind, device) for kind, f in FAULTS.items() for device in f.least])
 def test_planted_faults_are_reported(kind: str, device: str) -> None:
-    if reason := missing(device):
-        pytest.skip(reason)
     survivors = []
-    with Bench(device) as bench:
+    with bench_on(device) as bench:
         for case, right, wrong in plans(kind):
             outcome = bench.outcome(case, right)
             assert outcome.kind == "right", outcome.message
