@@ -45,10 +45,7 @@ def map_map_on_matrix(f: Fn, n: i64, m: i64, k: i64, xss: Ex, t: Ty):
 )
 def map_map_interchange(p: P, q: P, b: Ex, xs: Ex, ys: Ex):
     yield rewrite(map_(Fn.lam(p, map_(Fn.lam(q, b), ys)), xs)).to(
-        transpose(map_(Fn.lam(q, map_(Fn.lam(p, b), xs)), ys)),
-        absent(p, ys),
-        absent(q, xs),
-        disjoint(p, q),
+        transpose(map_(Fn.lam(q, map_(Fn.lam(p, b), xs)), ys)), absent(p, ys), absent(q, xs), disjoint(p, q)
     )
 
 

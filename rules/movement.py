@@ -97,10 +97,7 @@ def map_strided(f: Fn, xs: Ex, m: i64, s: i64, t: Ty):
         count, " * (i % ", stride, ") + (i / ", stride, ")"
     )  # as `lift_egraph.egraph.encoding` spells it
     yield rewrite(map_(f, xs)).to(
-        scatter(order, map_(f, gather(order, xs))),
-        eq(Ty.arr(m, t)).to(ty(xs)),
-        *chunked(m, s),
-        s > 1,
+        scatter(order, map_(f, gather(order, xs))), eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, s), s > 1
     )
 
 

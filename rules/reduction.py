@@ -119,12 +119,7 @@ def reduce_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
 def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     acc, chunk = V(ACCUMULATOR, u), V.of("chunk", p, n)
     loop = Fn.lam(P.pair(a, p), b)
-    where = (
-        eq(Ty.arr(m, t)).to(ty(xs)),
-        eq(t).to(pty(p)),
-        eq(u).to(ty(z)),
-        *chunked(m, n),
-    )
+    where = (eq(Ty.arr(m, t)).to(ty(xs)), eq(t).to(pty(p)), eq(u).to(ty(z)), *chunked(m, n))
     yield egglog.rule(eq(e).to(reduce_seq(loop, z, xs)), *where).then(acc, chunk)  # the condition needs them to exist
     yield rewrite(reduce_seq(loop, z, xs)).to(
         reduce_seq(Fn.lam(P.pair(P.var(acc), P.var(chunk)), reduce_seq(loop, Ex(acc), Ex(chunk))), z, split(n, xs)),
@@ -142,10 +137,7 @@ def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t:
 def reduce_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
     for mapped in (map_(Fn.lam(q, c), xs), map_level("seq", 0, Fn.lam(q, c), xs)):
         yield rewrite(reduce_seq(Fn.lam(P.pair(a, p), b), z, mapped)).to(
-            reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs),
-            absent(q, b),
-            absent(a, c),
-            disjoint(a, q),
+            reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs), absent(q, b), absent(a, c), disjoint(a, q)
         )
 
 
@@ -169,10 +161,7 @@ def scan_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
 def scan_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
     for mapped in (map_(Fn.lam(q, c), xs), map_level("seq", 0, Fn.lam(q, c), xs)):
         yield rewrite(scan_seq(Fn.lam(P.pair(a, p), b), z, mapped)).to(
-            scan_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs),
-            absent(q, b),
-            absent(a, c),
-            disjoint(a, q),
+            scan_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs), absent(q, b), absent(a, c), disjoint(a, q)
         )
 
 

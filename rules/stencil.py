@@ -106,11 +106,7 @@ def tiled_windows(size: i64, step: i64, k: i64, grid: Grid) -> Ex:
 def slide_tiling(n: i64, s: i64, k: i64, a: i64, xs: Ex, t: Ty):
     count = (a - n) / s + 1
     yield rewrite(slide(n, s, xs)).to(
-        tiled_windows(n, s, k, Grid(xs, (a,), t)),
-        eq(Ty.arr(a, t)).to(ty(xs)),
-        s > 0,
-        *chunked(count, k),
-        k > 1,
+        tiled_windows(n, s, k, Grid(xs, (a,), t)), eq(Ty.arr(a, t)).to(ty(xs)), s > 0, *chunked(count, k), k > 1
     )
 
 
