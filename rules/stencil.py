@@ -11,25 +11,7 @@ from dataclasses import dataclass
 
 import egglog
 
-from lift_egraph.dsl import (
-    Ex,
-    Fn,
-    P,
-    Ty,
-    V,
-    app,
-    chunked,
-    eq,
-    fresh,
-    i64,
-    join,
-    map_,
-    rewrite,
-    rule,
-    slide,
-    transpose,
-    ty,
-)
+from lift_egraph.dsl import *
 
 
 @dataclass(frozen=True)
