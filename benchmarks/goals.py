@@ -190,7 +190,6 @@ def whole_book(p: Problem, limits: Limits) -> Watched:
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("goals", __doc__ or "", has_device=False)
     parser.add_argument("--seconds", type=float, default=300.0, help="for each goal, unguided (default: %(default)s)")
     parser.add_argument("--memory", type=int, default=4000, help="MB for each goal, unguided (default: %(default)s)")

@@ -75,7 +75,6 @@ def term(dialect: str) -> ir.Program:
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     width, height = sizes["W"], sizes["H"]
     kernels = (
         HandKernel("rows", ("image", "weights", "between"), (width // ROW_STEPS, height), (ITEMS, ROW_LINES)),

@@ -61,7 +61,6 @@ def term(dialect: str) -> ir.Program:
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     defines = {"FEATURES": sizes["F"], "CENTRES": sizes["C"]}
     return one_kernel(dialect, "kmeans", ("features", "centres", "result"), sizes["N"], CHUNK, defines)
 

@@ -105,7 +105,6 @@ def inputs(made: ir.Program, seed: int, kind: Any) -> dict[str, Any]:
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     defines = {"NEIGHBOURS": sizes["M"], "CUT_OFF": f"{CUT_OFF}f", "LJ1": f"{LJ1}f", "LJ2": f"{LJ2}f"}
     return one_kernel(dialect, "md", ("positions", "neighbours", "result"), sizes["N"], CHUNK, defines)
 

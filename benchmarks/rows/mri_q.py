@@ -63,7 +63,6 @@ def term(dialect: str) -> ir.Program:
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     samples = ("samples",) if on_gpu(dialect) else ("samples_0", "samples_1_0", "samples_1_1_0", "samples_1_1_1")
     arguments = ("xs", "ys", "zs", *samples, "result_0", "result_1")
     defines = {"K": sizes["K"], "VECTORS": VECTORS}

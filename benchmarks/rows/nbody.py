@@ -151,7 +151,6 @@ def term_a(dialect: str) -> ir.Program:
 
 
 def by_hand_a(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     n = sizes["N"]
     defines = {"N": n, **DEFINES}
     if on_gpu(dialect):
@@ -198,7 +197,6 @@ def term_b(dialect: str) -> ir.Program:
 
 
 def by_hand_b(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     arguments = GPU_ARGUMENTS if on_gpu(dialect) else CPU_ARGUMENTS
     return one_kernel(dialect, "nbody_b", arguments, sizes["N"], WIDTH * VECTORS, {**DEFINES, "VECTORS": VECTORS})
 

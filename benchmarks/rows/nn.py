@@ -33,7 +33,6 @@ def term(dialect: str) -> ir.Program:
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     return one_kernel(dialect, "nn", ("records_0", "records_1", "lat", "lng", "result"), sizes["N"], CHUNK, {})
 
 
