@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import harness
-from rows import ROWS, Row
-from table_4_2 import TIME_LIMIT, agree, alternate, code_lines, lift_lines, shown, validate
+from rows import Row
+from table_4_2 import TIME_LIMIT, agree, alternate, code_lines, lift_lines, read_options, shown, validate
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.devices import DEVICES, describe
+from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.optimise import LEVELS
 from lift_egraph.codegen.plans.kernel import Plan
-from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.codegen.running.run import Runner
 from lift_egraph.errors import LiftError
 
 ROUNDS = 5
@@ -128,23 +128,12 @@ def draw(found: Sequence[Level], out: Path, device: DeviceInfo) -> None:
 
 
 def main() -> None:
-    """Run the benchmark."""
-    parser = harness.options("ablation", __doc__ or "")
-    parser.set_defaults(out=None)
-    parser.add_argument("--rows", nargs="*", default=[row.name for row in ROWS], choices=[row.name for row in ROWS])
-    parser.add_argument("--sizes", nargs="*", default=["small"], choices=["small", "large"])
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="turns of the two sides (default: %(default)s)")
-    parser.add_argument("--note", action="append", default=[], help="a line for the notes below the table")
-    arguments = parser.parse_args()
-    device = find_device(arguments.device)
-    dialect = describe(device).name
-    out = arguments.out or harness.RESULTS / f"ablation_{dialect}.md"
+    arguments, rows = read_options("ablation", __doc__ or "", ["small"], ROUNDS)
+    out, device = arguments.out, arguments.device
     found: list[Level] = []
-    for row in ROWS:
-        if row.name not in arguments.rows:
-            continue
+    for row in rows:
         for which in arguments.sizes:
-            found += levels_of(row, which, device, dialect, arguments.rounds)
+            found += levels_of(row, which, device, arguments.dialect, arguments.rounds)
             print(*found[-len(LEVELS) :], sep="\n", flush=True)
             notes = [*NOTES, *arguments.note, *(level.problem for level in found if level.problem)]
             harness.save(out, TITLE, HEADINGS, table(found), notes=notes, device=device)

@@ -12,7 +12,6 @@ PROGRAMS = ("asum", "dot", "mm", "j2d5pt")
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("derivations", __doc__ or "")
     parser.add_argument("--budget", type=float, default=40.0, help="seconds for each search and its measurements")
     parser.add_argument("--top", type=int, default=3, help="how many kernels of each program to derive")

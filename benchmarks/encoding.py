@@ -32,7 +32,6 @@ def measure(iterations: int) -> tuple[int, int, int, float, float]:
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("encoding", __doc__ or "", has_device=False)
     parser.add_argument("--iterations", type=int, default=8, help="how many at most (default: %(default)s)")
     arguments = parser.parse_args()

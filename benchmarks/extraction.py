@@ -39,7 +39,6 @@ def measure(chunks: tuple[int, ...], tuples: int, count: int, repeats: int) -> l
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("extraction", __doc__ or "", has_device=False)
     parser.add_argument("--tuples", type=int, default=AT, help="how large the e-graphs get at least")
     parser.add_argument("--count", type=int, default=10, help="how many terms (default: %(default)s)")

@@ -21,24 +21,8 @@ import harness
 from lift_egraph import rules as book
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import ENDS, STARTUP_SECONDS, Limits, Phase, StopReason, run_phase
+from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.matcher import Matcher
-from lift_egraph.guided.sketch import (
-    ANY,
-    Contains,
-    PatternSketch,
-    Sketch,
-    call,
-    join,
-    map_,
-    map_level,
-    map_seq,
-    reduce_,
-    reduce_seq,
-    split,
-    to_memory,
-    transpose,
-    vectorize,
-)
 from lift_egraph.guided.stages import Guided, Stage, guide
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
@@ -83,53 +67,56 @@ class Goal:
     stages: tuple[Stage, ...]
 
     @property
-    def sketch(self) -> Sketch:
+    def sketch(self) -> sk.Sketch:
         """The last stage's: what is wanted in the end."""
         return self.stages[-1].sketch
 
 
 def goals(p: Problem) -> tuple[Goal, ...]:
     """The seven goals, from the plainest."""
-    add = call("add", ANY, call("mul"))
+    add = sk.call("add", sk.ANY, sk.call("mul"))
     sizes, tile, n, k = (p.size, p.size), (p.tile, p.tile), p.tile, p.chunk
     chunks = {p.size: (p.chunk,)}
 
-    def result(block: Sketch, *, outer: Callable[..., PatternSketch] = map_seq, packed: bool = False) -> Sketch:
-        columns = split(n, transpose())
+    def result(block: sk.Sketch, *, outer: Callable[..., sk.PatternSketch] = sk.map_seq, packed: bool = False) -> sk.Sketch:
+        columns = sk.split(n, sk.transpose())
         if packed:
-            columns = Contains(to_memory("global", ANY))
-        body = map_seq(block, columns, length=p.count)
-        return join(outer(map_(join(), transpose(body)), length=p.count))
+            columns = sk.Contains(sk.to_memory("global", sk.ANY))
+        body = sk.map_seq(block, columns, length=p.count)
+        return sk.join(outer(sk.map_(sk.join(), sk.transpose(body)), length=p.count))
 
-    lanes = map_seq(vectorize(p.lanes, add), length=n // p.lanes)
-    by_steps = reduce_seq(
-        Contains(reduce_seq(Contains(map_seq(Contains(map_seq(add, length=n)), length=n)), length=k)),
+    lanes = sk.map_seq(sk.vectorize(p.lanes, add), length=n // p.lanes)
+    by_steps = sk.reduce_seq(
+        sk.Contains(sk.reduce_seq(sk.Contains(sk.map_seq(sk.Contains(sk.map_seq(add, length=n)), length=n)), length=k)),
         length=p.size // k,
     )
-    by_vectors = reduce_seq(
-        Contains(reduce_seq(Contains(map_seq(Contains(lanes), length=n)), length=k)), length=p.size // k
+    by_vectors = sk.reduce_seq(
+        sk.Contains(sk.reduce_seq(sk.Contains(sk.map_seq(sk.Contains(lanes), length=n)), length=k)), length=p.size // k
     )
-    by_rows = reduce_seq(
-        Contains(map_seq(Contains(reduce_seq(Contains(lanes), length=k)), length=n)), length=p.size // k
+    by_rows = sk.reduce_seq(
+        sk.Contains(sk.map_seq(sk.Contains(sk.reduce_seq(sk.Contains(lanes), length=k)), length=n)), length=p.size // k
     )
-    in_registers = Contains(to_memory("private", by_rows))
+    in_registers = sk.Contains(sk.to_memory("private", by_rows))
 
     blocking = register_blocking_2d(sizes, tile, p.size).stages
-    row_of_block = reduce_(ANY, ANY, map_(map_(call("mul"), length=n)), length=k)
+    row_of_block = sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.map_(sk.call("mul"), length=n)), length=k)
     permuted = (
         *split_reduction(sizes, tile, p.size, k).stages,
         stage(
             "reorder",
             (*interchange_rules, map_fusion),
-            untiled((p.count, p.count), reduce_(ANY, ANY, map_(map_(row_of_block, length=n)), length=p.size // k)),
+            untiled(
+                (p.count, p.count),
+                sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.map_(row_of_block, length=n)), length=p.size // k),
+            ),
         ),
     )
 
-    def lowered(sketch: Sketch, *rules: Rule) -> Stage:
+    def lowered(sketch: sk.Sketch, *rules: Rule) -> Stage:
         return stage("lower", (*LOWERING, *rules), sketch, tiles=chunks, widths=(p.lanes,))
 
-    naive = map_seq(map_seq(reduce_seq(add, length=p.size), length=p.size), length=p.size)
-    parallel = result(in_registers, outer=lambda *a, **o: map_level("mapGlb(0)", *a, **o), packed=True)
+    naive = sk.map_seq(sk.map_seq(sk.reduce_seq(add, length=p.size), length=p.size), length=p.size)
+    parallel = result(in_registers, outer=lambda *a, **o: sk.map_level("mapGlb(0)", *a, **o), packed=True)
     vectors = (vectorise_map,)
     return (
         Goal("baseline", (lowered(naive),)),
@@ -139,18 +126,9 @@ def goals(p: Problem) -> tuple[Goal, ...]:
         Goal("array packing", (*permuted, lowered(result(by_rows, packed=True), *vectors, pack_blocks))),
         Goal(
             "cache blocks",
-            (
-                *permuted,
-                lowered(result(in_registers, packed=True), *vectors, pack_blocks, keep_block_in_private),
-            ),
+            (*permuted, lowered(result(in_registers, packed=True), *vectors, pack_blocks, keep_block_in_private)),
         ),
-        Goal(
-            "parallel",
-            (
-                *permuted,
-                lowered(parallel, *vectors, pack_blocks, keep_block_in_private, map_to_glb0),
-            ),
-        ),
+        Goal("parallel", (*permuted, lowered(parallel, *vectors, pack_blocks, keep_block_in_private, map_to_glb0))),
     )
 
 
@@ -174,7 +152,7 @@ class Watched:
     stop_reason: StopReason
 
 
-def watch(term: ir.Expr, phase: Phase, sketches: dict[str, Sketch]) -> Iterator[tuple[Any, ...]]:
+def watch(term: ir.Expr, phase: Phase, sketches: dict[str, sk.Sketch]) -> Iterator[tuple[Any, ...]]:
     """Run a phase in this process and look for each sketch after each iteration, until all are satisfied.
 
     Yields the fields of `Watched`: classes of a script cannot be sent home.
@@ -212,7 +190,6 @@ def whole_book(p: Problem, limits: Limits) -> Watched:
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("goals", __doc__ or "", has_device=False)
     parser.add_argument("--seconds", type=float, default=300.0, help="for each goal, unguided (default: %(default)s)")
     parser.add_argument("--memory", type=int, default=4000, help="MB for each goal, unguided (default: %(default)s)")

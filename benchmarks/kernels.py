@@ -47,7 +47,6 @@ def jacobi(a: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("kernels", __doc__ or "")
     parser.add_argument("programs", nargs="*", default=["dot", "asum", "j2d5pt", "scal", "gemv"])
     parser.add_argument("--budget", type=float, help="seconds for each program, instead of the default")

@@ -12,7 +12,6 @@ from lift_egraph.soundness.many_rules import FIRE_RATE, JOBS, Verdict, check_rul
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("rule_check", __doc__ or "", has_device=False)
     parser.add_argument("--examples", type=int, default=200, help="programs for each rule (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=JOBS, help="rules checked at the same time (default: %(default)s)")

@@ -18,7 +18,6 @@ ROUNDS = 7
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("search_mm", __doc__ or "")
     parser.add_argument("--budget", type=float, help="seconds for search and measurements, instead of the default")
     parser.add_argument("--size", type=int, help="of the square matrices, instead of the default")

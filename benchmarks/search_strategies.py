@@ -293,7 +293,6 @@ def row(case: Case, name: str, outcomes: Sequence[Outcome]) -> harness.Row:
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("search_strategies", __doc__ or "", has_device=False)
     parser.add_argument("--seconds", type=float, default=15.0, help="for each strategy (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=3, help="of random rewriting (default: %(default)s)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -213,27 +214,31 @@ def table(found: Sequence[tuple[str, str, str, Measured | str]]) -> list[harness
     return rows
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = harness.options("table_4_2", __doc__ or "")
+def read_options(name: str, description: str, sizes: list[str], rounds: int) -> tuple[argparse.Namespace, list[Row]]:
+    """The command line of a benchmark of rows, with its device, dialect and file, and the rows that it names."""
+    parser = harness.options(name, description)
     parser.set_defaults(out=None)
     parser.add_argument("--rows", nargs="*", default=[row.name for row in ROWS], choices=[row.name for row in ROWS])
-    parser.add_argument("--sizes", nargs="*", default=["small", "large"], choices=["small", "large"])
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="turns of the two sides (default: %(default)s)")
+    parser.add_argument("--sizes", nargs="*", default=sizes, choices=["small", "large"])
+    parser.add_argument("--rounds", type=int, default=rounds, help="turns of the two sides (default: %(default)s)")
     parser.add_argument("--note", action="append", default=[], help="a line for the notes below the table")
     arguments = parser.parse_args()
-    device = find_device(arguments.device)
-    dialect = describe(device).name
-    out = arguments.out or harness.RESULTS / f"table_4_2_{dialect}.md"
+    arguments.device = find_device(arguments.device)
+    arguments.dialect = describe(arguments.device).name
+    arguments.out = arguments.out or harness.RESULTS / f"{name}_{arguments.dialect}.md"
+    return arguments, [row for row in ROWS if row.name in arguments.rows]
+
+
+def main() -> None:
+    arguments, rows = read_options("table_4_2", __doc__ or "", ["small", "large"], ROUNDS)
     found: list[tuple[str, str, str, Measured | str]] = []
-    for row in ROWS:
-        if row.name not in arguments.rows:
-            continue
-        for line in lines_of(row, arguments.sizes, device, dialect, arguments.rounds):
+    for row in rows:
+        for line in lines_of(row, arguments.sizes, arguments.device, arguments.dialect, arguments.rounds):
             found.append(line)
             print(*line, flush=True)
             notes = [f"{title}, {which}: {text}" for title, which, _, text in found if isinstance(text, str)]
-            harness.save(out, TITLE, HEADINGS, table(found), notes=[*NOTES, *arguments.note, *notes], device=device)
+            notes = [*NOTES, *arguments.note, *notes]
+            harness.save(arguments.out, TITLE, HEADINGS, table(found), notes=notes, device=arguments.device)
     harness.show(TITLE, HEADINGS, table(found), notes=[*NOTES, *arguments.note])
 
 

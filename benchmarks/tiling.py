@@ -45,7 +45,6 @@ def unguided(sizes: tuple[int, ...], limits: Limits) -> Stage:
 
 
 def main() -> None:
-    """Run the benchmark."""
     parser = harness.options("tiling", __doc__ or "", has_device=False)
     parser.add_argument("--seconds", type=float, default=60.0, help="for each unguided search (default: %(default)s)")
     parser.add_argument("--memory", type=int, default=2000, help="MB for each unguided search (default: %(default)s)")

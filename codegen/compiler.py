@@ -74,9 +74,7 @@ def compile_program(
             f"{program.name} is open in the size {names}: give it a value "
             "(lift_egraph.language.check.specialise), or make it an argument of the kernels (compile_open)"
         )
-    made = compile_open(
-        program, device, launch=launch, any_launch=any_launch, term_text=term_text, optimise=optimise
-    )
+    made = compile_open(program, device, launch=launch, any_launch=any_launch, term_text=term_text, optimise=optimise)
     return made.at({})
 
 
@@ -142,9 +140,7 @@ def _named_sizes(program: ir.Program) -> tuple[ir.Program, tuple[OpenSize, ...]]
     return replace(program, inputs=inputs, body=substitute_nats(program.body, values)), sizes
 
 
-def _requirements(
-    program: ir.Program, kernels: list[Kernel], sizes: tuple[OpenSize, ...]
-) -> tuple[Requirement, ...]:
+def _requirements(program: ir.Program, kernels: list[Kernel], sizes: tuple[OpenSize, ...]) -> tuple[Requirement, ...]:
     """What the sizes must fulfil: for the program's patterns, then for the index arithmetic."""
     if not sizes:
         return ()

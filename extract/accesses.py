@@ -9,28 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lift_egraph.codegen.c_ast import (
-    Barrier,
-    Block,
-    Body,
-    Buffer,
-    CExpr,
-    Choose,
-    Computed,
-    For,
-    If,
-    IndexValue,
-    Lane,
-    Let,
-    Load,
-    Name,
-    Operate,
-    Pack,
-    Statement,
-    Store,
-    stores,
-    walk,
-)
+from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.language.nat import Nat, NatVar, Operation
 from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
@@ -151,7 +130,7 @@ def analyse(kernel: Kernel) -> Region:
     Perfectly nested parallel loops are put in the order in which a CPU runs work-items: dimension 0 innermost.
     """
     local = kernel.launch.local_size or (1, 1, 1)
-    written = frozenset(place.buffer.name for place in stores(kernel.body))
+    written = frozenset(place.buffer.name for place in c_ast.stores(kernel.body))
     root = Region()
     _Analysis(written, local).body(kernel.body, (root,), {})
     return root
@@ -194,28 +173,28 @@ class _Analysis:
 
     # --- statements -------------------------------------------------------------------------------
 
-    def body(self, body: Body, around: Regions, names: dict[str, CExpr]) -> None:
+    def body(self, body: c_ast.Body, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
         for statement in body:
             self.statement(statement, around, names)
 
-    def statement(self, statement: Statement, around: Regions, names: dict[str, CExpr]) -> None:
+    def statement(self, statement: c_ast.Statement, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
         match statement:
-            case For():
+            case c_ast.For():
                 self.loops(statement, around, names)
-            case If(_, body) | Block(body):
+            case c_ast.If(_, body) | c_ast.Block(body):
                 self.body(body, self.thread_loops(statement, around), names)
-            case Let(name, value):
+            case c_ast.Let(name, value):
                 names[name] = value
                 self.value(value, around)
-            case Store(place, value):
+            case c_ast.Store(place, value):
                 self.value(value, around)
                 self.store(place, value, around, names)
-            case Barrier():
+            case c_ast.Barrier():
                 around[-1].barriers += 1
 
-    def loops(self, loop: For, around: Regions, names: dict[str, CExpr]) -> None:
+    def loops(self, loop: c_ast.For, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
         nest = [loop]
-        while loop.is_parallel and len(loop.body) == 1 and isinstance(inner := loop.body[0], For):
+        while loop.is_parallel and len(loop.body) == 1 and isinstance(inner := loop.body[0], c_ast.For):
             if inner.level.kind != loop.level.kind:
                 break
             nest.append(inner)
@@ -224,19 +203,19 @@ class _Analysis:
             around = _enter(around, Loop(each.variable, each.most, each.level.kind, each.level.dimension))
         self.body(loop.body, around, names)
 
-    def thread_loops(self, statement: Statement, around: Regions) -> Regions:
+    def thread_loops(self, statement: c_ast.Statement, around: Regions) -> Regions:
         """An unrolled step of a mapLcl runs once for each work-item of the group."""
         if max(self.local) == 1 or any(loop.kind == "lcl" for loop in around[-1].path):
             return around
-        found = {v for part in walk(statement) if isinstance(part, Nat) for v in part.variables}
+        found = {v for part in c_ast.walk(statement) if isinstance(part, Nat) for v in part.variables}
         for variable in sorted((v for v in found if v.name.startswith(_LOCAL_ID)), key=lambda v: v.name, reverse=True):
             dimension = int(variable.name[len(_LOCAL_ID)])
             around = _enter(around, Loop(variable, self.local[dimension], "lcl", dimension))
         return around
 
-    def store(self, place: CExpr, value: CExpr, around: Regions, names: dict[str, CExpr]) -> None:
-        whole = place.vector if isinstance(place, Lane) else place
-        assert isinstance(whole, Load)
+    def store(self, place: c_ast.CExpr, value: c_ast.CExpr, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
+        whole = place.vector if isinstance(place, c_ast.Lane) else place
+        assert isinstance(whole, c_ast.Load)
         if not _is_register(whole):
             self.access("store", whole, around)
             return
@@ -247,15 +226,15 @@ class _Analysis:
 
     # --- expressions ------------------------------------------------------------------------------
 
-    def value(self, value: CExpr, around: Regions, fused: bool = False) -> None:
+    def value(self, value: c_ast.CExpr, around: Regions, fused: bool = False) -> None:
         region = around[-1]
         match value:
-            case Load():
+            case c_ast.Load():
                 if _is_register(value):
                     _hold(value, region)
                 else:
                     self.access("load", value, around)
-            case Operate(op, arguments, t):
+            case c_ast.Operate(op, arguments, t):
                 first = arguments[0].type
                 width, element = max(width_of(t), width_of(first)), SCALAR_BYTES[scalar_of(first).name]
                 if op == "dot":  # a product a lane, and their sum
@@ -266,24 +245,24 @@ class _Analysis:
                 product = _product(value)
                 for argument in arguments:
                     self.value(argument, around, argument is product)
-            case Pack(items, _):
+            case c_ast.Pack(items, _):
                 region.shuffles += len(items) if len(items) > 1 else 0
                 for item in items:
                     self.value(item, around)
-            case Choose(conditions, inside, outside):
+            case c_ast.Choose(conditions, inside, outside):
                 region.index_work += 1
                 values = {loop.variable: loop.sample for loop in region.path}
                 self.value(inside if all(evaluate(c, values) >= 0 for c in conditions) else outside, around)
-            case Lane(vector, _):
+            case c_ast.Lane(vector, _):
                 region.shuffles += 1
                 self.value(vector, around)
-            case IndexValue():
+            case c_ast.IndexValue():
                 region.index_work += 1
 
-    def access(self, kind: Literal["load", "store"], load: Load, around: Regions) -> None:
+    def access(self, kind: Literal["load", "store"], load: c_ast.Load, around: Regions) -> None:
         """Record an access; a load that a sequential loop does not change is done before that loop."""
         index, buffer, path = load.index, load.buffer, around[-1].path
-        data = [v for v in index.variables if isinstance(v, Computed)]
+        data = [v for v in index.variables if isinstance(v, c_ast.Computed)]
         for v in data:
             self.value(v.value, around)
         if kind == "load" and buffer.space == "global" and buffer.name not in self.written and not data:
@@ -325,52 +304,54 @@ def _index_work(index: Nat) -> int:
     return sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
 
 
-def _element_bytes(buffer: Buffer) -> int:
+def _element_bytes(buffer: c_ast.Buffer) -> int:
     return SCALAR_BYTES[scalar_of(buffer.element).name]
 
 
-def _is_register(load: Load) -> bool:
+def _is_register(load: c_ast.Load) -> bool:
     return load.buffer.space == "private" and load.index.constant is not None
 
 
-def _register(load: Load) -> str:
+def _register(load: c_ast.Load) -> str:
     return f"{load.buffer.name}[{load.index}]"
 
 
-def _hold(load: Load, region: Region) -> None:
+def _hold(load: c_ast.Load, region: Region) -> None:
     region.held[_register(load)] = width_of(load.buffer.element) * _element_bytes(load.buffer)
 
 
-def _product(value: Operate) -> CExpr | None:
+def _product(value: c_ast.Operate) -> c_ast.CExpr | None:
     """The factor pair that a sum fuses with, for a multiply-add."""
     if value.op not in ("add", "sub"):
         return None
-    return next((a for a in value.arguments if isinstance(a, Operate) and a.op == "mul"), None)
+    return next((a for a in value.arguments if isinstance(a, c_ast.Operate) and a.op == "mul"), None)
 
 
-def _chain(value: CExpr, place: Load, names: dict[str, CExpr], seen: dict[str, list[str] | None]) -> list[str] | None:
+def _chain(
+    value: c_ast.CExpr, place: c_ast.Load, names: dict[str, c_ast.CExpr], seen: dict[str, list[str] | None]
+) -> list[str] | None:
     """The operations from the old value of a place to its new value; None if it does not depend on it."""
-    if isinstance(value, Load):
+    if isinstance(value, c_ast.Load):
         return [] if value.buffer == place.buffer and value.index == place.index else None
-    if isinstance(value, Name):
+    if isinstance(value, c_ast.Name):
         if value.name not in seen:
             seen[value.name] = None
             if value.name in names:
                 seen[value.name] = _chain(names[value.name], place, names, seen)
         return seen[value.name]
-    if isinstance(value, Operate):
+    if isinstance(value, c_ast.Operate):
         found = [c for a in value.arguments if (c := _chain(a, place, names, seen)) is not None]
         if not found:
             return None
         product, longest = _product(value), max(found, key=len)
         fuses = product is not None and _chain(product, place, names, seen) == longest
         return longest if fuses else [*longest, value.op]
-    inner: tuple[CExpr, ...] = ()
-    if isinstance(value, Pack):
+    inner: tuple[c_ast.CExpr, ...] = ()
+    if isinstance(value, c_ast.Pack):
         inner = value.items
-    elif isinstance(value, Lane):
+    elif isinstance(value, c_ast.Lane):
         inner = (value.vector,)
-    elif isinstance(value, Choose):
+    elif isinstance(value, c_ast.Choose):
         inner = (value.inside, value.outside)
     found = [c for a in inner if (c := _chain(a, place, names, seen)) is not None]
     return max(found, key=len) if found else None

@@ -25,14 +25,7 @@ simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 algorithmic: tuple[Rule, ...] = (
     fusion_rules + fission_rules + split_join_rules + splitting_rules + interchange_rules + matrix_rules
 )
-lowering: tuple[Rule, ...] = (
-    *loop_rules,
-    split_reduce_seq,
-    *vector_rules,
-    *global_rules,
-    *group_rules,
-    *memory_rules,
-)
+lowering: tuple[Rule, ...] = (*loop_rules, split_reduce_seq, *vector_rules, *global_rules, *group_rules, *memory_rules)
 guided: tuple[Rule, ...] = (
     *zip_rules,
     *let_rules,

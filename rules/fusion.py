@@ -155,37 +155,7 @@ from __future__ import annotations
 
 import egglog
 
-from lift_egraph.dsl import (
-    ELEMENT,
-    LEFT,
-    RIGHT,
-    Ex,
-    Fn,
-    Op,
-    P,
-    Ty,
-    V,
-    absent,
-    absent_in_function,
-    absent_in_operator,
-    app,
-    bvs,
-    disjoint,
-    eq,
-    fresh,
-    fvf,
-    i64,
-    join,
-    make_pair,
-    map_,
-    reduce_,
-    rewrite,
-    rule,
-    split,
-    transpose,
-    ty,
-    zip_,
-)
+from lift_egraph.dsl import *
 
 
 @rule("map f (map (λp. b) xs) = map (λp. f b) xs,  p not free in f", source="000 Listing 5.4")
@@ -234,10 +204,7 @@ def map_fission(f: Fn, p: P, b: Ex, xs: Ex, op: Op, z: Ex, n: i64, t: Ty):
 )
 def zip_of_maps(p: P, q: P, b: Ex, c: Ex, xs: Ex, ys: Ex):
     yield rewrite(zip_(map_(Fn.lam(p, b), xs), map_(Fn.lam(q, c), ys))).to(
-        map_(Fn.lam(P.pair(p, q), make_pair(b, c)), zip_(xs, ys)),
-        absent(p, c),
-        absent(q, b),
-        disjoint(p, q),
+        map_(Fn.lam(P.pair(p, q), make_pair(b, c)), zip_(xs, ys)), absent(p, c), absent(q, b), disjoint(p, q)
     )
 
 
@@ -265,10 +232,7 @@ def zip_of_map_right(e: Ex, p: P, b: Ex, xs: Ex, ys: Ex, n: i64, t: Ty):
     )
 
 
-@rule(
-    "map (λp. let q = c in b) xs = map (λq. b) (map (λp. c) xs),  p not free in b",
-    source="000 Listing 5.22",
-)
+@rule("map (λp. let q = c in b) xs = map (λq. b) (map (λp. c) xs),  p not free in b", source="000 Listing 5.22")
 def map_fission_of_let(p: P, f: Fn, c: Ex, xs: Ex):
     yield rewrite(map_(Fn.lam(p, app(f, c)), xs)).to(map_(f, map_(Fn.lam(p, c), xs)), absent_in_function(p, f))
 

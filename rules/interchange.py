@@ -4,31 +4,7 @@ from __future__ import annotations
 
 import egglog
 
-from lift_egraph.dsl import (
-    Ex,
-    Fn,
-    Op,
-    P,
-    Ty,
-    V,
-    absent,
-    absent_in_operator,
-    bvs,
-    disjoint,
-    eq,
-    fill,
-    fresh,
-    fv,
-    i64,
-    map_,
-    reduce_,
-    reduce_seq,
-    rewrite,
-    rule,
-    transpose,
-    ty,
-    zip_,
-)
+from lift_egraph.dsl import *
 
 
 @rule("map (map f) xss = transpose (map (map f) (transpose xss))", source="000 Listing 5.15")
@@ -45,10 +21,7 @@ def map_map_on_matrix(f: Fn, n: i64, m: i64, k: i64, xss: Ex, t: Ty):
 )
 def map_map_interchange(p: P, q: P, b: Ex, xs: Ex, ys: Ex):
     yield rewrite(map_(Fn.lam(p, map_(Fn.lam(q, b), ys)), xs)).to(
-        transpose(map_(Fn.lam(q, map_(Fn.lam(p, b), xs)), ys)),
-        absent(p, ys),
-        absent(q, xs),
-        disjoint(p, q),
+        transpose(map_(Fn.lam(q, map_(Fn.lam(p, b), xs)), ys)), absent(p, ys), absent(q, xs), disjoint(p, q)
     )
 
 

@@ -4,28 +4,7 @@ from __future__ import annotations
 
 import egglog
 
-from lift_egraph.dsl import (
-    Ex,
-    Fn,
-    P,
-    String,
-    Ty,
-    V,
-    chunked,
-    eq,
-    gather,
-    i64,
-    join,
-    map_,
-    pad,
-    rewrite,
-    rule,
-    scatter,
-    slide,
-    split,
-    transpose,
-    ty,
-)
+from lift_egraph.dsl import *
 from lift_egraph.language.index_arrays import REVERSE
 
 
@@ -97,10 +76,7 @@ def map_strided(f: Fn, xs: Ex, m: i64, s: i64, t: Ty):
         count, " * (i % ", stride, ") + (i / ", stride, ")"
     )  # as `lift_egraph.egraph.encoding` spells it
     yield rewrite(map_(f, xs)).to(
-        scatter(order, map_(f, gather(order, xs))),
-        eq(Ty.arr(m, t)).to(ty(xs)),
-        *chunked(m, s),
-        s > 1,
+        scatter(order, map_(f, gather(order, xs))), eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, s), s > 1
     )
 
 

@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-from lift_egraph.dsl import (
-    Ex,
-    Fn,
-    P,
-    Ty,
-    V,
-    app,
-    eq,
-    i64,
-    map_level,
-    rewrite,
-    rule,
-    stage_local,
-    stage_private,
-    to_memory,
-    vty,
-)
+from lift_egraph.dsl import *
 
 
 @rule(

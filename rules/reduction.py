@@ -4,50 +4,7 @@ from __future__ import annotations
 
 import egglog
 
-from lift_egraph.dsl import (
-    ACCUMULATOR,
-    ELEMENT,
-    LANE,
-    LEFT,
-    RIGHT,
-    Ex,
-    Fn,
-    Op,
-    P,
-    String,
-    Ty,
-    V,
-    absent,
-    absent_in_operator,
-    app,
-    associative,
-    bvs,
-    call2,
-    chunked,
-    combine,
-    commutative,
-    disjoint,
-    eq,
-    fresh,
-    fvf,
-    fvo,
-    i64,
-    make_pair,
-    map_,
-    map_level,
-    neutral,
-    pty,
-    reduce_,
-    reduce_seq,
-    rewrite,
-    rule,
-    scan,
-    scan_seq,
-    split,
-    transpose,
-    ty,
-    zip_,
-)
+from lift_egraph.dsl import *
 
 
 @rule(
@@ -119,12 +76,7 @@ def reduce_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
 def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     acc, chunk = V(ACCUMULATOR, u), V.of("chunk", p, n)
     loop = Fn.lam(P.pair(a, p), b)
-    where = (
-        eq(Ty.arr(m, t)).to(ty(xs)),
-        eq(t).to(pty(p)),
-        eq(u).to(ty(z)),
-        *chunked(m, n),
-    )
+    where = (eq(Ty.arr(m, t)).to(ty(xs)), eq(t).to(pty(p)), eq(u).to(ty(z)), *chunked(m, n))
     yield egglog.rule(eq(e).to(reduce_seq(loop, z, xs)), *where).then(acc, chunk)  # the condition needs them to exist
     yield rewrite(reduce_seq(loop, z, xs)).to(
         reduce_seq(Fn.lam(P.pair(P.var(acc), P.var(chunk)), reduce_seq(loop, Ex(acc), Ex(chunk))), z, split(n, xs)),
@@ -142,10 +94,7 @@ def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t:
 def reduce_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
     for mapped in (map_(Fn.lam(q, c), xs), map_level("seq", 0, Fn.lam(q, c), xs)):
         yield rewrite(reduce_seq(Fn.lam(P.pair(a, p), b), z, mapped)).to(
-            reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs),
-            absent(q, b),
-            absent(a, c),
-            disjoint(a, q),
+            reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs), absent(q, b), absent(a, c), disjoint(a, q)
         )
 
 
@@ -169,10 +118,7 @@ def scan_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
 def scan_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
     for mapped in (map_(Fn.lam(q, c), xs), map_level("seq", 0, Fn.lam(q, c), xs)):
         yield rewrite(scan_seq(Fn.lam(P.pair(a, p), b), z, mapped)).to(
-            scan_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs),
-            absent(q, b),
-            absent(a, c),
-            disjoint(a, q),
+            scan_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs), absent(q, b), absent(a, c), disjoint(a, q)
         )
 
 

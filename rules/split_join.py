@@ -16,8 +16,7 @@ def in_chunks(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64) -> tuple[FactLike, ...
 def split_join(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
     yield rewrite(map_(Fn.lam(p, b), xs)).to(
-        join(map_(Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk))), split(n, xs))),
-        *in_chunks(p, b, xs, t, n, m),
+        join(map_(Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk))), split(n, xs))), *in_chunks(p, b, xs, t, n, m)
     )
 
 

@@ -11,25 +11,7 @@ from dataclasses import dataclass
 
 import egglog
 
-from lift_egraph.dsl import (
-    Ex,
-    Fn,
-    P,
-    Ty,
-    V,
-    app,
-    chunked,
-    eq,
-    fresh,
-    i64,
-    join,
-    map_,
-    rewrite,
-    rule,
-    slide,
-    transpose,
-    ty,
-)
+from lift_egraph.dsl import *
 
 
 @dataclass(frozen=True)
@@ -106,11 +88,7 @@ def tiled_windows(size: i64, step: i64, k: i64, grid: Grid) -> Ex:
 def slide_tiling(n: i64, s: i64, k: i64, a: i64, xs: Ex, t: Ty):
     count = (a - n) / s + 1
     yield rewrite(slide(n, s, xs)).to(
-        tiled_windows(n, s, k, Grid(xs, (a,), t)),
-        eq(Ty.arr(a, t)).to(ty(xs)),
-        s > 0,
-        *chunked(count, k),
-        k > 1,
+        tiled_windows(n, s, k, Grid(xs, (a,), t)), eq(Ty.arr(a, t)).to(ty(xs)), s > 0, *chunked(count, k), k > 1
     )
 
 

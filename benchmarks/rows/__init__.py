@@ -14,20 +14,6 @@ from .nn import ROW as NN
 from .partial_dot import ROW as PARTIAL_DOT
 from .row import Row
 
-ROWS = (
-    NBODY_A,
-    NBODY_B,
-    MD,
-    KMEANS,
-    NN,
-    MRI_Q,
-    CONVOLUTION,
-    ATAX,
-    GEMV,
-    GESUMMV,
-    MM_AMD,
-    MM_NVIDIA,
-    PARTIAL_DOT,
-)
+ROWS = (NBODY_A, NBODY_B, MD, KMEANS, NN, MRI_Q, CONVOLUTION, ATAX, GEMV, GESUMMV, MM_AMD, MM_NVIDIA, PARTIAL_DOT)
 
 __all__ = ["ROWS", "Row"]

@@ -31,7 +31,6 @@ def term(dialect: str) -> ir.Program:
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     rows, deep = row_shape(dialect), column_shape(dialect)
     kernels = (
         HandKernel("product", ("A", "x", "between"), (rows.lanes, sizes["M"]), (rows.lanes, rows.rows)),

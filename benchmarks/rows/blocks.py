@@ -7,26 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lift_egraph.language import ir
-from lift_egraph.language.build import (
-    as_scalar,
-    as_vector,
-    fill,
-    id_,
-    join,
-    let,
-    map_,
-    map_lcl,
-    map_seq,
-    map_wrg,
-    program,
-    reduce_seq,
-    split,
-    to_local,
-    to_private,
-    transpose,
-    zip_,
-)
+from lift_egraph.language import build, ir
 
 from .row import map_vectors, zeros
 
@@ -73,24 +54,26 @@ class Blocks:
 
 def vectors_of(width: int, xs: ir.Expr) -> ir.Expr:
     """The array in vectors; itself for a width of 1."""
-    return as_vector(width, xs) if width > 1 else xs
+    return build.as_vector(width, xs) if width > 1 else xs
 
 
 def scalars_of(width: int, xs: ir.Expr) -> ir.Expr:
     """The way back."""
-    return as_scalar(xs) if width > 1 else xs
+    return build.as_scalar(xs) if width > 1 else xs
 
 
 def shares(items: int, width: int, row: ir.Expr) -> ir.Expr:
     """Each work-item's vectors of a row, those of neighbours next to each other: ``[[vector]count]items``."""
-    return transpose(split(items, vectors_of(width, row)))
+    return build.transpose(build.split(items, vectors_of(width, row)))
 
 
 def staged(blocks: Blocks, width: int, tile: ir.Expr, columns: int) -> ir.Expr:
     """A tile copied to local memory, in vectors, by all work-items: neighbours copy neighbours."""
-    parts = split(blocks.items_m, split(blocks.items_n, as_vector(width, join(tile))))
-    copied = to_local(map_seq(lambda part: map_lcl(1, lambda line: map_lcl(0, id_, line), part), parts))
-    return split(columns, as_scalar(join(join(copied))))
+    parts = build.split(blocks.items_m, build.split(blocks.items_n, build.as_vector(width, build.join(tile))))
+    copied = build.to_local(
+        build.map_seq(lambda part: build.map_lcl(1, lambda line: build.map_lcl(0, build.id_, line), part), parts)
+    )
+    return build.split(columns, build.as_scalar(build.join(build.join(copied))))
 
 
 def accumulate(blocks: Blocks, block: ir.Expr, of_a: ir.Expr, of_b: ir.Expr) -> ir.Expr:
@@ -98,78 +81,84 @@ def accumulate(blocks: Blocks, block: ir.Expr, of_a: ir.Expr, of_b: ir.Expr) -> 
 
     def step(sums: ir.Expr, lines: ir.Expr, columns: ir.Expr) -> ir.Expr:
         def update(a_held: ir.Expr, b_held: ir.Expr) -> ir.Expr:
-            return map_seq(
-                lambda line, a: map_vectors(blocks.width, lambda c, b: c + a * b, zip_(line, b_held)),
-                zip_(sums, scalars_of(blocks.line_width, a_held)),
+            return build.map_seq(
+                lambda line, a: map_vectors(blocks.width, lambda c, b: c + a * b, build.zip_(line, b_held)),
+                build.zip_(sums, scalars_of(blocks.line_width, a_held)),
             )
 
         def with_columns(a_held: ir.Expr) -> ir.Expr:
-            return let(to_private(map_seq(id_, columns)), lambda b_held: update(a_held, b_held))
+            return build.let(build.to_private(build.map_seq(build.id_, columns)), lambda b_held: update(a_held, b_held))
 
         if blocks.line_width == 1:  # each is read once: a register is found without asking
             return with_columns(lines)
-        return let(to_private(map_seq(id_, lines)), with_columns)
+        return build.let(build.to_private(build.map_seq(build.id_, lines)), with_columns)
 
-    return reduce_seq(step, block, zip_(of_a, of_b))
+    return build.reduce_seq(step, block, build.zip_(of_a, of_b))
 
 
 def in_rows(blocks: Blocks, parts: ir.Expr) -> ir.Expr:
     """A tile of the result from the blocks of its work-items: ``[[[[vector]vectors]lines]items_n]items_m``."""
 
     def line(of_items: ir.Expr) -> ir.Expr:
-        return as_scalar(join(transpose(of_items)))
+        return build.as_scalar(build.join(build.transpose(of_items)))
 
-    lines = map_(lambda of_item: map_(line, transpose(of_item)), parts)
-    return join(join(transpose(map_(split(blocks.line_width), lines))))
+    lines = build.map_(lambda of_item: build.map_(line, build.transpose(of_item)), parts)
+    return build.join(build.join(build.transpose(build.map_(build.split(blocks.line_width), lines))))
 
 
 def zero_block(blocks: Blocks) -> ir.Expr:
     """Where a work-item's sums start."""
-    return fill(blocks.lines, fill(blocks.vectors, zeros(blocks.width)))
+    return build.fill(blocks.lines, build.fill(blocks.vectors, zeros(blocks.width)))
 
 
 def tiled(matrix: ir.Expr, rows: int, columns: int) -> ir.Expr:
     """A matrix of rows in tiles: ``[[[[..]columns]rows]]`` by blocks of columns, then of rows."""
-    return map_(split(rows), transpose(map_(split(columns), matrix)))
+    return build.map_(build.split(rows), build.transpose(build.map_(build.split(columns), matrix)))
 
 
 def joined(tiles: ir.Expr) -> ir.Expr:
     """The matrix of tiles."""
-    return join(map_(lambda row: map_(join, transpose(row)), tiles))
+    return build.join(build.map_(lambda row: build.map_(build.join, build.transpose(row)), tiles))
 
 
 def in_local_memory(blocks: Blocks) -> ir.Program:
     """Tiles in local memory, then register blocks."""
 
-    @program
+    @build.program
     def mm(A: "[[f32]M]K", B: "[[f32]N]K"):
         def step(sums: ir.Expr, a_tile: ir.Expr, b_tile: ir.Expr) -> ir.Expr:
             def by_items(a_local: ir.Expr, b_local: ir.Expr) -> ir.Expr:
-                of_lines = transpose(map_(lambda row: shares(blocks.items_m, blocks.line_width, row), a_local))
-                of_columns = transpose(map_(lambda row: shares(blocks.items_n, blocks.width, row), b_local))
-                return map_lcl(
+                of_lines = build.transpose(
+                    build.map_(lambda row: shares(blocks.items_m, blocks.line_width, row), a_local)
+                )
+                of_columns = build.transpose(build.map_(lambda row: shares(blocks.items_n, blocks.width, row), b_local))
+                return build.map_lcl(
                     1,
-                    lambda line, of_a: map_lcl(
-                        0, lambda block, of_b: accumulate(blocks, block, of_a, of_b), zip_(line, of_columns)
+                    lambda line, of_a: build.map_lcl(
+                        0, lambda block, of_b: accumulate(blocks, block, of_a, of_b), build.zip_(line, of_columns)
                     ),
-                    zip_(sums, of_lines),
+                    build.zip_(sums, of_lines),
                 )
 
-            return let(
+            return build.let(
                 staged(blocks, blocks.width, a_tile, blocks.tile_m),
-                lambda a_local: let(
+                lambda a_local: build.let(
                     staged(blocks, blocks.width, b_tile, blocks.tile_n), lambda b_local: by_items(a_local, b_local)
                 ),
             )
 
         def tile(a_tiles: ir.Expr, b_tiles: ir.Expr) -> ir.Expr:
-            start = fill(blocks.items_m, fill(blocks.items_n, zero_block(blocks)))
-            sums = reduce_seq(step, start, zip_(a_tiles, b_tiles))
-            stored = map_lcl(1, lambda line: map_lcl(0, lambda block: map_seq(map_seq(id_), block), line), sums)
+            start = build.fill(blocks.items_m, build.fill(blocks.items_n, zero_block(blocks)))
+            sums = build.reduce_seq(step, start, build.zip_(a_tiles, b_tiles))
+            stored = build.map_lcl(
+                1,
+                lambda line: build.map_lcl(0, lambda block: build.map_seq(build.map_seq(build.id_), block), line),
+                sums,
+            )
             return in_rows(blocks, stored)
 
         a_tiles, b_tiles = tiled(A, blocks.depth, blocks.tile_m), tiled(B, blocks.depth, blocks.tile_n)
-        return joined(map_wrg(1, lambda a: map_wrg(0, lambda b: tile(a, b), b_tiles), a_tiles))
+        return joined(build.map_wrg(1, lambda a: build.map_wrg(0, lambda b: tile(a, b), b_tiles), a_tiles))
 
     return mm
 
@@ -177,22 +166,24 @@ def in_local_memory(blocks: Blocks) -> ir.Program:
 def in_registers(blocks: Blocks) -> ir.Program:
     """Register blocks read from global memory."""
 
-    @program
+    @build.program
     def mm(A: "[[f32]M]K", B: "[[f32]N]K"):
         def tile(a_lines: ir.Expr, b_lines: ir.Expr) -> ir.Expr:
-            of_lines = transpose(map_(lambda row: shares(blocks.items_m, blocks.line_width, row), a_lines))
-            of_columns = transpose(map_(lambda row: shares(blocks.items_n, blocks.width, row), b_lines))
+            of_lines = build.transpose(build.map_(lambda row: shares(blocks.items_m, blocks.line_width, row), a_lines))
+            of_columns = build.transpose(build.map_(lambda row: shares(blocks.items_n, blocks.width, row), b_lines))
 
             def block(of_a: ir.Expr, of_b: ir.Expr) -> ir.Expr:
-                return map_seq(map_seq(id_), accumulate(blocks, zero_block(blocks), of_a, of_b))
+                return build.map_seq(build.map_seq(build.id_), accumulate(blocks, zero_block(blocks), of_a, of_b))
 
             return in_rows(
-                blocks, map_lcl(1, lambda of_a: map_lcl(0, lambda of_b: block(of_a, of_b), of_columns), of_lines)
+                blocks,
+                build.map_lcl(1, lambda of_a: build.map_lcl(0, lambda of_b: block(of_a, of_b), of_columns), of_lines),
             )
 
         a_blocks, b_blocks = (
-            transpose(map_(split(size), matrix)) for size, matrix in ((blocks.tile_m, A), (blocks.tile_n, B))
+            build.transpose(build.map_(build.split(size), matrix))
+            for size, matrix in ((blocks.tile_m, A), (blocks.tile_n, B))
         )
-        return joined(map_wrg(1, lambda a: map_wrg(0, lambda b: tile(a, b), b_blocks), a_blocks))
+        return joined(build.map_wrg(1, lambda a: build.map_wrg(0, lambda b: tile(a, b), b_blocks), a_blocks))
 
     return mm

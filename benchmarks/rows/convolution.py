@@ -9,26 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lift_egraph.language import build as b
 from lift_egraph.language import ir
-from lift_egraph.language.build import (
-    constant,
-    id_,
-    join,
-    let,
-    map_,
-    map_lcl,
-    map_seq,
-    map_wrg,
-    pad,
-    program,
-    reduce_seq,
-    slide,
-    split,
-    to_global,
-    to_local,
-    transpose,
-    zip_,
-)
 
 from .row import ByHand, HandKernel, Row, Sizes
 
@@ -41,58 +23,58 @@ COLUMN_LINES, COLUMN_STEPS = 8, 8  # work-items along a column in the second ker
 
 def in_tiles(block: Any, tiles: ir.Expr) -> ir.Expr:
     """A group for each tile, and the image of their results."""
-    rows = map_wrg(1, lambda line: map_wrg(0, block, line), tiles)
-    return join(map_(lambda row: map_(join, transpose(row)), rows))
+    rows = b.map_wrg(1, lambda line: b.map_wrg(0, block, line), tiles)
+    return b.join(b.map_(lambda row: b.map_(b.join, b.transpose(row)), rows))
 
 
 def padded(rows: ir.Expr) -> ir.Expr:
     """Rows with zeros on both sides."""
-    return map_(pad(RADIUS, RADIUS, constant(0.0)), rows)
+    return b.map_(b.pad(RADIUS, RADIUS, b.constant(0.0)), rows)
 
 
 def term(dialect: str) -> ir.Program:
     """Two kernels."""
 
-    @program
+    @b.program
     def convolution(image: "[[f32]W]H", weights: "[f32]17"):
         def filtered(window: ir.Expr) -> ir.Expr:
-            return reduce_seq(lambda acc, pixel, weight: acc + pixel * weight, 0.0, zip_(window, weights))
+            return b.reduce_seq(lambda acc, pixel, weight: acc + pixel * weight, 0.0, b.zip_(window, weights))
 
         def along_rows(tile: ir.Expr) -> ir.Expr:
             def in_parts(function: Any, row: ir.Expr) -> ir.Expr:
-                return join(map_seq(lambda part: map_lcl(0, function, part), split(ITEMS, row)))
+                return b.join(b.map_seq(lambda part: b.map_lcl(0, function, part), b.split(ITEMS, row)))
 
-            staged = to_local(map_lcl(1, lambda row: in_parts(id_, row), tile))
-            return let(staged, lambda held: map_lcl(1, lambda row: in_parts(filtered, slide(TAPS, 1, row)), held))
+            staged = b.to_local(b.map_lcl(1, lambda row: in_parts(b.id_, row), tile))
+            return b.let(staged, lambda held: b.map_lcl(1, lambda row: in_parts(filtered, b.slide(TAPS, 1, row)), held))
 
         def along_columns(tile: ir.Expr) -> ir.Expr:
             def in_parts(function: Any, lines: ir.Expr) -> ir.Expr:
-                by_items = lambda line: map_lcl(0, function, line)  # noqa: E731
-                return join(map_seq(lambda part: map_lcl(1, by_items, part), split(COLUMN_LINES, lines)))
+                by_items = lambda line: b.map_lcl(0, function, line)  # noqa: E731
+                return b.join(b.map_seq(lambda part: b.map_lcl(1, by_items, part), b.split(COLUMN_LINES, lines)))
 
             def windows(lines: ir.Expr) -> ir.Expr:
-                return transpose(map_(slide(TAPS, 1), transpose(lines)))
+                return b.transpose(b.map_(b.slide(TAPS, 1), b.transpose(lines)))
 
-            return let(to_local(in_parts(id_, tile)), lambda held: in_parts(filtered, windows(held)))
+            return b.let(b.to_local(in_parts(b.id_, tile)), lambda held: in_parts(filtered, windows(held)))
 
         def row_tiles(rows: ir.Expr) -> ir.Expr:
             wide = ITEMS * ROW_STEPS
-            return map_(transpose, split(ROW_LINES, map_(slide(wide + TAPS - 1, wide), padded(rows))))
+            return b.map_(b.transpose, b.split(ROW_LINES, b.map_(b.slide(wide + TAPS - 1, wide), padded(rows))))
 
         def column_tiles(rows: ir.Expr) -> ir.Expr:
             high = COLUMN_LINES * COLUMN_STEPS
-            columns = map_(slide(high + TAPS - 1, high), padded(transpose(rows)))  # [W][H / high][high + 16]
-            return map_(lambda line: map_(transpose, split(ITEMS, line)), transpose(columns))
+            columns = b.map_(b.slide(high + TAPS - 1, high), padded(b.transpose(rows)))  # [W][H / high][high + 16]
+            return b.map_(lambda line: b.map_(b.transpose, b.split(ITEMS, line)), b.transpose(columns))
 
-        return let(
-            to_global(in_tiles(along_rows, row_tiles(image))), lambda rows: in_tiles(along_columns, column_tiles(rows))
+        return b.let(
+            b.to_global(in_tiles(along_rows, row_tiles(image))),
+            lambda rows: in_tiles(along_columns, column_tiles(rows)),
         )
 
     return convolution
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     width, height = sizes["W"], sizes["H"]
     kernels = (
         HandKernel("rows", ("image", "weights", "between"), (width // ROW_STEPS, height), (ITEMS, ROW_LINES)),

@@ -52,7 +52,6 @@ def gesummv_term(dialect: str) -> ir.Program:
 
 
 def row(name: str, term: Callable[[str], ir.Program], *arguments: str) -> Row:
-    """The same by hand: a group takes some rows."""
 
     def by_hand(dialect: str, sizes: Sizes) -> ByHand:
         shape = row_shape(dialect)

@@ -8,22 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lift_egraph.language import ir
-from lift_egraph.language.build import (
-    get,
-    join,
-    let,
-    literal,
-    lookup,
-    map_glb,
-    map_seq,
-    program,
-    reduce_seq,
-    select,
-    split,
-    transpose,
-    zip_,
-)
+from lift_egraph.language import build, ir
 from lift_egraph.language.types import Array
 
 from .row import ByHand, Row, Sizes, lane, on_gpu, one_kernel, repeated, vector_of
@@ -34,58 +19,66 @@ CHUNK = 500  # atoms of a work-item, on a CPU
 
 def strength(square: Any) -> Any:
     """The force between two atoms over their distance, from its square."""
-    return let(
+    return build.let(
         1.0 / square,
-        lambda inverse: let(inverse * inverse * inverse, lambda sixth: inverse * sixth * (LJ1 * sixth - LJ2)),
+        lambda inverse: build.let(inverse * inverse * inverse, lambda sixth: inverse * sixth * (LJ1 * sixth - LJ2)),
     )
 
 
 def force(atom: Any, neighbour: Any, total: Any) -> Any:
     """The force on an atom with that of a neighbour added, if it is near enough; component by component."""
     (x, y, z), (other_x, other_y, other_z) = ([lane(k, p) for k in range(3)] for p in (atom, neighbour))
-    fx, fy, fz = (get(k, total) for k in range(3))
+    fx, fy, fz = (build.get(k, total) for k in range(3))
 
     def added(dx, dy, dz, scale):
         return fx + dx * scale, fy + dy * scale, fz + dz * scale
 
     def pulled(dx, dy, dz):
-        return let(
+        return build.let(
             dx * dx + dy * dy + dz * dz,
-            lambda square: let(select(square < CUT_OFF, strength(square), 0.0), lambda scale: added(dx, dy, dz, scale)),
+            lambda square: build.let(
+                build.select(square < CUT_OFF, strength(square), 0.0), lambda scale: added(dx, dy, dz, scale)
+            ),
         )
 
-    return let((x - other_x, y - other_y, z - other_z), pulled)
+    return build.let((x - other_x, y - other_y, z - other_z), pulled)
 
 
 def vector_force(atom: Any, neighbour: Any, total: Any) -> Any:
     """The same in a vector of four."""
 
     def pulled(d):
-        return let(d * d, lambda squares: added(d, lane(0, squares) + lane(1, squares) + lane(2, squares)))
+        return build.let(d * d, lambda squares: added(d, lane(0, squares) + lane(1, squares) + lane(2, squares)))
 
     def added(d, sum_of_squares):
-        return let(sum_of_squares, lambda square: total + d * select(square < CUT_OFF, strength(square), 0.0))
+        return build.let(
+            sum_of_squares, lambda square: total + d * build.select(square < CUT_OFF, strength(square), 0.0)
+        )
 
-    return let(atom - neighbour, pulled)
+    return build.let(atom - neighbour, pulled)
 
 
 def term(dialect: str) -> ir.Program:
     """An atom a work-item, with the force in registers; on a CPU a chunk of atoms."""
 
-    @program
+    @build.program
     def md(positions: "[f32x4]N", neighbours: "[[i32]N]M"):
         def components(p, numbers):
-            total = reduce_seq(lambda f, q: force(p, q, f), (0.0, 0.0, 0.0), lookup(numbers, positions))
-            return let(total, lambda f: vector_of(get(0, f), get(1, f), get(2, f), literal(0.0)))
+            total = build.reduce_seq(lambda f, q: force(p, q, f), (0.0, 0.0, 0.0), build.lookup(numbers, positions))
+            return build.let(
+                total, lambda f: vector_of(build.get(0, f), build.get(1, f), build.get(2, f), build.literal(0.0))
+            )
 
         def vector(p, numbers):
-            total = reduce_seq(lambda f, q: vector_force(p, q, f), repeated(4, 0.0), lookup(numbers, positions))
-            return let(total, lambda f: vector_of(lane(0, f), lane(1, f), lane(2, f), literal(0.0)))
+            total = build.reduce_seq(
+                lambda f, q: vector_force(p, q, f), repeated(4, 0.0), build.lookup(numbers, positions)
+            )
+            return build.let(total, lambda f: vector_of(lane(0, f), lane(1, f), lane(2, f), build.literal(0.0)))
 
-        atoms = zip_(positions, transpose(neighbours))
+        atoms = build.zip_(positions, build.transpose(neighbours))
         if on_gpu(dialect):
-            return map_glb(0, components, atoms)
-        return join(map_glb(0, lambda chunk: map_seq(vector, chunk), split(CHUNK, atoms)))
+            return build.map_glb(0, components, atoms)
+        return build.join(build.map_glb(0, lambda chunk: build.map_seq(vector, chunk), build.split(CHUNK, atoms)))
 
     return md
 
@@ -112,7 +105,6 @@ def inputs(made: ir.Program, seed: int, kind: Any) -> dict[str, Any]:
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     defines = {"NEIGHBOURS": sizes["M"], "CUT_OFF": f"{CUT_OFF}f", "LJ1": f"{LJ1}f", "LJ2": f"{LJ2}f"}
     return one_kernel(dialect, "md", ("positions", "neighbours", "result"), sizes["N"], CHUNK, defines)
 

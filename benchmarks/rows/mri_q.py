@@ -10,22 +10,8 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
+from lift_egraph.language import build as b
 from lift_egraph.language import ir
-from lift_egraph.language.build import (
-    as_scalar,
-    as_vector,
-    cos,
-    get,
-    join,
-    let,
-    map_glb,
-    map_seq,
-    program,
-    reduce_seq,
-    sin,
-    split,
-    zip_,
-)
 
 from .row import ByHand, Row, Sizes, lane, on_gpu, one_kernel, repeated
 
@@ -36,40 +22,40 @@ VECTORS = 4  # vectors of a work-item, on a CPU
 def add_sample(total: Any, place: Any, sample: Any) -> Any:
     """The real and the imaginary part with one sample added."""
     (x, y, z), (kx, ky, kz, magnitude) = place, sample
-    return let(
+    return b.let(
         2 * pi * (kx * x + ky * y + kz * z),
-        lambda angle: (get(0, total) + magnitude * cos(angle), get(1, total) + magnitude * sin(angle)),
+        lambda angle: (b.get(0, total) + magnitude * b.cos(angle), b.get(1, total) + magnitude * b.sin(angle)),
     )
 
 
 def term(dialect: str) -> ir.Program:
     """A voxel a work-item, with the sums in registers; on a CPU some vectors of voxels."""
 
-    @program
+    @b.program
     def mri_q(xs: "[f32]N", ys: "[f32]N", zs: "[f32]N", samples: "[f32x4]K"):
         def voxel(x, y, z):
             def step(q, s):
                 return add_sample(q, (x, y, z), tuple(lane(k, s) for k in range(4)))
 
-            return reduce_seq(step, (0.0, 0.0), samples)
+            return b.reduce_seq(step, (0.0, 0.0), samples)
 
-        return map_glb(0, voxel, zip_(xs, ys, zs))
+        return b.map_glb(0, voxel, b.zip_(xs, ys, zs))
 
-    @program
+    @b.program
     def mri_q_cpu(xs: "[f32]N", ys: "[f32]N", zs: "[f32]N", samples: "[(f32, f32, f32, f32)]K"):
         def voxels(x, y, z):
             nothing = repeated(WIDTH, 0.0)
 
             def step(q, s):
-                return add_sample(q, (x, y, z), tuple(get(k, s) for k in range(4)))
+                return add_sample(q, (x, y, z), tuple(b.get(k, s) for k in range(4)))
 
-            return reduce_seq(step, (nothing, nothing), samples)
+            return b.reduce_seq(step, (nothing, nothing), samples)
 
-        return join(
-            map_glb(
+        return b.join(
+            b.map_glb(
                 0,
-                lambda chunk: as_scalar(map_seq(voxels, as_vector(WIDTH, chunk))),
-                split(WIDTH * VECTORS, zip_(xs, ys, zs)),
+                lambda chunk: b.as_scalar(b.map_seq(voxels, b.as_vector(WIDTH, chunk))),
+                b.split(WIDTH * VECTORS, b.zip_(xs, ys, zs)),
             )
         )
 
@@ -77,7 +63,6 @@ def term(dialect: str) -> ir.Program:
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     samples = ("samples",) if on_gpu(dialect) else ("samples_0", "samples_1_0", "samples_1_1_0", "samples_1_1_1")
     arguments = ("xs", "ys", "zs", *samples, "result_0", "result_1")
     defines = {"K": sizes["K"], "VECTORS": VECTORS}

@@ -9,29 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lift_egraph.language import ir
-from lift_egraph.language.build import (
-    as_scalar,
-    as_vector,
-    fill,
-    get,
-    id_,
-    join,
-    let,
-    map_,
-    map_glb,
-    map_lcl,
-    map_seq,
-    map_wrg,
-    program,
-    reduce_seq,
-    rest,
-    rsqrt,
-    split,
-    to_local,
-    to_private,
-    zip_,
-)
+from lift_egraph.language import build, ir
 
 from .row import ByHand, HandKernel, Row, Sizes, lane, on_gpu, one_kernel, repeated, vector_of
 
@@ -55,17 +33,19 @@ def pull(body: Any, other: Any, acceleration: Any) -> Any:
     (x, y, z), (other_x, other_y, other_z, mass), (ax, ay, az) = body, other, acceleration
 
     def scaled(dx, dy, dz, inverse):
-        return let(mass * inverse * inverse * inverse, lambda s: (ax + dx * s, ay + dy * s, az + dz * s))
+        return build.let(mass * inverse * inverse * inverse, lambda s: (ax + dx * s, ay + dy * s, az + dz * s))
 
     def distance(dx, dy, dz):
-        return let(rsqrt(dx * dx + dy * dy + dz * dz + SOFTENING), lambda inverse: scaled(dx, dy, dz, inverse))
+        return build.let(
+            build.rsqrt(dx * dx + dy * dy + dz * dz + SOFTENING), lambda inverse: scaled(dx, dy, dz, inverse)
+        )
 
-    return let((other_x - x, other_y - y, other_z - z), distance)
+    return build.let((other_x - x, other_y - y, other_z - z), distance)
 
 
 def parts(count: int, value: Any) -> tuple[Any, ...]:
     """The components of a tuple."""
-    return tuple(get(k, value) for k in range(count))
+    return tuple(build.get(k, value) for k in range(count))
 
 
 def lanes(vector: Any) -> tuple[Any, ...]:
@@ -85,14 +65,11 @@ def faster(velocity: Any, acceleration: Any) -> Any:
 
 def step_on_gpu(position: Any, velocity: Any, acceleration: Any) -> Any:
     """The new position and velocity, each a ``float4``."""
-    (x, y, z, mass), (vx, vy, vz, rest) = lanes(position), lanes(velocity)
+    (x, y, z, mass), (vx, vy, vz, last) = lanes(position), lanes(velocity)
     ax, ay, az = parts(3, acceleration)
-    return let(
+    return build.let(
         (faster(vx, ax), faster(vy, ay), faster(vz, az)),
-        lambda ux, uy, uz: (
-            vector_of(moved(x, ux), moved(y, uy), moved(z, uz), mass),
-            vector_of(ux, uy, uz, rest),
-        ),
+        lambda ux, uy, uz: (vector_of(moved(x, ux), moved(y, uy), moved(z, uz), mass), vector_of(ux, uy, uz, last)),
     )
 
 
@@ -100,7 +77,7 @@ def step_on_cpu(position: Any, velocity: Any, acceleration: Any) -> Any:
     """The new position and velocity, each a tuple of vectors."""
     (x, y, z), (vx, vy, vz) = parts(3, position), parts(3, velocity)
     ax, ay, az = parts(3, acceleration)
-    return let(
+    return build.let(
         (faster(vx, ax), faster(vy, ay), faster(vz, az)),
         lambda ux, uy, uz: ((moved(x, ux), moved(y, uy), moved(z, uz)), (ux, uy, uz)),
     )
@@ -112,58 +89,68 @@ def step_on_cpu(position: Any, velocity: Any, acceleration: Any) -> Any:
 def term_a(dialect: str) -> ir.Program:
     """A work-item a body (on a CPU: a vector of bodies); a group copies a tile of positions at a time."""
 
-    @program
+    @build.program
     def nbody_a(positions: "[f32x4]N", velocities: "[f32x4]N"):
         def group(chunk):
-            mine = to_private(map_lcl(0, id_, map_(lambda p, v: p, chunk)))
-            return let(mine, lambda own: group_of(chunk, own))
+            mine = build.to_private(build.map_lcl(0, build.id_, build.map_(lambda p, v: p, chunk)))
+            return build.let(mine, lambda own: group_of(chunk, own))
 
         def group_of(chunk, own):
             def tile_step(accelerations, tile):
                 def all_pulls(local):
-                    return map_lcl(
+                    return build.map_lcl(
                         0,
-                        lambda acc, p: reduce_seq(lambda a, q: pull(lanes(p)[:3], lanes(q), parts(3, a)), acc, local),
-                        zip_(accelerations, own),
+                        lambda acc, p: build.reduce_seq(
+                            lambda a, q: pull(lanes(p)[:3], lanes(q), parts(3, a)), acc, local
+                        ),
+                        build.zip_(accelerations, own),
                     )
 
-                return let(to_local(map_lcl(0, id_, tile)), all_pulls)
+                return build.let(build.to_local(build.map_lcl(0, build.id_, tile)), all_pulls)
 
-            summed = reduce_seq(tile_step, fill(GROUP, (0.0, 0.0, 0.0)), split(TILE, positions))
-            return map_lcl(0, lambda acc, b: step_on_gpu(get(0, b), rest(b), acc), zip_(summed, chunk))
+            summed = build.reduce_seq(tile_step, build.fill(GROUP, (0.0, 0.0, 0.0)), build.split(TILE, positions))
+            return build.map_lcl(
+                0, lambda acc, b: step_on_gpu(build.get(0, b), build.rest(b), acc), build.zip_(summed, chunk)
+            )
 
-        return join(map_wrg(0, group, split(GROUP, zip_(positions, velocities))))
+        return build.join(build.map_wrg(0, group, build.split(GROUP, build.zip_(positions, velocities))))
 
-    @program
+    @build.program
     def nbody_a_cpu(positions: "[(f32, f32, f32, f32)]N", velocities: "[(f32, f32, f32)]N"):
         def group(chunk):
             def tile_step(accelerations, tile):
-                return let(
-                    to_local(map_lcl(0, map_seq(id_), split(TILE_CPU, tile))), lambda t: pulls(accelerations, join(t))
+                return build.let(
+                    build.to_local(build.map_lcl(0, build.map_seq(build.id_), build.split(TILE_CPU, tile))),
+                    lambda t: pulls(accelerations, build.join(t)),
                 )
 
             def pulls(accelerations, local):
-                return map_lcl(
+                return build.map_lcl(
                     0,
-                    lambda acc, b: reduce_seq(
-                        lambda a, q: pull(parts(3, get(0, b)), parts(4, q), parts(3, a)), acc, local
+                    lambda acc, b: build.reduce_seq(
+                        lambda a, q: pull(parts(3, build.get(0, b)), parts(4, q), parts(3, a)), acc, local
                     ),
-                    zip_(accelerations, as_vector(WIDTH, chunk)),
+                    build.zip_(accelerations, build.as_vector(WIDTH, chunk)),
                 )
 
             nothing = repeated(WIDTH, 0.0)
-            summed = reduce_seq(tile_step, fill(1, (nothing, nothing, nothing)), split(TILE_CPU, positions))
-            return as_scalar(
-                map_lcl(0, lambda acc, b: step_on_cpu(get(0, b), rest(b), acc), zip_(summed, as_vector(WIDTH, chunk)))
+            summed = build.reduce_seq(
+                tile_step, build.fill(1, (nothing, nothing, nothing)), build.split(TILE_CPU, positions)
+            )
+            return build.as_scalar(
+                build.map_lcl(
+                    0,
+                    lambda acc, b: step_on_cpu(build.get(0, b), build.rest(b), acc),
+                    build.zip_(summed, build.as_vector(WIDTH, chunk)),
+                )
             )
 
-        return join(map_wrg(0, group, split(WIDTH, zip_(positions, velocities))))
+        return build.join(build.map_wrg(0, group, build.split(WIDTH, build.zip_(positions, velocities))))
 
     return nbody_a if on_gpu(dialect) else nbody_a_cpu
 
 
 def by_hand_a(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     n = sizes["N"]
     defines = {"N": n, **DEFINES}
     if on_gpu(dialect):
@@ -179,28 +166,30 @@ def by_hand_a(dialect: str, sizes: Sizes) -> ByHand:
 def term_b(dialect: str) -> ir.Program:
     """A work-item a body (on a CPU: some vectors of bodies), without local memory."""
 
-    @program
+    @build.program
     def nbody_b(positions: "[f32x4]N", velocities: "[f32x4]N"):
         def body(p, v):
-            summed = reduce_seq(lambda a, q: pull(lanes(p)[:3], lanes(q), parts(3, a)), (0.0, 0.0, 0.0), positions)
-            return let(summed, lambda total: step_on_gpu(p, v, total))
+            summed = build.reduce_seq(
+                lambda a, q: pull(lanes(p)[:3], lanes(q), parts(3, a)), (0.0, 0.0, 0.0), positions
+            )
+            return build.let(summed, lambda total: step_on_gpu(p, v, total))
 
-        return map_glb(0, body, zip_(positions, velocities))
+        return build.map_glb(0, body, build.zip_(positions, velocities))
 
-    @program
+    @build.program
     def nbody_b_cpu(positions: "[(f32, f32, f32, f32)]N", velocities: "[(f32, f32, f32)]N"):
         def bodies(p, v):
             nothing = repeated(WIDTH, 0.0)
-            summed = reduce_seq(
+            summed = build.reduce_seq(
                 lambda a, q: pull(parts(3, p), parts(4, q), parts(3, a)), (nothing, nothing, nothing), positions
             )
-            return let(summed, lambda total: step_on_cpu(p, v, total))
+            return build.let(summed, lambda total: step_on_cpu(p, v, total))
 
-        return join(
-            map_glb(
+        return build.join(
+            build.map_glb(
                 0,
-                lambda chunk: as_scalar(map_seq(bodies, as_vector(WIDTH, chunk))),
-                split(WIDTH * VECTORS, zip_(positions, velocities)),
+                lambda chunk: build.as_scalar(build.map_seq(bodies, build.as_vector(WIDTH, chunk))),
+                build.split(WIDTH * VECTORS, build.zip_(positions, velocities)),
             )
         )
 
@@ -208,7 +197,6 @@ def term_b(dialect: str) -> ir.Program:
 
 
 def by_hand_b(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     arguments = GPU_ARGUMENTS if on_gpu(dialect) else CPU_ARGUMENTS
     return one_kernel(dialect, "nbody_b", arguments, sizes["N"], WIDTH * VECTORS, {**DEFINES, "VECTORS": VECTORS})
 

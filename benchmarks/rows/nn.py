@@ -25,9 +25,7 @@ def term(dialect: str) -> ir.Program:
             return map_glb(0, distance, records)
         return join(
             map_glb(
-                0,
-                lambda chunk: as_scalar(map_vectors(WIDTH, distance, as_vector(WIDTH, chunk))),
-                split(CHUNK, records),
+                0, lambda chunk: as_scalar(map_vectors(WIDTH, distance, as_vector(WIDTH, chunk))), split(CHUNK, records)
             )
         )
 
@@ -35,7 +33,6 @@ def term(dialect: str) -> ir.Program:
 
 
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
-    """The same by hand."""
     return one_kernel(dialect, "nn", ("records_0", "records_1", "lat", "lng", "result"), sizes["N"], CHUNK, {})
 
 

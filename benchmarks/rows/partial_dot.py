@@ -7,24 +7,7 @@ read neighbouring elements: a ``gather`` before each ``split(2)``.
 # ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
-from lift_egraph.language import ir
-from lift_egraph.language.build import (
-    add,
-    fill,
-    gather,
-    id_,
-    iterate,
-    join,
-    map_lcl,
-    map_seq,
-    map_wrg,
-    program,
-    reduce_seq,
-    split,
-    to_global,
-    to_local,
-    zip_,
-)
+from lift_egraph.language import build, ir
 
 from .row import ByHand, HandKernel, Row, Sizes
 
@@ -36,25 +19,29 @@ def term(dialect: str) -> ir.Program:
     """The listing, with the halves of an array in pairs."""
 
     def one(value: ir.Expr) -> ir.Expr:
-        return to_local(map_seq(id_, fill(1, value)))
+        return build.to_local(build.map_seq(build.id_, build.fill(1, value)))
 
     def halves(xs: ir.Expr) -> ir.Expr:
-        return split(2, gather(lambda i, n: i // 2 + (n // 2) * (i % 2), xs))
+        return build.split(2, build.gather(lambda i, n: i // 2 + (n // 2) * (i % 2), xs))
 
-    @program
+    @build.program
     def partial_dot(x: "[f32]N", y: "[f32]N"):
         def group(chunk):
-            products = join(
-                map_lcl(0, lambda pairs: one(reduce_seq(lambda acc, a, b: acc + a * b, 0.0, pairs)), halves(chunk))
+            products = build.join(
+                build.map_lcl(
+                    0, lambda pairs: one(build.reduce_seq(lambda acc, a, b: acc + a * b, 0.0, pairs)), halves(chunk)
+                )
             )
-            summed = iterate(
+            summed = build.iterate(
                 STEPS,
-                lambda sums: join(map_lcl(0, lambda pair: one(reduce_seq(add, 0.0, pair)), halves(sums))),
+                lambda sums: build.join(
+                    build.map_lcl(0, lambda pair: one(build.reduce_seq(build.add, 0.0, pair)), halves(sums))
+                ),
                 products,
             )
-            return join(to_global(map_lcl(0, map_seq(id_), split(1, summed))))
+            return build.join(build.to_global(build.map_lcl(0, build.map_seq(build.id_), build.split(1, summed))))
 
-        return join(map_wrg(0, group, split(CHUNK, zip_(x, y))))
+        return build.join(build.map_wrg(0, group, build.split(CHUNK, build.zip_(x, y))))
 
     return partial_dot
 

@@ -10,95 +10,83 @@ Source: 000 §4.3.3 (asVector views), §4.3.5 (vector component access).
 
 from __future__ import annotations
 
-from lift_egraph.codegen.c_ast import (
-    CExpr,
-    Choose,
-    Computed,
-    Const,
-    IndexValue,
-    Lane,
-    Load,
-    Operate,
-    Pack,
-    depends,
-    substitute,
-)
+from lift_egraph.codegen import c_ast
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language.nat import Nat, NatVar, Operation, is_at_least, nat
 from lift_egraph.language.types import I32, Vector, scalar_of, width_of
 
 
-def widen(value: CExpr, lane: NatVar, width: int) -> CExpr:
+def widen(value: c_ast.CExpr, lane: NatVar, width: int) -> c_ast.CExpr:
     """The vector whose lanes are `value` at ``lane = 0 … width - 1`` (a scalar where all lanes agree)."""
-    if not depends(value, lane):
+    if not c_ast.depends(value, lane):
         return value
-    if isinstance(value, Lane) and value.lane == nat(lane) and width_of(value.vector.type) == width:
+    if isinstance(value, c_ast.Lane) and value.lane == nat(lane) and width_of(value.vector.type) == width:
         return value.vector
     if width_of(value.type) > 1:
         raise TypeProblem(f"asVector({width}) is applied to vectors: vectors do not nest")
-    if isinstance(value, Load) and value.buffer.space != "private":
+    if isinstance(value, c_ast.Load) and value.buffer.space != "private":
         return _wide_load(value, lane, width)
-    if isinstance(value, Choose):
+    if isinstance(value, c_ast.Choose):
         return _wide_choice(value, lane, width)
-    if isinstance(value, IndexValue):
+    if isinstance(value, c_ast.IndexValue):
         return _wide_index(value, lane, width)
-    if isinstance(value, Operate):
+    if isinstance(value, c_ast.Operate):
         if value.op == "select" and (decided := _decided_lanes(value, lane, width)) is not None:
             return decided
         if value.op == "dot":
             return _gather(value, lane, width)
         arguments = tuple(widen(a, lane, width) for a in value.arguments)
-        return Operate(value.op, arguments, Vector(scalar_of(value.type), width))
+        return c_ast.Operate(value.op, arguments, Vector(scalar_of(value.type), width))
     return _gather(value, lane, width)
 
 
-def _gather(value: CExpr, lane: NatVar, width: int) -> Pack:
-    items = tuple(substitute(value, {lane.name: nat(k)}) for k in range(width))
-    return Pack(items, Vector(scalar_of(value.type), width))
+def _gather(value: c_ast.CExpr, lane: NatVar, width: int) -> c_ast.Pack:
+    items = tuple(c_ast.substitute(value, {lane.name: nat(k)}) for k in range(width))
+    return c_ast.Pack(items, Vector(scalar_of(value.type), width))
 
 
-def _decided_lanes(value: Operate, lane: NatVar, width: int) -> Pack | None:
+def _decided_lanes(value: c_ast.Operate, lane: NatVar, width: int) -> c_ast.Pack | None:
     """The lanes of a choice that each lane's number decides, such as the components of a vector of four scalars."""
-    items: list[CExpr] = []
+    items: list[c_ast.CExpr] = []
     for k in range(width):
-        item = substitute(value, {lane.name: nat(k)})
-        while isinstance(item, Operate) and item.op == "select":
+        item = c_ast.substitute(value, {lane.name: nat(k)})
+        while isinstance(item, c_ast.Operate) and item.op == "select":
             condition, inside, outside = item.arguments
-            if not isinstance(condition, Operate) or condition.op != "eq":
+            if not isinstance(condition, c_ast.Operate) or condition.op != "eq":
                 return None
             left, right = (_whole_number(a) for a in condition.arguments)
             if left is None or right is None:
                 return None
             item = inside if left == right else outside
         items.append(item)
-    return Pack(tuple(items), Vector(scalar_of(value.type), width))
+    return c_ast.Pack(tuple(items), Vector(scalar_of(value.type), width))
 
 
-def _whole_number(value: CExpr) -> int | None:
-    if isinstance(value, IndexValue):
+def _whole_number(value: c_ast.CExpr) -> int | None:
+    if isinstance(value, c_ast.IndexValue):
         return value.value.constant
-    return int(value.value) if isinstance(value, Const) and value.type == I32 else None
+    return int(value.value) if isinstance(value, c_ast.Const) and value.type == I32 else None
 
 
 def _slope(index: Nat, lane: NatVar) -> int | None:
-    if any(isinstance(v, Computed) and depends(v.value, lane) for v in index.variables):
+    if any(isinstance(v, c_ast.Computed) and c_ast.depends(v.value, lane) for v in index.variables):
         return None
     slope = index.coefficient_of(lane)
     return None if slope is None else slope.constant
 
 
-def _wide_load(value: Load, lane: NatVar, width: int) -> CExpr:
+def _wide_load(value: c_ast.Load, lane: NatVar, width: int) -> c_ast.CExpr:
     if _slope(value.index, lane) == 1:
-        return Load(value.buffer, value.index.substitute({lane.name: 0}), width)
-    if any(isinstance(v, Computed) and depends(v.value, lane) for v in value.index.variables):
+        return c_ast.Load(value.buffer, value.index.substitute({lane.name: 0}), width)
+    if any(isinstance(v, c_ast.Computed) and c_ast.depends(v.value, lane) for v in value.index.variables):
         return _gather(value, lane, width)
     conditions: list[Nat] = []
     inner = _interior(value.index, lane, width, conditions)
     if inner is None or _slope(inner, lane) != 1:
         return _gather(value, lane, width)
     needed = tuple(dict.fromkeys(c for c in conditions if not is_at_least(c, 0)))
-    whole = Load(value.buffer, inner.substitute({lane.name: 0}), width)
-    return Choose(needed, whole, _gather(value, lane, width)) if needed else whole
+    whole = c_ast.Load(value.buffer, inner.substitute({lane.name: 0}), width)
+    return c_ast.Choose(needed, whole, _gather(value, lane, width)) if needed else whole
 
 
 def _smallest(value: Nat, lane: NatVar, width: int) -> Nat | None:
@@ -115,7 +103,7 @@ def _interior(index: Nat, lane: NatVar, width: int, conditions: list[Nat]) -> Na
 
     def away_from_edges(atom: NatVar | Operation) -> Nat | None:
         nonlocal failed
-        if isinstance(atom, NatVar) or not depends(nat(atom), lane):
+        if isinstance(atom, NatVar) or not c_ast.depends(nat(atom), lane):
             return None
         left = atom.left.rebuild(away_from_edges)
         right = atom.right.rebuild(away_from_edges)
@@ -140,23 +128,23 @@ def _interior(index: Nat, lane: NatVar, width: int, conditions: list[Nat]) -> Na
     return None if failed else inner
 
 
-def _wide_choice(value: Choose, lane: NatVar, width: int) -> CExpr:
-    if not any(depends(c, lane) for c in value.conditions):
-        return Choose(value.conditions, widen(value.inside, lane, width), widen(value.outside, lane, width))
+def _wide_choice(value: c_ast.Choose, lane: NatVar, width: int) -> c_ast.CExpr:
+    if not any(c_ast.depends(c, lane) for c in value.conditions):
+        return c_ast.Choose(value.conditions, widen(value.inside, lane, width), widen(value.outside, lane, width))
     inside = widen(value.inside, lane, width)
     conditions = [_smallest(c, lane, width) for c in value.conditions]
-    if isinstance(inside, Pack) or any(c is None for c in conditions):
+    if isinstance(inside, c_ast.Pack) or any(c is None for c in conditions):
         return _gather(value, lane, width)
     needed = tuple(c for c in conditions if c is not None)
-    if isinstance(inside, Choose):
+    if isinstance(inside, c_ast.Choose):
         needed, inside = tuple(dict.fromkeys(needed + inside.conditions)), inside.inside
-    return Choose(needed, inside, _gather(value, lane, width))
+    return c_ast.Choose(needed, inside, _gather(value, lane, width))
 
 
-def _wide_index(value: IndexValue, lane: NatVar, width: int) -> CExpr:
+def _wide_index(value: c_ast.IndexValue, lane: NatVar, width: int) -> c_ast.CExpr:
     slope = _slope(value.value, lane)
     if slope is None:
         return _gather(value, lane, width)
-    steps = Pack(tuple(IndexValue(nat(slope * k)) for k in range(width)), Vector(I32, width))
-    first = IndexValue(value.value.substitute({lane.name: 0}))
-    return Operate("add", (first, steps), Vector(I32, width))
+    steps = c_ast.Pack(tuple(c_ast.IndexValue(nat(slope * k)) for k in range(width)), Vector(I32, width))
+    first = c_ast.IndexValue(value.value.substitute({lane.name: 0}))
+    return c_ast.Operate("add", (first, steps), Vector(I32, width))

@@ -42,9 +42,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _of_term(
-    method: Callable[Concatenate[Lowering, ir.Expr, P], R],
-) -> Callable[Concatenate[Lowering, ir.Expr, P], R]:
+def _of_term(method: Callable[Concatenate[Lowering, ir.Expr, P], R]) -> Callable[Concatenate[Lowering, ir.Expr, P], R]:
     """What the method emits for a term comes from that term; so does what it finds wrong."""
 
     @wraps(method)

@@ -138,6 +138,8 @@ def _owned(
     """The owner of each dimension; a single work-item owns everything anyway."""
     known = (*owners, *(None,) * dimensions)[:dimensions]
     return tuple(None if owner is None or threads.get(owner) == 1 else owner for owner in known)
+
+
 def _number(size: Nat, space: str, name: str, t: DataType) -> int | Nat:
     """The most that a length can be; in global memory it may be open."""
     number = size.range[1]

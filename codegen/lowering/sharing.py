@@ -10,20 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lift_egraph.codegen.c_ast import (
-    Allocate,
-    CExpr,
-    For,
-    Lane,
-    Load,
-    Name,
-    Pack,
-    Statement,
-    Store,
-    lane_of,
-    loads,
-    walk,
-)
+from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.lowering.launch import Threads
 from lift_egraph.codegen.lowering.memory import memory
 from lift_egraph.codegen.lowering.ownership import (
@@ -67,22 +54,14 @@ def allocate(lowering: State, name: str, t: DataType, space: str, owners: Owners
     counts = {level.dimension: number for level, number in lowering.threads.items() if level.kind == "lcl"}
     width = lowering.width if not any(isinstance(leaf, Vector) for _, _, leaf in leaves(t)) else 1
     made = memory(
-        name,
-        t,
-        space,
-        lowering.taken,
-        width=width,
-        owners=owners,
-        threads=counts,
-        prefix=prefix,
-        origin=lowering.term,
+        name, t, space, lowering.taken, width=width, owners=owners, threads=counts, prefix=prefix, origin=lowering.term
     )
     for cell in made.cells:
         if space == "private":
             owned = {o for o in cell.owners if o is not None}
             lowering.homes[cell.buffer.name] = frozenset(owned | lowering.work_items())
             lowering.owned[cell.buffer.name] = frozenset(owned)
-            lowering.emit(Allocate(cell.buffer))
+            lowering.emit(c_ast.Allocate(cell.buffer))
         else:
             (lowering.locals if space == "local" else lowering.temporaries).append(cell.buffer)
     return made
@@ -161,41 +140,41 @@ def copy(lowering: State, source: View, acceptor: View, t: DataType, owners: Own
 def store_data(lowering: State, source: View, acceptor: View, t: DataType) -> None:
     """Writes scalars and tuples of them: what a write would change is read before it."""
     written: set[str] = set()
-    writes: list[tuple[CExpr, CExpr]] = []
+    writes: list[tuple[c_ast.CExpr, c_ast.CExpr]] = []
     for choices, _, _ in leaves(t):
         place, value = acceptor.resolve((), choices), source.resolve((), choices)
         if place == value:
             continue
-        if any(written.intersection(_memory_of(load)) for load in loads(value)):
+        if any(written.intersection(_memory_of(load)) for load in c_ast.loads(value)):
             value = lowering.name("next", value)
-        written.update(name for part in walk(place) if isinstance(part, Load) for name in _memory_of(part))
+        written.update(name for part in c_ast.walk(place) if isinstance(part, c_ast.Load) for name in _memory_of(part))
         writes.append((place, value))
     for place, value in writes:
         store(lowering, place, value)
 
 
-def _memory_of(place: Load) -> tuple[str, ...]:
+def _memory_of(place: c_ast.Load) -> tuple[str, ...]:
     """The names of the buffers that an access may touch."""
     return (place.buffer.name, *place.buffer.targets)
 
 
-def store(lowering: State, place: CExpr, value: CExpr) -> None:
+def store(lowering: State, place: c_ast.CExpr, value: c_ast.CExpr) -> None:
     """Writes a scalar or vector; lanes that are not adjacent are written one by one."""
     if place == value:
         return
-    if isinstance(place, Load | Lane):
-        target = place.vector if isinstance(place, Lane) else place
-        assert isinstance(target, Load)
+    if isinstance(place, c_ast.Load | c_ast.Lane):
+        target = place.vector if isinstance(place, c_ast.Lane) else place
+        assert isinstance(target, c_ast.Load)
         if target.buffer.space == "private":
             check_private(lowering, target)
-            lowering.emit(Store(place, value))
+            lowering.emit(c_ast.Store(place, value))
         else:
-            lowering.emit(by_one(lowering, target, Store(place, value, origin=lowering.term)))
-    elif isinstance(place, Pack) and len(place.items) > 1:
-        if width_of(value.type) > 1 and not isinstance(value, Name):
+            lowering.emit(by_one(lowering, target, c_ast.Store(place, value, origin=lowering.term)))
+    elif isinstance(place, c_ast.Pack) and len(place.items) > 1:
+        if width_of(value.type) > 1 and not isinstance(value, c_ast.Name):
             value = lowering.name("lanes", value)
         for number, item in enumerate(place.items):
-            store(lowering, item, lane_of(value, nat(number)))
+            store(lowering, item, c_ast.lane_of(value, nat(number)))
     else:
         raise NestingProblem(f"a value cannot be written through this layout: {type(place).__name__}")
 
@@ -229,7 +208,7 @@ def _others(lowering: State, here: set[ir.Level], what: str) -> Iterator[tuple[i
         yield level, number
 
 
-def check_private(lowering: State, place: Load) -> None:
+def check_private(lowering: State, place: c_ast.Load) -> None:
     """A private array is written as a whole by each work-item, or each writes the elements that it owns."""
     home = lowering.homes.get(place.buffer.name)
     if home is None:
@@ -243,7 +222,7 @@ def check_private(lowering: State, place: Load) -> None:
             )
 
 
-def by_one(lowering: State, place: Load, store: Statement) -> Statement:
+def by_one(lowering: State, place: c_ast.Load, store: c_ast.Statement) -> c_ast.Statement:
     """The store, guarded where all work-items of a group (or other groups) would do it alike."""
     is_temporary = any(b.name == place.buffer.name for b in lowering.temporaries)
     here = {level for level, _, _ in lowering.loops}
@@ -253,5 +232,5 @@ def by_one(lowering: State, place: Load, store: Statement) -> Statement:
         if level.kind != "lcl" and (place.buffer.space == "local" or is_temporary):
             continue  # each group, or work-item of a mapGlb, has its own
         variable = NatVar(f"first_{level.kind}_{level.dimension}", 0, 0)
-        store = For(variable, nat(1), level, number, (store,), origin=lowering.term)
+        store = c_ast.For(variable, nat(1), level, number, (store,), origin=lowering.term)
     return store

@@ -13,25 +13,7 @@ from dataclasses import dataclass, field
 from typing import Union
 
 from lift_egraph.codegen.c_ast import CExpr, Const, IndexValue, Operate, Pack
-from lift_egraph.codegen.lowering.views import (
-    Access,
-    AsScalar,
-    AsVector,
-    Choices,
-    Component,
-    Indices,
-    Join,
-    Lookup,
-    Pad,
-    Pairs,
-    Reorder,
-    Repeat,
-    Slide,
-    Split,
-    Transpose,
-    Value,
-    View,
-)
+from lift_egraph.codegen.lowering import views
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import inner_size, size_of, type_of
@@ -39,7 +21,7 @@ from lift_egraph.language.describe import describe
 from lift_egraph.language.scalar import result_type
 from lift_egraph.language.types import DataType, Scalar, Vector, without_lanes
 
-Environment = Mapping[Union[ir.Var, ir.Input], View]
+Environment = Mapping[Union[ir.Var, ir.Input], views.View]
 
 _LAYOUT = (
     ir.Zip, ir.MakePair, ir.Component, ir.Split, ir.Join, ir.Transpose, ir.Gather, ir.Slide, ir.Pad,
@@ -90,61 +72,61 @@ def _with_lanes(value: CExpr, t: DataType) -> CExpr:
     return Pack((value,), t) if isinstance(t, Vector) and isinstance(value.type, Scalar) else value
 
 
-def component(index: int, view: View) -> View:
+def component(index: int, view: views.View) -> views.View:
     """One component of a pair, or of an array of pairs."""
-    if isinstance(view, Pairs):
+    if isinstance(view, views.Pairs):
         return view.second if index else view.first
-    return Component(index, view)
+    return views.Component(index, view)
 
 
-def bindings(pattern: ir.Binder, view: View) -> dict[ir.Var | ir.Input, View]:
+def bindings(pattern: ir.Binder, view: views.View) -> dict[ir.Var | ir.Input, views.View]:
     """The views of the variables of a pattern that takes a value apart."""
     if isinstance(pattern, ir.Var):
         return {pattern: view}
     return bindings(pattern.first, component(0, view)) | bindings(pattern.second, component(1, view))
 
 
-def layout_view(term: ir.Expr, arguments: list[View]) -> View:
+def layout_view(term: ir.Expr, arguments: list[views.View]) -> views.View:
     """The view of a pattern that moves data, given the views of its parts."""
     match term:
         case ir.Zip() | ir.MakePair():
-            return Pairs(arguments[0], arguments[1])
+            return views.Pairs(arguments[0], arguments[1])
         case ir.Component(index=index):
             return component(index, arguments[0])
         case ir.Split(chunk=chunk):
-            return Split(chunk, arguments[0])
+            return views.Split(chunk, arguments[0])
         case ir.Join(array=array):
-            return Join(inner_size(array), arguments[0])
+            return views.Join(inner_size(array), arguments[0])
         case ir.Transpose():
-            return Transpose(arguments[0])
+            return views.Transpose(arguments[0])
         case ir.Gather(indices=indices, array=array):
-            return Reorder(indices, size_of(array), arguments[0])
+            return views.Reorder(indices, size_of(array), arguments[0])
         case ir.Slide(step=step):
-            return Slide(step, arguments[0])
+            return views.Slide(step, arguments[0])
         case ir.Pad(left=left, boundary=boundary, array=array):
-            return Pad(left, size_of(array), boundary, arguments[0])
+            return views.Pad(left, size_of(array), boundary, arguments[0])
         case ir.At(index=index):
-            return Access(index, arguments[0])
+            return views.Access(index, arguments[0])
         case ir.Fill():
-            return Repeat(arguments[0])
+            return views.Repeat(arguments[0])
         case ir.Lookup(array=array):
-            return Lookup(arguments[0], size_of(array), arguments[1])
+            return views.Lookup(arguments[0], size_of(array), arguments[1])
         case ir.AsVector(width=width):
-            return AsVector(width, arguments[0])
+            return views.AsVector(width, arguments[0])
         case ir.AsScalar(array=array):
-            return AsScalar(lane_count(array), arguments[0])
+            return views.AsScalar(lane_count(array), arguments[0])
     raise NestingProblem(f"{describe(term)} has no implementation: lower it to mapSeq, reduceSeq, mapGlb, … first")
 
 
-def view_of(term: ir.Expr, environment: Environment) -> View:
+def view_of(term: ir.Expr, environment: Environment) -> views.View:
     """The view of a pure term; scalars are computed where they are used."""
     match term:
         case ir.Var() | ir.Input():
             return environment[term]
         case ir.Literal(value=value, type=type):
-            return Value(Const(value, type))
+            return views.Value(Const(value, type))
         case ir.Call(arguments=arguments):
-            return Value(operate(term, tuple(view_of(a, environment).resolve((), ()) for a in arguments)))
+            return views.Value(operate(term, tuple(view_of(a, environment).resolve((), ()) for a in arguments)))
         case ir.Apply(function=function, argument=argument):
             lambda_ = ir.function_body(function)
             bound = bindings(lambda_.binder, view_of(argument, environment))
@@ -157,39 +139,39 @@ def view_of(term: ir.Expr, environment: Environment) -> View:
 
 
 @dataclass(frozen=True)
-class Mapped(View):
+class Mapped(views.View):
     """A map or generate whose function is pure, applied when an element is asked for."""
 
     function: ir.Lambda
     environment: Environment = field(compare=False, hash=False, repr=False)
-    array: View | None  # None: generate, the function takes the index
+    array: views.View | None  # None: generate, the function takes the index
 
     @property
     def space(self) -> str | None:
         return self.array.space if self.array else None
 
-    def resolve(self, indices: Indices, choices: Choices) -> CExpr:
+    def resolve(self, indices: views.Indices, choices: views.Choices) -> CExpr:
         index, rest = indices[0], indices[1:]
-        argument = Access(index, self.array) if self.array else Value(IndexValue(index))
+        argument = views.Access(index, self.array) if self.array else views.Value(IndexValue(index))
         inner = {**self.environment, **bindings(self.function.binder, argument)}
         return view_of(self.function.body, inner).resolve(rest, choices)
 
 
 @dataclass(frozen=True)
-class MappedWrite(View):
+class MappedWrite(views.View):
     """The way back through a map that only moves data: an element is written where the map puts it."""
 
     function: ir.Lambda
-    base: View
+    base: views.View
 
-    def resolve(self, indices: Indices, choices: Choices) -> CExpr:
+    def resolve(self, indices: views.Indices, choices: views.Choices) -> CExpr:
         index, rest = indices[0], indices[1:]
-        target = _write_through(self.function, Access(index, self.base))
+        target = _write_through(self.function, views.Access(index, self.base))
         assert target is not None
         return target.resolve(rest, choices)
 
 
-def _write_through(function: ir.Lambda, acceptor: View) -> View | None:
+def _write_through(function: ir.Lambda, acceptor: views.View) -> views.View | None:
     term: ir.Expr = function.body
     while term != function.binder:
         step = write_step(term, acceptor)
@@ -199,24 +181,24 @@ def _write_through(function: ir.Lambda, acceptor: View) -> View | None:
     return acceptor
 
 
-def write_step(term: ir.Expr, acceptor: View) -> tuple[ir.Expr, View] | None:
+def write_step(term: ir.Expr, acceptor: views.View) -> tuple[ir.Expr, views.View] | None:
     """Where the argument of a pattern has to be written so that its value ends up in the acceptor.
 
     None for patterns without such a way back: those that copy elements or drop them.
     """
     match term:
         case ir.Join(array=array):
-            return array, Split(inner_size(array), acceptor)
+            return array, views.Split(inner_size(array), acceptor)
         case ir.Split(chunk=chunk, array=array):
-            return array, Join(chunk, acceptor)
+            return array, views.Join(chunk, acceptor)
         case ir.Transpose(array=array):
-            return array, Transpose(acceptor)
+            return array, views.Transpose(acceptor)
         case ir.Scatter(indices=indices, array=array):
-            return array, Reorder(indices, size_of(array), acceptor)
+            return array, views.Reorder(indices, size_of(array), acceptor)
         case ir.AsScalar(array=array):
-            return array, AsVector(lane_count(array), acceptor)
+            return array, views.AsVector(lane_count(array), acceptor)
         case ir.AsVector(width=width, array=array):
-            return array, AsScalar(width, acceptor)
+            return array, views.AsScalar(width, acceptor)
         case ir.Map(function=ir.Lambda() as function, array=array):
             if _write_through(function, acceptor) is not None:
                 return array, MappedWrite(function, acceptor)

@@ -15,22 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lift_egraph.codegen.c_ast import (
-    Barrier,
-    Block,
-    Body,
-    Computed,
-    For,
-    If,
-    LetIndex,
-    Load,
-    SetIndex,
-    SharedVar,
-    Statement,
-    children,
-    rewrite,
-    walk,
-)
+from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operate
 
@@ -45,7 +30,7 @@ class _Scope:
     parent: _Scope | None
     variables: frozenset[NatVar]
     uses: dict[Nat, list[str]] = field(default_factory=dict)  # the arrays that each part is used with
-    shared: dict[Nat, SharedVar] = field(default_factory=dict)
+    shared: dict[Nat, c_ast.SharedVar] = field(default_factory=dict)
 
     def home(self, part: Nat) -> _Scope:
         """The outermost scope in which the part may be computed."""
@@ -60,7 +45,7 @@ class _Scope:
         return None if found is None else nat(found)
 
 
-def share_indices(body: Body, taken: set[str], *, sums_apart: bool = False) -> Body:
+def share_indices(body: c_ast.Body, taken: set[str], *, sums_apart: bool = False) -> c_ast.Body:
     """The body with shared parts of its indices in constants.
 
     Parameters
@@ -84,35 +69,35 @@ class _Sharing:
         self.changing: set[str] = set()
         self.replacing = False
 
-    def parts(self, item: Load | Nat) -> Iterator[Nat]:
+    def parts(self, item: c_ast.Load | Nat) -> Iterator[Nat]:
         """What could be shared in an address or another index."""
         raise NotImplementedError
 
-    def change(self, item: Load | Nat, scope: _Scope) -> Any:
+    def change(self, item: c_ast.Load | Nat, scope: _Scope) -> Any:
         """The item with its shared parts replaced; None where there are none."""
         raise NotImplementedError
 
-    def declared(self, scope: _Scope, run: list[Statement]) -> list[Statement]:
+    def declared(self, scope: _Scope, run: list[c_ast.Statement]) -> list[c_ast.Statement]:
         """A run of statements, with the constants of its scope."""
         raise NotImplementedError
 
-    def share(self, body: Body) -> Body:
-        self.changing = {s.variable.name for s in walk(body) if isinstance(s, SetIndex)}
+    def share(self, body: c_ast.Body) -> c_ast.Body:
+        self.changing = {s.variable.name for s in c_ast.walk(body) if isinstance(s, c_ast.SetIndex)}
         self.visit(body, None, frozenset(), ())
         for scope in self.scopes.values():
             for part, arrays in scope.uses.items():
                 if len(arrays) > 1:
-                    scope.shared[part] = SharedVar(c_name(_name(part, arrays), self.names), *part.range, part)
+                    scope.shared[part] = c_ast.SharedVar(c_name(_name(part, arrays), self.names), *part.range, part)
                     self.replacing = True
         return self.visit(body, None, frozenset(), ()) if self.replacing else body
 
-    def visit(self, body: Body, parent: _Scope | None, variables: frozenset[NatVar], path: _Path) -> Body:
+    def visit(self, body: c_ast.Body, parent: _Scope | None, variables: frozenset[NatVar], path: _Path) -> c_ast.Body:
         """Counts the parts in a body, or replaces them."""
-        variables |= {s.variable for s in body if isinstance(s, LetIndex)}
+        variables |= {s.variable for s in body if isinstance(s, c_ast.LetIndex)}
         if any(map(_has_barrier, body)):
             parent = None
-        result: list[Statement] = []
-        run: list[Statement] = []
+        result: list[c_ast.Statement] = []
+        run: list[c_ast.Statement] = []
         scope = self.scope(path, parent, variables)
         for number, statement in enumerate(body):
             if not _has_barrier(statement):
@@ -127,63 +112,67 @@ class _Sharing:
     def scope(self, path: _Path, parent: _Scope | None, variables: frozenset[NatVar]) -> _Scope:
         return self.scopes.setdefault(path, _Scope(parent, variables))
 
-    def statement(self, statement: Statement, scope: _Scope, path: _Path) -> Statement:
-        if not isinstance(statement, For | If | Block):
+    def statement(self, statement: c_ast.Statement, scope: _Scope, path: _Path) -> c_ast.Statement:
+        if not isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
             return self.item(statement, scope)
-        own = frozenset({statement.variable}) if isinstance(statement, For) else frozenset()
+        own = frozenset({statement.variable}) if isinstance(statement, c_ast.For) else frozenset()
         outer = None if _has_barrier(statement) else scope
         updates: dict[str, Any] = {"body": self.visit(statement.body, outer, own, (*path, 0))}
-        if isinstance(statement, If):
+        if isinstance(statement, c_ast.If):
             updates["conditions"] = tuple(self.item(c, scope) for c in statement.conditions)
         return replace(statement, **updates) if self.replacing else statement
 
     def item(self, item: Any, scope: _Scope) -> Any:
         """A statement without a body, or a condition, counted or replaced."""
         if self.replacing:
-            return rewrite(item, lambda part: self.change(part, scope) if isinstance(part, Load | Nat) else None)
+            return c_ast.rewrite(
+                item, lambda part: self.change(part, scope) if isinstance(part, c_ast.Load | Nat) else None
+            )
         self.count(item, "", scope)
         return item
 
     def count(self, item: Any, array: str, scope: _Scope) -> None:
-        if isinstance(item, Load):
+        if isinstance(item, c_ast.Load):
             if item.buffer.space == "private":
                 return
             array = item.buffer.name
-        if isinstance(item, Load | Nat):
+        if isinstance(item, c_ast.Load | Nat):
             for part in self.parts(item):
                 scope.home(part).uses.setdefault(part, []).append(array)
-        for child in () if isinstance(item, Nat) else children(item):
+        for child in () if isinstance(item, Nat) else c_ast.children(item):
             self.count(child, array, scope)
 
     def is_fixed(self, index: Nat) -> bool:
         """Whether an index is made from constants of the kernel only."""
-        return not any(isinstance(v, Computed) or v.name in self.changing for v in index.variables)
+        return not any(isinstance(v, c_ast.Computed) or v.name in self.changing for v in index.variables)
 
 
 class _Operations(_Sharing):
     """Quotients, rests, minima and maxima."""
 
-    def parts(self, item: Load | Nat) -> Iterator[Nat]:
+    def parts(self, item: c_ast.Load | Nat) -> Iterator[Nat]:
         if isinstance(item, Nat) and self.is_fixed(item):
             yield from map(nat, _operations(item))
 
-    def change(self, item: Load | Nat, scope: _Scope) -> Any:
-        if isinstance(item, Load):
+    def change(self, item: c_ast.Load | Nat, scope: _Scope) -> Any:
+        if isinstance(item, c_ast.Load):
             return item if item.buffer.space == "private" else None
         if not self.is_fixed(item) or not any(scope.known(nat(o)) for o in _operations(item)):
             return None
         return item.rebuild(lambda atom: scope.known(nat(atom)))
 
-    def declared(self, scope: _Scope, run: list[Statement]) -> list[Statement]:
+    def declared(self, scope: _Scope, run: list[c_ast.Statement]) -> list[c_ast.Statement]:
         """Operations in other operations come first."""
         if not self.replacing:
             return run
-        made: list[Statement] = []
+        made: list[c_ast.Statement] = []
         for part, variable in sorted(scope.shared.items(), key=lambda item: _depth(item[0])):
             (atom,) = part.terms[0][0]
             assert isinstance(atom, Operation)
             left, right = (self.change(side, scope) or side for side in (atom.left, atom.right))
-            made.append(LetIndex(variable, operate(atom.symbol, left, right), origin=run[0].origin if run else None))
+            made.append(
+                c_ast.LetIndex(variable, operate(atom.symbol, left, right), origin=run[0].origin if run else None)
+            )
         return made + run
 
 
@@ -194,12 +183,12 @@ class _Addresses(_Sharing):
         super().__init__(names)
         self.sums_apart = sums_apart
 
-    def parts(self, item: Load | Nat) -> Iterator[Nat]:
-        base = self.base(item) if isinstance(item, Load) else None
+    def parts(self, item: c_ast.Load | Nat) -> Iterator[Nat]:
+        base = self.base(item) if isinstance(item, c_ast.Load) else None
         if base is not None:
             yield base
 
-    def base(self, load: Load) -> Nat | None:
+    def base(self, load: c_ast.Load) -> Nat | None:
         """The address without its literal part, where it is worth a name."""
         if load.buffer.space == "private" or not self.is_fixed(load.index):
             return None
@@ -208,20 +197,20 @@ class _Addresses(_Sharing):
         base = Nat(tuple((m, c) for m, c in load.index.terms if m))
         return base if len(base.terms) > 1 else None
 
-    def change(self, item: Load | Nat, scope: _Scope) -> Any:
-        base = self.base(item) if isinstance(item, Load) else None
+    def change(self, item: c_ast.Load | Nat, scope: _Scope) -> Any:
+        base = self.base(item) if isinstance(item, c_ast.Load) else None
         known = None if base is None else scope.known(base)
         return replace(item, index=item.index - base + known) if known else None  # pyright: ignore
 
-    def declared(self, scope: _Scope, run: list[Statement]) -> list[Statement]:
+    def declared(self, scope: _Scope, run: list[c_ast.Statement]) -> list[c_ast.Statement]:
         """An address stands before the first statement that uses it."""
-        waiting: dict[SharedVar, Nat] = {v: part for part, v in scope.shared.items()} if self.replacing else {}
-        result: list[Statement] = []
+        waiting: dict[c_ast.SharedVar, Nat] = {v: part for part, v in scope.shared.items()} if self.replacing else {}
+        result: list[c_ast.Statement] = []
         for statement in run:
             if waiting:
-                used = {v for part in walk(statement) if isinstance(part, Nat) for v in part.variables}
+                used = {v for part in c_ast.walk(statement) if isinstance(part, Nat) for v in part.variables}
                 for variable in [v for v in waiting if v in used]:
-                    result.append(LetIndex(variable, waiting.pop(variable), origin=statement.origin))
+                    result.append(c_ast.LetIndex(variable, waiting.pop(variable), origin=statement.origin))
             result.append(statement)
         assert not waiting
         return result
@@ -229,7 +218,7 @@ class _Addresses(_Sharing):
 
 def in_full(index: Nat) -> Nat:
     """An index with its shared parts written out, to tell what divides it."""
-    while shared := {v.name: v.value for v in index.variables if isinstance(v, SharedVar)}:
+    while shared := {v.name: v.value for v in index.variables if isinstance(v, c_ast.SharedVar)}:
         index = index.substitute(shared)
     return index
 
@@ -248,14 +237,14 @@ def _depth(index: Nat) -> int:
     return sum(1 for _ in _operations(index))
 
 
-def _has_barrier(statement: Statement) -> bool:
-    if isinstance(statement, For | If | Block):
+def _has_barrier(statement: c_ast.Statement) -> bool:
+    if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
         return any(map(_has_barrier, statement.body))
-    return isinstance(statement, Barrier)
+    return isinstance(statement, c_ast.Barrier)
 
 
-def _names(body: Body) -> Iterator[str]:
-    for part in walk(body):
+def _names(body: c_ast.Body) -> Iterator[str]:
+    for part in c_ast.walk(body):
         for attribute in ("name", "variable", "buffer", "read", "write"):
             found = getattr(part, attribute, None)
             if found is not None:

@@ -7,24 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import (
-    Allocate,
-    Barrier,
-    Block,
-    Body,
-    Computed,
-    For,
-    If,
-    Lane,
-    Let,
-    Load,
-    SetIndex,
-    Statement,
-    Store,
-    Swap,
-    substitute,
-    walk,
-)
+from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
@@ -36,7 +19,7 @@ SHORT_NEST = 32  # … or any loop, if that makes …
 SHORT_BODY = 160  # … no more statements than this
 
 
-def unroll(body: Body, *, named_arrays: bool) -> Body:
+def unroll(body: c_ast.Body, *, named_arrays: bool) -> c_ast.Body:
     """Unrolls the loops whose index selects a named variable or a vector's component.
 
     With `named_arrays` every private array becomes variables; without, such loops keep their form and
@@ -51,10 +34,10 @@ def unroll(body: Body, *, named_arrays: bool) -> Body:
     return tuple(s for statement in body for s in _unroll(statement, named_arrays, budget))
 
 
-def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statement]:
-    if isinstance(statement, If | Block):
+def _unroll(statement: c_ast.Statement, named: bool, budget: list[int]) -> list[c_ast.Statement]:
+    if isinstance(statement, c_ast.If | c_ast.Block):
         return [replace(statement, body=tuple(s for b in statement.body for s in _unroll(b, named, budget)))]
-    if not isinstance(statement, For):
+    if not isinstance(statement, c_ast.For):
         budget[0] -= 1
         if budget[0] < 0:
             raise NestingProblem(
@@ -73,7 +56,7 @@ def _unroll(statement: Statement, named: bool, budget: list[int]) -> list[Statem
         raise blame(problem, statement.origin) from None
 
 
-def _copies(statement: For, named: bool, budget: list[int]) -> list[Statement]:
+def _copies(statement: c_ast.For, named: bool, budget: list[int]) -> list[c_ast.Statement]:
     """The steps of a loop, one after the other."""
     count, threads = statement.count.constant, statement.threads
     if count is None:
@@ -86,7 +69,7 @@ def _copies(statement: For, named: bool, budget: list[int]) -> list[Statement]:
             f"{statement.level.name} selects from private memory or vector components: a kernel for any launch needs "
             "a local size here (launch=Launch(global_size, local_size))"
         )
-    result: list[Statement] = []
+    result: list[c_ast.Statement] = []
     for step in range(statement.trips):
         index, guard = nat(step), None
         if statement.is_parallel:
@@ -94,28 +77,30 @@ def _copies(statement: For, named: bool, budget: list[int]) -> list[Statement]:
             own = NatVar(f"get_local_id({level.dimension})", 0, threads - 1)
             index = own + nat(threads * step) if threads > 1 else nat(step)
             guard = count - 1 - index
-        copy: Body = tuple(
-            s for b in substitute(statement.body, {statement.variable.name: index}) for s in _unroll(b, named, budget)
+        copy: c_ast.Body = tuple(
+            s
+            for b in c_ast.substitute(statement.body, {statement.variable.name: index})
+            for s in _unroll(b, named, budget)
         )
         if guard is not None and not is_at_least(guard, 0):
-            result.append(If((guard,), copy, origin=statement.origin))
+            result.append(c_ast.If((guard,), copy, origin=statement.origin))
         elif declares(copy):
-            result.append(Block(copy, origin=statement.origin))
+            result.append(c_ast.Block(copy, origin=statement.origin))
         else:
             result += copy
     return result
 
 
-def declares(body: Body) -> bool:
+def declares(body: c_ast.Body) -> bool:
     """Whether statements declare a name in the scope around them: parallel loops may be printed without braces."""
     return any(
-        isinstance(s, Let | Allocate)
-        or (isinstance(s, For) and s.is_parallel and (s.level.kind != "lcl" or declares(s.body)))
+        isinstance(s, c_ast.Let | c_ast.Allocate)
+        or (isinstance(s, c_ast.For) and s.is_parallel and (s.level.kind != "lcl" or declares(s.body)))
         for s in body
     )
 
 
-def mark_short_loops(body: Body) -> Body:
+def mark_short_loops(body: c_ast.Body) -> c_ast.Body:
     """Asks the device's compiler to unroll sequential loops of few steps, or of few statements in all.
 
     Compilers for CPUs turn a group into a loop over its work-items and vectorise that: a loop left inside is in
@@ -124,47 +109,52 @@ def mark_short_loops(body: Body) -> Body:
     return tuple(_marked(statement) for statement in body)
 
 
-def _marked(statement: Statement) -> Statement:
-    if not isinstance(statement, For | If | Block):
+def _marked(statement: c_ast.Statement) -> c_ast.Statement:
+    if not isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
         return statement
     statement = replace(statement, body=mark_short_loops(statement.body))
-    if not isinstance(statement, For) or statement.is_parallel or statement.count.constant is None:
+    if not isinstance(statement, c_ast.For) or statement.is_parallel or statement.count.constant is None:
         return statement
     count, length = statement.count.constant, _length(statement.body)
-    short = count <= SHORT_LOOP and length is not None and not any(_stays(part) for part in walk(statement.body))
+    short = count <= SHORT_LOOP and length is not None and not any(_stays(part) for part in c_ast.walk(statement.body))
     nest = count <= SHORT_NEST and length is not None and count * length <= SHORT_BODY
     return replace(statement, pragma=statement.pragma or short or nest)
 
 
 def _stays(part: object) -> bool:
-    return isinstance(part, For) and not (part.is_parallel and part.trips == 1)
+    return isinstance(part, c_ast.For) and not (part.is_parallel and part.trips == 1)
 
 
-def _length(body: Body) -> int | None:
+def _length(body: c_ast.Body) -> int | None:
     """The statements of a body with its loops unrolled; None where a loop stays, or a barrier is inside."""
     total = 0
     for statement in body:
-        inner = _length(statement.body) if isinstance(statement, For | If | Block) else 0
-        if inner is None or isinstance(statement, Barrier):
+        inner = _length(statement.body) if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block) else 0
+        if inner is None or isinstance(statement, c_ast.Barrier):
             return None
-        if isinstance(statement, For) and _stays(statement):
+        if isinstance(statement, c_ast.For) and _stays(statement):
             if not statement.pragma or statement.count.constant is None:
                 return None
             inner *= statement.count.constant
-        total += inner + isinstance(statement, Store | SetIndex | Swap)
+        total += inner + isinstance(statement, c_ast.Store | c_ast.SetIndex | c_ast.Swap)
     return total
 
 
-def _selects(body: Body, variable: NatVar, named: bool) -> bool:
-    for part in walk(body):
-        if isinstance(part, Lane) and variable in part.lane.variables:
+def _selects(body: c_ast.Body, variable: NatVar, named: bool) -> bool:
+    for part in c_ast.walk(body):
+        if isinstance(part, c_ast.Lane) and variable in part.lane.variables:
             return True
-        if named and isinstance(part, Load) and part.buffer.space == "private" and variable in part.index.variables:
+        if (
+            named
+            and isinstance(part, c_ast.Load)
+            and part.buffer.space == "private"
+            and variable in part.index.variables
+        ):
             return True
     return False
 
 
-def pragma(loop: For, dialect: Dialect, shares_groups: bool) -> str | None:
+def pragma(loop: c_ast.For, dialect: Dialect, shares_groups: bool) -> str | None:
     """What asks the device's compiler to unroll a loop, if anything.
 
     Parameters
@@ -178,16 +168,18 @@ def pragma(loop: For, dialect: Dialect, shares_groups: bool) -> str | None:
     if dialect.unroll_long:
         by = _long_factor(loop, dialect)
         return f"#pragma unroll {by}" if by > 1 else None
-    fits = shares_groups and not any(isinstance(part, For | Barrier) for part in walk(loop.body))
+    fits = shares_groups and not any(isinstance(part, c_ast.For | c_ast.Barrier) for part in c_ast.walk(loop.body))
     return f"#pragma unroll {by}" if by and fits and loop.trips > by else None
 
 
-def _long_factor(loop: For, dialect: Dialect) -> int:
+def _long_factor(loop: c_ast.For, dialect: Dialect) -> int:
     """By how much a loop is unrolled where the dialect unrolls long loops; 1: not."""
-    inner = [s for s in walk(loop.body) if isinstance(s, For) and not s.pragma and s.trips > 1]
+    inner = [s for s in c_ast.walk(loop.body) if isinstance(s, c_ast.For) and not s.pragma and s.trips > 1]
     if loop.is_parallel or any(_long_factor(part, dialect) < part.trips for part in inner):
         return 1
-    if any(isinstance(v, Computed) for part in walk(loop.body) if isinstance(part, Nat) for v in part.variables):
+    if any(
+        isinstance(v, c_ast.Computed) for part in c_ast.walk(loop.body) if isinstance(part, Nat) for v in part.variables
+    ):
         return 1
     by, length = dialect.unroll_by, max(_statements(loop.body), 1)
     most = dialect.unroll_long // length
@@ -197,9 +189,11 @@ def _long_factor(loop: For, dialect: Dialect) -> int:
     return factor if loop.trips >= factor else 1
 
 
-def _statements(body: Body) -> int:
+def _statements(body: c_ast.Body) -> int:
     """The statements that one round of a loop's body runs."""
     return sum(
-        _statements(s.body) * (s.trips if isinstance(s, For) else 1) if isinstance(s, For | If | Block) else 1
+        _statements(s.body) * (s.trips if isinstance(s, c_ast.For) else 1)
+        if isinstance(s, c_ast.For | c_ast.If | c_ast.Block)
+        else 1
         for s in body
     )

@@ -12,35 +12,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
-from lift_egraph.codegen.c_ast import (
-    Allocate,
-    Barrier,
-    Block,
-    Body,
-    Buffer,
-    CExpr,
-    Choose,
-    Const,
-    For,
-    If,
-    IndexValue,
-    Lane,
-    Let,
-    LetIndex,
-    Load,
-    Name,
-    Operate,
-    Pack,
-    Point,
-    SetIndex,
-    SinCos,
-    Statement,
-    Store,
-    Swap,
-    loads,
-    stores,
-    walk,
-)
+from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.common_indices import in_full
@@ -98,42 +70,42 @@ class Printer:
 
     # --- expressions ----------------------------------------------------------------------------
 
-    def text(self, value: CExpr) -> str:
+    def text(self, value: c_ast.CExpr) -> str:
         return self.expression(value)[0]
 
-    def expression(self, value: CExpr) -> tuple[str, int]:
+    def expression(self, value: c_ast.CExpr) -> tuple[str, int]:
         """The text of a value, and how strongly it binds."""
         self.uses_f64 |= scalar_of(value.type) == F64
         match value:
-            case Name(name=name):
+            case c_ast.Name(name=name):
                 return name, POSTFIX
-            case Const(value=number, type=t):
+            case c_ast.Const(value=number, type=t):
                 text = literal(number, scalar_of(t))
                 return (broadcast(text, scalar_of(t), t), POSTFIX if text[0] != "-" else UNARY)
-            case IndexValue(value=index):
+            case c_ast.IndexValue(value=index):
                 return self.index.atomic(index), POSTFIX
-            case Load():
+            case c_ast.Load():
                 return self.load(value)
-            case Lane(vector=vector, lane=lane):
+            case c_ast.Lane(vector=vector, lane=lane):
                 return f"{self.closed(vector)}.s{_lane(lane.constant)}", POSTFIX
-            case Pack(items=items, type=t):
+            case c_ast.Pack(items=items, type=t):
                 return f"({type_name(t)})({', '.join(self.lane_value(i) for i in items)})", POSTFIX
-            case Operate():
+            case c_ast.Operate():
                 return self.scalars.operation(value, [self.expression(a) for a in value.arguments])
-            case Choose(conditions=conditions, inside=inside, outside=outside):
+            case c_ast.Choose(conditions=conditions, inside=inside, outside=outside):
                 test = " && ".join(self.index.condition(c) for c in conditions)
                 parts = [broadcast(self.text(v), v.type, value.type) for v in (inside, outside)]
                 return f"({test}) ? ({parts[0]}) : ({parts[1]})", TERNARY
         raise NotImplementedError(type(value).__name__)
 
-    def lane_value(self, item: CExpr) -> str:
+    def lane_value(self, item: c_ast.CExpr) -> str:
         return f"-({self.text(item)})" if item.type == BOOL else self.text(item)
 
-    def closed(self, value: CExpr) -> str:
+    def closed(self, value: c_ast.CExpr) -> str:
         text, level = self.expression(value)
         return text if level >= POSTFIX else f"({text})"
 
-    def load(self, value: Load) -> tuple[str, int]:
+    def load(self, value: c_ast.Load) -> tuple[str, int]:
         buffer = value.buffer
         if buffer.space == "private":
             chosen = buffer.shape and value.index.constant is None and self.is_named(buffer)
@@ -150,7 +122,7 @@ class Printer:
             return f"({self.scalars.convert(text, 'int', value.width)} != 0)", POSTFIX
         return text, POSTFIX if self.dialect.vector_access == "vload" else UNARY
 
-    def element(self, place: Load) -> str:
+    def element(self, place: c_ast.Load) -> str:
         """One element of global or local memory."""
         own = next((v for v in place.index.variables if v.name == "lcl_0"), None)
         rest = place.index - nat(own) if own else place.index
@@ -159,11 +131,11 @@ class Printer:
             return f"{place.buffer.name}[lcl_0]" if base == "0" else f"({place.buffer.name} + {base})[lcl_0]"
         return f"{place.buffer.name}[{self.index(place.index)}]"
 
-    def address(self, value: Load) -> str:
+    def address(self, value: c_ast.Load) -> str:
         index = self.index(value.index)
         return value.buffer.name if index == "0" else f"{value.buffer.name} + {index}"
 
-    def pointer(self, place: Load, t: Vector, const: bool) -> str:
+    def pointer(self, place: c_ast.Load, t: Vector, const: bool) -> str:
         volatile = "volatile " * (place.buffer.name in self.reread)
         kind = f"{volatile}{place.buffer.space} {'const ' * const}{type_name(t, MEMORY_NAMES)}"
         if self.dialect.aligned_vectors and divides(t.width, in_single_steps(in_full(place.index))):
@@ -171,7 +143,7 @@ class Printer:
         self.vectors.add(t)
         return f"{kind}_u *"
 
-    def variable(self, value: Load) -> str:
+    def variable(self, value: c_ast.Load) -> str:
         """The variable for an element of a private array."""
         buffer = value.buffer
         number = value.index.constant if buffer.shape else 0
@@ -184,26 +156,26 @@ class Printer:
             )
         return _element_name(buffer, number)
 
-    def chosen_element(self, value: Load) -> str:
+    def chosen_element(self, value: c_ast.Load) -> str:
         """The element of a private array at an index that is not known before the run, chosen among its variables."""
         index, last = self.index.atomic(value.index), value.buffer.length - 1
         names = [_element_name(value.buffer, k) for k in range(last + 1)]
         return "(" + "".join(f"{index} == {k} ? {name} : " for k, name in enumerate(names[:-1])) + names[-1] + ")"
 
-    def is_named(self, buffer: Buffer) -> bool:
+    def is_named(self, buffer: c_ast.Buffer) -> bool:
         """Whether the elements of a private array are variables of their own."""
         can_stay = self.dialect.indexed_private and buffer.name in self.indexed
         return not buffer.shape or (self.dialect.named_arrays and not can_stay)
 
     # --- statements -----------------------------------------------------------------------------
 
-    def body(self, body: Iterable[Statement], depth: int) -> list[Line]:
+    def body(self, body: Iterable[c_ast.Statement], depth: int) -> list[Line]:
         """The lines of statements; variables set right after their declaration are initialised by it."""
         lines: list[Line] = []
         pending = _declared_late(body)[::-1]
         while pending:
             statement = pending.pop()
-            if isinstance(statement, Allocate):
+            if isinstance(statement, c_ast.Allocate):
                 initial = []
                 if self.is_named(statement.buffer):
                     initial = _initial_stores(statement.buffer, pending[: -statement.buffer.length - 1 : -1])
@@ -218,57 +190,57 @@ class Printer:
                 raise blame(problem, statement.origin) from None
         return lines
 
-    def statement(self, statement: Statement, depth: int) -> list[Line]:
+    def statement(self, statement: c_ast.Statement, depth: int) -> list[Line]:
         match statement:
-            case For():
+            case c_ast.For():
                 return self.loop(statement, depth)
-            case If(conditions=conditions, body=body):
+            case c_ast.If(conditions=conditions, body=body):
                 test = " && ".join(self.index.condition(c) for c in conditions)
                 return _enclosed(f"if ({test}) {{", self.body(body, depth + 1), depth, statement.origin)
-            case Block(body=body):
+            case c_ast.Block(body=body):
                 return _enclosed("{", self.body(body, depth + 1), depth, statement.origin)
         return [Line(f"{'  ' * depth}{text};", statement.origin) for text in self.simple_statement(statement)]
 
-    def simple_statement(self, statement: Statement) -> list[str]:
+    def simple_statement(self, statement: c_ast.Statement) -> list[str]:
         """The text of a statement without a body, without semicolons."""
         match statement:
-            case Let(name=name, value=value):
+            case c_ast.Let(name=name, value=value):
                 return [f"const {type_name(value.type)} {name} = {self.text(value)}"]
-            case SinCos(sine=sine, cosine=cosine, value=value):
+            case c_ast.SinCos(sine=sine, cosine=cosine, value=value):
                 kind = type_name(value.type)
                 return [f"{kind} {cosine}", f"const {kind} {sine} = sincos({self.text(value)}, &{cosine})"]
-            case Allocate(buffer=buffer):
+            case c_ast.Allocate(buffer=buffer):
                 return [self.declaration(buffer)]
-            case Store(place=place, value=value):
+            case c_ast.Store(place=place, value=value):
                 return [self.store(place, value)]
-            case Barrier(spaces=spaces):
+            case c_ast.Barrier(spaces=spaces):
                 return [f"barrier({' | '.join(f'CLK_{s.upper()}_MEM_FENCE' for s in spaces)})"]
-            case SetIndex(variable=variable, value=value, declare=declare):
+            case c_ast.SetIndex(variable=variable, value=value, declare=declare):
                 return [f"{'int ' * declare}{variable.name} = {self.index(value)}"]
-            case LetIndex(variable=variable, value=value):
+            case c_ast.LetIndex(variable=variable, value=value):
                 return [f"const {'int' if self.index.fits(value) else 'long'} {variable.name} = {self.index(value)}"]
-            case Point(read=read, write=write, first=first, second=second):
+            case c_ast.Point(read=read, write=write, first=first, second=second):
                 kind = f"{read.space} {type_name(read.element, MEMORY_NAMES)} *"
                 return [f"{kind}{read.name} = {first.name}", f"{kind}{write.name} = {second.name}"]
-            case Swap(read=read, write=write, first=first, second=second):
+            case c_ast.Swap(read=read, write=write, first=first, second=second):
                 return [
                     f"{read.name} = {write.name}",
                     f"{write.name} = ({write.name} == {first.name}) ? {second.name} : {first.name}",
                 ]
         raise NotImplementedError(type(statement).__name__)
 
-    def declaration(self, buffer: Buffer) -> str:
+    def declaration(self, buffer: c_ast.Buffer) -> str:
         kind = type_name(buffer.element, C_NAMES if buffer.space == "private" else MEMORY_NAMES)
         if not buffer.shape or (buffer.space == "private" and self.is_named(buffer)):
             return f"{kind} {', '.join(_element_name(buffer, k) for k in range(buffer.length))}"
         aligned = " __attribute__((aligned(64)))" if self.dialect.aligned_vectors and buffer.space == "local" else ""
         return f"{kind} {buffer.name}[{max(buffer.length, 1)}]{aligned}"  # C has no empty arrays
 
-    def store(self, place: CExpr, value: CExpr) -> str:
+    def store(self, place: c_ast.CExpr, value: c_ast.CExpr) -> str:
         text = broadcast(self.text(value), value.type, place.type)
-        if isinstance(place, Lane):
+        if isinstance(place, c_ast.Lane):
             return f"{self.text(place)} = {text}"
-        assert isinstance(place, Load)
+        assert isinstance(place, c_ast.Load)
         if place.buffer.space == "private":
             return f"{self.variable(place)} = {text}"
         if place.width == 1:
@@ -280,7 +252,7 @@ class Printer:
             return f"vstore{place.width}({text}, 0, {self.address(place)})"
         return f"*({self.pointer(place, t, const=False)})({self.address(place)}) = {text}"
 
-    def loop(self, loop: For, depth: int) -> list[Line]:
+    def loop(self, loop: c_ast.For, depth: int) -> list[Line]:
         name, count = loop.variable.name, loop.count
         if not loop.is_parallel:
             asked = pragma(loop, self.dialect, self.shares_groups)
@@ -306,22 +278,22 @@ class Printer:
     def kernel(
         self,
         name: str,
-        buffers: list[Buffer],
-        scalars: list[Name],
+        buffers: list[c_ast.Buffer],
+        scalars: list[c_ast.Name],
         sizes: list[str],
-        locals_: list[Buffer],
-        body: Body,
+        locals_: list[c_ast.Buffer],
+        body: c_ast.Body,
         group: tuple[int, int, int] | None,
     ) -> list[Line]:
         """The lines of one kernel; `sizes` are those it takes as arguments, `group` the local size it requires."""
         self.shares_groups = prod(group or (1,)) > 1
         self.indexed = frozenset(
             part.buffer.name
-            for part in walk(body)
-            if isinstance(part, Load) and part.buffer.space == "private" and part.index.constant is None
+            for part in c_ast.walk(body)
+            if isinstance(part, c_ast.Load) and part.buffer.space == "private" and part.index.constant is None
         )
         parameters = []
-        written = {place.buffer.name for place in stores(body)}
+        written = {place.buffer.name for place in c_ast.stores(body)}
         volatile = self.dialect.volatile_rereads and (group is None or self.shares_groups)
         self.reread = _read_again(body) if volatile else frozenset()
         for buffer in buffers:
@@ -337,7 +309,7 @@ class Printer:
             lines.append(Line(f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"))
         lines.append(Line(f"kernel void {name}({', '.join(parameters)}) {{"))
         lines += [Line(f"  local {self.declaration(b)};", b.origin) for b in locals_]
-        shared = {s.level.dimension for s in walk(body) if isinstance(s, For) and _is_shared(s)}
+        shared = {s.level.dimension for s in c_ast.walk(body) if isinstance(s, c_ast.For) and _is_shared(s)}
         for d in sorted(shared) if self.optimise.control_flow else ():
             lines.append(Line(f"  const int lcl_{d} = get_local_id({d});"))
         return [*lines, *self.body(body, 1), Line("}")]
@@ -355,51 +327,53 @@ class Printer:
         return "".join(f"{line}\n" for line in lines) + ("\n" if lines else "")
 
 
-def _read_again(body: Body) -> frozenset[str]:
+def _read_again(body: c_ast.Body) -> frozenset[str]:
     """The global memory that a kernel both writes and reads, without what it reaches through pointers."""
-    read = [part.buffer for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"]
+    read = [part.buffer for part in c_ast.walk(body) if isinstance(part, c_ast.Load) and part.buffer.space == "global"]
     pointed = {name for buffer in read for name in (buffer.name, *buffer.targets) if buffer.targets}
-    loaded = {place.buffer.name for place in loads(body)}
-    return frozenset({place.buffer.name for place in stores(body)} & loaded & {b.name for b in read} - pointed)
+    loaded = {place.buffer.name for place in c_ast.loads(body)}
+    return frozenset({place.buffer.name for place in c_ast.stores(body)} & loaded & {b.name for b in read} - pointed)
 
 
-def _declared_late(body: Iterable[Statement]) -> list[Statement]:
+def _declared_late(body: Iterable[c_ast.Statement]) -> list[c_ast.Statement]:
     """The statements with each declaration right before the first one that uses it."""
-    result: list[Statement] = []
-    waiting: list[Allocate] = []
+    result: list[c_ast.Statement] = []
+    waiting: list[c_ast.Allocate] = []
     for statement in body:
-        if isinstance(statement, Allocate):
+        if isinstance(statement, c_ast.Allocate):
             waiting.append(statement)
             continue
-        used = {part.buffer.name for part in walk(statement) if isinstance(part, Load)} if waiting else set()
+        used = (
+            {part.buffer.name for part in c_ast.walk(statement) if isinstance(part, c_ast.Load)} if waiting else set()
+        )
         result += [a for a in waiting if a.buffer.name in used]
         waiting = [a for a in waiting if a.buffer.name not in used]
         result.append(statement)
     return result + waiting
 
 
-def _initial_stores(buffer: Buffer, following: list[Statement]) -> list[Store]:
+def _initial_stores(buffer: c_ast.Buffer, following: list[c_ast.Statement]) -> list[c_ast.Store]:
     """The stores right after a declaration that set each of its variables once, in order."""
-    found: list[Store] = []
+    found: list[c_ast.Store] = []
     for number, statement in enumerate(following):
-        place = statement.place if isinstance(statement, Store) else None
-        if not isinstance(statement, Store) or not isinstance(place, Load) or place.buffer != buffer:
+        place = statement.place if isinstance(statement, c_ast.Store) else None
+        if not isinstance(statement, c_ast.Store) or not isinstance(place, c_ast.Load) or place.buffer != buffer:
             return []
-        if place.index != nat(number) or any(load.buffer == buffer for load in loads(statement.value)):
+        if place.index != nat(number) or any(load.buffer == buffer for load in c_ast.loads(statement.value)):
             return []
         found.append(statement)
     return found if len(found) == buffer.length else []
 
 
-def _is_shared(loop: For) -> bool:
+def _is_shared(loop: c_ast.For) -> bool:
     return (
         loop.level.kind == "lcl"
         and loop.variable.name == f"lcl_{loop.level.dimension}"
-        and any(loop.variable in part.mentioned for part in walk(loop.body) if isinstance(part, Nat))
+        and any(loop.variable in part.mentioned for part in c_ast.walk(loop.body) if isinstance(part, Nat))
     )
 
 
-def _element_name(buffer: Buffer, number: int) -> str:
+def _element_name(buffer: c_ast.Buffer, number: int) -> str:
     """``acc_0_1`` for element (0, 1) of a private array."""
     digits = []
     for size in reversed(buffer.shape):

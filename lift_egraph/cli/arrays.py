@@ -57,7 +57,6 @@ def _load(text: str) -> np.ndarray:
         raise InputProblem(f"{text} is not a .npy file with an array of numbers: {problem}") from None
 
 
-
 def check_outputs(paths: list[Path]) -> None:
     """Raise an `OutputProblem` for paths that cannot be written, before any work is done."""
     for path in paths:

@@ -70,6 +70,5 @@ def _read_device(file: str) -> Device:
 
 
 DeviceFile = Annotated[
-    Any,
-    typer.Option("--device-file", metavar="FILE.toml", parser=_read_device, help="Describes the device."),
+    Any, typer.Option("--device-file", metavar="FILE.toml", parser=_read_device, help="Describes the device.")
 ]

@@ -186,10 +186,7 @@ def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr], *, facts: bool =
             nodes[known] = []
         return known
 
-    readers: dict[str, Callable[[Any], Child]] = {
-        "i64": raw.value_to_i64,
-        "String": raw.value_to_string,
-    }
+    readers: dict[str, Callable[[Any], Child]] = {"i64": raw.value_to_i64, "String": raw.value_to_string}
     primitives: dict[Any, Child] = {}
 
     def child_of(sort: str, value: Any) -> Child:

@@ -85,12 +85,7 @@ class Rule:
 
 
 def rule(
-    law: str,
-    *,
-    source: str = "new",
-    phase: str = "algorithmic",
-    reassociates: bool = False,
-    commutes: bool = False,
+    law: str, *, source: str = "new", phase: str = "algorithmic", reassociates: bool = False, commutes: bool = False
 ) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
     """Make a `Rule` of a function that yields egglog rewrites.
 

@@ -17,15 +17,7 @@ from lift_egraph.language.inference import Misfit, result_type
 from lift_egraph.language.nat import Nat, NatLike, NatVar, divides, nat
 from lift_egraph.language.scalar import result_type as result_type_of_call
 from lift_egraph.language.signature import ArrayForm, Condition, Parameter
-from lift_egraph.language.types import (
-    Array,
-    DataType,
-    Pair,
-    Scalar,
-    lanes,
-    substitute_sizes,
-    without_lanes,
-)
+from lift_egraph.language.types import Array, DataType, Pair, Scalar, lanes, substitute_sizes, without_lanes
 
 MOST_INDICES = 1 << 24  # of an index function, up to which all are tried
 
@@ -344,8 +336,6 @@ def iterate_steps(term: ir.Iterate) -> Iterator[ir.Lambda]:
 def _to_memory(term: ir.ToMemory) -> None:
     if term.space not in ir.SPACES:
         raise TypeProblem(f"unknown address space {term.space!r}; known are {', '.join(ir.SPACES)}")
-
-
 
 
 _DEMANDS: dict[type, Any] = {ir.Gather: _gather, ir.Scatter: _scatter, ir.Pad: _pad, ir.ToMemory: _to_memory}

@@ -21,22 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from lift_egraph.errors import InputProblem, SizeProblem, SyntaxProblem, TypeProblem
-from lift_egraph.language import build, ir
+from lift_egraph.language import build, functions, ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.functions import (
-    RESERVED,
-    Abstraction,
-    Bind,
-    Composition,
-    Names,
-    PartialPattern,
-    Section,
-    apply,
-    as_expr,
-    literal,
-    opened,
-    to_function,
-)
 from lift_egraph.language.grammar import (
     Misplaced,
     Place,
@@ -136,7 +122,7 @@ def parse_term(
 
     def read(tree: Tree) -> ir.Expr:
         scope = _outer(known)
-        with opened(scope.values, scope.sizes):
+        with functions.opened(scope.values, scope.sizes):
             return _value(tree, scope)
 
     return _located(Source(text, source), "expr", read)
@@ -160,8 +146,8 @@ def parse_iterate_body(text: str) -> tuple[str, ir.Lambda]:
         sizes = _outer(()).size
         scope = _outer(node[c.kind](c.items[0], read_type(c.items[1], sizes)) for c in context)
         argument = read_type(function.items[0].items[1], sizes)
-        with opened(scope.values, scope.sizes):
-            made = to_function(_fun(function, scope), argument, "iterate")
+        with functions.opened(scope.values, scope.sizes):
+            made = functions.to_function(_fun(function, scope), argument, "iterate")
         assert isinstance(made, ir.Lambda)
         return build.new_size(argument, scope.sizes) or "n", made
 
@@ -244,7 +230,7 @@ def _distinct(named: Iterable[Tree]) -> None:
 
 def _binder_name(tree: Tree) -> str:
     name = tree.items[0]
-    if name in RESERVED:
+    if name in functions.RESERVED:
         raise Misplaced(f"{name!r} is a word of the language; choose another name", tree.place)
     return name
 
@@ -252,7 +238,7 @@ def _binder_name(tree: Tree) -> str:
 def _value(tree: Tree, scope: _Scope) -> ir.Expr:
     """The term that a tree denotes."""
     try:
-        return as_expr(_meaning(tree, scope))
+        return functions.as_expr(_meaning(tree, scope))
     except (TypeProblem, SizeProblem) as problem:
         raise Misplaced(str(problem), tree.place, type(problem)) from None
 
@@ -266,9 +252,9 @@ def _meaning(tree: Tree, scope: _Scope) -> Any:
             case Tree("name", (name,)):
                 return _name(name, tree.place, scope)
             case Tree("number", (value, type_name)):
-                return literal(value, None if type_name is None else Scalar(type_name))
+                return functions.literal(value, None if type_name is None else Scalar(type_name))
             case Tree("infix", (sign, left, right)):
-                return Section(INFIX[sign])(_value(left, scope), _value(right, scope))
+                return functions.Section(INFIX[sign])(_value(left, scope), _value(right, scope))
             case Tree("fun", _):
                 return _fun(tree, scope)
             case Tree("let", (pattern, value, body)):
@@ -277,9 +263,9 @@ def _meaning(tree: Tree, scope: _Scope) -> Any:
             case Tree("tuple", items):
                 return build.tuple_(*(_value(i, scope) for i in items))
             case Tree("negate", (value,)):
-                return Section("neg")(_value(value, scope))
+                return functions.Section("neg")(_value(value, scope))
             case Tree("compose", (outer, inner)):
-                return Composition(_applicable(outer, scope), _applicable(inner, scope))
+                return functions.Composition(_applicable(outer, scope), _applicable(inner, scope))
     except (TypeProblem, SizeProblem) as problem:
         raise Misplaced(str(problem), tree.place, type(problem)) from None
     raise Misplaced("an index function stands only in gather and scatter", tree.place)
@@ -304,20 +290,20 @@ def _applicable(tree: Tree, scope: _Scope) -> Any:
 
 def _call(callee: Tree, arguments: list[Tree], scope: _Scope) -> Any:
     function = _applicable(callee, scope)
-    if isinstance(function, PartialPattern):
+    if isinstance(function, functions.PartialPattern):
         kinds = function.kinds[len(function.given) :]
         if len(arguments) <= len(kinds):
             pairs = zip(kinds, arguments, strict=False)
             return function(*(_argument(function.name, kind, a, scope) for kind, a in pairs))
         return function(*arguments)  # says how many it takes
     values = [_value(a, scope) for a in arguments]
-    if isinstance(function, Section):
+    if isinstance(function, functions.Section):
         return function(*values)
     if function is build.zip_ and len(values) >= 2:
         return function(*values)
     if function is build.zip_ or not values:
         raise TypeProblem("zip takes two or more arrays" if values else "a function takes an argument")
-    return apply(function, values[0] if len(values) == 1 else build.tuple_(*values))
+    return functions.apply(function, values[0] if len(values) == 1 else build.tuple_(*values))
 
 
 def _argument(pattern: str, kind: str, tree: Tree, scope: _Scope) -> Any:
@@ -358,7 +344,7 @@ def _boundary(tree: Tree, scope: _Scope) -> Any:
     raise Misplaced(f"expected a boundary: clamp, mirror, wrap or constant(value){hint}", tree.place)
 
 
-def _fun(tree: Tree, scope: _Scope) -> Abstraction:
+def _fun(tree: Tree, scope: _Scope) -> functions.Abstraction:
     pattern, body = tree.items
     binders = list(_binders(pattern))
     _distinct(binders)
@@ -368,7 +354,7 @@ def _fun(tree: Tree, scope: _Scope) -> Abstraction:
         values = {**scope.values, **dict(zip(names, variables, strict=True))}
         return _value(body, replace(scope, values=values))
 
-    return Abstraction(_pattern(pattern, scope), make)
+    return functions.Abstraction(_pattern(pattern, scope), make)
 
 
 def _binders(pattern: Tree) -> Iterable[Tree]:
@@ -379,10 +365,10 @@ def _binders(pattern: Tree) -> Iterable[Tree]:
             yield from _binders(entry)
 
 
-def _pattern(tree: Tree, scope: _Scope) -> Names:
+def _pattern(tree: Tree, scope: _Scope) -> functions.Names:
     if tree.kind == "bind":
         name, annotation = tree.items
-        return Bind(name, None if annotation is None else read_type(annotation, scope.size))
+        return functions.Bind(name, None if annotation is None else read_type(annotation, scope.size))
     parts = [_pattern(entry, scope) for entry in tree.items]
     nested = parts.pop()
     while parts:

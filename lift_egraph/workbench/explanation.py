@@ -196,11 +196,7 @@ def explain_candidate(
 
 
 def explain_way(
-    program: ir.Program,
-    way: tuple[Leg, ...],
-    *,
-    time_limit: float = 600.0,
-    listen: Listener = lambda event: None,
+    program: ir.Program, way: tuple[Leg, ...], *, time_limit: float = 600.0, listen: Listener = lambda event: None
 ) -> Explanation:
     """The steps that lead from a program through the terms of some phases.
 
