@@ -160,7 +160,7 @@ class _Grower:
         if isinstance(element, Scalar) and element != BOOL:
             zero = b.literal(0, I32) if element == I32 else b.literal(0.0, element)
             operators = (b.add, b.min_, b.max_, lambda x, y: x + y * 1)
-            inside = _double if self.whole else _square
+            inside = (lambda x: x + x) if self.whole else (lambda x: x * x)
             yield "reduce", lambda draw: b.reduce_(draw(st.sampled_from(operators)), zero, e)
             yield "scan", lambda draw: b.scan(draw(st.sampled_from(operators)), zero, e)
             if self.low_level:
@@ -182,7 +182,7 @@ class _Grower:
             yield "map_level", lambda draw: draw(st.sampled_from(levels))(self.function(draw), e)
         if element in (F32, F64, I32) and n % 4 == 0:
             yield "as_vector", lambda draw: b.as_vector(draw(st.sampled_from((2, 4))), e)
-            inside = _double if self.whole else _square
+            inside = (lambda x: x + x) if self.whole else (lambda x: x * x)
             yield "vectorize", lambda draw: (b.as_scalar @ b.map_seq(b.vectorize(4, inside)) @ b.as_vector(4))(e)
         if isinstance(element, Vector):
             yield "as_scalar", lambda draw: b.as_scalar(e)
@@ -238,14 +238,6 @@ def _endomorphism(draw: Draw) -> Any:
         return x + x if isinstance(t, Scalar) and t != BOOL and draw(st.booleans()) else x
 
     return change
-
-
-def _square(x: ir.Expr) -> ir.Expr:
-    return x * x
-
-
-def _double(x: ir.Expr) -> ir.Expr:
-    return x + x
 
 
 def _pad(draw: Draw, e: ir.Expr, n: int, element: DataType) -> ir.Expr:

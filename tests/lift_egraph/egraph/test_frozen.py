@@ -22,6 +22,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.build import F32, Input, array
 from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.rules import algorithmic, simplification
@@ -31,17 +32,10 @@ from lift_egraph.soundness.counterexamples import equal_values
 SAMPLES = 200
 
 
-def stencil() -> ir.Program:
-    """A three-point stencil with clamped borders."""
-    xs = Input("xs", array(F32, 8))
-    body = b.map_(lambda w: b.reduce_(b.add, 0.0, w), b.slide(3, 1, b.pad(1, 1, "clamp", xs)))
-    return ir.Program("stencil", (xs,), body)
-
-
 AUDITED = {
     "mm": specialise(bundled.load("mm"), {"M": 8, "K": 8, "N": 8}),
     "dot": specialise(bundled.load("dot"), {"N": 16}),
-    "stencil": stencil(),
+    "stencil": parse_program("program stencil(xs: [f32]8) = map(reduce(add, 0.0), slide(3, 1, pad(1, 1, clamp, xs)))"),
 }
 
 

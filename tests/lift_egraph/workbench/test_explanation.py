@@ -20,7 +20,7 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.meaning.agreement import Comparer, Comparison
-from lift_egraph.workbench import Explanation, Found, Leg, explain_way, read_way, search
+from lift_egraph.workbench import Explanation, Found, explain_way, read_way, search
 from lift_egraph.workbench.search import naive_leg
 from lift_egraph.workbench.way_file import WAY_FILE, way_to_json
 from tests.command import interrupted, lift, start
@@ -117,12 +117,6 @@ def test_staging_in_local_memory_is_a_step():
     assert all(c.sound and c.comparison.equal for c in leg.steps)
 
 
-def unreachable() -> tuple[ir.Program, tuple[Leg, ...]]:
-    """A program, and a way to a term that computes something else."""
-    other = parse_program(print_program(PROGRAMS["blur"]).replace("0.5", "0.75")).body
-    return PROGRAMS["blur"], (naive_leg(other, "cpu"),)
-
-
 def test_a_time_limit_leaves_a_gap():
     found = explain_way(PROGRAMS["asum"], cheapest("asum").way, time_limit=-4.8)  # less than a process takes to start
     assert not found.complete
@@ -172,7 +166,8 @@ def test_the_command_line_prints_json(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_command_line_tells_of_a_gap(tmp_path: Path):
-    (tmp_path / WAY_FILE).write_text(json.dumps(way_to_json(*unreachable())))
+    other = parse_program(print_program(PROGRAMS["blur"]).replace("0.5", "0.75")).body  # computes something else
+    (tmp_path / WAY_FILE).write_text(json.dumps(way_to_json(PROGRAMS["blur"], (naive_leg(other, "cpu"),))))
     result = lift("explain", tmp_path)
     assert result.exit_code == 1
     assert "GAP: the phase lowering does not reach the term" in result.stdout
