@@ -78,7 +78,9 @@ def goals(p: Problem) -> tuple[Goal, ...]:
     sizes, tile, n, k = (p.size, p.size), (p.tile, p.tile), p.tile, p.chunk
     chunks = {p.size: (p.chunk,)}
 
-    def result(block: sk.Sketch, *, outer: Callable[..., sk.Pattern] = sk.map_seq, packed: bool = False) -> sk.Sketch:
+    def result(
+        block: sk.Sketch, *, outer: Callable[..., sk.PatternSketch] = sk.map_seq, packed: bool = False
+    ) -> sk.Sketch:
         columns = sk.split(n, sk.transpose())
         if packed:
             columns = sk.Contains(sk.to_memory("global", sk.ANY))

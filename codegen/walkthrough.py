@@ -187,7 +187,7 @@ def reads(program: ir.Program, device: Device = GENERIC) -> list[Read]:
     found: list[Read] = []
 
     class Recording(Lowering):
-        def bind(self, pattern: ir.Pattern, view: View) -> None:
+        def bind(self, pattern: ir.Binder, view: View) -> None:
             found.extend(_reads(pattern, view, self.term))
             super().bind(pattern, view)
 
@@ -249,8 +249,8 @@ def name_of(view: View) -> str:
     return f"{name}({own})" if own else name
 
 
-def _reads(pattern: ir.Pattern, view: View, term: ir.Expr | None) -> Iterator[Read]:
-    if isinstance(pattern, ir.PairPattern):
+def _reads(pattern: ir.Binder, view: View, term: ir.Expr | None) -> Iterator[Read]:
+    if isinstance(pattern, ir.PairBinder):
         yield from _reads(pattern.first, component(0, view), term)
         yield from _reads(pattern.second, component(1, view), term)
     elif is_data(pattern.type) and view.space is not None:

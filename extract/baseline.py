@@ -58,8 +58,8 @@ def _lower(term: ir.Expr, dimensions: int) -> ir.Expr:
 
 def _lower_function(f: ir.Function, dimensions: int) -> ir.Function:
     if isinstance(f, ir.Vectorize):
-        return ir.Vectorize(f.width, ir.Lambda(f.function.pattern, _lower(f.function.body, 0)))
-    return ir.Lambda(f.pattern, _lower(f.body, dimensions))
+        return ir.Vectorize(f.width, ir.Lambda(f.function.binder, _lower(f.function.body, 0)))
+    return ir.Lambda(f.binder, _lower(f.body, dimensions))
 
 
 def _loop(term: ir.Reduce | ir.Scan) -> ir.Expr:
@@ -72,13 +72,13 @@ def _loop(term: ir.Reduce | ir.Scan) -> ir.Expr:
     if isinstance(term.array, ir.Map) and isinstance(term.array.function, ir.Lambda) and computes(term.array.function):
         inner = unique_names(term.array.function)
         value = _applied(operator, acc, _lower(inner.body, 0))
-        return made(ir.Lambda(ir.PairPattern(acc, inner.pattern), value), initial, _lower(term.array.array, 0))
+        return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, _lower(term.array.array, 0))
     return made(operator, initial, _lower(term.array, 0))
 
 
 def _applied(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:
     """The operator's body with its parameters replaced, or a `let` where the value would be computed twice."""
-    match operator.pattern:
-        case ir.PairPattern(ir.Var() as a, ir.Var() as b) if sum(t == b for t in ir.subterms(operator.body)) <= 1:
+    match operator.binder:
+        case ir.PairBinder(ir.Var() as a, ir.Var() as b) if sum(t == b for t in ir.subterms(operator.body)) <= 1:
             return substitute(operator.body, {a: acc, b: value})
     return ir.Apply(operator, ir.MakePair(acc, value))

@@ -108,7 +108,7 @@ it, and shows a small program, its input, and both results::
 
     $ lift-egraph rules check wrong.py --examples 20
     WRONG stencil_in_tiles                    fired in 100% of ...
-        wrong.py:14: stencil_in_tiles is not sound: map (λp. b) (slide n s xs) = ...
+        wrong.py:9: stencil_in_tiles is not sound: map (λp. b) (slide n s xs) = ...
         program example(a_f32_...: [f32]...) =
           ...
         becomes
@@ -118,7 +118,7 @@ it, and shows a small program, its input, and both results::
         expected
           [...]
         found
-          SizeProblem: slide(...) does not tile an array of length ... exactly
+          SizeProblem: slide: a window of ... does not fit into an array of length ...
     1 rule, 1 wrong; ... s, seed 0
 
 Seeing it used

@@ -25,7 +25,7 @@ from lift_egraph.guided.matcher import Weigh, term_size
 from lift_egraph.guided.sketch import (
     ANY,
     Contains,
-    Pattern,
+    PatternSketch,
     Sketch,
     as_scalar,
     as_vector,
@@ -108,7 +108,7 @@ def stage(
 SPLITTING = (split_join, map_fission, map_map_interchange)
 
 
-def untiled(counts: tuple[int, int], block: Sketch, *, outer: Callable[..., Pattern] = map_) -> Sketch:
+def untiled(counts: tuple[int, int], block: Sketch, *, outer: Callable[..., PatternSketch] = map_) -> Sketch:
     """A matrix put together from blocks: ``join (map (map join ∘ transpose ∘ map block) …)``."""
     return join(outer(map_(join(), transpose(map_(block, length=counts[1]))), length=counts[0]))
 

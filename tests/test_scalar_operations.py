@@ -158,7 +158,7 @@ def test_kernels_compute_what_the_interpreter_does(kind: str, dialect: str) -> N
         widths = [width_of(v.type) for v in variables]
         inputs = [ir.Input(v.name, b.array(scalar_of(v.type), 2 * w)) for v, w in zip(variables, widths, strict=True)]
         arrays = [xs if w == 1 else b.as_vector(w, xs) for xs, w in zip(inputs, widths, strict=True)]
-        function = ir.Lambda(nested(ir.PairPattern, variables), nested(ir.MakePair, some))
+        function = ir.Lambda(nested(ir.PairBinder, variables), nested(ir.MakePair, some))
         program = ir.Program("calls", tuple(inputs), ir.MapLevel(ir.Level("glb", 0), function, nested(ir.Zip, arrays)))
         values = random_inputs(program)
         plan = compile_program(program, DEVICES[dialect])

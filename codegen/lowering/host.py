@@ -108,7 +108,7 @@ class Host:
         """Makes the variables of a ``let`` known; returns its body."""
         function = ir.function_body(term.function)
         argument = self.hoist(term.argument, True)
-        self.environment.update(bindings(function.pattern, view_of(argument, self.environment)))
+        self.environment.update(bindings(function.binder, view_of(argument, self.environment)))
         return function.body
 
     def hoist(self, term: ir.Expr, everything: bool) -> ir.Expr:
@@ -137,7 +137,7 @@ class Host:
         between = [array_type(step.body, "iterate") for step in steps[:-1]]
         spares = [self.temporary(_longest(types)) for k in (0, 1) if (types := between[k::2])]
         for k, step in enumerate(steps):
-            self.environment.update(bindings(step.pattern, view))
+            self.environment.update(bindings(step.binder, view))
             target = acceptor if k == len(steps) - 1 else spares[k % 2].resized(between[k].size)
             self.produce(step.body, target)
             view = target

@@ -10,7 +10,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import is_data
 
 
-def updates_in_place(body: ir.Expr, accumulator: ir.Pattern) -> bool:
+def updates_in_place(body: ir.Expr, accumulator: ir.Binder) -> bool:
     """Whether `body`, written element by element over the accumulator, reads no element already overwritten."""
     if not isinstance(accumulator, ir.Var):
         return False
@@ -28,11 +28,11 @@ def _aligned(term: ir.Expr, here: frozenset[ir.Expr], old: frozenset[ir.Var]) ->
     match term:
         case ir.MapLevel(function=function, array=array):
             lambda_ = ir.function_body(function)
-            elements = _element_variables(lambda_.pattern, array, here, old)
+            elements = _element_variables(lambda_.binder, array, here, old)
             return elements is not None and _aligned(lambda_.body, frozenset(elements), old | elements)
         case ir.ReduceSeq(operator=operator, initial=initial, array=array):
-            pattern = ir.function_body(operator).pattern
-            if initial not in here or _mentions(array, old) or not isinstance(pattern, ir.PairPattern):
+            pattern = ir.function_body(operator).binder
+            if initial not in here or _mentions(array, old) or not isinstance(pattern, ir.PairBinder):
                 return False
             if not isinstance(pattern.first, ir.Var):
                 return False
@@ -56,14 +56,14 @@ def _aligned(term: ir.Expr, here: frozenset[ir.Expr], old: frozenset[ir.Var]) ->
 
 
 def _element_variables(
-    pattern: ir.Pattern, array: ir.Expr, here: frozenset[ir.Expr], old: frozenset[ir.Var]
+    pattern: ir.Binder, array: ir.Expr, here: frozenset[ir.Expr], old: frozenset[ir.Var]
 ) -> frozenset[ir.Var] | None:
     """The variables that a map over zipped arrays binds to elements of the place itself; None if it reads others."""
     if array in here:
         return frozenset((pattern,)) if isinstance(pattern, ir.Var) else None
     if not _mentions(array, old):
         return frozenset()
-    if isinstance(array, ir.Zip) and isinstance(pattern, ir.PairPattern):
+    if isinstance(array, ir.Zip) and isinstance(pattern, ir.PairBinder):
         first = _element_variables(pattern.first, array.first, here, old)
         second = _element_variables(pattern.second, array.second, here, old)
         return None if first is None or second is None else first | second

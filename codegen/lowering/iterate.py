@@ -33,7 +33,7 @@ def step_by_step(lowering: State, term: ir.Iterate) -> View:
     view = lowering.consume(term.array)
     for step in iterate_steps(term):
         made: ir.Lambda = unique_names(step, lowering.taken)
-        lowering.bind(made.pattern, view)
+        lowering.bind(made.binder, view)
         view = lowering.consume(made.body)
     return view
 
@@ -48,7 +48,7 @@ def double_buffered(lowering: State, term: ir.Iterate) -> View:
     assert isinstance(whole, Memory)
     first = whole.resized(t.size)
     lowering.produce(term.array, first)
-    if not isinstance(term.function.pattern, ir.Var):
+    if not isinstance(term.function.binder, ir.Var):
         raise NestingProblem("iterate: the function of an iterate over local memory takes the array as one variable")
     second = allocate(lowering, "tmp", Array(_longest(lengths[1::2]), t.element), "local")
     assert isinstance(second, Memory)
@@ -64,8 +64,8 @@ def unrolled(lowering: State, term: ir.Iterate, first: Memory, second: Memory) -
     read, write = first.resized(size_of(term.array)), second
     for step in iterate_steps(term):
         made: ir.Lambda = unique_names(step, lowering.taken)
-        assert isinstance(made.pattern, ir.Var)
-        lowering.environment[made.pattern] = read
+        assert isinstance(made.binder, ir.Var)
+        lowering.environment[made.binder] = read
         write = write.resized(size_of(made.body))
         lowering.produce(made.body, write)
         read, write = write, read
@@ -81,7 +81,7 @@ def looped(lowering: State, term: ir.Iterate, first: Memory, second: Memory) -> 
     body: ir.Lambda = unique_names(substitute_nats(term.function, {term.size: nat(size)}), lowering.taken)
     next_size = size_of(body.body)
     once = next_size.substitute({size.name: start})
-    assert isinstance(body.pattern, ir.Var)
+    assert isinstance(body.binder, ir.Var)
     pairs = [
         (_pointer(lowering, "in", a.buffer, b.buffer), _pointer(lowering, "out", a.buffer, b.buffer), a, b)
         for a, b in zip(first.cells, second.cells, strict=True)
@@ -91,7 +91,7 @@ def looped(lowering: State, term: ir.Iterate, first: Memory, second: Memory) -> 
     lowering.emit(SetIndex(size, start, declare=True))
     for r, w, a, b in pairs:
         lowering.emit(Point(r, w, a.buffer, b.buffer))
-    lowering.environment[body.pattern] = read
+    lowering.environment[body.binder] = read
     counter = NatVar(c_name("iter", lowering.taken), 0, term.times - 1)
     with lowering.block() as statements:
         lowering.loops.append((SEQ, nat(counter), nat(term.times)))

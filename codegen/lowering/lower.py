@@ -75,9 +75,9 @@ class Lowering(State):
         self.makers |= dict.fromkeys(self.homes.keys() - known, maker)
         return made
 
-    def bind(self, pattern: ir.Pattern, view: View) -> None:
+    def bind(self, pattern: ir.Binder, view: View) -> None:
         """Binds the variables of a pattern; scalars are read once, into constant variables."""
-        if isinstance(pattern, ir.PairPattern):
+        if isinstance(pattern, ir.PairBinder):
             self.bind(pattern.first, component(0, view))
             self.bind(pattern.second, component(1, view))
         else:
@@ -112,7 +112,7 @@ class Lowering(State):
                 return Value(operate(term, tuple(self.consume(a).resolve((), ()) for a in arguments)))
             case ir.Apply(function=function, argument=argument):
                 lambda_ = ir.function_body(function)
-                self.bind(lambda_.pattern, self.consume(argument))
+                self.bind(lambda_.binder, self.consume(argument))
                 with self.lanes(function):
                     return self.consume(lambda_.body)
             case ir.ToMemory(space=space, value=value):
@@ -167,7 +167,7 @@ class Lowering(State):
             return
         if isinstance(term, ir.Apply):
             lambda_ = ir.function_body(term.function)
-            self.bind(lambda_.pattern, self.consume(term.argument))
+            self.bind(lambda_.binder, self.consume(term.argument))
             with self.lanes(term.function):
                 self.produce(lambda_.body, acceptor)
             return
@@ -186,7 +186,7 @@ class Lowering(State):
         elif isinstance(term, ir.Generate):
             lambda_ = ir.function_body(term.function)
             with self.loop(term.size) as index:
-                self.bind(lambda_.pattern, Value(IndexValue(index)))
+                self.bind(lambda_.binder, Value(IndexValue(index)))
                 self.produce(lambda_.body, Access(index, acceptor))
         elif isinstance(term, ir.ToMemory):
             inside_lcl = any(level.kind == "lcl" for level, _, _ in self.loops)
@@ -208,7 +208,7 @@ class Lowering(State):
             raise NestingProblem(f"{level.name} stands where no threads are launched for it: {describe(term)}")
         array = self.consume(term.array)
         with self.loop(size_of(term.array), level) as index:
-            self.bind(lambda_.pattern, Access(index, array))
+            self.bind(lambda_.binder, Access(index, array))
             with self.lanes(term.function):
                 self.produce(lambda_.body, Access(index, acceptor))
 
@@ -240,29 +240,29 @@ class Lowering(State):
     def steps(self, term: ir.ReduceSeq | ir.ScanSeq, target: View) -> Iterator[Nat]:
         """The loop of a fold, over elements of which there is at least one; yields the index after each step."""
         t, lambda_ = type_of(term.initial), ir.function_body(term.operator)
-        pattern = lambda_.pattern
+        pattern = lambda_.binder
         array = self.consume(term.array)
         with self.loop(size_of(term.array)) as index:
             element = Access(index, array)
-            if isinstance(pattern, ir.PairPattern):
+            if isinstance(pattern, ir.PairBinder):
                 self.bind_accumulator(pattern.first, target)
                 self.bind(pattern.second, element)
             else:
                 self.environment[pattern] = Pairs(target, element)
-            accumulator = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
+            accumulator = pattern.first if isinstance(pattern, ir.PairBinder) else pattern
             with self.lanes(term.operator):
                 self.update(lambda_.body, accumulator, target, t, term)
             yield index
 
-    def bind_accumulator(self, pattern: ir.Pattern, view: View) -> None:
+    def bind_accumulator(self, pattern: ir.Binder, view: View) -> None:
         """Binds the old value without reading it: it is the memory that the step updates."""
-        if isinstance(pattern, ir.PairPattern):
+        if isinstance(pattern, ir.PairBinder):
             self.bind_accumulator(pattern.first, component(0, view))
             self.bind_accumulator(pattern.second, component(1, view))
         else:
             self.environment[pattern] = view
 
-    def update(self, body: ir.Expr, pattern: ir.Pattern, target: View, t: DataType, maker: ir.Expr) -> None:
+    def update(self, body: ir.Expr, pattern: ir.Binder, target: View, t: DataType, maker: ir.Expr) -> None:
         """One step of a reduction: the new value takes the place of the old one."""
         if is_data(t) and not isinstance(body, ir.ReduceSeq):
             store_data(self, self.consume(body), target, t)
@@ -280,8 +280,8 @@ class Lowering(State):
 
 
 def _accumulator_name(term: ir.ReduceSeq | ir.ScanSeq) -> str:
-    pattern = ir.function_body(term.operator).pattern
-    first = pattern.first if isinstance(pattern, ir.PairPattern) else pattern
+    pattern = ir.function_body(term.operator).binder
+    first = pattern.first if isinstance(pattern, ir.PairBinder) else pattern
     return first.name if isinstance(first, ir.Var) else "acc"
 
 

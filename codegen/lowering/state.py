@@ -155,7 +155,7 @@ class State(ABC):
         """Computes a term's value into the place that the acceptor describes."""
 
     @abstractmethod
-    def bind(self, pattern: ir.Pattern, view: View) -> None:
+    def bind(self, pattern: ir.Binder, view: View) -> None:
         """Binds the variables of a pattern."""
 
     @abstractmethod

@@ -79,7 +79,7 @@ def component(index: int, view: views.View) -> views.View:
     return views.Component(index, view)
 
 
-def bindings(pattern: ir.Pattern, view: views.View) -> dict[ir.Var | ir.Input, views.View]:
+def bindings(pattern: ir.Binder, view: views.View) -> dict[ir.Var | ir.Input, views.View]:
     """The views of the variables of a pattern that takes a value apart."""
     if isinstance(pattern, ir.Var):
         return {pattern: view}
@@ -129,7 +129,7 @@ def view_of(term: ir.Expr, environment: Environment) -> views.View:
             return views.Value(operate(term, tuple(view_of(a, environment).resolve((), ()) for a in arguments)))
         case ir.Apply(function=function, argument=argument):
             lambda_ = ir.function_body(function)
-            bound = bindings(lambda_.pattern, view_of(argument, environment))
+            bound = bindings(lambda_.binder, view_of(argument, environment))
             return view_of(lambda_.body, {**environment, **bound})
         case ir.Map(function=function, array=array):
             return Mapped(ir.function_body(function), environment, view_of(array, environment))
@@ -153,7 +153,7 @@ class Mapped(views.View):
     def resolve(self, indices: views.Indices, choices: views.Choices) -> CExpr:
         index, rest = indices[0], indices[1:]
         argument = views.Access(index, self.array) if self.array else views.Value(IndexValue(index))
-        inner = {**self.environment, **bindings(self.function.pattern, argument)}
+        inner = {**self.environment, **bindings(self.function.binder, argument)}
         return view_of(self.function.body, inner).resolve(rest, choices)
 
 
@@ -173,7 +173,7 @@ class MappedWrite(views.View):
 
 def _write_through(function: ir.Lambda, acceptor: views.View) -> views.View | None:
     term: ir.Expr = function.body
-    while term != function.pattern:
+    while term != function.binder:
         step = write_step(term, acceptor)
         if step is None:
             return None

@@ -146,7 +146,7 @@ class View:
         assert found is not None
         return found
 
-    def _pattern(self, pattern: ir.Pattern) -> str:
+    def _pattern(self, pattern: ir.Binder) -> str:
         if isinstance(pattern, ir.Var):
             return stem(pattern.name)
         return f"({self._pattern(pattern.first)}, {self._pattern(pattern.second)})"

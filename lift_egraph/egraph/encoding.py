@@ -35,18 +35,18 @@ def type_to_egg(t: DataType) -> Ty:
 
 
 @lru_cache(maxsize=4096)
-def pattern_to_egg(pattern: ir.Pattern) -> P:
+def binder_to_egg(pattern: ir.Binder) -> P:
     """A binding pattern as an egglog term."""
     if isinstance(pattern, ir.Var):
         return P.var(V(pattern.name, type_to_egg(pattern.type)))
-    return P.pair(pattern_to_egg(pattern.first), pattern_to_egg(pattern.second))
+    return P.pair(binder_to_egg(pattern.first), binder_to_egg(pattern.second))
 
 
 def function_to_egg(f: ir.Function) -> Fn:
     """A function as an egglog term."""
     if isinstance(f, ir.Vectorize):
         return Fn.vec(f.width, function_to_egg(f.function))
-    return Fn.lam(pattern_to_egg(f.pattern), to_egg(f.body))
+    return Fn.lam(binder_to_egg(f.binder), to_egg(f.body))
 
 
 def operator_to_egg(f: ir.Function) -> Op:
@@ -66,9 +66,9 @@ def known_operator(f: ir.Function) -> tuple[str, int] | None:
 
     ``λ(a, b). a + b`` is ``("add", 0)``; ``λ(a, b). map(λ(x, y). x + y, zip(a, b))`` is ``("add", 1)``.
     """
-    if not isinstance(f, ir.Lambda) or not isinstance(f.pattern, ir.PairPattern):
+    if not isinstance(f, ir.Lambda) or not isinstance(f.binder, ir.PairBinder):
         return None
-    a, b, body = f.pattern.first, f.pattern.second, f.body
+    a, b, body = f.binder.first, f.binder.second, f.body
     if isinstance(body, ir.Call) and body.arguments == (a, b) and body.op in LAWS and a != b:
         return body.op, 0
     if isinstance(body, ir.Map) and isinstance(body.array, ir.Zip) and (body.array.first, body.array.second) == (a, b):

@@ -147,12 +147,12 @@ class FrozenEGraph:
         tag = str(first.children[0]).lstrip("$")
         return ir.Var(f"{tag}_{class_id}", self.type_at(self.analyses["vty"][class_id]))
 
-    def pattern(self, class_id: ClassId) -> ir.Pattern:
+    def pattern(self, class_id: ClassId) -> ir.Binder:
         """The binding pattern that a class of sort P denotes."""
         n = self.nodes[class_id][0]
         if n.op == "P_var":
             return self.variable(n.classes[0])
-        return ir.PairPattern(self.pattern(n.classes[0]), self.pattern(n.classes[1]))
+        return ir.PairBinder(self.pattern(n.classes[0]), self.pattern(n.classes[1]))
 
 
 def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr], *, facts: bool = False) -> FrozenEGraph:
@@ -315,7 +315,7 @@ class _Reader:
         if n.op == "Fn_zip":
             assert isinstance(domain, Pair)
             a, b = ir.Var(f"x_{c.class_id}", domain.first), ir.Var(f"y_{c.class_id}", domain.second)
-            return ir.Lambda(ir.PairPattern(a, b), ir.Zip(a, b))
+            return ir.Lambda(ir.PairBinder(a, b), ir.Zip(a, b))
         return ir.Lambda(v, self.constant(c, v))
 
     def constant(self, c: Choice, v: ir.Var) -> ir.Expr:
@@ -344,10 +344,10 @@ class _Reader:
             return self.function(c.parts[0])
         a, b = ir.Var(f"a_{c.class_id}", t), ir.Var(f"b_{c.class_id}", t)
         if n.op == "Op_scalar":
-            return ir.Lambda(ir.PairPattern(a, b), ir.Call(str(n.children[0]), (a, b)))
+            return ir.Lambda(ir.PairBinder(a, b), ir.Call(str(n.children[0]), (a, b)))
         assert isinstance(t, Array)
         inner = self.operator(c.parts[0], t.element)
-        return ir.Lambda(ir.PairPattern(a, b), ir.Map(inner, ir.Zip(a, b)))
+        return ir.Lambda(ir.PairBinder(a, b), ir.Map(inner, ir.Zip(a, b)))
 
     def combine(self, c: Choice) -> ir.Expr:
         op, a, b = c.parts

@@ -12,7 +12,7 @@ from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, open
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, Form, form_of, read_order
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import pattern_type, size_of
+from lift_egraph.language.check import binder_type, size_of
 from lift_egraph.language.index_arrays import order_at
 
 Scope = Mapping[ir.Var, ClassId]  # the class of each variable bound around a part
@@ -80,13 +80,13 @@ class _Locator:
         if isinstance(f, ir.Vectorize):
             return self._all(n, (f.function,), scope) if n.op == "Fn_vec" and n.children[0] == f.width else None
         if n.op == "Fn_lam":
-            inner = self._bound(n.classes[0], f.pattern, scope)
+            inner = self._bound(n.classes[0], f.binder, scope)
             return None if inner is None else self._all(n, (f.body,), inner)
-        if n.op == "Fn_vec" or self.graph.domain(owner) != pattern_type(f.pattern):
+        if n.op == "Fn_vec" or self.graph.domain(owner) != binder_type(f.binder):
             return None
         if n.op == "Fn_zip":
             return () if _is_zip(f) else None
-        v, body = f.pattern, f.body
+        v, body = f.binder, f.body
         operation = CONSTANTS[n.op]
         if not isinstance(v, ir.Var) or not isinstance(body, ir.Expr) or type(body) is not operation.node:
             return None
@@ -98,7 +98,7 @@ class _Locator:
         same = form.numbers == n.children[: len(form.numbers)]
         return self._all(n, tuple(others), scope) if same else None
 
-    def _bound(self, owner: ClassId, pattern: ir.Pattern, scope: Scope) -> Scope | None:
+    def _bound(self, owner: ClassId, pattern: ir.Binder, scope: Scope) -> Scope | None:
         node = self.graph.nodes[owner][0]
         if isinstance(pattern, ir.Var):
             if node.op != "P_var" or self.graph.variable(node.classes[0]).type != pattern.type:
@@ -116,9 +116,9 @@ class _Locator:
     def _operator_parts(self, n: ENode, f: ir.Function, scope: Scope) -> tuple[Choice, ...] | None:
         if n.op == "Op_fn":
             return self._all(n, (f,), scope)
-        if not isinstance(f, ir.Lambda) or not isinstance(f.pattern, ir.PairPattern):
+        if not isinstance(f, ir.Lambda) or not isinstance(f.binder, ir.PairBinder):
             return None
-        pair = (f.pattern.first, f.pattern.second)
+        pair = (f.binder.first, f.binder.second)
         match n.op, f.body:
             case "Op_scalar", ir.Call(op=op, arguments=arguments):
                 return () if op == n.children[0] and arguments == pair else None
@@ -144,7 +144,7 @@ class _Locator:
 
 def _is_zip(f: ir.Lambda) -> bool:
     match f:
-        case ir.Lambda(pattern=ir.PairPattern(first=a, second=b), body=ir.Zip(first=c, second=d)):
+        case ir.Lambda(binder=ir.PairBinder(first=a, second=b), body=ir.Zip(first=c, second=d)):
             return (a, b) == (c, d)
     return False
 

@@ -121,7 +121,7 @@ def start(term: ir.Expr, phase: Phase) -> tuple[egglog.EGraph, egglog.Expr]:
     facts += [sorts.lane_width(i64(w)) for w in phase.widths]
     for t in ir.subterms(term):
         if isinstance(t, ir.MapLevel) and isinstance(t.function, ir.Lambda) and t.level != ir.SEQ:
-            for binder in ir.bound_variables(t.function.pattern):
+            for binder in ir.bound_variables(t.function.binder):
                 facts += [MARKS[space](V(binder.name, type_to_egg(binder.type))) for space in phase.staging]
     graph.register(*facts)
     return graph, root

@@ -19,7 +19,7 @@ from lift_egraph.egraph.kbest import KBest, Rating
 from lift_egraph.egraph.members import TERMS
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, name_in_language, pattern_node
 from lift_egraph.errors import SketchProblem
-from lift_egraph.guided.sketch import ANY, Contains, Named, OfType, OneOf, Pattern, Sketch, parts, subsketches
+from lift_egraph.guided.sketch import ANY, Contains, Named, OfType, OneOf, PatternSketch, Sketch, parts, subsketches
 from lift_egraph.language import ir
 from lift_egraph.language.types import Array
 
@@ -139,12 +139,12 @@ class Matcher:
                 inside = [p for p in parts(part) if p != ANY]
                 if inside:
                     text += f"; its parts are satisfied: {', '.join(str(p) for p in inside)}"
-                if isinstance(part, Pattern):
+                if isinstance(part, PatternSketch):
                     text += self._near(part)
                 return text
         return f"{len(self._table(sketch))} terms in the e-graph satisfy {sketch}, but not the program"
 
-    def _near(self, pattern: Pattern) -> str:
+    def _near(self, pattern: PatternSketch) -> str:
         there = [r for name in _names(pattern.name) for _, _, r in self._by_name.get(name, ())]
         if not there:
             return f"; there is no {pattern.name} at all"
@@ -160,7 +160,7 @@ class Matcher:
         return known
 
     def _compute(self, sketch: Sketch) -> Table:
-        if isinstance(sketch, Pattern):
+        if isinstance(sketch, PatternSketch):
             return self._pattern(sketch)
         if isinstance(sketch, Contains):
             return self._contains(self._table(sketch.inner))
@@ -193,7 +193,7 @@ class Matcher:
         names = tuple(name for m in inside for name in m.names) if any(m.names for m in inside) else ()
         return Member(cost, owner, node, inside, names)
 
-    def _pattern(self, pattern: Pattern) -> Table:
+    def _pattern(self, pattern: PatternSketch) -> Table:
         table: Table = {}
         wanted = [self._table(p) for p in pattern.parts]
         for name in _names(pattern.name):
@@ -284,7 +284,7 @@ def _names(name: str) -> tuple[str, ...]:
     return tuple(ir.Level(kind, d).name for kind in ("glb", "wrg", "lcl") for d in (0, 1, 2))
 
 
-def _fits(pattern: Pattern, reading: Reading) -> bool:
+def _fits(pattern: PatternSketch, reading: Reading) -> bool:
     wanted = (*pattern.numbers, *(None,) * len(reading.numbers))
     return pattern.length in (None, reading.length) and all(
         w in (None, n) for w, n in zip(wanted, reading.numbers, strict=False)

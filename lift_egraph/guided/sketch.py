@@ -40,7 +40,7 @@ class Hole:
 
 
 @dataclass(frozen=True)
-class Pattern:
+class PatternSketch:
     """A pattern of the language with sketches for its parts.
 
     Attributes
@@ -112,7 +112,7 @@ class Named:
         return self.name if self.inner == ANY else f"{self.name} as {self.inner}"
 
 
-Sketch = Union[Hole, Pattern, Contains, OneOf, OfType, Named]
+Sketch = Union[Hole, PatternSketch, Contains, OneOf, OfType, Named]
 ANY = Hole()
 
 
@@ -127,7 +127,7 @@ def parts(sketch: Sketch) -> tuple[Sketch, ...]:
     """The direct parts of a sketch."""
     if isinstance(sketch, Hole):
         return ()
-    if isinstance(sketch, Pattern):
+    if isinstance(sketch, PatternSketch):
         return sketch.parts
     return sketch.alternatives if isinstance(sketch, OneOf) else (sketch.inner,)
 
@@ -166,14 +166,14 @@ def nest(*steps: Sketch) -> Contains:
     """
     *outer, inner = steps
     for step in reversed(outer):
-        if not isinstance(step, Pattern) or step.name not in LOOPS or step.parts[_body(step)] != ANY:
+        if not isinstance(step, PatternSketch) or step.name not in LOOPS or step.parts[_body(step)] != ANY:
             raise SyntaxProblem(f"only loops without a body of their own have a nest inside, not {step}")
         at = _body(step)
         inner = replace(step, parts=(*step.parts[:at], Contains(inner), *step.parts[at + 1 :]))
     return Contains(inner)
 
 
-def _body(loop: Pattern) -> int:
+def _body(loop: PatternSketch) -> int:
     """The part that a nest goes on in: the function, but where that is an operator, the array."""
     signature = _signature(loop.name)
     return signature.loop or 0 if signature.functions[0].is_operator else 0
@@ -183,88 +183,88 @@ def _signature(loop: str) -> Signature:
     return _SIGNATURES.get(loop, ir.MapLevel.signature)
 
 
-def map_(function: Sketch = ANY, array: Sketch = ANY, *, length: int | None = None) -> Pattern:
+def map_(function: Sketch = ANY, array: Sketch = ANY, *, length: int | None = None) -> PatternSketch:
     """``map`` over an array, of a certain length if one is given."""
-    return Pattern("map", (function, array), (), length)
+    return PatternSketch("map", (function, array), (), length)
 
 
-def map_level(name: str, function: Sketch = ANY, array: Sketch = ANY, *, length: int | None = None) -> Pattern:
+def map_level(name: str, function: Sketch = ANY, array: Sketch = ANY, *, length: int | None = None) -> PatternSketch:
     """``mapSeq``, ``mapGlb(0)``, ``mapWrg(1)``, …; ``mapPar`` is any of the parallel ones."""
-    return Pattern(_known(name, LOOPS), (function, array), (), length)
+    return PatternSketch(_known(name, LOOPS), (function, array), (), length)
 
 
-def map_seq(function: Sketch = ANY, array: Sketch = ANY, *, length: int | None = None) -> Pattern:
+def map_seq(function: Sketch = ANY, array: Sketch = ANY, *, length: int | None = None) -> PatternSketch:
     """``mapSeq``."""
     return map_level("mapSeq", function, array, length=length)
 
 
 def reduce_(
     operator: Sketch = ANY, initial: Sketch = ANY, array: Sketch = ANY, *, length: int | None = None
-) -> Pattern:
+) -> PatternSketch:
     """``reduce``."""
-    return Pattern("reduce", (operator, initial, array), (), length)
+    return PatternSketch("reduce", (operator, initial, array), (), length)
 
 
 def reduce_seq(
     function: Sketch = ANY, initial: Sketch = ANY, array: Sketch = ANY, *, length: int | None = None
-) -> Pattern:
+) -> PatternSketch:
     """``reduceSeq``."""
-    return Pattern("reduceSeq", (function, initial, array), (), length)
+    return PatternSketch("reduceSeq", (function, initial, array), (), length)
 
 
-def vectorize(width: int | None = None, function: Sketch = ANY) -> Pattern:
+def vectorize(width: int | None = None, function: Sketch = ANY) -> PatternSketch:
     """A function applied to all lanes of vectors."""
-    return Pattern("vectorize", (function,), (width,))
+    return PatternSketch("vectorize", (function,), (width,))
 
 
-def split(chunk: int | None = None, array: Sketch = ANY) -> Pattern:
+def split(chunk: int | None = None, array: Sketch = ANY) -> PatternSketch:
     """``split`` into chunks of a length."""
-    return Pattern("split", (array,), (chunk,))
+    return PatternSketch("split", (array,), (chunk,))
 
 
-def slide(size: int | None = None, step: int | None = None, array: Sketch = ANY) -> Pattern:
+def slide(size: int | None = None, step: int | None = None, array: Sketch = ANY) -> PatternSketch:
     """``slide``."""
-    return Pattern("slide", (array,), (size, step))
+    return PatternSketch("slide", (array,), (size, step))
 
 
-def join(array: Sketch = ANY) -> Pattern:
+def join(array: Sketch = ANY) -> PatternSketch:
     """``join``."""
-    return Pattern("join", (array,))
+    return PatternSketch("join", (array,))
 
 
-def transpose(array: Sketch = ANY) -> Pattern:
+def transpose(array: Sketch = ANY) -> PatternSketch:
     """``transpose``."""
-    return Pattern("transpose", (array,))
+    return PatternSketch("transpose", (array,))
 
 
-def zip_(first: Sketch = ANY, second: Sketch = ANY) -> Pattern:
+def zip_(first: Sketch = ANY, second: Sketch = ANY) -> PatternSketch:
     """``zip``."""
-    return Pattern("zip", (first, second))
+    return PatternSketch("zip", (first, second))
 
 
-def as_vector(width: int | None = None, array: Sketch = ANY) -> Pattern:
+def as_vector(width: int | None = None, array: Sketch = ANY) -> PatternSketch:
     """``asVector``."""
-    return Pattern("asVector", (array,), (width,))
+    return PatternSketch("asVector", (array,), (width,))
 
 
-def as_scalar(array: Sketch = ANY) -> Pattern:
+def as_scalar(array: Sketch = ANY) -> PatternSketch:
     """``asScalar``."""
-    return Pattern("asScalar", (array,))
+    return PatternSketch("asScalar", (array,))
 
 
-def to_memory(space: str, value: Sketch = ANY) -> Pattern:
+def to_memory(space: str, value: Sketch = ANY) -> PatternSketch:
     """``toGlobal``, ``toLocal`` or ``toPrivate``."""
-    return Pattern(_known(f"to{space.capitalize()}", ("toGlobal", "toLocal", "toPrivate")), (value,))
+    return PatternSketch(_known(f"to{space.capitalize()}", ("toGlobal", "toLocal", "toPrivate")), (value,))
 
 
-def call(op: str, *arguments: Sketch) -> Pattern:
+def call(op: str, *arguments: Sketch) -> PatternSketch:
     """A scalar operation: ``add``, ``mul``, …; without arguments, on any."""
-    return Pattern(op, arguments)
+    return PatternSketch(op, arguments)
 
 
-def input_(name: str) -> Pattern:
+def input_(name: str) -> PatternSketch:
     """An input of the program."""
-    return Pattern(f"input {name}")
+    return PatternSketch(f"input {name}")
 
 
 # --- text ----------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def parse_nest(text: str) -> Contains:
             steps.append(call(name))
             continue
         known = _known(_known(name, (*LOOPS, *OPERATIONS)), LOOPS)
-        steps.append(Pattern(known, (ANY,) * len(_signature(known).parts), (), length))
+        steps.append(PatternSketch(known, (ANY,) * len(_signature(known).parts), (), length))
     return nest(*steps)
 
 
@@ -321,7 +321,7 @@ def _path(sketch: Contains) -> str | None:
     inner: Sketch = sketch
     while isinstance(inner, Contains):
         inner = inner.inner
-        if isinstance(inner, Pattern) and inner.name in LOOPS and isinstance(inner.parts[_body(inner)], Contains):
+        if isinstance(inner, PatternSketch) and inner.name in LOOPS and isinstance(inner.parts[_body(inner)], Contains):
             body = inner.parts[_body(inner)]
             if sum(p != ANY for p in inner.parts) > 1:
                 return None

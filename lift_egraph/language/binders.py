@@ -36,7 +36,7 @@ def names_in(term: ir.Part) -> set[str]:
         if isinstance(part, ir.Var | ir.Input):
             found.add(part.name)
         elif isinstance(part, ir.Lambda):
-            found |= {v.name for v in ir.bound_variables(part.pattern)}
+            found |= {v.name for v in ir.bound_variables(part.binder)}
     return found
 
 
@@ -55,19 +55,19 @@ def _rename(term: Any, names: dict[ir.Var, ir.Var], taken: set[str], base: Calla
         return names.get(term, term)
     if isinstance(term, ir.Lambda):
         inner = dict(names)
-        pattern = _rename_pattern(term.pattern, inner, taken, base)
+        pattern = _rename_pattern(term.binder, inner, taken, base)
         return ir.Lambda(pattern, _rename(term.body, inner, taken, base))
     return ir.map_parts(term, lambda part: _rename(part, names, taken, base))
 
 
 def _rename_pattern(
-    pattern: ir.Pattern, names: dict[ir.Var, ir.Var], taken: set[str], base: Callable[[str], str]
-) -> ir.Pattern:
+    pattern: ir.Binder, names: dict[ir.Var, ir.Var], taken: set[str], base: Callable[[str], str]
+) -> ir.Binder:
     if isinstance(pattern, ir.Var):
         names[pattern] = ir.Var(fresh_name(base(pattern.name), taken), pattern.type)
         return names[pattern]
     first = _rename_pattern(pattern.first, names, taken, base)
-    return ir.PairPattern(first, _rename_pattern(pattern.second, names, taken, base))
+    return ir.PairBinder(first, _rename_pattern(pattern.second, names, taken, base))
 
 
 def canonical(term: Any) -> Any:
@@ -81,15 +81,15 @@ def _number(term: Any, names: dict[ir.Var, ir.Var], count: list[int]) -> Any:
     if isinstance(term, ir.Lambda):
         inner = dict(names)
 
-        def bind(pattern: ir.Pattern) -> ir.Pattern:
+        def bind(pattern: ir.Binder) -> ir.Binder:
             if isinstance(pattern, ir.Var):
                 inner[pattern] = ir.Var(f"${count[0]}", pattern.type)
                 count[0] += 1
                 return inner[pattern]
             first = bind(pattern.first)
-            return ir.PairPattern(first, bind(pattern.second))
+            return ir.PairBinder(first, bind(pattern.second))
 
-        pattern = bind(term.pattern)
+        pattern = bind(term.binder)
         return ir.Lambda(pattern, _number(term.body, inner, count))
     if isinstance(term, ir.IndexFunction):
         return ir.IndexFunction("$i", term.body.substitute({term.variable: nat("$i")}))
@@ -120,7 +120,7 @@ def substitute(term: Any, values: dict[ir.Var, ir.Expr]) -> Any:
     if isinstance(term, ir.Var):
         return values.get(term, term)
     if isinstance(term, ir.Lambda):
-        bound = set(ir.bound_variables(term.pattern))
+        bound = set(ir.bound_variables(term.binder))
         free = ir.free_variables(term)
         inner = {v: e for v, e in values.items() if v not in bound and v in free}
         if not inner:
@@ -128,5 +128,5 @@ def substitute(term: Any, values: dict[ir.Var, ir.Expr]) -> Any:
         incoming = {v.name for e in inner.values() for v in ir.free_variables(e)}
         if any(v.name in incoming for v in bound):
             term = _rename(term, {}, incoming | {v.name for v in free})
-        return ir.Lambda(term.pattern, substitute(term.body, inner))
+        return ir.Lambda(term.binder, substitute(term.body, inner))
     return ir.map_parts(term, lambda part: substitute(part, values))

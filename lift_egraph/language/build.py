@@ -39,7 +39,7 @@ from lift_egraph.language.functions import (
     RESERVED,
     Abstraction,
     Identity,
-    Pattern,
+    PartialPattern,
     Section,
     Stored,
     Vectorized,
@@ -261,10 +261,10 @@ def _pad2d(left: Nat, right: Nat, edge: BoundaryLike, xss: Any) -> ir.Expr:
 _KINDS = {"nat": "size", "offset": "size", "width": "count", "indices": "index"}
 
 
-def _pattern(node: type[ir.Expr], make: Callable[..., ir.Expr] | None = None) -> Pattern:
+def _pattern(node: type[ir.Expr], make: Callable[..., ir.Expr] | None = None) -> PartialPattern:
     """A pattern by its signature; `make` puts it together where arguments depend on each other."""
     kinds = ["function" if p.is_function else "value" if p.form else _KINDS.get(p.kind, p.kind) for p in _given(node)]
-    return Pattern(node.signature.name, tuple(kinds), make or _node(node))
+    return PartialPattern(node.signature.name, tuple(kinds), make or _node(node))
 
 
 def _given(node: type[ir.Expr]) -> list[Parameter]:
@@ -290,27 +290,27 @@ scatter = _pattern(ir.Scatter)
 slide = _pattern(ir.Slide)
 pad = _pattern(ir.Pad, _pad)
 iterate = _pattern(ir.Iterate, _iterate)
-get = Pattern("get", ("count", "value"), _get)
-rest = Pattern("rest", ("value",), lambda t: ir.Component(1, as_expr(t)))
+get = PartialPattern("get", ("count", "value"), _get)
+rest = PartialPattern("rest", ("value",), lambda t: ir.Component(1, as_expr(t)))
 at = _pattern(ir.At)
 generate = _pattern(ir.Generate, _generate)
 fill = _pattern(ir.Fill)
 lookup = _pattern(ir.Lookup)
-map_glb = Pattern("mapGlb", ("count", "function", "value"), _map_level("glb", "mapGlb"))
-map_wrg = Pattern("mapWrg", ("count", "function", "value"), _map_level("wrg", "mapWrg"))
-map_lcl = Pattern("mapLcl", ("count", "function", "value"), _map_level("lcl", "mapLcl"))
-map_seq = Pattern("mapSeq", ("function", "value"), lambda f, xs: _map_level("seq", "mapSeq")(0, f, xs))
+map_glb = PartialPattern("mapGlb", ("count", "function", "value"), _map_level("glb", "mapGlb"))
+map_wrg = PartialPattern("mapWrg", ("count", "function", "value"), _map_level("wrg", "mapWrg"))
+map_lcl = PartialPattern("mapLcl", ("count", "function", "value"), _map_level("lcl", "mapLcl"))
+map_seq = PartialPattern("mapSeq", ("function", "value"), lambda f, xs: _map_level("seq", "mapSeq")(0, f, xs))
 reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq, "reduceSeq"))
 scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq, "scanSeq"))
-to_global = Pattern("toGlobal", ("any",), _to_memory("global"))
-to_local = Pattern("toLocal", ("any",), _to_memory("local"))
-to_private = Pattern("toPrivate", ("any",), _to_memory("private"))
+to_global = PartialPattern("toGlobal", ("any",), _to_memory("global"))
+to_local = PartialPattern("toLocal", ("any",), _to_memory("local"))
+to_private = PartialPattern("toPrivate", ("any",), _to_memory("private"))
 as_vector = _pattern(ir.AsVector)
 as_scalar = _pattern(ir.AsScalar)
-vectorize = Pattern("vectorize", ("count", "function"), Vectorized)
-map2d = Pattern("map2d", ("function", "value"), lambda f, xss: map_(map_(f), xss))
-pad2d = Pattern("pad2d", ("size", "size", "boundary", "value"), _pad2d)
-slide2d = Pattern(
+vectorize = PartialPattern("vectorize", ("count", "function"), Vectorized)
+map2d = PartialPattern("map2d", ("function", "value"), lambda f, xss: map_(map_(f), xss))
+pad2d = PartialPattern("pad2d", ("size", "size", "boundary", "value"), _pad2d)
+slide2d = PartialPattern(
     "slide2d", ("size", "size", "value"), lambda n, s, xss: map_(transpose, slide(n, s, map_(slide(n, s), xss)))
 )
 

@@ -36,11 +36,11 @@ def type_of(term: ir.Expr) -> DataType:
     return known
 
 
-def pattern_type(pattern: ir.Pattern) -> DataType:
+def binder_type(pattern: ir.Binder) -> DataType:
     """The type of the values that a binding pattern takes apart."""
     if isinstance(pattern, ir.Var):
         return pattern.type
-    return Pair(pattern_type(pattern.first), pattern_type(pattern.second))
+    return Pair(binder_type(pattern.first), binder_type(pattern.second))
 
 
 def result_of(function: ir.Function, argument: DataType, where: str) -> DataType:
@@ -52,7 +52,7 @@ def result_of(function: ir.Function, argument: DataType, where: str) -> DataType
                 f"{where}: vectorize({function.width}) is applied to vectors of {width} lanes, {argument}"
             )
         return lanes(width, result_of(function.function, scalar_argument, where))
-    expected = pattern_type(function.pattern)
+    expected = binder_type(function.binder)
     if expected != argument:
         raise TypeProblem(f"{where}: the function takes {expected}, but is given {argument}")
     return type_of(function.body)
@@ -61,8 +61,8 @@ def result_of(function: ir.Function, argument: DataType, where: str) -> DataType
 def domain(function: ir.Function) -> DataType:
     """The type of a function's argument."""
     if isinstance(function, ir.Vectorize):
-        return lanes(function.width, pattern_type(function.function.pattern))
-    return pattern_type(function.pattern)
+        return lanes(function.width, binder_type(function.function.binder))
+    return binder_type(function.binder)
 
 
 def codomain(function: ir.Function) -> DataType:

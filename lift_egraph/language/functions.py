@@ -6,7 +6,7 @@ error comes up where the term is built. What may stand for a function:
 
 - a Python callable; its parameters name the binders, and two or more take a tuple apart;
 - an `Abstraction`, the same with an explicit, possibly nested binding pattern (the parser's form);
-- a `Section` (a scalar operation), a `Pattern` that lacks its last argument, a `Composition` with
+- a `Section` (a scalar operation), a `PartialPattern` that lacks its last argument, a `Composition` with
   ``@``, a `Vectorized` function, a `Stored` function;
 - a finished `lift_egraph.language.ir.Lambda` or `lift_egraph.language.ir.Vectorize`.
 """
@@ -115,7 +115,7 @@ def as_expr(value: Any, like: DataType | None = None) -> ir.Expr:
         tail = value[1:] if len(value) > 2 else value[1]
         return ir.MakePair(as_expr(value[0], first), as_expr(tail, rest))
     if callable(value):
-        missing = f"; {value.missing}" if isinstance(value, Pattern) else ""
+        missing = f"; {value.missing}" if isinstance(value, PartialPattern) else ""
         raise TypeProblem(f"expected a value, got a function{missing}")
     raise TypeProblem(f"expected a term, a number or a tuple of them, got {value!r}")
 
@@ -226,7 +226,7 @@ class Stored(Composable):
 
 
 @dataclass(frozen=True)
-class Pattern(Composable):
+class PartialPattern(Composable):
     """A pattern of the language with some of its arguments; the last missing one completes the term.
 
     `kinds` says what each argument is: ``size`` (`Nat`), ``count`` (int), ``function``, ``value``,
@@ -256,7 +256,7 @@ class Pattern(Composable):
         return f"{self.name} lacks its {' and '.join(self.kinds[len(self.given) :])}"
 
 
-def _convert(pattern: Pattern, kind: str, value: Any) -> Any:
+def _convert(pattern: PartialPattern, kind: str, value: Any) -> Any:
     if kind == "size":
         return _to_size(pattern, value)
     if kind == "count":
@@ -271,7 +271,7 @@ def _convert(pattern: Pattern, kind: str, value: Any) -> Any:
     return value
 
 
-def _to_size(pattern: Pattern, value: Any) -> Nat:
+def _to_size(pattern: PartialPattern, value: Any) -> Nat:
     if isinstance(value, bool) or not isinstance(value, Nat | int | str):
         raise TypeProblem(f"{pattern.name} takes a size there, got {_described(value)}")
     return nat(value)
@@ -324,7 +324,7 @@ def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
         return _then(stored, argument, lambda e: ir.ToMemory(function.space, e))
     if isinstance(function, Abstraction):
         return _bind(function, argument, where)
-    if isinstance(function, Identity | Pattern):
+    if isinstance(function, Identity | PartialPattern):
         return _bind(Abstraction(Bind(HIDDEN), function), argument, where)
     if callable(function):
         return _bind(Abstraction(_nested(parameter_names(function)), function), argument, where)
@@ -335,7 +335,7 @@ def apply(function: Any, argument: ir.Expr) -> ir.Expr:
     """A function applied to a term: patterns directly, lambdas by a ``let`` that keeps the argument shared."""
     if isinstance(function, Composition):
         return apply(function.outer, apply(function.inner, argument))
-    if isinstance(function, Pattern | Identity | Stored):
+    if isinstance(function, PartialPattern | Identity | Stored):
         return as_expr(function(argument))
     if isinstance(function, Section) and OPERATIONS[function.op].arity == 1:
         return function(argument)
@@ -344,8 +344,8 @@ def apply(function: Any, argument: ir.Expr) -> ir.Expr:
 
 def _then(function: ir.Function, argument: DataType, step: Callable[[ir.Expr], ir.Expr]) -> ir.Lambda:
     if isinstance(function, ir.Lambda):
-        with opened(v.name for v in ir.bound_variables(function.pattern)):
-            return ir.Lambda(function.pattern, checked(step(function.body)))
+        with opened(v.name for v in ir.bound_variables(function.binder)):
+            return ir.Lambda(function.binder, checked(step(function.body)))
     return _bind(Abstraction(Bind(HIDDEN), lambda x: step(checked(ir.Apply(function, x)))), argument, "composition")
 
 
@@ -373,7 +373,7 @@ def _bind(function: Abstraction, argument: DataType, where: str) -> ir.Lambda:
         return ir.Lambda(pattern, checked(as_expr(function.body(*variables))))
 
 
-def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Pattern:
+def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Binder:
     if isinstance(names, Bind):
         if names.type is not None and names.type != t:
             raise TypeProblem(f"{where}: {names.name} is declared as {names.type}, but is given {t}")
@@ -381,7 +381,7 @@ def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Pattern
     if not isinstance(t, Pair):
         raise TypeProblem(f"{where}: the function takes a tuple apart, but is given {t}")
     first = _bound(names[0], t.first, where, taken)
-    return ir.PairPattern(first, _bound(names[1], t.second, where, taken))
+    return ir.PairBinder(first, _bound(names[1], t.second, where, taken))
 
 
 KEYWORDS = frozenset(("program", "where", "fun", "let", "in", "true", "false", "inf", "inf64"))

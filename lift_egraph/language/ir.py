@@ -70,7 +70,7 @@ class Expr:
 
 @node  # x : t
 class Var(Expr):
-    """A bound variable; also the simplest binding pattern."""
+    """A bound variable; also the simplest binder."""
 
     name: str
     type: DataType
@@ -275,7 +275,7 @@ class AsScalar(Expr):
 
 @node  # λp. body
 class Lambda:
-    pattern: Pattern
+    binder: Binder
     body: Expr
 
 
@@ -286,9 +286,9 @@ class Vectorize:
 
 
 @node  # (p, q): binds the components of a pair
-class PairPattern:
-    first: Pattern
-    second: Pattern
+class PairBinder:
+    first: Binder
+    second: Binder
 
 
 @node  # i -> body, an index expression over the variable `variable`
@@ -330,7 +330,7 @@ class Program:
 
 
 Function = Union[Lambda, Vectorize]
-Pattern = Union[Var, PairPattern]
+Binder = Union[Var, PairBinder]
 SEQ = Level("seq")
 LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
 SPACES = ("global", "local", "private")
@@ -365,7 +365,7 @@ Part = Union[Expr, Lambda, Vectorize]
 @cache
 def _part_names(node_type: type) -> tuple[str, ...]:
     """The fields of a node that may hold terms or functions: all but binders."""
-    return tuple(f.name for f in fields(node_type) if f.name != "pattern")
+    return tuple(f.name for f in fields(node_type) if f.name != "binder")
 
 
 def parts(term: Part) -> Iterator[Part]:
@@ -408,11 +408,11 @@ def map_parts(term: T, change: Callable[[Any], Any]) -> T:
     return replace(term, **updates)  # pyright: ignore
 
 
-def bound_variables(pattern: Pattern) -> tuple[Var, ...]:
-    """The variables of a pattern, from left to right."""
-    if isinstance(pattern, Var):
-        return (pattern,)
-    return bound_variables(pattern.first) + bound_variables(pattern.second)
+def bound_variables(binder: Binder) -> tuple[Var, ...]:
+    """The variables that a binder binds, from left to right."""
+    if isinstance(binder, Var):
+        return (binder,)
+    return bound_variables(binder.first) + bound_variables(binder.second)
 
 
 def free_variables(term: Part) -> frozenset[Var]:
@@ -422,7 +422,7 @@ def free_variables(term: Part) -> frozenset[Var]:
         if isinstance(term, Var):
             known = frozenset((term,))
         elif isinstance(term, Lambda):
-            known = free_variables(term.body) - frozenset(bound_variables(term.pattern))
+            known = free_variables(term.body) - frozenset(bound_variables(term.binder))
         else:
             known = frozenset().union(*(free_variables(p) for p in parts(term)))
         term.__dict__["_free"] = known

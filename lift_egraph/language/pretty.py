@@ -208,7 +208,7 @@ def _apply(term: ir.Apply, names: _Names, level: int) -> Document:
 def _function(function: Any, names: _Names) -> Document:
     if isinstance(function, ir.Vectorize):
         return _call("vectorize", [str(function.width), _function(function.function, names)])
-    if isinstance(function.body, ir.Var) and function.body == function.pattern:
+    if isinstance(function.body, ir.Var) and function.body == function.binder:
         return "id"
     short = _section(function) or _partial(function, names)
     if short is not None:
@@ -226,9 +226,9 @@ def _section(function: ir.Lambda) -> str | None:
     body = function.body
     if not isinstance(body, ir.Call) or body.op not in OPERATIONS or len(body.arguments) != OPERATIONS[body.op].arity:
         return None
-    parameters: list[ir.Pattern] = []
-    last = function.pattern
-    while isinstance(last, ir.PairPattern):
+    parameters: list[ir.Binder] = []
+    last = function.binder
+    while isinstance(last, ir.PairBinder):
         parameters.append(last.first)
         last = last.second
     parameters.append(last)
@@ -237,7 +237,7 @@ def _section(function: ir.Lambda) -> str | None:
 
 def _partial(function: ir.Lambda, names: _Names) -> Document | None:
     """``split(4)`` for ``fun x => split(4, x)``."""
-    body, parameter = function.body, function.pattern
+    body, parameter = function.body, function.binder
     if not isinstance(body, ir.PATTERNS) or getattr(body, "array", None) != parameter:
         return None
     if sum(parameter in ir.free_variables(part) for part in ir.parts(body)) > 1:
@@ -251,18 +251,18 @@ def _binder(function: ir.Lambda, names: _Names) -> tuple[str, _Names]:
     taken = set(names.taken)
     spelled = dict(names.spelled)
 
-    def bind(pattern: ir.Pattern) -> str:
+    def bind(pattern: ir.Binder) -> str:
         if isinstance(pattern, ir.Var):
             spelled[pattern] = fresh_name(_identifier(pattern.name), taken)
             return spelled[pattern]
         parts: list[str] = []
-        last: ir.Pattern = pattern
-        while isinstance(last, ir.PairPattern):
+        last: ir.Binder = pattern
+        while isinstance(last, ir.PairBinder):
             parts.append(bind(last.first))
             last = last.second
         return f"({', '.join([*parts, bind(last)])})"
 
-    text = bind(function.pattern)
+    text = bind(function.binder)
     return text, _Names(spelled, frozenset(taken), names.sizes)
 
 
@@ -280,10 +280,10 @@ def _iterate_function(term: ir.Iterate, names: _Names) -> Document:
     if size != term.size:
         function = substitute_nats(function, {term.size: size})
     inner = replace(names, sizes=names.sizes | {size})
-    if not isinstance(function.pattern, ir.Var):
+    if not isinstance(function.binder, ir.Var):
         return _function(function, inner)
     text, inner = _binder(function, inner)
-    return _fun(f"({text}: {function.pattern.type})", function.body, inner)
+    return _fun(f"({text}: {function.binder.type})", function.body, inner)
 
 
 def _index_function(indices: ir.IndexFunction) -> str:

@@ -290,7 +290,7 @@ def _applicable(tree: Tree, scope: _Scope) -> Any:
 
 def _call(callee: Tree, arguments: list[Tree], scope: _Scope) -> Any:
     function = _applicable(callee, scope)
-    if isinstance(function, functions.Pattern):
+    if isinstance(function, functions.PartialPattern):
         kinds = function.kinds[len(function.given) :]
         if len(arguments) <= len(kinds):
             pairs = zip(kinds, arguments, strict=False)

@@ -22,7 +22,7 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
     match array:
         case ir.Map(function=f, array=xs) | ir.MapLevel(function=f, array=xs):
             return _applied(f, element(xs, index))
-        case ir.Apply(function=ir.Lambda(pattern=p, body=b), argument=x):
+        case ir.Apply(function=ir.Lambda(binder=p, body=b), argument=x):
             return ir.Apply(ir.Lambda(p, element(b, index)), x)
         case ir.Join(array=xss):
             length = number(inner_size(xss), "join")
@@ -61,9 +61,9 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
 
 def _applied(f: ir.Function, x: ir.Expr) -> ir.Expr:
     match f:
-        case ir.Lambda(pattern=ir.Var() as v, body=ir.At(index=i, array=array)) if array == v:
+        case ir.Lambda(binder=ir.Var() as v, body=ir.At(index=i, array=array)) if array == v:
             return element(x, number(i, "at"))
-        case ir.Lambda(pattern=ir.Var() as v, body=body) if body == v:
+        case ir.Lambda(binder=ir.Var() as v, body=body) if body == v:
             return x
     return ir.Apply(f, x)
 
@@ -73,9 +73,9 @@ def _column(xss: ir.Expr, index: int) -> ir.Expr:
     match xss:
         case ir.Transpose(array=inner):
             return element(inner, index)
-        case ir.Map(function=ir.Lambda(pattern=p, body=b), array=xs):
+        case ir.Map(function=ir.Lambda(binder=p, body=b), array=xs):
             return ir.Map(ir.Lambda(p, element(b, index)), xs)
-        case ir.MapLevel(level=level, function=ir.Lambda(pattern=p, body=b), array=xs):
+        case ir.MapLevel(level=level, function=ir.Lambda(binder=p, body=b), array=xs):
             return ir.MapLevel(level, ir.Lambda(p, element(b, index)), xs)
     row = ir.Var("row", array_type(xss, "transpose").element)
     return ir.Map(ir.Lambda(row, ir.At(nat(index), row)), xss)

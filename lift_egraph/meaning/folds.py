@@ -30,9 +30,9 @@ def fold_form(operator: ir.Function) -> tuple[Operations, ir.Function | None] | 
     --------
     >>> from lift_egraph.language.types import F32
     >>> a, x = ir.Var("a", F32), ir.Var("x", F32)
-    >>> fold_form(ir.Lambda(ir.PairPattern(a, x), ir.Call("add", (a, x))))
+    >>> fold_form(ir.Lambda(ir.PairBinder(a, x), ir.Call("add", (a, x))))
     ('add', None)
-    >>> fold_form(ir.Lambda(ir.PairPattern(a, x), ir.Call("sub", (a, x)))) is None
+    >>> fold_form(ir.Lambda(ir.PairBinder(a, x), ir.Call("sub", (a, x)))) is None
     True
     """
     if isinstance(operator, ir.Vectorize):
@@ -41,9 +41,9 @@ def fold_form(operator: ir.Function) -> tuple[Operations, ir.Function | None] | 
             return inner
         return inner[0], ir.Vectorize(operator.width, ir.function_body(inner[1]))
     opened = _opened(operator)
-    if not isinstance(opened.pattern, ir.PairPattern):
+    if not isinstance(opened.binder, ir.PairBinder):
         return None
-    accumulator, element = opened.pattern.first, opened.pattern.second
+    accumulator, element = opened.binder.first, opened.binder.second
     found = _recognise(opened.body, accumulator, frozenset(ir.bound_variables(accumulator)))
     if found is None:
         return None
@@ -89,10 +89,10 @@ def _recognise_let(body: ir.Apply, accumulator: Any, hidden: frozenset[ir.Var]) 
     function = body.function
     if isinstance(function, ir.Vectorize) or hidden & ir.free_variables(argument):
         return None
-    if hidden & frozenset(ir.bound_variables(function.pattern)):
+    if hidden & frozenset(ir.bound_variables(function.binder)):
         return None
     found = _recognise(function.body, accumulator, hidden)
-    return found and (found[0], ir.Apply(ir.Lambda(function.pattern, found[1]), argument))
+    return found and (found[0], ir.Apply(ir.Lambda(function.binder, found[1]), argument))
 
 
 def _applied(
@@ -104,14 +104,14 @@ def _applied(
 
 def _opened(function: ir.Lambda) -> ir.Lambda:
     """The function with a pair taken apart in its pattern."""
-    variable = function.pattern
+    variable = function.binder
     if not (isinstance(variable, ir.Var) and isinstance(variable.type, Pair)):
         return function
     taken = names_in(function)
     first = ir.Var(fresh_name(f"{variable.name}_1", taken), variable.type.first)
     second = ir.Var(fresh_name(f"{variable.name}_2", taken), variable.type.second)
     body = substitute(function.body, {variable: ir.MakePair(first, second)})
-    return ir.Lambda(ir.PairPattern(first, second), body)
+    return ir.Lambda(ir.PairBinder(first, second), body)
 
 
 def _head(term: ir.Expr) -> ir.Expr:
@@ -126,7 +126,7 @@ def _head(term: ir.Expr) -> ir.Expr:
 
 
 def _part(accumulator: Any, index: int) -> Any:
-    if isinstance(accumulator, ir.PairPattern):
+    if isinstance(accumulator, ir.PairBinder):
         return accumulator.second if index else accumulator.first
     return ir.Component(index, accumulator)
 

@@ -109,10 +109,10 @@ class _Scope:
     def deeper(self, size: int) -> _Scope:
         return _Scope(self.values, (*self.batch, size))
 
-    def bind(self, pattern: ir.Pattern, value: Tree) -> _Scope:
+    def bind(self, pattern: ir.Binder, value: Tree) -> _Scope:
         values = dict(self.values)
 
-        def put(part: ir.Pattern, tree: Tree) -> None:
+        def put(part: ir.Binder, tree: Tree) -> None:
             if isinstance(part, ir.Var):
                 values[part] = (self.depth, tree)
             else:
@@ -146,7 +146,7 @@ class _Interpreter:
 
     def apply(self, function: ir.Function, argument: Tree, scope: _Scope) -> Tree:
         if isinstance(function, ir.Lambda):
-            return self.value(function.body, scope.bind(function.pattern, argument))
+            return self.value(function.body, scope.bind(function.binder, argument))
         depth, width = scope.depth, function.width
         lanes_as_batch = self.each(lambda a: np.moveaxis(a, -1, depth), argument)
         result = self.apply(function.function, lanes_as_batch, scope.deeper(width))

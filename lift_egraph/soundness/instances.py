@@ -20,7 +20,7 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern, forms, holes, subpatterns
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import domain, pattern_type, type_of
+from lift_egraph.language.check import binder_type, domain, type_of
 from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import F32, F64, I32, Array, DataType, Pair, Scalar
@@ -204,9 +204,9 @@ class _Instance(Values):
                 raise Rejected(f"{name} may be any text")
             self.values[name] = self.choose(OPTIONS[role])
 
-    def _binders(self, p: Pattern) -> list[ir.Pattern]:
+    def _binders(self, p: Pattern) -> list[ir.Binder]:
         """Choose the binding patterns, and return them."""
-        found: list[ir.Pattern] = []
+        found: list[ir.Binder] = []
         form = self.prepared.form
         literal = [v.name for v in sorted(self._made_names(form), key=str)]
         for node in subpatterns(p):
@@ -215,21 +215,21 @@ class _Instance(Values):
                 found.append(self.pattern(node.parts[0]))
         return found
 
-    def _unbound(self) -> list[ir.Pattern]:
+    def _unbound(self) -> list[ir.Binder]:
         """Choose the variables that the left-hand side mentions without a binder: they are bound around it."""
-        found: list[ir.Pattern] = []
+        found: list[ir.Binder] = []
         for hole in sorted(self._holes(), key=str):
             if hole.sort in ("P", "V") and hole.name not in self.values:
                 self._bind(hole, (), [])
                 found.append(self.values[hole.name])
         return found
 
-    def _bind(self, p: Pattern, avoid: tuple[ir.Pattern, ...], literal: list[str]) -> tuple[ir.Pattern, ...]:
+    def _bind(self, p: Pattern, avoid: tuple[ir.Binder, ...], literal: list[str]) -> tuple[ir.Binder, ...]:
         if isinstance(p, Hole):
             if p.name not in self.values:
                 t = self._type(self.typing.values[p.name])
                 if literal and self.choose((False,) * 7 + (True,)):
-                    made: ir.Pattern = ir.Var(self.choose(literal), t)
+                    made: ir.Binder = ir.Var(self.choose(literal), t)
                 elif p.sort == "V":
                     made = self.context.variable(t, avoid)
                 else:
@@ -261,10 +261,10 @@ class _Instance(Values):
         except (KeyError, Rejected, LiftError):
             return None
 
-    def _outer(self, provoking: set[ir.Var]) -> list[ir.Pattern]:
+    def _outer(self, provoking: set[ir.Var]) -> list[ir.Binder]:
         """Binders around the match: mostly of the names and types that the rule binds."""
         context = self.context
-        found: list[ir.Pattern] = []
+        found: list[ir.Binder] = []
         likely = sorted(provoking, key=str)
         for _ in range(self.choose((0, 1, 2, 1, 2))):
             t = context.real
@@ -320,7 +320,7 @@ class _Instance(Values):
                 made = context.term(self._type(self.typing.values[hole.name]))
                 self.values[hole.name] = Term(made, to_egg(made))
 
-    def _scopes(self, p: Pattern, above: tuple[ir.Pattern, ...], found: dict[str, list[set[ir.Var]]]) -> None:
+    def _scopes(self, p: Pattern, above: tuple[ir.Binder, ...], found: dict[str, list[set[ir.Var]]]) -> None:
         if isinstance(p, Hole):
             found.setdefault(p.name, []).append({v for q in above for v in ir.bound_variables(q)})
         elif isinstance(p, Node):
@@ -355,13 +355,13 @@ class _Instance(Values):
         array = inside.array(inside.size(), t)
         return encoded(ir.Map(value.meaning, array), sorts.map_(value.egg, to_egg(array)))
 
-    def _around(self, match: ir.Expr, outer: list[ir.Pattern], context: Context) -> ir.Expr:
+    def _around(self, match: ir.Expr, outer: list[ir.Binder], context: Context) -> ir.Expr:
         for depth in range(len(outer), 0, -1):
             p = outer[depth - 1]
             here = context.bind(*outer[:depth])
             beside = context.bind(*outer[: depth - 1])
             body = here.around(match)
-            t = pattern_type(p)
+            t = binder_type(p)
             if self.choose((True, True, False)):
                 match = ir.Map(ir.Lambda(p, body), beside.array(self.choose((2, 3)), t))
             else:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.encoding import pattern_to_egg, type_to_egg
+from lift_egraph.egraph.encoding import binder_to_egg, type_to_egg
 from lift_egraph.egraph.frozen import literal_value
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
 from lift_egraph.egraph.rule_forms import Constant, Hole, Node, Pattern
@@ -72,7 +72,7 @@ class Values:
         assert isinstance(p, Node)
         if p.op == "Op_fn":
             f = self.value(p.parts[0])
-            if not isinstance(f.meaning, ir.Lambda) or not isinstance(f.meaning.pattern, ir.PairPattern):
+            if not isinstance(f.meaning, ir.Lambda) or not isinstance(f.meaning.binder, ir.PairBinder):
                 raise Rejected("a function that is no operator")
             return Operator(f.meaning, sorts.Op.fn(f.egg), None)
         if p.op == "Op_lift":
@@ -80,7 +80,7 @@ class Values:
                 raise Rejected(f"a lifted operator on {t}")
             inner = self.operator(p.parts[0], t.element)
             a, b = ir.Var("$p", t), ir.Var("$q", t)
-            f = ir.Lambda(ir.PairPattern(a, b), ir.Map(inner.function, ir.Zip(a, b)))
+            f = ir.Lambda(ir.PairBinder(a, b), ir.Map(inner.function, ir.Zip(a, b)))
             return Operator(f, inner.egg.lift(), inner.law)
         law = self.value(p.parts[0])
         f = operator_on(law, t)
@@ -88,13 +88,13 @@ class Values:
             raise Rejected(f"a scalar operator on {t}")
         return Operator(f, sorts.Op.scalar(law), law)
 
-    def pattern(self, p: Pattern) -> ir.Pattern:
+    def pattern(self, p: Pattern) -> ir.Binder:
         """The binding pattern, or variable, that a pattern stands for."""
         if isinstance(p, Hole):
             return self.values[p.name]
         assert isinstance(p, Node)
         if p.op == "P_pair":
-            return ir.PairPattern(self.pattern(p.parts[0]), self.pattern(p.parts[1]))
+            return ir.PairBinder(self.pattern(p.parts[0]), self.pattern(p.parts[1]))
         if p.op == "P_var":
             return self.pattern(p.parts[0])
         if p.op == "V___init__":
@@ -174,7 +174,7 @@ def _arguments(
 
 def _lam(i: Values, p: Pattern, b: Pattern) -> Term:
     body, pattern = i.value(b), i.pattern(p)
-    return Term(ir.Lambda(pattern, body.meaning), sorts.Fn.lam(pattern_to_egg(pattern), body.egg))
+    return Term(ir.Lambda(pattern, body.meaning), sorts.Fn.lam(binder_to_egg(pattern), body.egg))
 
 
 def _vec(i: Values, n: Pattern, f: Pattern) -> Term:
@@ -188,7 +188,7 @@ def _zip(i: Values, t: Pattern) -> Term:
     pair = i.value(t)
     assert isinstance(pair, Pair)
     a, b = ir.Var("$p", pair.first), ir.Var("$q", pair.second)
-    return Term(ir.Lambda(ir.PairPattern(a, b), ir.Zip(a, b)), sorts.Fn.zip(type_to_egg(pair)))
+    return Term(ir.Lambda(ir.PairBinder(a, b), ir.Zip(a, b)), sorts.Fn.zip(type_to_egg(pair)))
 
 
 def _map(i: Values, n: Pattern, f: Pattern) -> Term:

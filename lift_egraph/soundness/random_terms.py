@@ -78,7 +78,7 @@ class Context:
 
     # --- scope ---
 
-    def bind(self, *patterns: ir.Pattern) -> Context:
+    def bind(self, *patterns: ir.Binder) -> Context:
         """The context inside binders of these patterns."""
         new = tuple(v for p in patterns for v in ir.bound_variables(p))
         urged = tuple(v for v in self.urged if v not in new)
@@ -92,16 +92,16 @@ class Context:
         """For terms without free variables."""
         return replace(self, scope=(), urged=())
 
-    def variable(self, t: DataType, avoid: tuple[ir.Pattern, ...] = ()) -> ir.Var:
+    def variable(self, t: DataType, avoid: tuple[ir.Binder, ...] = ()) -> ir.Var:
         taken = {v for p in avoid for v in ir.bound_variables(p)}
         free = [v for v in (ir.Var(n, t) for n in NAMES) if v not in taken]
         return self.one_of(free[0], free[0], free[0], free[1])
 
-    def pattern(self, t: DataType, avoid: tuple[ir.Pattern, ...] = ()) -> ir.Pattern:
+    def pattern(self, t: DataType, avoid: tuple[ir.Binder, ...] = ()) -> ir.Binder:
         """A pattern without a variable of those to avoid."""
         if isinstance(t, Pair) and self.one_of(True, True, False):
             first = self.pattern(t.first, avoid)
-            return ir.PairPattern(first, self.pattern(t.second, (*avoid, first)))
+            return ir.PairBinder(first, self.pattern(t.second, (*avoid, first)))
         return self.variable(t, avoid)
 
     # --- terms ---
@@ -195,10 +195,10 @@ class Context:
         scope = tuple(v for v in self.scope if not v.name.startswith("$") and v not in (a, b))
         other = replace(self, scope=scope, urged=tuple(v for v in self.urged if v in scope))
         if not isinstance(t, Scalar):
-            return ir.Lambda(ir.PairPattern(a, b), replace(other, scope=(*scope, a, b), urged=(a,)).term(t))
+            return ir.Lambda(ir.PairBinder(a, b), replace(other, scope=(*scope, a, b), urged=(a,)).term(t))
         mixed = ir.Call("add", (a, other.leaf(t)))
         operands = self.one_of((mixed, b), (b, mixed))  # the second one depends on the order of a fold
-        return ir.Lambda(ir.PairPattern(a, b), ir.Call("sub", operands))
+        return ir.Lambda(ir.PairBinder(a, b), ir.Call("sub", operands))
 
     # --- what stands around ---
 
@@ -228,7 +228,7 @@ class Context:
 def operator_on(op: str, t: DataType) -> ir.Lambda:
     """A known scalar operator, on arrays elementwise."""
     a, b = ir.Var("x", t), ir.Var("y", t)
-    pair = ir.PairPattern(a, b)
+    pair = ir.PairBinder(a, b)
     if isinstance(t, Array):
         return ir.Lambda(pair, ir.Map(operator_on(op, t.element), ir.Zip(a, b)))
     return ir.Lambda(pair, ir.Call(op, (a, b)))

@@ -29,7 +29,7 @@ from lift_egraph.egraph.scratch import ROOT, Scratch
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
-from lift_egraph.language.check import pattern_type, type_of
+from lift_egraph.language.check import binder_type, type_of
 from lift_egraph.language.types import Array, DataType, Pair
 from lift_egraph.meaning.inputs import Kind, random_inputs
 from lift_egraph.meaning.interp import evaluate
@@ -328,7 +328,7 @@ def _types(term: ir.Expr) -> Iterator[DataType]:
         if isinstance(part, ir.Expr):
             yield type_of(part)
         elif isinstance(part, ir.Lambda):
-            yield pattern_type(part.pattern)
+            yield binder_type(part.binder)
 
 
 def _lengths(t: DataType) -> Iterator[int]:

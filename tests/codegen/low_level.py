@@ -1,9 +1,19 @@
-"""Low-level terms in the shapes that devices like, for the tests of code generation."""
+"""Low-level terms in the shapes that devices like, and their plans, for the tests of code generation."""
 
 from __future__ import annotations
 
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import POCL, Device
+from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
+
+
+def plan_of(made: ir.Program | str, device: Device = POCL, launch: Launch | None = None, **sizes: int) -> Plan:
+    """The plan of a program, or of its text, at some sizes."""
+    program = parse_program(made) if isinstance(made, str) else made
+    return compile_program(specialise(program, sizes), device, launch=launch)
 
 
 def mm_naive() -> ir.Program:
@@ -138,3 +148,17 @@ def prefetched(width: int = 4) -> ir.Program:
           join(mapGlb(0, fun piece => let held = toPrivate(mapSeq(id, piece)) in mapSeq(mul, zip(held, held)),
             split({width}, xs)))
     """)
+
+
+SMALL: list[tuple[ir.Program, dict[str, int]]] = [
+    (mm_naive(), {"M": 7, "K": 5, "N": 3}),
+    (mm_blocked(4, 8), {"M": 8, "K": 13, "N": 24}),
+    (mm_tiled(4), {"M": 8, "K": 12, "N": 16}),
+    (dot(64, 8), {"N": 256}),
+    (asum(32, 8), {"N": 96}),
+    (scal(32, 4), {"N": 96}),
+    (gemv(4), {"M": 5, "K": 64}),
+    (j2d5pt(4, 4), {"M": 8, "N": 12}),
+    (partial_dot(128, 6), {"N": 256}),
+    (prefetched(4), {"N": 12}),
+]

@@ -21,20 +21,8 @@ from tests.codegen import low_level as low
 from tests.codegen.opencl import as_pocl_likes, in_one_build
 from tests.codegen.test_compiler import check
 
-TERMS: list[tuple[ir.Program, dict[str, int]]] = [
-    (low.mm_naive(), {"M": 7, "K": 5, "N": 3}),
-    (low.mm_blocked(4, 8), {"M": 8, "K": 13, "N": 24}),
-    (low.mm_tiled(4), {"M": 8, "K": 12, "N": 16}),
-    (low.dot(64, 8), {"N": 256}),
-    (low.asum(32, 8), {"N": 96}),
-    (low.scal(32, 4), {"N": 96}),
-    (low.gemv(4), {"M": 5, "K": 64}),
-    (low.j2d5pt(4, 4), {"M": 8, "N": 12}),
-    (low.partial_dot(128, 6), {"N": 256}),
-    (low.prefetched(4), {"N": 12}),
-]
 CONTROL_NAME = "barriers and control flow"
-NAMES = [program.name for program, _ in TERMS]
+NAMES = [program.name for program, _ in low.SMALL]
 
 
 def plan_of(program: ir.Program, sizes: dict[str, int], optimise: Optimisations, dialect: str = "pocl") -> Plan:
@@ -45,19 +33,19 @@ def plan_of(program: ir.Program, sizes: dict[str, int], optimise: Optimisations,
 def plans(level: str, dialect: str) -> list[Plan]:
     """The plans of all terms, in one build."""
     return in_one_build(
-        [plan_of(replace(p, name=f"{p.name}_{n}"), s, LEVELS[level], dialect) for n, (p, s) in enumerate(TERMS)]
+        [plan_of(replace(p, name=f"{p.name}_{n}"), s, LEVELS[level], dialect) for n, (p, s) in enumerate(low.SMALL)]
     )
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("level", "dialect"), [("none", "pocl"), ("none", "nvidia"), (CONTROL_NAME, "pocl")])
-@pytest.mark.parametrize("number", range(len(TERMS)), ids=NAMES)
+@pytest.mark.parametrize("number", range(len(low.SMALL)), ids=NAMES)
 def test_every_level_agrees_with_the_interpreter(number: int, level: str, dialect: str) -> None:
     plan = plans(level, dialect)[number]
-    check(specialise(*TERMS[number]), as_pocl_likes(plan) if level == "none" else plan)
+    check(specialise(*low.SMALL[number]), as_pocl_likes(plan) if level == "none" else plan)
 
 
-@pytest.mark.parametrize(("program", "sizes"), TERMS, ids=NAMES)
+@pytest.mark.parametrize(("program", "sizes"), low.SMALL, ids=NAMES)
 def test_without_index_simplification_the_tree_is_the_same(program: ir.Program, sizes: dict[str, int]) -> None:
     """All that is decided from indices is decided alike: only the text differs."""
     simple, plain = plan_of(program, sizes, ALL), plan_of(program, sizes, CONTROL)
@@ -66,7 +54,7 @@ def test_without_index_simplification_the_tree_is_the_same(program: ir.Program, 
     assert simple.source != plain.source
 
 
-@pytest.mark.parametrize(("program", "sizes"), TERMS, ids=NAMES)
+@pytest.mark.parametrize(("program", "sizes"), low.SMALL, ids=NAMES)
 def test_the_memory_traffic_is_the_same(program: ir.Program, sizes: dict[str, int]) -> None:
     def accesses(level: Optimisations) -> list[set[tuple[str, str, int]]]:
         return [

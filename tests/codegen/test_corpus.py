@@ -20,8 +20,8 @@ from lift_egraph.language.check import check_program
 from lift_egraph.language.nesting import check_nesting
 from lift_egraph.language.pretty import print_program
 from lift_egraph.language.syntax import parse_program
-from tests.codegen.corpus.devices import PLATFORMS, missing
-from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Bench, Case
+from tests.codegen.corpus.devices import PLATFORMS
+from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Case, bench_on
 from tests.codegen.corpus.programs import numbered, programs
 from tests.depth import depth
 
@@ -55,12 +55,10 @@ def test_the_corpus_is_right_at_open_sizes(name: str) -> None:
 
 def outcomes(name: str, count: int, *, with_open_sizes: bool = False) -> Counter[str]:
     """How many programs of the corpus end how; fails if any is wrong, or refused without a known reason."""
-    if reason := missing(name):
-        pytest.skip(reason)
     option, known = ("--open ", OPEN_REFUSALS) if with_open_sizes else ("", REFUSALS)
     counts: Counter[str] = Counter()
     wrong: list[str] = []
-    with Bench(name) as bench:
+    with bench_on(name) as bench:
         for start in range(FIRST, FIRST + count, STEP):
             cases = [Case.of(numbered(n)) for n in range(start, min(start + STEP, FIRST + count))]
             for case, outcome in zip(cases, bench.run(cases, with_open_sizes=with_open_sizes), strict=True):
@@ -93,9 +91,7 @@ ONCE_WRONG = {
 @pytest.mark.parametrize("what", ONCE_WRONG)
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_what_the_corpus_found_stays_right(name: str, what: str) -> None:
-    if reason := missing(name):
-        pytest.skip(reason)
-    with Bench(name) as bench:
+    with bench_on(name) as bench:
         (outcome,) = bench.run([Case.of(parse_program(ONCE_WRONG[what]))])
     assert outcome.kind == "right", outcome.message
 
@@ -111,9 +107,7 @@ LAUNCHES = (
 
 @pytest.mark.parametrize("launch", LAUNCHES, ids=str)
 def test_any_launch_is_right(launch: Launch) -> None:
-    if reason := missing("oclgrind"):
-        pytest.skip(reason)
-    with Bench("oclgrind") as bench:
+    with bench_on("oclgrind") as bench:
         cases = [Case.of(numbered(n)) for n in range(24)]
         for case, outcome in zip(cases, bench.run(cases, launch), strict=True):
             assert outcome.kind in ("right", "refused"), f"{case.program.name}: {outcome.message}"

@@ -13,12 +13,11 @@ import pytest
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError
-from tests.codegen.corpus.devices import missing
-from tests.codegen.corpus.harness import Bench, Case
+from tests.codegen.corpus.harness import Bench, Case, bench_on
 from tests.codegen.corpus.programs import numbered
 from tests.depth import depth
 
-PLANS = depth(3, 8)  # faults of each kind
+PLANS = depth(2, 8)  # faults of each kind
 LAST = 3000  # program of the corpus in which to plant
 
 
@@ -90,10 +89,8 @@ def _compiled(number: int) -> Plan | None:
 
 @pytest.mark.parametrize(("kind", "device"), [(kind, device) for kind, f in FAULTS.items() for device in f.least])
 def test_planted_faults_are_reported(kind: str, device: str) -> None:
-    if reason := missing(device):
-        pytest.skip(reason)
     survivors = []
-    with Bench(device) as bench:
+    with bench_on(device) as bench:
         for case, right, wrong in plans(kind):
             outcome = bench.outcome(case, right)
             assert outcome.kind == "right", outcome.message

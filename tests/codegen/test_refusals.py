@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.running.run import Runner, find_device
@@ -15,18 +14,13 @@ from lift_egraph.codegen.running.worker import build_report
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, NestingProblem, SizeProblem
 from lift_egraph.language.check import specialise
 from lift_egraph.language.describe import describe
-from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 
 
-def plan_of(text: str, dialect=POCL, launch: Launch | None = None, **sizes: int) -> Plan:
-    return compile_program(specialise(parse_program(text), sizes), dialect, launch=launch)
-
-
 def refusal(kind: type[LiftError], text: str, dialect=POCL, launch: Launch | None = None, **sizes: int) -> str:
     with pytest.raises(kind) as caught:
-        plan_of(text, dialect, launch, **sizes)
+        low.plan_of(text, dialect, launch, **sizes)
     assert caught.value.subterm in str(caught.value)
     assert caught.value.subterm
     return str(caught.value)
@@ -38,43 +32,22 @@ M = "program p(m: [[f32]8]8) ="
 @pytest.mark.parametrize(
     ("term", "says", "names"),
     [
-        (
-            "mapLcl(0, mapSeq(abs), m)",
-            "mapLcl(0) must stand inside mapWrg(0), but stands inside nothing",
-            "mapLcl(0, mapSeq(abs), m) : [[f32]8]8",
-        ),
-        (
-            "mapWrg(1, fun r => mapLcl(0, abs, r), m)",
-            "mapLcl(0) must stand inside mapWrg(0), but stands inside mapWrg(1)",
-            "mapLcl(0, abs, r) : [f32]8",
-        ),
-        (
-            "mapWrg(0, fun r => mapWrg(0, abs, r), m)",
-            "mapWrg(0) stands inside another mapWrg(0)",
-            "mapWrg(0, abs, r) : [f32]8",
-        ),
-        (
-            "mapWrg(0, fun r => mapGlb(1, abs, r), m)",
-            "mapGlb and mapWrg must not be mixed: mapGlb(1) stands inside mapWrg(0)",
-            "mapGlb(1, abs, r) : [f32]8",
-        ),
-        (
-            "mapGlb(0, fun r => mapGlb(0, abs, r), m)",
-            "mapGlb(0) stands inside another mapGlb(0)",
-            "mapGlb(0, abs, r) : [f32]8",
-        ),
-        (
-            "mapSeq(fun r => mapGlb(0, abs, r), m)",
-            "mapGlb(0) must not stand inside mapSeq",
-            "mapGlb(0, abs, r) : [f32]8",
-        ),
-        (
-            "mapWrg(0, fun r => reduceSeq(fun (s, x) => reduceSeq(add, s, mapWrg(1, abs, r)), 0.0, r), m)",
-            "mapWrg(1) must not stand inside mapSeq inside mapWrg(0)",
-            "mapWrg(1, abs, r) : [f32]8",
-        ),
+        ("mapLcl(0, mapSeq(abs), m)", "mapLcl(0) must stand inside mapWrg(0), but stands inside nothing",
+         "mapLcl(0, mapSeq(abs), m) : [[f32]8]8"),
+        ("mapWrg(1, fun r => mapLcl(0, abs, r), m)",
+         "mapLcl(0) must stand inside mapWrg(0), but stands inside mapWrg(1)", "mapLcl(0, abs, r) : [f32]8"),
+        ("mapWrg(0, fun r => mapWrg(0, abs, r), m)", "mapWrg(0) stands inside another mapWrg(0)",
+         "mapWrg(0, abs, r) : [f32]8"),
+        ("mapWrg(0, fun r => mapGlb(1, abs, r), m)",
+         "mapGlb and mapWrg must not be mixed: mapGlb(1) stands inside mapWrg(0)", "mapGlb(1, abs, r) : [f32]8"),
+        ("mapGlb(0, fun r => mapGlb(0, abs, r), m)", "mapGlb(0) stands inside another mapGlb(0)",
+         "mapGlb(0, abs, r) : [f32]8"),
+        ("mapSeq(fun r => mapGlb(0, abs, r), m)", "mapGlb(0) must not stand inside mapSeq",
+         "mapGlb(0, abs, r) : [f32]8"),
+        ("mapWrg(0, fun r => reduceSeq(fun (s, x) => reduceSeq(add, s, mapWrg(1, abs, r)), 0.0, r), m)",
+         "mapWrg(1) must not stand inside mapSeq inside mapWrg(0)", "mapWrg(1, abs, r) : [f32]8"),
     ],
-)
+)  # fmt: skip
 def test_an_illegal_nesting_names_the_map(term: str, says: str, names: str) -> None:
     assert refusal(NestingProblem, f"{M} {term}") == f"{says}\n  in {names}"
 
@@ -104,7 +77,7 @@ def test_unrolling_over_the_limit_names_its_term() -> None:
 
 def test_local_memory_over_the_limit_names_the_largest_part() -> None:
     with pytest.raises(DeviceProblem) as caught:
-        compile_program(specialise(low.mm_tiled(96), {"M": 96, "K": 96, "N": 96}), GENERIC)
+        low.plan_of(low.mm_tiled(96), GENERIC, M=96, K=96, N=96)
     found = str(caught.value)
     assert "needs 73728 bytes of local memory a group, generic has 32768" in found
     assert "the largest is tmp with 36864 bytes" in found
@@ -134,7 +107,7 @@ def test_a_loop_beyond_the_index_type_names_the_map() -> None:
 def test_memory_beyond_the_index_type_names_its_term() -> None:
     text = "program p(x: [[[f32]N]N]N) where N = 4 = mapGlb(2, mapGlb(1, mapGlb(0, abs)), x)"
     with pytest.raises(SizeProblem, match=r"x : \[\[\[f32\]2097152\]2097152\]2097152 .* 64-bit"):
-        plan_of(text, N=1 << 21)
+        low.plan_of(text, N=1 << 21)
 
 
 # --- build failures -----------------------------------------------------------------------------------
@@ -149,8 +122,7 @@ def broken(plan: Plan) -> Plan:
 
 @needs_opencl
 def test_a_build_failure_shows_the_line_and_its_subterm() -> None:
-    program = specialise(low.mm_tiled(4), {"M": 8, "K": 12, "N": 16})
-    plan = broken(compile_program(program, POCL))
+    plan = broken(low.plan_of(low.mm_tiled(4), M=8, K=12, N=16))
     inputs = {"A": np.zeros((8, 12), np.float32), "B": np.zeros((12, 16), np.float32)}
     with Runner(find_device()) as runner:
         runner.load_inputs("zeros", inputs)
@@ -160,10 +132,8 @@ def test_a_build_failure_shows_the_line_and_its_subterm() -> None:
     (shown,) = [k for k, line in enumerate(lines) if "| " in line and "nobody" in line and ".cl:" not in line]
     number = int(lines[shown].split("|")[0])
     assert plan.source.splitlines()[number - 1] == lines[shown].split("| ", 1)[1]
-    assert (
-        lines[shown + 1].strip()
-        == "| from reduceSeq(fun (s, ab) => s + get(0, ab) * get(1, ab), c, zip(a_row, b_col)) : f32"
-    )
+    origin = "| from reduceSeq(fun (s, ab) => s + get(0, ab) * get(1, ab), c, zip(a_row, b_col)) : f32"
+    assert lines[shown + 1].strip() == origin
 
 
 def test_every_statement_knows_its_subterm() -> None:
@@ -173,7 +143,7 @@ def test_every_statement_knows_its_subterm() -> None:
         (low.partial_dot(128, 6), {"N": 256}),
         (low.j2d5pt(2, 4), {"M": 8, "N": 16}),
     ):
-        plan = compile_program(specialise(program, sizes), POCL)
+        plan = low.plan_of(program, **sizes)
         lines = plan.source.splitlines()
         assert len(plan.origins.lines) == len(lines)
         start = next(k for k, line in enumerate(lines) if line.startswith("kernel void"))

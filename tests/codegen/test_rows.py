@@ -9,7 +9,7 @@ import pytest
 from benchmarks.rows import ROWS, Row
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES
-from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References, judge, references_for
 from tests.codegen.opencl import as_pocl_likes, needs_opencl
 
@@ -22,12 +22,6 @@ each_dialect = pytest.mark.parametrize("dialect", ["pocl", "nvidia"])
 def reference_of(row: Row, dialect: str) -> References:
     program = row.program(dialect, row.sizes["check"])
     return references_for(program, row.inputs(program, 0, "integer"), row.inputs(program, 0, "float"))
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner(find_device("Portable")) as made:
-        yield made
 
 
 @needs_opencl

@@ -13,7 +13,7 @@ from lift_egraph.codegen.devices import GENERIC, POCL
 from lift_egraph.codegen.plans.arrays import load_plan, read_plan, save_plan
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
-from lift_egraph.codegen.running.run import Runner, find_device, run_directory
+from lift_egraph.codegen.running.run import Runner, run_directory
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
@@ -22,22 +22,17 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import run
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
-from tests.codegen.opencl import needs_opencl
+from tests.codegen.opencl import as_pocl_likes, needs_opencl
 
 SIZES = (0, 1, 2, 3, 13, 16, 31, 33)
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner(find_device("Portable")) as made:
-        yield made
 
 
 def check(runner: Runner, plan: Plan, special: ir.Program) -> None:
     """The plan's result is that of the interpreter, bit for bit on whole numbers."""
     inputs = random_inputs(special, 3, "integer")
     runner.load_inputs("inputs", inputs)
-    for found, wanted in zip(leaves_of(runner.run(plan, "inputs")), leaves_of(run(special, inputs)), strict=True):
+    results = runner.run(as_pocl_likes(plan), "inputs")
+    for found, wanted in zip(leaves_of(results), leaves_of(run(special, inputs)), strict=True):
         assert found.shape == wanted.shape
         np.testing.assert_array_equal(found, wanted, err_msg=plan.source)
 
@@ -149,7 +144,6 @@ def test_groups_of_maps_over_open_sizes_are_as_the_device_likes() -> None:
 
 def test_indices_are_simplified_below_open_bounds() -> None:
     flat = parse_program("program flat(A: [[f32]N]M) = mapGlb(0, mapSeq(id), split(N, join(A)))")
-
     source = compile_open(flat, GENERIC).source
     assert "N * glb_0 + i" in source
     assert "%" not in source.split("kernel void")[1]
@@ -205,7 +199,6 @@ def test_open_sizes_are_refused_where_numbers_are_needed() -> None:
         program whole(A: [[f32]N]M) =
           mapWrg(0, fun row => mapLcl(0, id, gather(reverse, toLocal(mapLcl(0, id, row)))), A)
     """)
-
     with pytest.raises(SizeProblem, match=r"lies in local memory.* but N is open: specialise N"):
         compile_open(whole, GENERIC)
     with pytest.raises(SizeProblem, match="mm is open in the size K, M, N: give it a value"):
@@ -214,7 +207,6 @@ def test_open_sizes_are_refused_where_numbers_are_needed() -> None:
 
 def test_names_of_sizes_that_c_does_not_accept() -> None:
     doubled = parse_program("program doubled(xs: [f32]float, lane: f32) = mapGlb(0, fun x => x * lane, xs)")
-
     plan = compile_open(doubled, GENERIC)
     assert [(s.name, s.size) for s in plan.sizes] == [("float_", "float")]
     assert "const int float_" in plan.source
@@ -293,6 +285,5 @@ def test_private_memory_of_open_length() -> None:
         program copied(A: [[f32]N]M) =
           mapGlb(0, fun row => let r = toPrivate(mapSeq(id, row)) in mapSeq(id, gather(reverse, r)), A)
     """)
-
     with pytest.raises((SizeProblem, NestingProblem), match="specialise N"):
         compile_open(copied, GENERIC)

@@ -5,27 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC, INTEL, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
-from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.workbench import compile_low_level
 from tests.codegen import low_level as low
+from tests.codegen.low_level import plan_of
 from tests.codegen.opencl import needs_opencl
-
-EXCHANGED = parse_program("""
-    program exchanged(xs: [f32]N) =
-      join(mapWrg(0, fun c => mapLcl(0, id, gather(reverse, toLocal(mapLcl(0, fun x => x + 1.0, c)))), split(16, xs)))
-""")
-
-
-def plan_of(made: ir.Program, dialect=POCL, launch: Launch | None = None, **sizes: int) -> Plan:
-    return compile_program(specialise(made, sizes), dialect, launch=launch)
 
 
 def body_of(plan: Plan) -> list[str]:
@@ -109,9 +99,7 @@ def test_loops_count_in_the_steps_of_their_indices() -> None:
         program every_fourth(xs: [[f32]4]N, ys: [f32]N) =
           mapSeq(fun (row, y) => y + at(0, row), zip(xs, ys))
     """)
-
     columns = parse_program("program columns(xs: [[f32]4]N) = mapSeq(at(0), xs)")
-
     far_apart = parse_program("program far_apart(xs: [[f32]K]N) = reduceSeq(add, 0.0, map(at(0), xs))")
 
     assert "for (int i = 0; i < 5; i += 1) {" in body_of(plan_of(every_fourth, N=5))  # ys[i] stands in the way
@@ -126,7 +114,6 @@ def test_stepped_loops_keep_vector_accesses_aligned() -> None:
           join(
             mapGlb(0, fun chunk => asScalar(mapSeq(vectorize(4, fun x => x * 2.0), asVector(4, chunk))), split(64, xs)))
     """)
-
     lines = body_of(plan_of(doubled, NVIDIA, N=256))
     assert "for (int i = 0; i < 64; i += 4) {" in lines
     assert not [line for line in lines if "float4_u" in line]
@@ -155,7 +142,6 @@ def test_accumulators_that_start_with_themselves_are_not_copied() -> None:
                   rows)),
             xs)
     """)
-
     lines = body_of(plan_of(sums, N=3))
     assert [line for line in lines if line.startswith("for")] == [
         "for (int i1 = 0; i1 < 90; i1 += 9) {",
@@ -216,8 +202,7 @@ def test_dialects_differ_in_vector_accesses() -> None:
 )
 def test_functions_of_wide_vectors_are_computed_in_pieces_on_pocl(element: str, width: int, pieces: str) -> None:
     text = f"program roots(xs: [{element}]N) = asScalar(mapGlb(0, vectorize({width}, sqrt), asVector({width}, xs)))"
-    source = plan_of(parse_program(text), N=32).source
-    assert pieces in source
+    assert pieces in plan_of(text, N=32).source
 
 
 @needs_opencl
@@ -254,8 +239,7 @@ def test_no_barrier_while_each_work_item_copies_elements_of_its_own() -> None:
               fun c => join(mapLcl(0, mapSeq(add), toLocal(mapLcl(0, mapSeq(fun (x, y) => (y, x)), split(4, c))))),
               split(64, xs)))
     """)
-
-    assert "barrier" not in body_text(plan_of(twice, N=128))
+    assert "barrier" not in "\n".join(body_of(plan_of(twice, N=128)))
 
 
 def test_vectors_that_overlap_those_of_other_work_items_need_a_barrier() -> None:
@@ -266,14 +250,9 @@ def test_vectors_that_overlap_those_of_other_work_items_need_a_barrier() -> None
               mapLcl(0, fun w => at(0, asVector(4, w)), slide(4, 1, toLocal(mapLcl(0, fun x => x + 1.0, chunk)))),
             split(16, xs))
     """)
-
-    text = body_text(plan_of(windows, N=64))
+    text = "\n".join(body_of(plan_of(windows, N=64)))
     assert "(local const float4_u *)(tmp + lcl_0)" in text
     assert text.count("barrier") == 1
-
-
-def body_text(plan: Plan) -> str:
-    return "\n".join(body_of(plan))
 
 
 def test_the_components_of_a_vector_of_four_scalars() -> None:
@@ -285,7 +264,6 @@ def test_the_components_of_a_vector_of_four_scalars() -> None:
                 asVector(4, generate(4, fun i => select(i == 0, x, select(i == 1, y, select(i == 2, x + y, 0.5)))))),
             zip(xs, ys))
     """)
-
     assert body_of(plan_of(turned, N=8)) == [
         "const int glb_0 = get_global_id(0);",
         "const float x = xs[glb_0];",
@@ -299,7 +277,6 @@ def test_tuples_are_written_in_turn_unless_a_write_would_change_what_is_read() -
         program both(xs: [f32]N) =
           mapGlb(0, reduceSeq(fun (acc, x) => (get(0, acc) + x, get(1, acc) * x), (0.0, 1.0)), split(4, xs))
     """)
-
     swapped = parse_program("""
         program swapped(xs: [f32]N) =
           mapGlb(0, reduceSeq(fun (acc, x) => (get(1, acc), get(0, acc) + x), (0.0, 1.0)), split(4, xs))
@@ -312,7 +289,6 @@ def test_tuples_are_written_in_turn_unless_a_write_would_change_what_is_read() -
 
 def test_control_flow_follows_the_launch() -> None:
     doubled = parse_program("program doubled(xs: [f32]N) = mapGlb(0, fun x => x + x, xs)")
-
     assert "for" not in body_of(plan_of(doubled, N=64))[0]
     assert body_of(plan_of(doubled, launch=Launch((64, 1, 1), (64, 1, 1)), N=50))[0] == "if (get_global_id(0) < 50) {"
     assert body_of(plan_of(doubled, launch=Launch((16, 1, 1)), N=64))[0] == (
@@ -323,12 +299,8 @@ def test_control_flow_follows_the_launch() -> None:
 def test_a_reduction_of_parallel_results_is_two_kernels() -> None:
     plan = plan_of(low.dot(64, 4), N=256)
     assert [k.launch.global_size for k in plan.kernels] == [(4, 1, 1), (1, 1, 1)]
-    assert [(b.role, b.length) for b in plan.buffers] == [
-        ("input", 256),
-        ("input", 256),
-        ("temporary", 4),
-        ("output", 1),
-    ]
+    lengths = [(b.role, b.length) for b in plan.buffers]
+    assert lengths == [("input", 256), ("input", 256), ("temporary", 4), ("output", 1)]
 
 
 def test_a_plan_survives_json() -> None:
@@ -345,8 +317,6 @@ def test_indices_beyond_32_bits_are_computed_in_64() -> None:
 
 
 def test_private_arrays_stay_arrays_where_the_dialect_says_so() -> None:
-    from dataclasses import replace
-
     device = replace(NVIDIA, emission=replace(NVIDIA.emission, named_arrays=False))
     source = plan_of(low.mm_blocked(4, 4), device, M=8, K=8, N=8).source
     assert "float4 acc[4];" in source
@@ -358,7 +328,6 @@ def test_a_value_used_behind_a_loop_is_read_behind_it() -> None:
         program scaled(xs: [f32]N, ys: [[f32]K]N) =
           mapGlb(0, fun (x, row) => let total = reduceSeq(add, 0.0, row) in x * total + x, zip(xs, ys))
     """)
-
     lines = body_of(plan_of(scaled, N=5, K=100))
     read = next(k for k, line in enumerate(lines) if "= xs[glb_0]" in line)
     assert lines.index("}") < read < next(k for k, line in enumerate(lines) if line.startswith("result["))
@@ -369,7 +338,6 @@ def test_elements_chosen_at_run_time_are_variables_on_pocl() -> None:
         program chosen(xs: [[f32]4]N, i: [i32]4) =
           mapGlb(0, fun row => lookup(i, toPrivate(mapSeq(fun x => x + 1.0, row))), xs)
     """)
-
     assert "== 0 ? tmp_0 : " in plan_of(chosen, N=4).source
     assert "float tmp[4];" in plan_of(chosen, INTEL, N=4).source
 
@@ -379,7 +347,6 @@ def test_an_iterate_over_kernels_is_one_text_between_two_temporaries() -> None:
         program smoothed(xs: [f32]N) =
           iterate(5, fun (row: [f32]n) => mapGlb(0, reduceSeq(add, 0.0), slide(3, 1, pad(1, 1, clamp, row))), xs)
     """)
-
     plan = plan_of(smoothed, N=8)
     assert [[a.name for a in k.arguments] for k in plan.kernels] == [
         ["xs", "tmp"], ["tmp", "tmp1"], ["tmp1", "tmp"], ["tmp", "tmp1"], ["tmp1", "result"],
@@ -391,7 +358,6 @@ def test_an_iterate_over_kernels_is_one_text_between_two_temporaries() -> None:
 @pytest.mark.parametrize(("length", "asked"), [(8, ""), (200, " 32"), (1000, " 32")])
 def test_long_loops_are_unrolled_on_nvidia_by_the_size_of_their_body(length: int, asked: str) -> None:
     sums = parse_program("program sums(xs: [[f32]K]N) = mapGlb(0, reduceSeq(add, 0.0), xs)")
-
     lines = body_of(plan_of(sums, NVIDIA, N=300, K=length))
     assert [line for line in lines if line.startswith("#pragma")] == [f"#pragma unroll{asked}"]
 
@@ -403,7 +369,6 @@ def test_a_long_loop_over_tiles_is_unrolled_on_nvidia_less_than_a_small_one() ->
 
 def test_sine_and_cosine_of_one_value_are_computed_together_on_nvidia() -> None:
     turned = parse_program("program turned(xs: [f32]N) = mapGlb(0, fun x => (sin(2.0 * x), cos(2.0 * x)), xs)")
-
     lines = body_of(plan_of(turned, NVIDIA, N=512))
     assert "const float sine = sincos(2.0f * x, &cosine);" in lines
     assert not any(re.search(r"\b(sin|cos)\(", line) for line in lines)

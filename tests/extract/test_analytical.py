@@ -1,7 +1,5 @@
 """The analytical estimate orders kernels as devices do; no device is needed."""
 
-# ruff: noqa: F722, F821, UP037 - annotations are types of LIFT
-
 from __future__ import annotations
 
 import math
@@ -9,15 +7,12 @@ import time
 
 import pytest
 
-from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import INTEL, NVIDIA, POCL, Device
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.extract.accesses import analyse
 from lift_egraph.extract.analytical import Prediction, predict
 from lift_egraph.extract.footprint import Footprint
 from lift_egraph.language import ir
-from lift_egraph.language.build import add, exp, id_, join, map_glb, map_seq, program, reduce_seq, split, transpose
-from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
 
@@ -25,51 +20,22 @@ DEVICES = [POCL, INTEL, NVIDIA]
 MILLION = 1 << 20
 
 
-def plan_of(term: ir.Program, device: Device = POCL, launch: Launch | None = None, **sizes: int) -> Plan:
-    return compile_program(specialise(term, sizes), device, launch=launch)
-
-
 def prediction(term: ir.Program, device: Device = POCL, launch: Launch | None = None, **sizes: int) -> Prediction:
-    return predict(plan_of(term, device, launch, **sizes), device)
+    return predict(low.plan_of(term, device, launch, **sizes), device)
 
 
 def ms(term: ir.Program, device: Device = POCL, launch: Launch | None = None, **sizes: int) -> float:
     return prediction(term, device, launch, **sizes).device_ms
 
 
-def scal_items() -> ir.Program:
-    @program
-    def scal(alpha: "f32", xs: "[f32]N"):
-        return map_glb(0, lambda x: alpha * x, xs)
-
-    return scal
+SCAL_ITEMS = parse_program("program scal(alpha: f32, xs: [f32]N) = mapGlb(0, fun x => alpha * x, xs)")
+SCAL_SEQUENTIAL = parse_program("program scal(alpha: f32, xs: [f32]N) = mapSeq(fun x => alpha * x, xs)")
+BY_ROWS = parse_program("program copy(xss: [[f32]N]N) = mapGlb(0, mapSeq(id), xss)")
+BY_COLUMNS = parse_program("program copy(xss: [[f32]N]N) = mapGlb(0, mapSeq(id), transpose(xss))")
 
 
-def scal_sequential() -> ir.Program:
-    @program
-    def scal(alpha: "f32", xs: "[f32]N"):
-        return map_seq(lambda x: alpha * x, xs)
-
-    return scal
-
-
-def copied(function=id_, *, by_columns: bool) -> ir.Program:
-    @program
-    def copy(xss: "[[f32]N]N"):
-        return map_glb(0, lambda row: map_seq(function, row), transpose(xss) if by_columns else xss)
-
-    return copy
-
-
-def sums(chunk: int, strided: int = 0) -> ir.Program:
-    """Sums of contiguous chunks, or of every so many-th element."""
-
-    @program
-    def sums(xs: "[f32]N"):
-        chunks = transpose(split(strided, xs)) if strided else split(chunk, xs)
-        return map_glb(0, lambda c: reduce_seq(add, 0.0, c), chunks)
-
-    return sums
+def sums(chunks: str) -> ir.Program:
+    return parse_program(f"program sums(xs: [f32]N) = mapGlb(0, reduceSeq(add, 0.0), {chunks})")
 
 
 @pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.name)
@@ -89,7 +55,7 @@ def sums(chunk: int, strided: int = 0) -> ir.Program:
 )
 def test_predictions_are_positive_and_finite(term, sizes, device):
     found = prediction(term, device, **sizes)
-    assert len(found.kernels) == len(plan_of(term, device, **sizes).kernels)
+    assert len(found.kernels) == len(low.plan_of(term, device, **sizes).kernels)
     for kernel in found.kernels:
         assert 0 < kernel.ms < math.inf
         assert kernel.instructions > 0
@@ -106,7 +72,7 @@ def test_the_cost_grows_with_the_size(device):
 
 @pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.name)
 def test_twice_the_elements_take_twice_as_long(device):
-    once, twice = (ms(scal_items(), device, N=n * MILLION) for n in (64, 128))
+    once, twice = (ms(SCAL_ITEMS, device, N=n * MILLION) for n in (64, 128))
     assert twice == pytest.approx(2 * once, rel=0.1)
 
 
@@ -159,13 +125,13 @@ def test_barriers_are_counted(device):
 
 
 def test_contiguous_vectors_beat_strided_gathers():
-    assert ms(low.scal(65536, 16), N=16 * MILLION) < ms(copied(by_columns=True), N=4096) / 5
-    assert ms(copied(by_columns=False), N=4096) < ms(copied(by_columns=True), N=4096) / 5
+    assert ms(low.scal(65536, 16), N=16 * MILLION) < ms(BY_COLUMNS, N=4096) / 5
+    assert ms(BY_ROWS, N=4096) < ms(BY_COLUMNS, N=4096) / 5
 
 
 def test_cpus_like_contiguous_chunks_and_gpus_neighbouring_elements():
     n, chunk = 64 * MILLION, 256
-    chunks, neighbours = sums(chunk), sums(chunk, strided=n // chunk)
+    chunks, neighbours = sums(f"split({chunk}, xs)"), sums(f"transpose(split({n // chunk}, xs))")
     assert ms(chunks, N=n) < ms(neighbours, N=n) / 3
     assert ms(neighbours, NVIDIA, N=n) < ms(chunks, NVIDIA, N=n)
 
@@ -173,30 +139,27 @@ def test_cpus_like_contiguous_chunks_and_gpus_neighbouring_elements():
 @pytest.mark.parametrize("device", DEVICES, ids=lambda d: d.name)
 def test_many_work_items_beat_one(device):
     n = 256 * 1024
-    assert ms(scal_items(), device, N=n) < ms(scal_sequential(), device, N=n)
+    assert ms(SCAL_ITEMS, device, N=n) < ms(SCAL_SEQUENTIAL, device, N=n)
 
 
 def test_a_group_for_each_element_is_slow_on_a_cpu():
-    alone = ms(scal_items(), launch=Launch((MILLION, 1, 1), (1, 1, 1)), N=MILLION)
-    assert alone > 5 * ms(scal_items(), launch=Launch((MILLION, 1, 1), (4096, 1, 1)), N=MILLION)
+    alone = ms(SCAL_ITEMS, launch=Launch((MILLION, 1, 1), (1, 1, 1)), N=MILLION)
+    assert alone > 5 * ms(SCAL_ITEMS, launch=Launch((MILLION, 1, 1), (4096, 1, 1)), N=MILLION)
 
 
 def test_the_intel_compiler_vectorises_across_work_items():
-    columns = sums(200, strided=400)
+    columns = sums("transpose(split(400, xs))")
     together = ms(columns, INTEL, N=200 * 400)
     assert together < ms(columns, POCL, N=200 * 400) / 2
     assert together < ms(columns, INTEL, Launch((400, 1, 1), (1, 1, 1)), N=200 * 400) / 2
 
 
 def test_one_accumulator_is_a_chain():
-    assert ms(low.asum(65536), N=MILLION) < ms(sums(65536), N=MILLION) / 4
+    assert ms(low.asum(65536), N=MILLION) < ms(sums("split(65536, xs)"), N=MILLION) / 4
 
 
 def test_mathematical_functions_are_heavy():
-    @program
-    def exponentials(xs: "[f32]N"):
-        return join(map_glb(0, lambda piece: map_seq(exp, piece), split(65536, xs)))
-
+    exponentials = parse_program("program p(xs: [f32]N) = join(mapGlb(0, mapSeq(exp), split(65536, xs)))")
     assert ms(exponentials, N=MILLION) > 5 * ms(low.scal(65536, 16), N=MILLION)
 
 
@@ -207,26 +170,26 @@ def test_traffic_is_the_data_where_it_exceeds_the_cache():
 
 
 def test_a_stencil_reads_each_row_from_memory_once():
-    plan = plan_of(low.j2d5pt(), M=4096, N=4096)
+    plan = low.plan_of(low.j2d5pt(), M=4096, N=4096)
     footprint = Footprint(analyse(plan.kernels[0]))
     assert footprint.fetched(1 << 20).lines * 64 == pytest.approx(2 * 4 * 4096**2, rel=0.2)
 
 
 def test_a_column_of_a_large_power_of_two_falls_out_of_the_cache():
-    footprint = Footprint(analyse(plan_of(copied(by_columns=True), N=4096).kernels[0]))
+    footprint = Footprint(analyse(low.plan_of(BY_COLUMNS, N=4096).kernels[0]))
     misses = footprint.fetched(1 << 20)
     assert misses.strided == pytest.approx(4096**2, rel=0.01)
 
 
 def test_a_plan_without_trees():
-    plan = plan_of(low.scal(4096), N=1 << 16)
+    plan = low.plan_of(low.scal(4096), N=1 << 16)
     with pytest.raises(ValueError, match="no tree"):
         predict(Plan.from_json(plan.to_json(), plan.source), POCL)
 
 
 @pytest.mark.alone
 def test_it_is_quick():
-    plan = plan_of(low.mm_blocked(8, 16), M=1024, N=1024, K=1024)
+    plan = low.plan_of(low.mm_blocked(8, 16), M=1024, N=1024, K=1024)
     times = []
     for _ in range(5):
         start = time.perf_counter()

@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
+import pytest
+
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import GENERIC, INTEL, POCL, Device
 from lift_egraph.codegen.plans.kernel import Launch, Plan
@@ -18,7 +20,7 @@ from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References, compare, judge, references
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, NestingProblem, SizeProblem
 from lift_egraph.language import ir
-from tests.codegen.corpus.devices import environment, found
+from tests.codegen.corpus.devices import environment, found, missing
 from tests.codegen.corpus.opened import opened
 
 _DEVICES = {"pocl": POCL, "intel": INTEL, "oclgrind": GENERIC}
@@ -180,6 +182,13 @@ class Bench:
     def __exit__(self, *_: object) -> None:
         self._runner.close()
         self._folder.cleanup()
+
+
+def bench_on(name: str) -> Bench:
+    """An implementation under test; where it is missing, the test is skipped."""
+    if reason := missing(name):
+        pytest.skip(reason)
+    return Bench(name)
 
 
 def merged(plans: Sequence[Plan]) -> str:

@@ -416,23 +416,22 @@ class Grower:
         n = t.size.constant or 0
         level = self.pick([ir.SEQ, *place.levels, *place.levels])
         inner = place.inside(level, n)
+
+        def change(x: ir.Expr) -> ir.Expr:
+            return self.endo(x, inner, pool)
+
+        def order() -> ir.IndexFunction:
+            return self.pick(_permutations(n))
+
         forms: list[Move] = [lambda: _map_at(level, lambda x: self.endo(x, inner, (*pool, *_parts(x))), e)] * 3
-        alike = [p for p in pool if isinstance(other := type_of(p), Array) and other.size == t.size]
-        if alike:
-            forms += [
-                lambda: _map_at(
-                    level, lambda x, y: self.endo(x, inner, (*pool, *_parts(y))), b.zip_(e, self.pick(alike))
-                )
-            ] * 3
-        forms.append(
-            lambda: b.gather(self.pick(_permutations(n)), _map_at(level, lambda x: self.endo(x, inner, pool), e))
-        )
-        forms.append(
-            lambda: _map_at(level, lambda x: self.endo(x, inner, pool), b.gather(self.pick(_permutations(n)), e))
-        )
-        forms.append(
-            lambda: b.scatter(self.pick(_permutations(n)), _map_at(level, lambda x: self.endo(x, inner, pool), e))
-        )
+        if alike := [p for p in pool if isinstance(other := type_of(p), Array) and other.size == t.size]:
+            both = lambda x, y: self.endo(x, inner, (*pool, *_parts(y)))  # noqa: E731
+            forms += [lambda: _map_at(level, both, b.zip_(e, self.pick(alike)))] * 3
+        forms += [
+            lambda: b.gather(order(), _map_at(level, change, e)),
+            lambda: _map_at(level, change, b.gather(order(), e)),
+            lambda: b.scatter(order(), _map_at(level, change, e)),
+        ]
         chunk = self.pick(_divisors(n))
         forms.append(lambda: b.join(_map_at(level, lambda c: self.endo(c, inner, pool), b.split(chunk, e))))
         if isinstance(t.element, Array):
@@ -441,25 +440,13 @@ class Grower:
             edge = self.pick(("clamp", "mirror", "wrap"))
 
             def window(w: ir.Expr) -> ir.Expr:
-                return b.reduce_seq(
-                    lambda acc, x: self.folded(acc, (x,)),
-                    number(self.pick, t.element, ()),
-                    w,  # pyright: ignore
-                )
+                return b.reduce_seq(lambda acc, x: self.folded(acc, (x,)), number(self.pick, t.element, ()), w)  # pyright: ignore
 
             forms.append(lambda: _map_at(level, window, b.slide(3, 1, b.pad(1, 1, edge, e))))
-            widths = [w for w in (2, 4) if n % w == 0]
-            if widths:
+            if widths := [w for w in (2, 4) if n % w == 0]:
                 width = self.pick(widths)
-                forms.append(
-                    lambda: b.as_scalar(
-                        _map_at(
-                            level,
-                            b.vectorize(width, lambda x: value(self.pick, type_of(x), (x,))),
-                            b.as_vector(width, e),
-                        )
-                    )
-                )
+                lanes = lambda: b.vectorize(width, lambda x: value(self.pick, type_of(x), (x,)))  # noqa: E731
+                forms.append(lambda: b.as_scalar(_map_at(level, lanes(), b.as_vector(width, e))))
         made = self.pick(forms)()
         return b.to_local(made) if "wrg" in place.kinds and self.pick((False,) * 5 + (True,)) else made
 

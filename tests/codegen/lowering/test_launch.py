@@ -1,6 +1,5 @@
 """Kernels for any launch: the result does not depend on how many work-items there are, or in which groups."""
 
-# ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
 import pytest
@@ -8,46 +7,22 @@ import pytest
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import GENERIC, POCL
 from lift_egraph.codegen.plans.kernel import Launch
-from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.codegen.running.run import Runner
 from lift_egraph.errors import DeviceProblem, NestingProblem, SizeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.build import add as plus
-from lift_egraph.language.build import (
-    gather,
-    join,
-    let,
-    map_lcl,
-    map_wrg,
-    program,
-    reduce_seq,
-    reverse,
-    split,
-    to_local,
-)
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 from tests.codegen.test_sizes import check, rows, stencil, tiles, two_stage, wrapped
 
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner(find_device("Portable")) as made:
-        yield made
-
-
-@program
-def summed(xs: "[f32]N"):
-    """Every work-item of a group reads what all others have written."""
-
-    def group(c):
-        return let(
-            to_local(map_lcl(0, lambda x: x * 2.0, c)),
-            lambda held: map_lcl(0, lambda x: x + reduce_seq(plus, 0.0, held), gather(reverse, held)),
-        )
-
-    return join(map_wrg(0, group, split(6, xs)))
+# every work-item of a group reads what all others have written
+summed = parse_program("""
+    program summed(xs: [f32]N) =
+      join(mapWrg(0, fun c =>
+        let held = toLocal(mapLcl(0, fun x => x * 2.0, c)) in
+        mapLcl(0, fun x => x + reduceSeq(add, 0.0, held), gather(reverse, held)), split(6, xs)))
+""")
 
 
 def launches(*sizes: tuple[int, ...]) -> list[Launch]:

@@ -7,22 +7,8 @@ from typing import Any
 
 import pytest
 
+from lift_egraph.codegen import c_ast as c
 from lift_egraph.codegen import compiler
-from lift_egraph.codegen.c_ast import (
-    Barrier,
-    Block,
-    Body,
-    Buffer,
-    For,
-    If,
-    LetIndex,
-    Load,
-    SharedVar,
-    Statement,
-    Store,
-    substitute,
-    walk,
-)
 from lift_egraph.codegen.devices import DEVICES, NVIDIA, POCL
 from lift_egraph.codegen.optimise import CONTROL
 from lift_egraph.codegen.passes.common_indices import in_full, share_indices
@@ -36,20 +22,20 @@ from lift_egraph.language.types import F32
 from tests.codegen import low_level as low
 from tests.codegen.test_compiler import CASES
 
-A, B, T = (Buffer(name, space, F32, (1024,)) for name, space in (("A", "global"), ("B", "global"), ("t", "local")))
+A, B, T = (c.Buffer(name, space, F32, (1024,)) for name, space in (("A", "global"), ("B", "global"), ("t", "local")))
 OUTER, INNER, LANE = NatVar("i", 0, 7), NatVar("j", 0, 7), NatVar("l", 0, 7)
 i, j, lane = nat(OUTER), nat(INNER), nat(LANE)
 
 
-def move(target: Buffer, to: Nat, source: Buffer, index: Nat) -> Store:
-    return Store(Load(target, to), Load(source, index))
+def move(target: c.Buffer, to: Nat, source: c.Buffer, index: Nat) -> c.Store:
+    return c.Store(c.Load(target, to), c.Load(source, index))
 
 
-def loop(variable: NatVar, *body: Statement, level: ir.Level = SEQ) -> For:
-    return For(variable, nat(8), level, 1 if level == SEQ else 8, body)
+def loop(variable: NatVar, *body: c.Statement, level: ir.Level = SEQ) -> c.For:
+    return c.For(variable, nat(8), level, 1 if level == SEQ else 8, body)
 
 
-def lines(body: Body) -> list[str]:
+def lines(body: c.Body) -> list[str]:
     return [line.text.strip() for line in Printer(POCL.emission).body(share_indices(body, set()), 0)]
 
 
@@ -76,7 +62,7 @@ def test_what_does_not_depend_on_a_loop_stands_outside() -> None:
 def test_nothing_lives_across_a_barrier() -> None:
     place = 8 * i + lane
     after = (move(B, place, T, place), move(B, place, T, place + 1))
-    body = (loop(OUTER, move(T, place, A, place), Barrier(("local",)), *after),)
+    body = (loop(OUTER, move(T, place, A, place), c.Barrier(("local",)), *after),)
     found = lines(body)
     border = found.index("barrier(CLK_LOCAL_MEM_FENCE);")
     assert [k for k, line in enumerate(found) if line.startswith("const int")] == [1, border + 1]
@@ -98,11 +84,11 @@ def test_one_use_is_not_shared_nor_is_one_name() -> None:
 # --- properties over the low-level terms of the other tests -------------------------------------------------
 
 
-def bodies(monkeypatch: pytest.MonkeyPatch, program: ir.Program, dialect: str) -> list[tuple[Body, Body]]:
+def bodies(monkeypatch: pytest.MonkeyPatch, program: ir.Program, dialect: str) -> list[tuple[c.Body, c.Body]]:
     """The bodies of a program's kernels before and after sharing."""
-    seen: list[tuple[Body, Body]] = []
+    seen: list[tuple[c.Body, c.Body]] = []
 
-    def kept(body: Body, taken: set[str], *, sums_apart: bool) -> Body:
+    def kept(body: c.Body, taken: set[str], *, sums_apart: bool) -> c.Body:
         seen.append((body, share_indices(body, taken, sums_apart=sums_apart)))
         return seen[-1][1]
 
@@ -114,25 +100,27 @@ def bodies(monkeypatch: pytest.MonkeyPatch, program: ir.Program, dialect: str) -
 def spelled_out(item: Any) -> Any:
     """A body without shared constants."""
     if isinstance(item, tuple):
-        return tuple(spelled_out(s) for s in item if not isinstance(s, LetIndex))
-    variables = {v for part in walk(item) if isinstance(part, Nat) for v in part.variables}
-    shared = {v.name: in_full(nat(v)) for v in variables if isinstance(v, SharedVar)}
-    if isinstance(item, For | If | Block):
+        return tuple(spelled_out(s) for s in item if not isinstance(s, c.LetIndex))
+    variables = {v for part in c.walk(item) if isinstance(part, Nat) for v in part.variables}
+    shared = {v.name: in_full(nat(v)) for v in variables if isinstance(v, c.SharedVar)}
+    if isinstance(item, c.For | c.If | c.Block):
         changed = replace(item, body=spelled_out(item.body))
-        return replace(changed, conditions=substitute(item.conditions, shared)) if isinstance(item, If) else changed
-    return substitute(item, shared)
+        return replace(changed, conditions=c.substitute(item.conditions, shared)) if isinstance(item, c.If) else changed
+    return c.substitute(item, shared)
 
 
-def check_scopes(body: Body, known: frozenset[str]) -> None:
+def check_scopes(body: c.Body, known: frozenset[str]) -> None:
     """Every shared constant is declared before its uses, in a block around them."""
     for statement in body:
-        own = statement.conditions if isinstance(statement, If) else () if hasattr(statement, "body") else (statement,)
-        for part in walk(own):
+        own = (
+            statement.conditions if isinstance(statement, c.If) else () if hasattr(statement, "body") else (statement,)
+        )
+        for part in c.walk(own):
             if isinstance(part, Nat):
-                assert {v.name for v in part.variables if isinstance(v, SharedVar)} <= known
-        if isinstance(statement, LetIndex):
+                assert {v.name for v in part.variables if isinstance(v, c.SharedVar)} <= known
+        if isinstance(statement, c.LetIndex):
             known |= {statement.variable.name}
-        if isinstance(statement, For | If | Block):
+        if isinstance(statement, c.For | c.If | c.Block):
             check_scopes(statement.body, known)
 
 
@@ -142,7 +130,7 @@ def test_the_addresses_stay_the_same(monkeypatch, made: ir.Program, sizes: dict[
     for before, after in bodies(monkeypatch, specialise(made, sizes), dialect):
         assert spelled_out(after) == before
         check_scopes(after, frozenset())
-        declared = [part.variable.name for part in walk(after) if isinstance(part, LetIndex)]
+        declared = [part.variable.name for part in c.walk(after) if isinstance(part, c.LetIndex)]
         assert len(declared) == len(set(declared))
 
 

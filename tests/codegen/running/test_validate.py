@@ -7,23 +7,16 @@ import pytest
 
 from lift_egraph.codegen.running.validate import References, judge, references, references_for
 from lift_egraph.language import ir
-from lift_egraph.language.types import F32, F64, I32, array
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.interp import run
 
-X, Y = ir.Var("x", F32), ir.Var("y", F32)
-ADD, MUL = (ir.Lambda(ir.PairPattern(X, Y), ir.Call(op, (X, Y))) for op in ("add", "mul"))
 
-
-def f32(value: float) -> ir.Literal:
-    return ir.Literal(value, F32)
-
-
-def program(element: ir.Expr | None = None, m: int = 8, n: int = 64) -> ir.Program:
+def program(element: str = "x * y") -> ir.Program:
     """Sums of products of rows with a vector; `element` instead of the product."""
-    rows, v = ir.Input("A", array(F32, m, n)), ir.Input("v", array(F32, n))
-    row = ir.Var("row", array(F32, n))
-    products = ir.Map(ir.Lambda(MUL.pattern, element) if element else MUL, ir.Zip(row, v))
-    return ir.Program("mv", (rows, v), ir.Map(ir.Lambda(row, ir.Reduce(ADD, f32(0.0), products)), rows))
+    return parse_program(f"""
+        program mv(A: [[f32]64]8, v: [f32]64) =
+          map(fun row => reduce(add, 0.0, map(fun (x, y) => {element}, zip(row, v))), A)
+    """)
 
 
 def made(it: ir.Program) -> tuple[References, np.ndarray, np.ndarray]:
@@ -79,7 +72,7 @@ def test_not_a_number(value):
 
 
 def test_expected_classes_of_non_finite_values():
-    it = program(ir.Call("div", (X, Y)))
+    it = program("x / y")
     inputs = {"A": np.ones((8, 64), np.float32), "v": np.ones(64, np.float32)}
     inputs["v"][3] = 0
     reference = references_for(it, inputs, inputs)
@@ -92,7 +85,7 @@ def test_expected_classes_of_non_finite_values():
 
 
 def test_inexact_arithmetic_falls_back_to_the_bound():
-    reference, whole, floats = made(program(ir.Call("mul", (ir.Call("mul", (X, f32(0.2))), Y))))
+    reference, whole, floats = made(program("x * 0.2 * y"))
     verdict = judge(reference, np.nextafter(whole, np.float32(np.inf)), floats)
     assert verdict.valid
     assert not verdict.bitwise
@@ -101,8 +94,7 @@ def test_inexact_arithmetic_falls_back_to_the_bound():
 
 
 def test_sums_too_large_to_be_exact():
-    large = ir.Call("mul", (ir.Call("mul", (ir.Call("mul", (X, Y)), f32(2.0**17 + 1))), f32(2.0**17 + 1)))
-    reference, whole, floats = made(program(large))
+    reference, whole, floats = made(program("x * y * 131073.0 * 131073.0"))
     verdict = judge(reference, whole, floats)
     assert verdict.valid
     assert not verdict.bitwise
@@ -124,9 +116,7 @@ def test_wrong_kind_of_output(wrong, message):
 
 
 def test_pairs():
-    xs = ir.Input("xs", array(F32, 4))
-    body = ir.MakePair(X, ir.MakePair(ir.Call("to_i32", (X,)), ir.Call("lt", (X, f32(0.0)))))
-    it = ir.Program("parts", (xs,), ir.Map(ir.Lambda(X, body), xs))
+    it = parse_program("program parts(xs: [f32]4) = map(fun x => (x, to_i32(x), x < 0.0), xs)")
     inputs = {"xs": np.float32([-1, 0, 1, 2])}
     reference = references_for(it, inputs, inputs)
     first, (second, third) = run(it, inputs)
@@ -139,9 +129,7 @@ def test_pairs():
 
 
 def test_elements_that_hang_on_rounding_are_named():
-    xs = ir.Input("xs", array(F32, 4))
-    scaled = ir.Call("mul", (X, f32(0.1)))
-    it = ir.Program("buckets", (xs,), ir.Map(ir.Lambda(X, ir.Call("to_i32", (scaled,))), xs))
+    it = parse_program("program buckets(xs: [f32]4) = map(fun x => to_i32(x * 0.1), xs)")
     inputs = {"xs": np.float32([10, 15, 25, 35])}
     reference = references_for(it, inputs, inputs)
     right = run(it, inputs)
@@ -153,13 +141,10 @@ def test_elements_that_hang_on_rounding_are_named():
 
 
 def test_empty_and_scalar_results():
-    xs = ir.Input("xs", array(F64, 0))
-    v = ir.Var("v", F64)
-    it = ir.Program("none", (xs,), ir.Map(ir.Lambda(v, ir.Call("add", (v, v))), xs))
+    it = parse_program("program none(xs: [f64]0) = map(fun v => v + v, xs)")
     reference = references_for(it, {"xs": np.zeros(0)}, {"xs": np.zeros(0)})
     assert judge(reference, np.zeros(0), np.zeros(0)).valid
-    i = ir.Input("i", I32)
-    it = ir.Program("next", (i,), ir.Call("add", (i, ir.Literal(1, I32))))
+    it = parse_program("program next(i: i32) = i + 1")
     reference = references_for(it, {"i": np.int32(4)}, {"i": np.int32(5)})
     assert judge(reference, np.int32(5), np.int32(6)).valid
     assert "output is 6, not 5" in judge(reference, np.int32(6), np.int32(6)).message

@@ -1,21 +1,15 @@
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from lift_egraph.cli.main import app
 from lift_egraph.codegen.plans.arrays import save_plan
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running.run import list_devices
+from tests.command import interrupted, lift, start
 
-ROOT = Path(__file__).parents[3]
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 AXPY = """-- a * x + y
 program axpy(a: f32, x: [f32]N, y: [f32]N) where N = 4096 =
@@ -40,19 +34,6 @@ def device():
     if not found:
         pytest.skip("there is no OpenCL device")
     return found[0].index
-
-
-def environment(**changes: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]), **changes}
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "lift_egraph", *map(str, arguments)]
-
-
-def lift(*arguments: object):
-    """What the command line does with arguments, in this process."""
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 def succeed(*arguments: object):
@@ -87,9 +68,9 @@ def test_help_is_quick():
     times = []
     for _ in range(3):
         began = time.perf_counter()
-        shown = subprocess.run(command("--help"), env=environment(), capture_output=True, text=True, check=True)
+        shown, _ = start("-m", "lift_egraph", "--help").communicate()
         times.append(time.perf_counter() - began)
-    assert "optimize" in shown.stdout
+    assert "optimize" in shown
     assert min(times) < 0.7
 
 
@@ -220,11 +201,12 @@ def test_an_unknown_device(device):
 
 @pytest.mark.parametrize("arguments", [("devices",), ("optimize", "dot")])
 def test_no_platform(tmp_path, arguments):
-    hidden = environment(OCL_ICD_VENDORS=str(tmp_path / "none"), OCL_ICD_FILENAMES="")
-    result = subprocess.run(command(*arguments), check=False, env=hidden, capture_output=True, text=True)
-    assert result.returncode == 1
-    assert result.stderr.startswith("error: no OpenCL device was found; `pip install pocl-binary-distribution`")
-    assert "Traceback" not in result.stderr
+    hidden = {"OCL_ICD_VENDORS": str(tmp_path / "none"), "OCL_ICD_FILENAMES": ""}
+    process = start("-m", "lift_egraph", *arguments, **hidden)
+    _, complaints = process.communicate()
+    assert process.returncode == 1
+    assert complaints.startswith("error: no OpenCL device was found; `pip install pocl-binary-distribution`")
+    assert "Traceback" not in complaints
 
 
 @pytest.mark.alone
@@ -280,9 +262,8 @@ def test_run_with_tuples(written, device, by_file):
 def test_run_imports_no_egglog(written, device):
     code = "import sys; from lift_egraph.cli.main import app; app(sys.argv[1:], standalone_mode=False); "
     code += "assert 'egglog' not in sys.modules and 'numpy' in sys.modules; print('done')"
-    arguments = [sys.executable, "-c", code, *run_options(written)]
-    result = subprocess.run(arguments, check=False, env=environment(), capture_output=True, text=True)
-    assert result.stdout == "done\n", result.stderr
+    shown, complaints = start("-c", code, *run_options(written)).communicate()
+    assert shown == "done\n", complaints
     assert (written / "p.npy").exists()
 
 
@@ -301,19 +282,12 @@ class TestWrongArrays:
         np.save(written / "wrong.npy", array)
         assert message in fail(*run_options(written, x="wrong.npy"))
 
-    @pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00\xff\xff", b"PK\x03\x04"])
-    def test_a_file_that_is_no_array(self, written, content):
-        (written / "wrong.npy").write_bytes(content)
-        assert "wrong.npy is not a .npy file" in fail(*run_options(written, x="wrong.npy"))
-
-    def test_a_file_that_is_cut_off(self, written):
-        content = (written / "x.npy").read_bytes()
-        (written / "wrong.npy").write_bytes(content[:-4])
-        assert "wrong.npy is not a .npy file" in fail(*run_options(written, x="wrong.npy"))
-
-    def test_pickled_objects_are_not_read(self, written):
-        np.save(written / "wrong.npy", np.array([print] * N), allow_pickle=True)
-        assert "wrong.npy is not a .npy file" in fail(*run_options(written, x="wrong.npy"))
+    def test_a_file_that_is_no_array(self, written):
+        np.save(written / "pickled.npy", np.array([print] * N), allow_pickle=True)
+        cut_off, pickled = (written / "x.npy").read_bytes()[:-4], (written / "pickled.npy").read_bytes()
+        for content in (b"", b"no array", b"\x93NUMPY\x01\x00\xff\xff", b"PK\x03\x04", cut_off, pickled):
+            (written / "wrong.npy").write_bytes(content)
+            assert "wrong.npy is not a .npy file" in fail(*run_options(written, x="wrong.npy"))
 
     def test_a_missing_file(self, written):
         assert "none.npy: No such file or directory" in fail(*run_options(written, x="none.npy"))
@@ -480,27 +454,9 @@ def test_compile_says_what_is_wrong(dot, device, program, options, message):
 @pytest.mark.parametrize("as_json", [False, True])
 def test_ctrl_c_shows_what_was_found(device, as_json):
     options = ("--size=M=64", "--size=K=64", "--size=N=64", "--device", device, "--budget", 60)
-    process = subprocess.Popen(
-        command("optimize", "mm", *options, *(("--json",) if as_json else ())),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if line.startswith("search: "):
-                break
-        time.sleep(1)
-        began = time.perf_counter()
-        process.send_signal(signal.SIGINT)
-        shown, complaints = process.communicate(timeout=30)
-        assert time.perf_counter() - began < 2
-    finally:
-        process.kill()
+    process = start("-m", "lift_egraph", "optimize", "mm", *options, *(("--json",) if as_json else ()))
+    shown, complaints = interrupted(process, "stderr", "search: ", 1)
     assert process.returncode == 130, complaints
-    assert "Traceback" not in complaints
     if as_json:
         report = json.loads(shown)
         assert report["stop_reason"] == "interrupted"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from lift_egraph.cli.main import app
 from lift_egraph.rules import all_rules
+from tests.command import lift, start
 
 HEAD = """\
 from __future__ import annotations
@@ -32,10 +28,6 @@ WRONG = """
 def forget(xss: Ex):
     yield rewrite(transpose(xss)).to(xss)
 """
-
-
-def lift(*arguments: object):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 def check(path: Path, text: str, *arguments: object):
@@ -89,56 +81,35 @@ def test_a_seed_reproduces(tmp_path):
     assert found(1) == found(1)
 
 
+RULE = '@rule("a = a")\ndef odd'
 BROKEN = {
     "no such module": ("import stencils\n", "mine.py:5: mine.py: ModuleNotFoundError"),
     "unknown name": ("from lift_egraph.dsl import Stencil\n", "mine.py:5: mine.py: ImportError: cannot import"),
     "an error": ("1 / 0\n", "mine.py:5: mine.py: ZeroDivisionError"),
     "an exit": ("raise SystemExit(3)\n", "mine.py:5: mine.py: SystemExit: 3"),
-    "unknown sort": (
-        '@rule("a = a")\ndef odd(xs: Array):\n    yield rewrite(transpose(xs)).to(xs)\n',
-        "mine.py:5: odd: unknown sort Array; the sorts are Ex, Fn,",
-    ),
-    "unbound": (
-        '@rule("a = b")\ndef odd(xs: Ex, ys: Ex):\n    yield rewrite(transpose(xs)).to(ys)\n',
-        "mine.py:5: odd: ys on the right is bound neither on the left nor in a condition",
-    ),
-    "a mistake": (
-        '@rule("a = a")\ndef odd(xs: Ex):\n    yield rewrite(transpose(xs, xs)).to(xs)\n',
-        "mine.py:7: odd: TypeError",
-    ),
-    "never fires": (
-        '@rule("a = a")\ndef odd(xs: Ex):\n    yield rewrite(transpose(xs)).to(transpose(xs))\n',
-        "mine.py:5: odd: it never fires: in none of 20 programs",
-    ),
-    "no law": (
-        "@rule\ndef odd(xs: Ex):\n    yield rewrite(transpose(transpose(xs))).to(xs)\n",
-        "mine.py:5: odd: TypeError: odd: a rule needs its law in mathematics",
-    ),
-    "no rewrite": (
-        '@rule("a = a")\ndef odd(xs: Ex):\n    return ()\n',
-        "mine.py:5: odd: it yields no rewrite",
-    ),
-}
+    "unknown sort": (RULE + "(xs: Array):\n    yield rewrite(transpose(xs)).to(xs)\n",
+                     "mine.py:5: odd: unknown sort Array; the sorts are Ex, Fn,"),
+    "unbound": (RULE + "(xs: Ex, ys: Ex):\n    yield rewrite(transpose(xs)).to(ys)\n",
+                "mine.py:5: odd: ys on the right is bound neither on the left nor in a condition"),
+    "a mistake": (RULE + "(xs: Ex):\n    yield rewrite(transpose(xs, xs)).to(xs)\n", "mine.py:7: odd: TypeError"),
+    "never fires": (RULE + "(xs: Ex):\n    yield rewrite(transpose(xs)).to(transpose(xs))\n",
+                    "mine.py:5: odd: it never fires: in none of 20 programs"),
+    "no law": ("@rule\ndef odd(xs: Ex):\n    yield rewrite(transpose(transpose(xs))).to(xs)\n",
+               "mine.py:5: odd: TypeError: odd: a rule needs its law in mathematics"),
+    "no rewrite": (RULE + "(xs: Ex):\n    return ()\n", "mine.py:5: odd: it yields no rewrite"),
+}  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def broken(tmp_path_factory):
-    """What is said of all broken files, each of which has a good rule as well."""
-    files = [tmp_path_factory.mktemp(kind) / "mine.py" for kind in BROKEN]
+def test_broken_rules_are_named_with_their_lines_and_the_rest_is_checked(tmp_path):
+    files = [tmp_path / kind / "mine.py" for kind in BROKEN]
     for file, (text, _) in zip(files, BROKEN.values(), strict=True):
+        file.parent.mkdir()
         file.write_text(HEAD + text + GOOD)
-    return lift("rules", "check", *files, "--examples", 20, "--jobs", 1)
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_rule_is_named_with_its_line(broken, kind):
-    assert f"{kind}0/{BROKEN[kind][1]}" in broken.stdout
-
-
-def test_the_rest_is_checked(broken):
-    assert broken.exit_code == 1
-    assert broken.stdout.count("sound slide_is_split") == len(BROKEN)
-    assert "Traceback" not in broken.output
+    result = lift("rules", "check", *files, "--examples", 20, "--jobs", 1)
+    assert result.exit_code == 1
+    assert [kind for kind, (_, message) in BROKEN.items() if f"/{kind}/{message}" not in result.stdout] == []
+    assert result.stdout.count("sound slide_is_split") == len(BROKEN)
+    assert "Traceback" not in result.output
 
 
 LOOPS = {
@@ -174,16 +145,9 @@ def test_text_that_is_no_python_or_no_rules(tmp_path):
 @pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_interrupt():
-    command = [sys.executable, "-m", "lift_egraph", "rules", "check", "--examples", "5000"]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
-    )
+    process = start("-m", "lift_egraph", "rules", "check", "--examples", 5000)
     try:
-        time.sleep(4.0)
+        time.sleep(2.0)
         process.send_signal(signal.SIGINT)
         began = time.perf_counter()
         _, errors = process.communicate(timeout=20)

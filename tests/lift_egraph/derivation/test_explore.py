@@ -7,10 +7,8 @@ import zlib
 
 import pytest
 from egglog import eq, i64, rewrite
-from typer.testing import CliRunner
 
 from lift_egraph import programs, rules
-from lift_egraph.cli.main import app
 from lift_egraph.derivation.explore import Explorer
 from lift_egraph.derivation.places import View, matching_places, near_misses
 from lift_egraph.derivation.steps import DEFINITIONS, World, makes_names, replay
@@ -26,6 +24,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.instances import Instances
 from lift_egraph.soundness.rule_check import equal_values
+from tests.command import lift
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
 
@@ -258,12 +257,8 @@ def compare(world: World, chosen: Rule, term: Node) -> tuple[int, int]:
 # --- on the command line ---------------------------------------------------------------------------------
 
 
-def lift(*arguments: object):
-    return CliRunner().invoke(app, ["rules", "matches", *map(str, arguments)])
-
-
 def test_matches_on_the_command_line():
-    result = lift("split_join", "mm", "--tile", 32, "--tile", 24, "--size", "M=64")
+    result = lift("rules", "matches", "split_join", "mm", "--tile", 32, "--tile", 24, "--size", "M=64")
     assert result.exit_code == 0, result.output
     assert "matches at 3 places\n  the whole: map(fun row =>" in result.stdout
     assert "  map.f/map.f/reduce.xs: map(mul, zip(row, col))\n    becomes join(map(map(mul), split(32," in result.stdout
@@ -277,7 +272,7 @@ def test_matches_as_json_for_a_file_of_rules(tmp_path):
         '@rule("transpose (transpose xs) = xs")\ndef twice(xs: Ex):\n'
         "    yield rewrite(transpose(transpose(xs))).to(xs)\n"
     )
-    (found,) = json.loads(lift(path, "mm", "--json").stdout)
+    (found,) = json.loads(lift("rules", "matches", path, "mm", "--json").stdout)
     assert found["rule"] == "twice"
     assert found["matches"] == []
     (miss,) = found["near_misses"]
@@ -286,6 +281,6 @@ def test_matches_as_json_for_a_file_of_rules(tmp_path):
 
 
 def test_an_unknown_rule_on_the_command_line():
-    result = lift("split_joint", "mm")
+    result = lift("rules", "matches", "split_joint", "mm")
     assert result.exit_code == 1
     assert "there is no rule 'split_joint'; did you mean split_join?" in result.stderr

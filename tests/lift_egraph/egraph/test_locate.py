@@ -27,7 +27,8 @@ program everything(x: [f32]8, xss: [[f32]4]8, i: [i32]8) =
 """
 
 
-def _members(term: ir.Expr, phase: Phase, count: int):
+def members(term: ir.Expr, phase: Phase, count: int):
+    """Members of the root of a saturated e-graph, each with what it is drawn from."""
     *_, last = run_phase(term, phase)
     sampler, rng, made = MemberSampler(last.graph), random.Random(0), 0
     while made < count:
@@ -49,7 +50,7 @@ def test_every_member_is_found_again(name: str, chosen):
     term = specialise(programs.load(name), dict.fromkeys(dict(programs.load(name).sizes), 16)).body
     phase = Phase("all", chosen, rules.simplification, {16: (4,)}, (4,), Limits(3, 4000))
     distinct = set()
-    for saturation, member in _members(term, phase, 40):
+    for saturation, member in members(term, phase, 40):
         found = locate(saturation.graph, saturation.root, member)
         assert found is not None
         assert alpha_equal(from_egg(saturation.graph, found), member)

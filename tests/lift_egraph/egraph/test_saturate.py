@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
@@ -22,6 +18,7 @@ from lift_egraph.extract.kbest import best_terms
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise, type_of
+from tests.command import interrupted, start
 
 
 def mm(size: int = 64) -> ir.Expr:
@@ -81,19 +78,7 @@ def test_interrupt_returns_within_two_seconds():
         "             on_iteration=lambda s: print('iteration', flush=True))\n"
         "print(r.stop_reason.value)"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=os.getcwd())
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("iteration"):
-                break
-        time.sleep(2.0)
-        process.send_signal(signal.SIGINT)
-        began = time.perf_counter()
-        output, _ = process.communicate(timeout=20)
-        assert time.perf_counter() - began < 2.0
-    finally:
-        process.kill()
+    output, _ = interrupted(start("-c", code), "stdout", "iteration", 2)
     assert output.splitlines()[-1] == "interrupted"
 
 

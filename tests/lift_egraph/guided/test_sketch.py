@@ -7,25 +7,8 @@ import pytest
 from lift_egraph import programs, rules
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.errors import SketchProblem, SyntaxProblem
+from lift_egraph.guided import sketch as s
 from lift_egraph.guided.matcher import Matcher, satisfying
-from lift_egraph.guided.sketch import (
-    ANY,
-    Sketch,
-    call,
-    contains,
-    input_,
-    join,
-    map_,
-    named,
-    nest,
-    of_type,
-    one_of,
-    parse_nest,
-    reduce_,
-    split,
-    transpose,
-    zip_,
-)
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise, type_of
@@ -64,7 +47,7 @@ def maps(term: ir.Part, lengths: tuple[int, ...]) -> bool:
 @pytest.mark.parametrize("lengths", [(8, 8), (4, 2, 8), (2, 4, 8), (2, 2, 4, 4), (4, 4, 2, 2), (2, 4, 2, 4)])
 def test_a_nest_is_found_and_keeps_the_result(mm: Saturation, lengths: tuple[int, ...]):
     inputs = random_inputs(MM, 0, "integer")
-    matches = satisfying(mm.graph, mm.root, nest(*(map_(length=n) for n in lengths)), count=3)
+    matches = satisfying(mm.graph, mm.root, s.nest(*(s.map_(length=n) for n in lengths)), count=3)
     assert matches
     assert [m.cost for m in matches] == sorted(m.cost for m in matches)
     for match in matches:
@@ -73,7 +56,10 @@ def test_a_nest_is_found_and_keeps_the_result(mm: Saturation, lengths: tuple[int
 
 
 def test_the_program_satisfies_its_own_shape(mm: Saturation):
-    exact = map_(map_(reduce_(call("add"), ANY, map_(call("mul"), zip_())), transpose(input_("B"))), input_("A"))
+    exact = s.map_(
+        s.map_(s.reduce_(s.call("add"), s.ANY, s.map_(s.call("mul"), s.zip_())), s.transpose(s.input_("B"))),
+        s.input_("A"),
+    )
     (match,) = satisfying(mm.graph, mm.root, exact)
     assert alpha_equal(match.term, MM.body)
 
@@ -81,13 +67,13 @@ def test_the_program_satisfies_its_own_shape(mm: Saturation):
 def test_functions_without_names_read_as_their_body():
     program = parse_program("program p(xs: [[[f32]2]4]8) = map(join, xs)")
     graph = saturation(program, 0)
-    assert satisfying(graph.graph, graph.root, map_(join()))
-    assert satisfying(graph.graph, graph.root, map_(join(named("argument"))))
-    assert not satisfying(graph.graph, graph.root, map_(transpose()))
+    assert satisfying(graph.graph, graph.root, s.map_(s.join()))
+    assert satisfying(graph.graph, graph.root, s.map_(s.join(s.named("argument"))))
+    assert not satisfying(graph.graph, graph.root, s.map_(s.transpose()))
 
 
 def test_names_say_what_stands_for_them(mm: Saturation):
-    (match,) = satisfying(mm.graph, mm.root, join(map_(ANY, named("chunks", split(2, named("whole"))))))
+    (match,) = satisfying(mm.graph, mm.root, s.join(s.map_(s.ANY, s.named("chunks", s.split(2, s.named("whole"))))))
     whole = match.names["whole"]
     assert isinstance(whole, ir.Input)
     assert whole.name == "A"
@@ -95,27 +81,27 @@ def test_names_say_what_stands_for_them(mm: Saturation):
 
 
 def test_types_and_alternatives(mm: Saturation):
-    wanted = contains(named("piece", of_type("[[[f32]8]2]4", split())))
+    wanted = s.contains(s.named("piece", s.of_type("[[[f32]8]2]4", s.split())))
     (match,) = satisfying(mm.graph, mm.root, wanted)
     piece = match.names["piece"]
     assert isinstance(piece, ir.Expr)
     assert str(type_of(piece)) == "[[[f32]8]2]4"
-    either = contains(one_of(split(3), split(4)))
+    either = s.contains(s.one_of(s.split(3), s.split(4)))
     assert satisfying(mm.graph, mm.root, either)
-    assert not satisfying(mm.graph, mm.root, contains(split(3)))
+    assert not satisfying(mm.graph, mm.root, s.contains(s.split(3)))
 
 
 @pytest.mark.parametrize(
     ("sketch", "says"),
     [
-        (nest(map_(length=8), map_(length=5)), "satisfies map 5; map works on lengths 2, 4, 8 there"),
-        (nest(map_(), call("div")), "satisfies div; there is no div at all"),
-        (contains(join(transpose(input_("A")))), "its parts are satisfied"),
-        (join(contains(input_("B"))), None),
-        (input_("A"), "but not the program"),
+        (s.nest(s.map_(length=8), s.map_(length=5)), "satisfies map 5; map works on lengths 2, 4, 8 there"),
+        (s.nest(s.map_(), s.call("div")), "satisfies div; there is no div at all"),
+        (s.contains(s.join(s.transpose(s.input_("A")))), "its parts are satisfied"),
+        (s.join(s.contains(s.input_("B"))), None),
+        (s.input_("A"), "but not the program"),
     ],
 )
-def test_what_no_term_satisfies_is_named(mm: Saturation, sketch: Sketch, says: str | None):
+def test_what_no_term_satisfies_is_named(mm: Saturation, sketch: s.Sketch, says: str | None):
     matcher = Matcher(mm.graph)
     if says is None:
         assert type_of(matcher.require(mm.root, sketch).term) == type_of(MM.body)
@@ -128,14 +114,14 @@ def test_what_no_term_satisfies_is_named(mm: Saturation, sketch: Sketch, says: s
 def test_members_that_let_a_variable_escape_are_left_out():
     program = parse_program("program p(xs: [f32]8) = map(fun x => let (a, b) = (1.0, x) in a, xs)")
     found = saturation(program, 2)
-    for match in satisfying(found.graph, found.root, ANY, count=5):
+    for match in satisfying(found.graph, found.root, s.ANY, count=5):
         assert not ir.free_variables(match.term)
 
 
 def test_text_form():
     text = "map 32 > mapGlb(0) 4 > reduceSeq 8 > mul"
-    assert str(parse_nest(text)) == text
+    assert str(s.parse_nest(text)) == text
     for wrong, says in [("mapp 3", "meant map?"), ("map 3 > > mul", "step 2"), ("mul > map", "unknown pattern 'mul'")]:
         with pytest.raises(SyntaxProblem) as problem:
-            parse_nest(wrong)
+            s.parse_nest(wrong)
         assert says in str(problem.value)

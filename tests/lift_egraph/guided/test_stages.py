@@ -13,20 +13,7 @@ from lift_egraph.egraph.saturate import Limits, Phase, StopReason
 from lift_egraph.egraph.sorts import Ex
 from lift_egraph.egraph.sorts import transpose as transpose_
 from lift_egraph.errors import SketchProblem
-from lift_egraph.guided.sketch import (
-    ANY,
-    Sketch,
-    call,
-    contains,
-    join,
-    map_,
-    nest,
-    parse_nest,
-    reduce_,
-    reduce_seq,
-    transpose,
-    zip_,
-)
+from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.stages import Reached, Stage, guide
 from lift_egraph.language.check import specialise
 from lift_egraph.meaning.inputs import random_inputs
@@ -38,18 +25,20 @@ RESTRICTED = (*rules.interchange.interchange_rules, rules.split_join.split_join,
 SPLIT = Phase("split", RESTRICTED, rules.simplification, {8: (4,)})
 MOVE = Phase("reorder", rules.interchange.interchange_rules, rules.simplification)
 ALL = Phase("tile", rules.algorithmic, rules.simplification, {8: (4,)}, (), Limits(iterations=9, nodes=30_000))
-LOOP = Stage(Phase("loops", rules.reduction.loop_rules, rules.simplification), parse_nest("map 2 > map 2 > reduceSeq"))
+LOOP = Stage(
+    Phase("loops", rules.reduction.loop_rules, rules.simplification), sk.parse_nest("map 2 > map 2 > reduceSeq")
+)
 
 
-def untile(body: Sketch) -> Sketch:
+def untile(body: sk.Sketch) -> sk.Sketch:
     """Blocks put together again."""
-    return join(map_(map_(join(), transpose(map_(body, length=2))), length=2))
+    return sk.join(sk.map_(sk.map_(sk.join(), sk.transpose(sk.map_(body, length=2))), length=2))
 
 
 def test_each_stage_starts_from_the_term_before():
     seen: list[Reached] = []
-    tiled = untile(map_(map_(reduce_(), length=4), length=4))
-    inside = untile(reduce_(ANY, ANY, map_(map_(map_(call("mul"))), zip_()), length=8))
+    tiled = untile(sk.map_(sk.map_(sk.reduce_(), length=4), length=4))
+    inside = untile(sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.map_(sk.map_(sk.call("mul"))), sk.zip_()), length=8))
     found = guide(MM.body, (Stage(SPLIT, tiled), Stage(MOVE, inside), LOOP), on_iteration=seen.append)
     assert found.found
     assert [s.stop_reason for s in found.stages] == [StopReason.SATISFIED] * 3
@@ -68,21 +57,25 @@ def test_a_dot_product_takes_the_built_in_function():
     vector = rules.opencl_vector
     used = (vector.vectorise_map, vector.vectorise_zip, vector.reduce_by_dot, *rules.reduction.loop_rules)
     phase = Phase("vectors", used, rules.simplification, widths=(4,))
-    found = guide(program.body, (Stage(phase, reduce_seq(contains(call("dot")), ANY, zip_(), length=4)),))
+    found = guide(
+        program.body, (Stage(phase, sk.reduce_seq(sk.contains(sk.call("dot")), sk.ANY, sk.zip_(), length=4)),)
+    )
     assert found.found, found.stages[-1].why_not
     inputs = random_inputs(program, 0, "integer")
     assert equal_values(evaluate(found.term, inputs), evaluate(program.body, inputs))
 
 
 def test_a_stage_ends_with_the_iteration_that_satisfies_it():
-    found = guide(MM.body, (Stage(ALL, nest(map_(length=2), map_(length=4))),))
+    found = guide(MM.body, (Stage(ALL, sk.nest(sk.map_(length=2), sk.map_(length=4))),))
     assert len(found.stages[0].iterations) == 1
-    assert not guide(MM.body, (Stage(ALL, nest(map_(length=8), map_(length=8))),)).stages[0].iterations
+    assert not guide(MM.body, (Stage(ALL, sk.nest(sk.map_(length=8), sk.map_(length=8))),)).stages[0].iterations
 
 
 def test_a_failure_names_the_stage_and_the_part():
     short = replace(ALL, limits=replace(ALL.limits, iterations=1))
-    found = guide(MM.body, (Stage(short, nest(map_(length=2))), Stage(short, nest(reduce_seq(length=2))), LOOP))
+    found = guide(
+        MM.body, (Stage(short, sk.nest(sk.map_(length=2))), Stage(short, sk.nest(sk.reduce_seq(length=2))), LOOP)
+    )
     assert not found.found
     assert len(found.stages) == 2
     with pytest.raises(SketchProblem) as problem:
@@ -93,7 +86,7 @@ def test_a_failure_names_the_stage_and_the_part():
 
 def test_a_stage_that_is_cut_short_keeps_its_figures():
     endless = replace(ALL, tiles={8: (2, 4)}, limits=Limits(iterations=99, nodes=10**9, seconds=2.0, memory_mb=2000))
-    found = guide(MM.body, (Stage(endless, nest(map_(length=5))),))
+    found = guide(MM.body, (Stage(endless, sk.nest(sk.map_(length=5))),))
     assert found.stages[0].stop_reason in (StopReason.TIME, StopReason.MEMORY)
     assert found.stages[0].tuples > 1000
     assert "map 5" in found.stages[0].why_not
@@ -105,7 +98,7 @@ def fails_when_it_is_read(xs: Ex):
 
 
 def test_a_rule_that_fails_is_what_a_failure_says():
-    found = guide(MM.body, (Stage(replace(ALL, rules=(fails_when_it_is_read,)), nest(map_(length=5))),))
+    found = guide(MM.body, (Stage(replace(ALL, rules=(fails_when_it_is_read,)), sk.nest(sk.map_(length=5))),))
     assert found.stages[0].stop_reason is StopReason.CRASHED
     with pytest.raises(SketchProblem, match="NameError: name 'nothing_of_this_name' is not defined"):
         _ = found.term

@@ -31,7 +31,7 @@ def test_unique_names_change_names_only(program: ir.Program) -> None:
     renamed = unique_names(program.body)
     assert alpha_equal(renamed, program.body)
     assert type_of(renamed) == type_of(program.body)
-    bound = [v.name for p in ir.subterms(renamed) if isinstance(p, ir.Lambda) for v in ir.bound_variables(p.pattern)]
+    bound = [v.name for p in ir.subterms(renamed) if isinstance(p, ir.Lambda) for v in ir.bound_variables(p.binder)]
     assert len(set(bound)) == len(bound)
     check_program(ir.Program("renamed", program.inputs, renamed))
 

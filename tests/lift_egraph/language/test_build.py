@@ -47,7 +47,7 @@ def test_binders_have_the_names_of_the_parameters() -> None:
     assert print_term(b.map_(lambda left, right: right - left, b.zip_(XS, YS))) == (
         "map(fun (left, right) => right - left, zip(xs, ys))"
     )
-    assert isinstance(term.function.pattern, ir.PairPattern)
+    assert isinstance(term.function.binder, ir.PairBinder)
     assert print_term(b.map_(lambda map: map + 1.0, XS)) == "map(fun map1 => map1 + 1.0, xs)"
 
 

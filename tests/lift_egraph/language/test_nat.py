@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -29,22 +30,16 @@ class Sample:
     plain: Callable[[dict[str, int]], int]
 
 
-def _binary(symbol: str, left: Sample, right: Sample) -> Sample:
-    a, b = left, right
-    return {
-        "+": lambda: Sample(a.simplified + b.simplified, lambda v: a.plain(v) + b.plain(v)),
-        "-": lambda: Sample(a.simplified - b.simplified, lambda v: a.plain(v) - b.plain(v)),
-        "*": lambda: Sample(a.simplified * b.simplified, lambda v: a.plain(v) * b.plain(v)),
-        "min": lambda: Sample(minimum(a.simplified, b.simplified), lambda v: min(a.plain(v), b.plain(v))),
-        "max": lambda: Sample(maximum(a.simplified, b.simplified), lambda v: max(a.plain(v), b.plain(v))),
-    }[symbol]()
+OPERATIONS: dict[str, tuple[Callable[..., Nat], Callable[[int, int], int]]] = {
+    "+": (operator.add, operator.add), "-": (operator.sub, operator.sub), "*": (operator.mul, operator.mul),
+    "/": (operator.floordiv, operator.floordiv), "%": (operator.mod, operator.mod),
+    "min": (minimum, min), "max": (maximum, max),
+}  # fmt: skip
 
 
-def _division(symbol: str, left: Sample, divisor: Sample) -> Sample:
-    a, d = left, divisor
-    if symbol == "/":
-        return Sample(a.simplified // d.simplified, lambda v: a.plain(v) // d.plain(v))
-    return Sample(a.simplified % d.simplified, lambda v: a.plain(v) % d.plain(v))
+def _applied(symbol: str, a: Sample, b: Sample) -> Sample:
+    simplify, compute = OPERATIONS[symbol]
+    return Sample(simplify(a.simplified, b.simplified), lambda v: compute(a.plain(v), b.plain(v)))
 
 
 numbers = st.integers(-4, 8).map(lambda n: Sample(nat(n), lambda v: n))
@@ -55,8 +50,8 @@ positive = st.integers(1, 6).map(lambda n: Sample(nat(n), lambda v: n)) | st.int
 expressions = st.recursive(
     numbers | names,
     lambda inner: (
-        st.builds(_binary, st.sampled_from(("+", "-", "*", "min", "max")), inner, inner)
-        | st.builds(_division, st.sampled_from("/%"), inner, positive)
+        st.builds(_applied, st.sampled_from(("+", "-", "*", "min", "max")), inner, inner)
+        | st.builds(_applied, st.sampled_from("/%"), inner, positive)
     ),
     max_leaves=7,
 )

@@ -32,25 +32,18 @@ from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms
 from lift_egraph.guided.matcher import Matcher
 from lift_egraph.language import ir
+from lift_egraph.language import signature as sig
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import CONCRETE, CONDITIONS, codomain, domain, type_of
 from lift_egraph.language.inference import made_type
 from lift_egraph.language.nat import nat
 from lift_egraph.language.nesting import check_nesting
-from lift_egraph.language.signature import (
-    ArrayForm,
-    Condition,
-    FunctionForm,
-    PairForm,
-    Parameter,
-    Signature,
-    TypeVariable,
-)
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.language.types import F32, I32, Array, DataType, Pair
 from lift_egraph.meaning.elements import element
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, run
+from lift_egraph.meaning.values import leaves_of
 from lift_egraph.meaning.workload import workload
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.soundness.pattern_types import type_of_pattern
@@ -61,12 +54,12 @@ SLIDE = ir.Slide.signature
 
 def test_a_signature_is_read() -> None:
     assert [(p.name, p.kind) for p in SLIDE.parameters] == [("size", "nat"), ("step", "nat"), ("array", "")]
-    t = TypeVariable("t")
-    assert SLIDE.parameters[2].form == ArrayForm("m", t)
-    assert SLIDE.result == ArrayForm(("+", ("/", ("-", "m", "size"), "step"), 1), ArrayForm("size", t))
-    assert SLIDE.conditions[3] == Condition("step", "|", ("-", "m", "size"))
-    assert ir.Generate.signature.parameters[1].form == FunctionForm(I32, t)
-    assert ir.Reduce.signature.parameters[0].form == FunctionForm(PairForm(t, t), t)
+    t = sig.TypeVariable("t")
+    assert SLIDE.parameters[2].form == sig.ArrayForm("m", t)
+    assert SLIDE.result == sig.ArrayForm(("+", ("/", ("-", "m", "size"), "step"), 1), sig.ArrayForm("size", t))
+    assert SLIDE.conditions[3] == sig.Condition("step", "|", ("-", "m", "size"))
+    assert ir.Generate.signature.parameters[1].form == sig.FunctionForm(I32, t)
+    assert ir.Reduce.signature.parameters[0].form == sig.FunctionForm(sig.PairForm(t, t), t)
     assert [p.is_operator for node in (ir.Reduce, ir.ReduceSeq) for p in node.signature.parts] == [True] + [False] * 5
 
 
@@ -75,7 +68,7 @@ def test_a_signature_is_read() -> None:
 )
 def test_a_wrong_signature_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=re.escape(line)):
-        _ = Signature("wrong", line).parameters
+        _ = sig.Signature("wrong", line).parameters
 
 
 # --- an example of every pattern, made of nothing but its signature --------------------------------------
@@ -95,21 +88,21 @@ def example(node: type[ir.Expr]) -> ir.Expr:
     return node(*(_argument(p, names) for p in signature.parameters))
 
 
-def _argument(p: Parameter, names: dict[str, Any]) -> Any:
+def _argument(p: sig.Parameter, names: dict[str, Any]) -> Any:
     if p.form is None:
         return STATIC[p.kind]
-    if not isinstance(p.form, FunctionForm):
+    if not isinstance(p.form, sig.FunctionForm):
         return ir.Input(p.name, made_type(p.form, names, CONCRETE))
     argument, result = (made_type(form, names, CONCRETE) for form in (p.form.argument, p.form.result))
     pattern, first = _bound(argument)
     return ir.Lambda(pattern, first if type_of(first) == result else ir.Input("result", result))
 
 
-def _bound(t: DataType) -> tuple[ir.Pattern, ir.Expr]:
+def _bound(t: DataType) -> tuple[ir.Binder, ir.Expr]:
     if isinstance(t, Pair):
         (first, value), (second, _) = _bound(t.first), _bound(t.second)
         renamed = ir.Var("second", t.second) if isinstance(second, ir.Var) else second
-        return ir.PairPattern(first, renamed), value
+        return ir.PairBinder(first, renamed), value
     variable = ir.Var("first", t)
     return variable, variable
 
@@ -157,12 +150,7 @@ def single_elements(term: ir.Expr) -> None:
     if isinstance(t, Array):
         inputs = random_inputs(program_of(term), kind="integer")
         last = (t.size.constant or 0) - 1
-        whole = evaluate(term, inputs)
-        while isinstance(whole, tuple):
-            whole = whole[0]
-        one = evaluate(element(term, last), inputs)
-        while isinstance(one, tuple):
-            one = one[0]
+        whole, one = (next(leaves_of(evaluate(t, inputs))) for t in (term, element(term, last)))
         assert equal_values(whole[last], one)
 
 
@@ -232,38 +220,24 @@ def code_generator(term: ir.Expr) -> None:
     assert compile_program(naive_term(program_of(ir.MakePair(doubled, term))), GENERIC).kernels
 
 
-ENGINES: dict[str, Callable[[ir.Expr], None]] = {
-    "the node": fields,
-    "the checker": checks,
-    "the text form": text,
-    "the interpreter": interpreter,
-    "single elements": single_elements,
-    "the workload": workloads,
-    "the thread hierarchy": hierarchy,
-    "the e-graph's encoding": encoding,
-    "the e-graph's types": egraph_types,
-    "the e-graph's names": egraph_names,
-    "finding terms again": finding,
-    "sketches": sketches,
-    "the rule check": rule_check,
-    "places": places,
-    "pictures": pictures,
-    "extraction": extraction,
-    "the code generator": code_generator,
-}
+Engine = Callable[[ir.Expr], None]
+ENGINES: tuple[Engine, ...] = (
+    fields, checks, text, interpreter, single_elements, workloads, hierarchy, encoding, egraph_types, egraph_names,
+    finding, sketches, rule_check, places, pictures, extraction, code_generator,
+)  # fmt: skip
 
 
-def unknown(engine: str, term: ir.Expr) -> str | None:
+def unknown(engine: Engine, term: ir.Expr) -> str | None:
     """Why an engine does not know the pattern of a term, or None if it does."""
     try:
-        ENGINES[engine](term)
+        engine(term)
     except (LiftError, LookupError, TypeError, ValueError, AttributeError, AssertionError) as problem:
-        return f"{engine} does not know {ir.name_of(term)}: {type(problem).__name__}: {problem}"
+        return f"{engine.__name__} does not know {ir.name_of(term)}: {type(problem).__name__}: {problem}"
     return None
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_every_pattern_is_known(engine: str) -> None:
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.__name__)
+def test_every_pattern_is_known(engine: Engine) -> None:
     problems = [problem for node in ir.SIGNED if (problem := unknown(engine, example(node)))]
     assert not problems, "\n".join(problems)
 
@@ -273,9 +247,9 @@ class Mystery(ir.Expr):
     array: ir.Expr
 
 
-@pytest.mark.parametrize("engine", ["the interpreter", "the text form", "the e-graph's encoding", "the code generator"])
-def test_an_engine_that_does_not_know_a_pattern_is_named(engine: str) -> None:
-    assert f"{engine} does not know mystery" in str(unknown(engine, example(Mystery)))
+@pytest.mark.parametrize("engine", [interpreter, text, encoding, code_generator])
+def test_an_engine_that_does_not_know_a_pattern_is_named(engine: Engine) -> None:
+    assert f"{engine.__name__} does not know mystery" in str(unknown(engine, example(Mystery)))
 
 
 def test_an_operation_of_the_egraph_has_the_parts_of_its_pattern() -> None:

@@ -43,7 +43,7 @@ def listed(term: Any, inputs: dict, scope: dict) -> Any:
         if isinstance(function, ir.Vectorize):
             lanes = [call(function.function, lane(argument, k)) for k in range(function.width)]
             return from_lanes(lanes)
-        return listed(function.body, inputs, {**scope, **bound(function.pattern, argument)})
+        return listed(function.body, inputs, {**scope, **bound(function.binder, argument)})
 
     match term:
         case ir.Var():
@@ -130,7 +130,7 @@ def scalar_name(term: ir.Call) -> str:
     return t.scalar.name if isinstance(t, Vector) else t.name
 
 
-def bound(pattern: ir.Pattern, value: Any) -> dict:
+def bound(pattern: ir.Binder, value: Any) -> dict:
     if isinstance(pattern, ir.Var):
         return {pattern: value}
     return {**bound(pattern.first, value[0]), **bound(pattern.second, value[1])}

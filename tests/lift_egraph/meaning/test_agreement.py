@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from lift_egraph import programs, rules
-from lift_egraph.egraph.frozen import from_egg
-from lift_egraph.egraph.members import MemberSampler
-from lift_egraph.egraph.saturate import Limits, Phase, run_phase
-from lift_egraph.errors import LiftError
+from lift_egraph.egraph.saturate import Limits, Phase
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.syntax import parse_program
@@ -21,27 +18,19 @@ from lift_egraph.meaning.elements import element
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.workload import workload
+from tests.lift_egraph.egraph.test_locate import members
 
 
 @pytest.mark.parametrize("name", ["mm", "j2d5pt", "gemv", "scal"])
 def test_an_element_is_that_of_the_whole(name: str):
     program = specialise(programs.load(name), dict.fromkeys(dict(programs.load(name).sizes), 8))
-    *_, last = run_phase(
-        program.body,
-        Phase("all", rules.algorithmic + rules.lowering, rules.simplification, {8: (4,)}, (4,), Limits(3, 4000)),
-    )
+    chosen = rules.algorithmic + rules.lowering
+    phase = Phase("all", chosen, rules.simplification, {8: (4,)}, (4,), Limits(3, 4000))
     inputs = random_inputs(program, 0, "integer")
     expected = evaluate(program.body, inputs)
     assert isinstance(expected, np.ndarray)
-    sampler, rng, tried = MemberSampler(last.graph), random.Random(1), 0
-    while tried < 25:
-        choice = sampler.sample(last.root, rng)
-        assert choice is not None
-        try:
-            term = from_egg(last.graph, choice)
-        except LiftError:  # an open member
-            continue
-        tried += 1
+    rng = random.Random(1)
+    for _, term in members(program.body, phase, 25):
         place = tuple(rng.randrange(n) for n in expected.shape)
         for index in place:
             term = element(term, index)

@@ -1,7 +1,6 @@
 import ctypes
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -11,6 +10,7 @@ import pytest
 
 from lift_egraph.errors import RunProblem, SizeProblem
 from lift_egraph.process.child import Server, Stream, call
+from tests.command import start
 
 MEBIBYTE = 2**20
 
@@ -152,11 +152,7 @@ class TestStream:
         assert list(stream) == ["before"]
         assert stream.end.kind == "crashed"
         assert stream.end.text == text
-
-    def test_the_last_output_is_kept(self):
-        stream = Stream(leave, 3)
-        list(stream)
-        assert stream.end.output == "the last words"
+        assert function is not leave or stream.end.output == "the last words"
 
     def test_a_lift_error_is_raised_again(self):
         messages = []
@@ -171,10 +167,6 @@ class TestStream:
         assert list(stream) == ["before"]
         assert stream.end.kind == "error"
         assert stream.end.text.startswith(type(error).__name__)
-
-    def test_an_exception_carries_its_traceback(self):
-        stream = Stream(fail_with, ValueError("a defect"))
-        list(stream)
         assert "in fail_with" in stream.end.output
 
     def test_a_message_that_cannot_be_pickled(self):
@@ -224,20 +216,16 @@ class TestServer:
         assert time.monotonic() - started < 1.5
         assert server.request("b") == (1, "b")
 
-    def test_a_crash(self, server):
-        with pytest.raises(RunProblem, match="crashed with SIGSEGV"):
-            server.request("crash")
+    @pytest.mark.parametrize(("what", "says"), [("crash", "crashed with SIGSEGV"), ("break", "ValueError: a defect")])
+    def test_a_crash_and_another_exception_end_the_child(self, server, what, says):
+        with pytest.raises(RunProblem, match=says):
+            server.request(what)
         assert server.request("b") == (1, "b")
 
     def test_a_lift_error_leaves_the_child_alive(self, server):
         with pytest.raises(SizeProblem, match="too large"):
             server.request("refuse")
         assert server.request("b") == (2, "b")
-
-    def test_another_exception_does_not(self, server):
-        with pytest.raises(RunProblem, match="ValueError: a defect"):
-            server.request("break")
-        assert server.request("b") == (1, "b")
 
     def test_the_child_ignores_an_interrupt(self, server):
         assert server.request("interrupt") == (1, "interrupt")
@@ -277,11 +265,8 @@ def test_call_sees_the_environment():
 # --- parents of other kinds, each in a process of its own ------------------------------------------------
 
 
-def start_parent(text, *arguments):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
-    return subprocess.Popen(
-        [sys.executable, *arguments, textwrap.dedent(text)], stdout=subprocess.PIPE, text=True, env=environment
-    )
+def start_parent(text):
+    return start("-c", textwrap.dedent(text))
 
 
 @pytest.mark.parametrize("as_script", [False, True])
@@ -294,9 +279,9 @@ def test_a_parent_without_a_main_guard(as_script, tmp_path):
     """
     if as_script:
         (tmp_path / "script.py").write_text(textwrap.dedent(text))
-        parent = start_parent(str(tmp_path / "script.py"))
+        parent = start(tmp_path / "script.py")
     else:
-        parent = start_parent(text, "-c")
+        parent = start_parent(text)
     assert parent.communicate(timeout=30)[0] == "[0, 1, 4, 9]\n"
 
 
@@ -314,7 +299,7 @@ LONG_PARENT = """
 @pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_reaches_the_parent_at_once():
-    parent = start_parent(LONG_PARENT, "-c")
+    parent = start_parent(LONG_PARENT)
     pid = int(parent.stdout.readline())
     started = time.monotonic()
     parent.send_signal(signal.SIGINT)
@@ -324,7 +309,7 @@ def test_an_interrupt_reaches_the_parent_at_once():
 
 
 def test_the_child_of_a_killed_parent_dies():
-    parent = start_parent(LONG_PARENT, "-c")
+    parent = start_parent(LONG_PARENT)
     pid = int(parent.stdout.readline())
     parent.kill()
     parent.communicate(timeout=10)
@@ -343,8 +328,7 @@ def test_the_child_of_another_thread_outlives_that_thread_but_not_the_parent():
         time.sleep(0.3)
         print(server._child.pid, server.request("a", 10)[0], flush=True)
         time.sleep(100)
-        """,
-        "-c",
+        """
     )
     pid, requests = parent.stdout.readline().split()
     assert requests == "1"

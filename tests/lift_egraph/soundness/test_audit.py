@@ -5,56 +5,37 @@ from __future__ import annotations
 import egglog
 import pytest
 from egglog import eq, i64, rewrite
-from typer.testing import CliRunner
 
 from lift_egraph import programs, rules
-from lift_egraph.cli.main import app as command_line
+from lift_egraph.egraph import sorts as s
 from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.rule import Rule, rule
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
-from lift_egraph.egraph.sorts import (
-    Ex,
-    Fn,
-    Op,
-    P,
-    Ty,
-    V,
-    absent,
-    app,
-    gather,
-    join,
-    map_,
-    neutral,
-    pty,
-    reduce_,
-    split,
-    tile,
-    ty,
-)
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.soundness.audit import audit
 from lift_egraph.soundness.rule_check import check_rule
+from tests.command import lift
 
 # --- a name that one rule leaves behind, and another takes for new
 
 
 @rule("map (λp. b) xs = join (map (λc. map (λp. b) c) (split n xs))")
-def chunks_named_twice(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
-    chunk = V.of("chunk", p, n)
-    yield rewrite(map_(Fn.lam(p, b), xs)).to(
-        join(map_(Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk))), split(n, xs))),
-        eq(Ty.arr(m, t)).to(ty(xs)), eq(t).to(pty(p)), tile(m, n), eq(m % n).to(i64(0)), n < m,
+def chunks_named_twice(p: s.P, b: s.Ex, xs: s.Ex, t: s.Ty, n: i64, m: i64):
+    chunk = s.V.of("chunk", p, n)
+    yield rewrite(s.map_(s.Fn.lam(p, b), xs)).to(
+        s.join(s.map_(s.Fn.lam(s.P.var(chunk), s.map_(s.Fn.lam(p, b), s.Ex(chunk))), s.split(n, xs))),
+        eq(s.Ty.arr(m, t)).to(s.ty(xs)), eq(t).to(s.pty(p)), s.tile(m, n), eq(m % n).to(i64(0)), n < m,
     )  # fmt: skip
 
 
 @rule("map (λp. reduce ⊕ z ys) xs = let c = ys in map (λp. reduce ⊕ z c) xs,  p not free in ys")
-def reduced_array_named(p: P, op: Op, z: Ex, xs: Ex, ys: Ex, n: i64, t: Ty):
-    chunk = V.of("chunk", p, n)
-    yield rewrite(map_(Fn.lam(p, reduce_(op, z, ys)), xs)).to(
-        app(Fn.lam(P.var(chunk), map_(Fn.lam(p, reduce_(op, z, Ex(chunk))), xs)), ys),
-        eq(Ty.arr(n, t)).to(ty(ys)), eq(t).to(pty(p)), absent(p, ys),
+def reduced_array_named(p: s.P, op: s.Op, z: s.Ex, xs: s.Ex, ys: s.Ex, n: i64, t: s.Ty):
+    chunk = s.V.of("chunk", p, n)
+    yield rewrite(s.map_(s.Fn.lam(p, s.reduce_(op, z, ys)), xs)).to(
+        s.app(s.Fn.lam(s.P.var(chunk), s.map_(s.Fn.lam(p, s.reduce_(op, z, s.Ex(chunk))), xs)), ys),
+        eq(s.Ty.arr(n, t)).to(s.ty(ys)), eq(t).to(s.pty(p)), s.absent(p, ys),
     )  # fmt: skip
 
 
@@ -62,9 +43,9 @@ def reduced_array_named(p: P, op: Op, z: Ex, xs: Ex, ys: Ex, n: i64, t: Ty):
 
 
 @rule("reduce ⊕ z xs = reduce ⊕ z (gather id xs), and z is neutral")
-def every_start_is_neutral(e: Ex, op: Op, z: Ex, xs: Ex):
-    yield egglog.rule(eq(e).to(reduce_(op, z, xs))).then(neutral(op, z))
-    yield rewrite(reduce_(op, z, xs)).to(reduce_(op, z, gather("i", xs)))
+def every_start_is_neutral(e: s.Ex, op: s.Op, z: s.Ex, xs: s.Ex):
+    yield egglog.rule(eq(e).to(s.reduce_(op, z, xs))).then(s.neutral(op, z))
+    yield rewrite(s.reduce_(op, z, xs)).to(s.reduce_(op, z, s.gather("i", xs)))
 
 
 NAMED = parse_program("program named(xs: [f32]4, ys: [f32]2) = map(fun x => reduce(add, 0.0, ys), xs)")
@@ -106,9 +87,9 @@ def test_our_rules_agree_on_whole_e_graphs(name):
 
 def test_a_wrong_union_is_found_where_it_is():
     @rule("transpose xss = xss")
-    def forget(xss: Ex):
-        yield rewrite(join(xss)).to(join(xss), eq(xss).to(xss))
-        yield rewrite(split(2, xss)).to(gather("n - 1 - i", split(2, xss)))
+    def forget(xss: s.Ex):
+        yield rewrite(s.join(xss)).to(s.join(xss), eq(xss).to(xss))
+        yield rewrite(s.split(2, xss)).to(s.gather("n - 1 - i", s.split(2, xss)))
 
     program = parse_program("program wrong(xs: [f32]4) = map(reduce(add, 0.0), split(2, xs))")
     graph = saturated(program, (forget,), 1)
@@ -133,10 +114,10 @@ def every_start_is_neutral(e: Ex, op: Op, z: Ex, xs: Ex):
 def test_the_command(tmp_path):
     (tmp_path / "started.lift").write_text("program started(xs: [f32]N, a: f32) where N = 4 = reduce(add, a, xs)\n")
     (tmp_path / "mine.py").write_text(UNTRUE)
-    program = str(tmp_path / "started.lift")
-    right = CliRunner().invoke(command_line, ["rules", "audit", program])
+    program = tmp_path / "started.lift"
+    right = lift("rules", "audit", program)
     assert right.exit_code == 0, right.output
     assert " 0 classes whose members differ" in right.stdout
-    wrong = CliRunner().invoke(command_line, ["rules", "audit", program, "partial_reduce", str(tmp_path / "mine.py")])
+    wrong = lift("rules", "audit", program, "partial_reduce", tmp_path / "mine.py")
     assert wrong.exit_code == 1
     assert "WRONG two members of class" in wrong.stdout

@@ -6,26 +6,10 @@ import egglog
 import pytest
 from egglog import eq, i64, rewrite, union
 
+from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.egraph.rule import Rule, rule
 from lift_egraph.egraph.rule_forms import Form, forms
-from lift_egraph.egraph.sorts import (
-    Ex,
-    Fn,
-    Op,
-    P,
-    Ty,
-    absent,
-    associative,
-    join,
-    map_,
-    reduce_,
-    slide,
-    split,
-    tile,
-    transpose,
-    ty,
-)
 from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import check_program
@@ -43,8 +27,10 @@ def only(chosen: Rule) -> Form:
 
 def test_a_rewrite_is_read():
     @rule("split n xs = slide n n xs")
-    def split_as_slide(n: i64, m: i64, xs: Ex, t: Ty):
-        yield rewrite(split(n, xs)).to(slide(n, n, xs), eq(Ty.arr(m, t)).to(ty(xs)), tile(m, n))
+    def split_as_slide(n: i64, m: i64, xs: sorts.Ex, t: sorts.Ty):
+        yield rewrite(sorts.split(n, xs)).to(
+            sorts.slide(n, n, xs), eq(sorts.Ty.arr(m, t)).to(sorts.ty(xs)), sorts.tile(m, n)
+        )
 
     form = only(split_as_slide)
     assert (str(form.left), str(form.right)) == ("split(n, xs)", "slide(n, n, xs)")
@@ -53,8 +39,8 @@ def test_a_rewrite_is_read():
 
 def test_a_rule_with_a_union_is_read_as_a_rewrite():
     @rule("transpose (transpose xs) = xs")
-    def by_union(e: Ex, f: Ex, xs: Ex):
-        yield egglog.rule(eq(e).to(transpose(f)), eq(f).to(transpose(xs))).then(union(e).with_(xs))
+    def by_union(e: sorts.Ex, f: sorts.Ex, xs: sorts.Ex):
+        yield egglog.rule(eq(e).to(sorts.transpose(f)), eq(f).to(sorts.transpose(xs))).then(union(e).with_(xs))
 
     form = only(by_union)
     assert (str(form.left), str(form.right)) == ("transpose(transpose(xs))", "xs")
@@ -62,17 +48,17 @@ def test_a_rule_with_a_union_is_read_as_a_rewrite():
 
 def test_a_rule_in_both_directions_has_two_forms():
     @rule("join (split n xs) = xs")
-    def both(n: i64, xs: Ex):
-        yield egglog.birewrite(join(split(n, xs))).to(transpose(transpose(split(n, xs))))
+    def both(n: i64, xs: sorts.Ex):
+        yield egglog.birewrite(sorts.join(sorts.split(n, xs))).to(sorts.transpose(sorts.transpose(sorts.split(n, xs))))
 
     assert [str(f.left) for f in forms(both)] == ["join(split(n, xs))", "transpose(transpose(split(n, xs)))"]
 
 
 def test_sizes_are_found_under_conditions():
     @rule("a chunk of a chunk")
-    def twice(n: i64, k: i64, m: i64, xs: Ex, t: Ty):
-        yield rewrite(map_(Fn.split(k, Ty.arr(n, t)), split(n, xs))).to(
-            xs, eq(Ty.arr(m, t)).to(ty(xs)), eq(m % (n * k)).to(i64(0)), k > 1, n > k
+    def twice(n: i64, k: i64, m: i64, xs: sorts.Ex, t: sorts.Ty):
+        yield rewrite(sorts.map_(sorts.Fn.split(k, sorts.Ty.arr(n, t)), sorts.split(n, xs))).to(
+            xs, eq(sorts.Ty.arr(m, t)).to(sorts.ty(xs)), eq(m % (n * k)).to(i64(0)), k > 1, n > k
         )
 
     solutions = typing_of(only(twice)).solutions()
@@ -82,8 +68,8 @@ def test_sizes_are_found_under_conditions():
 
 def test_a_type_that_contains_itself_is_refused():
     @rule("xs is a row of itself")
-    def endless(m: i64, xs: Ex, t: Ty):
-        yield rewrite(join(xs)).to(xs, eq(Ty.arr(m, t)).to(ty(xs)), eq(t).to(ty(xs)))
+    def endless(m: i64, xs: sorts.Ex, t: sorts.Ty):
+        yield rewrite(sorts.join(xs)).to(xs, eq(sorts.Ty.arr(m, t)).to(sorts.ty(xs)), eq(t).to(sorts.ty(xs)))
 
     with pytest.raises(RuleProblem, match="would contain itself"):
         Instances(endless)
@@ -101,21 +87,21 @@ def test_examples_are_programs(chosen: Rule):
 
 def test_conditions_on_names_are_kept():
     @rule("map (λp. b) xs = b")
-    def guarded(p: P, b: Ex, xs: Ex):
-        yield rewrite(map_(Fn.lam(p, b), xs)).to(b, absent(p, b))
+    def guarded(p: sorts.P, b: sorts.Ex, xs: sorts.Ex):
+        yield rewrite(sorts.map_(sorts.Fn.lam(p, b), xs)).to(b, sorts.absent(p, b))
 
     for seed in range(20):
         program = Instances(guarded).draw(str(seed))[0].program
         matches = [t for t in ir.subterms(program.body) if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda)]
         assert any(
-            not ir.free_variables(m.function.body) & set(ir.bound_variables(m.function.pattern)) for m in matches
+            not ir.free_variables(m.function.body) & set(ir.bound_variables(m.function.binder)) for m in matches
         )
 
 
 def test_an_operator_with_laws_has_them():
     @rule("associative")
-    def lawful(op: Op, z: Ex, xs: Ex):
-        yield rewrite(reduce_(op, z, xs)).to(z, associative(op))
+    def lawful(op: sorts.Op, z: sorts.Ex, xs: sorts.Ex):
+        yield rewrite(sorts.reduce_(op, z, xs)).to(z, sorts.associative(op))
 
     for seed in range(20):
         program = Instances(lawful).draw(str(seed))[0].program
@@ -125,8 +111,8 @@ def test_an_operator_with_laws_has_them():
 
 def test_a_left_hand_side_without_a_type_is_refused():
     @rule("join of a pair")
-    def ill_typed(xs: Ex, t: Ty):
-        yield rewrite(join(xs)).to(xs, eq(Ty.pair(t, t)).to(ty(xs)))
+    def ill_typed(xs: sorts.Ex, t: sorts.Ty):
+        yield rewrite(sorts.join(xs)).to(xs, eq(sorts.Ty.pair(t, t)).to(sorts.ty(xs)))
 
     with pytest.raises(RuleProblem, match=r"test_instances.py:\d+: ill_typed: no program has its left-hand side join"):
         Instances(ill_typed)
@@ -134,8 +120,8 @@ def test_a_left_hand_side_without_a_type_is_refused():
 
 def test_sizes_that_do_not_exist_are_refused():
     @rule("n < n")
-    def nowhere(n: i64, xs: Ex):
-        yield rewrite(split(n, xs)).to(xs, n < n)
+    def nowhere(n: i64, xs: sorts.Ex):
+        yield rewrite(sorts.split(n, xs)).to(xs, n < n)
 
     with pytest.raises(RuleProblem, match="no small sizes fit"):
         Instances(nowhere)
@@ -143,8 +129,8 @@ def test_sizes_that_do_not_exist_are_refused():
 
 def test_a_loose_variable_is_refused():
     @rule("ys from nowhere")
-    def loose(xs: Ex, ys: Ex):
-        yield rewrite(transpose(xs)).to(ys)
+    def loose(xs: sorts.Ex, ys: sorts.Ex):
+        yield rewrite(sorts.transpose(xs)).to(ys)
 
     with pytest.raises(RuleProblem, match="ys on the right is bound neither"):
         forms(loose)

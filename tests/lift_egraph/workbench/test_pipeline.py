@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,12 @@ import pytest
 
 from lift_egraph import programs, workbench
 from lift_egraph import rules as book
-from lift_egraph.codegen.devices import describe
+from lift_egraph.codegen.devices import POCL, describe
 from lift_egraph.codegen.plans.arrays import load_plan
 from lift_egraph.codegen.running.run import Runner, find_device, run_directory
 from lift_egraph.codegen.running.validate import references
 from lift_egraph.egraph.saturate import Limits
-from lift_egraph.errors import DeviceProblem, OutputProblem, SearchProblem, SizeProblem
+from lift_egraph.errors import SearchProblem, SizeProblem
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.tiling import chunk_size, lengths, tilings, vector_widths
 from lift_egraph.language.check import specialise, type_of
@@ -25,12 +24,8 @@ from lift_egraph.meaning.interp import run
 from tests.codegen.opencl import needs_opencl
 
 SMALL = workbench.Budget(seconds=20, limits=Limits(iterations=2, nodes=5_000))
+CPU = replace(POCL, compute_units=2, vector_width=16)
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
-
-AXPY = """
-program axpy(a: f32, x: [f32]N, y: [f32]N) where N = 4096 =
-  map(fun (x, y) => a * x + y, zip(x, y))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +56,6 @@ def test_lowered_terms_mean_what_the_program_means(report: workbench.Report):
 
 
 @needs_opencl
-def test_report_is_json_with_the_promised_keys(report: workbench.Report):
-    data = json.loads(json.dumps(report.to_json()))
-    promised = {"program", "sizes", "device", "stop_reason", "egraph", "baseline", "candidates", "best", "speedup"}
-    assert promised <= data.keys()
-    row = {"rank", "predicted_ms", "measured_ms", "valid", "max_error", "error_bound", "phases", "lowered"}
-    assert row <= data["candidates"][0].keys()
-    assert "measured_ms" in data["baseline"]
-
-
-@needs_opencl
 def test_written_kernel_runs_on_arrays(report: workbench.Report, tmp_path: Path):
     workbench.write(report, tmp_path / "mm")
     assert {p.name for p in (tmp_path / "mm").iterdir()} == FILES
@@ -82,19 +67,8 @@ def test_written_kernel_runs_on_arrays(report: workbench.Report, tmp_path: Path)
 
 
 @needs_opencl
-def test_a_program_written_here(tmp_path: Path):
-    found = workbench.optimize(parse_program(AXPY), budget=replace(SMALL, seconds=4))
-    assert found.best is not None
-    workbench.write(found, tmp_path)
-    rng = np.random.default_rng(2)
-    x, y = (rng.standard_normal(4096).astype(np.float32) for _ in range(2))
-    result = run_directory(tmp_path, {"a": np.float32(2.5), "x": x, "y": y}, None)
-    assert np.allclose(result, np.float32(2.5) * x + y, atol=1e-5)
-
-
-@needs_opencl
 def test_a_hanging_kernel_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch):
-    program = specialise(parse_program(AXPY), {"N": 64})
+    program = specialise(programs.load("scal"), {"N": 64})
     info = find_device()
     reference = references(program)
     good = workbench.make_candidate(naive_term(program), 0, info, describe(info))
@@ -109,35 +83,10 @@ def test_a_hanging_kernel_does_not_stop_the_others(monkeypatch: pytest.MonkeyPat
     assert good.valid
 
 
-@needs_opencl
-def test_sizes_too_large_for_the_device():
-    with pytest.raises(DeviceProblem, match=r"bytes|allocation|memory"):
-        workbench.optimize(programs.load("mm"), {"M": 1 << 20, "N": 1 << 20, "K": 1 << 20})
-
-
-def test_sizes_that_are_no_sizes():
-    with pytest.raises(SizeProblem, match="at least 1"):
-        workbench.optimize(programs.load("mm"), {"M": 0})
-    with pytest.raises(SizeProblem, match="no size 'Q'"):
-        workbench.optimize(programs.load("mm"), {"Q": 4})
-
-
-def test_a_program_without_parallelism():
-    text = "program p(xs: [f32]N) where N = 8 = reduceSeq(fun (a, x) => a * 0.5 + x, 0.0, xs)"
-    with pytest.raises(SearchProblem, match="no parallelism"):
-        workbench.optimize(parse_program(text))
-
-
 def test_a_program_that_computes_nothing():
     program = specialise(parse_program("program t(A: [[f32]N]N) where N = 4 = transpose(A)"))
     with pytest.raises(SearchProblem, match="rearranges"):
         naive_term(program)
-
-
-def test_unwritable_output(tmp_path: Path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputProblem, match="cannot write"):
-        workbench.require_writable(tmp_path / "file" / "out")
 
 
 @pytest.mark.parametrize("name", ["scal", "asum", "dot", "gemv", "mm", "j2d5pt"])
@@ -149,23 +98,15 @@ def test_naive_terms_mean_what_the_programs_mean(name: str):
 
 def test_tilings_offer_one_chunk_a_level():
     program = specialise(programs.load("dot"), {"N": 1 << 20})
-    device = describe_cpu()
     assert lengths(program) == (1 << 20,)
-    first = tilings(program, device, (4, 8), long=1 << 16, chunks_per_unit=32)[0]
+    first = tilings(program, CPU, (4, 8), long=1 << 16, chunks_per_unit=32)[0]
     assert first[1 << 20] == (chunk_size(1 << 20, 2 * 32),)
-    assert vector_widths(program, device, 2) == (16, 8)
+    assert vector_widths(program, CPU, 2) == (16, 8)
     assert chunk_size(7919, 4) is None
 
 
-def describe_cpu():
-    from lift_egraph.codegen.devices import POCL
-
-    return replace(POCL, compute_units=2, vector_width=16)
-
-
 def test_rules_run_in_the_phases_they_name():
-    cpu, limits = describe_cpu(), Limits()
-    gpu = replace(cpu, kind="gpu")
+    limits, gpu = Limits(), replace(CPU, kind="gpu")
     phases = [
         workbench.algorithmic_phase({}, limits),
         workbench.lowering_phase(gpu, (4,), limits),
@@ -177,7 +118,7 @@ def test_rules_run_in_the_phases_they_name():
     used = {r.name for p in phases for r in (*p.rules, *p.simplification)}
     unguided = {r.name for r in book.all_rules} - {r.name for r in book.guided}
     assert unguided - used == {"split_reduce_seq"}  # the README says so
-    fewer = workbench.lowering_phase(cpu, (4,), limits)
+    fewer = workbench.lowering_phase(CPU, (4,), limits)
     assert not any(r.name.startswith(("map_to_wrg", "map_to_lcl")) for r in fewer.rules)
 
 

@@ -1,0 +1,42 @@
+"""The command line in this process, and other processes that run this code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from typer.testing import CliRunner
+
+from lift_egraph.cli.main import app
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+
+
+def lift(*arguments: object):
+    """What the command line does with arguments, in this process."""
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def start(*arguments: object, **changes: str) -> subprocess.Popen[str]:
+    """Python with arguments, in a process of its own, whose environment has some changes."""
+    command = [sys.executable, *map(str, arguments)]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env={**ENVIRONMENT, **changes}, **streams)
+
+
+def interrupted(process: subprocess.Popen[str], stream: str, line: str, pause: float = 0) -> tuple[str, str]:
+    """What a process writes that gets Ctrl-C some seconds after such a line, and then ends at once."""
+    try:
+        assert any(line in shown for shown in getattr(process, stream))
+        time.sleep(pause)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        shown, complaints = process.communicate(timeout=30)
+        assert time.perf_counter() - began < 2
+    finally:
+        process.kill()
+    assert "Traceback" not in complaints
+    return shown, complaints
