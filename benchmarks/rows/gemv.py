@@ -52,7 +52,6 @@ def gesummv_term(dialect: str) -> ir.Program:
 
 
 def row(name: str, term: Callable[[str], ir.Program], *arguments: str) -> Row:
-
     def by_hand(dialect: str, sizes: Sizes) -> ByHand:
         shape = row_shape(dialect)
         kernel = HandKernel(name, arguments, (shape.lanes, sizes["M"]), (shape.lanes, shape.rows))

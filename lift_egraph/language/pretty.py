@@ -143,7 +143,7 @@ def _term(term: ir.Expr, names: _Names, level: int) -> Document:
     if isinstance(term, ir.Call):
         return _scalar_call(term, names, level)
     if isinstance(term, ir.MakePair):
-        return Group(("(", Nest((NOTHING, separated(_components(term, names)))), ")"))
+        return Group(("(", Nest((NOTHING, separated(_spine(ir.MakePair, term, names)))), ")"))
     if isinstance(term, ir.Component):
         return _component(term, names)
     if isinstance(term, ir.Apply):
@@ -175,9 +175,9 @@ def _scalar_call(term: ir.Call, names: _Names, level: int) -> Document:
     return _call(term.op, [_term(a, names, 0) for a in term.arguments])
 
 
-def _components(term: ir.Expr, names: _Names) -> list[Document]:
+def _spine(kind: type[ir.MakePair | ir.Zip], term: ir.Expr, names: _Names) -> list[Document]:
     parts: list[Document] = []
-    while isinstance(term, ir.MakePair):
+    while isinstance(term, kind):
         parts.append(_term(term.first, names, 0))
         term = term.second
     return [*parts, _term(term, names, 0)]
@@ -303,7 +303,7 @@ def _boundary(boundary: ir.Boundary) -> str:
 def _printed(term: ir.Expr, names: _Names) -> tuple[str, list[Document]]:
     name = ir.name_of(term).partition("(")[0]
     if isinstance(term, ir.Zip):
-        return name, _zipped(term, names)
+        return name, _spine(ir.Zip, term, names)
     arguments: list[Document] = []
     for p in term.signature.parameters:
         value = getattr(term, p.name)
@@ -324,11 +324,3 @@ def _argument(value: Any, names: _Names) -> Document:
     if isinstance(value, ir.IndexFunction):
         return _index_function(value)
     return _boundary(value) if isinstance(value, ir.Boundary) else str(value)
-
-
-def _zipped(term: ir.Expr, names: _Names) -> list[Document]:
-    parts: list[Document] = []
-    while isinstance(term, ir.Zip):
-        parts.append(_term(term.first, names, 0))
-        term = term.second
-    return [*parts, _term(term, names, 0)]
