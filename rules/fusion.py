@@ -155,7 +155,37 @@ from __future__ import annotations
 
 import egglog
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    ELEMENT,
+    LEFT,
+    RIGHT,
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    absent,
+    absent_in_function,
+    absent_in_operator,
+    app,
+    bvs,
+    disjoint,
+    eq,
+    fresh,
+    fvf,
+    i64,
+    join,
+    make_pair,
+    map_,
+    reduce_,
+    rewrite,
+    rule,
+    split,
+    transpose,
+    ty,
+    zip_,
+)
 
 
 @rule("map f (map (λp. b) xs) = map (λp. f b) xs,  p not free in f", source="000 Listing 5.4")

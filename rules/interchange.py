@@ -4,7 +4,31 @@ from __future__ import annotations
 
 import egglog
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    absent,
+    absent_in_operator,
+    bvs,
+    disjoint,
+    eq,
+    fill,
+    fresh,
+    fv,
+    i64,
+    map_,
+    reduce_,
+    reduce_seq,
+    rewrite,
+    rule,
+    transpose,
+    ty,
+    zip_,
+)
 
 
 @rule("map (map f) xss = transpose (map (map f) (transpose xss))", source="000 Listing 5.15")

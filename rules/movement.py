@@ -4,7 +4,28 @@ from __future__ import annotations
 
 import egglog
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    P,
+    String,
+    Ty,
+    V,
+    chunked,
+    eq,
+    gather,
+    i64,
+    join,
+    map_,
+    pad,
+    rewrite,
+    rule,
+    scatter,
+    slide,
+    split,
+    transpose,
+    ty,
+)
 from lift_egraph.language.index_arrays import REVERSE
 
 

@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    P,
+    Ty,
+    V,
+    app,
+    eq,
+    i64,
+    map_level,
+    rewrite,
+    rule,
+    stage_local,
+    stage_private,
+    to_memory,
+    vty,
+)
 
 
 @rule(

@@ -8,7 +8,35 @@ from __future__ import annotations
 
 import egglog
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    Op,
+    P,
+    String,
+    Ty,
+    V,
+    as_scalar,
+    as_vector,
+    associative,
+    at,
+    call2,
+    commutative,
+    eq,
+    fill,
+    fresh,
+    fvo,
+    i64,
+    lane_width,
+    map_,
+    neutral,
+    reduce_,
+    rewrite,
+    rule,
+    scalar_like,
+    ty,
+    zip_,
+)
 
 
 @rule(

@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    EMPTY,
+    Ex,
+    Fn,
+    P,
+    Ty,
+    V,
+    eq,
+    fv,
+    i64,
+    map_,
+    map_level,
+    reduce_seq,
+    rewrite,
+    rule,
+    scalar_like,
+    split,
+    to_memory,
+    transpose,
+    ty,
+)
 
 
 @rule(

@@ -5,7 +5,31 @@ Source: 001 §4.3 (Figure 4.3 c and d) and §5.2: blocks of neighbours suit cach
 
 from __future__ import annotations
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    associative,
+    chunked,
+    commutative,
+    eq,
+    fill,
+    i64,
+    join,
+    map_,
+    map_level,
+    neutral,
+    reduce_,
+    rewrite,
+    rule,
+    split,
+    tile,
+    transpose,
+    ty,
+)
 from lift_egraph.rules.split_join import in_chunks
 
 

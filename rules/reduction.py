@@ -4,7 +4,50 @@ from __future__ import annotations
 
 import egglog
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    ACCUMULATOR,
+    ELEMENT,
+    LANE,
+    LEFT,
+    RIGHT,
+    Ex,
+    Fn,
+    Op,
+    P,
+    String,
+    Ty,
+    V,
+    absent,
+    absent_in_operator,
+    app,
+    associative,
+    bvs,
+    call2,
+    chunked,
+    combine,
+    commutative,
+    disjoint,
+    eq,
+    fresh,
+    fvf,
+    fvo,
+    i64,
+    make_pair,
+    map_,
+    map_level,
+    neutral,
+    pty,
+    reduce_,
+    reduce_seq,
+    rewrite,
+    rule,
+    scan,
+    scan_seq,
+    split,
+    transpose,
+    ty,
+    zip_,
+)
 
 
 @rule(

@@ -2,7 +2,34 @@
 
 from __future__ import annotations
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    app,
+    as_scalar,
+    as_vector,
+    component,
+    eq,
+    fv,
+    fvf,
+    fvo,
+    i64,
+    join,
+    make_pair,
+    map_,
+    reduce_,
+    rewrite,
+    rule,
+    split,
+    transpose,
+    ty,
+    vty,
+    zip_,
+)
 
 
 @rule("join (split n xs) = xs", source="000 Listing 5.19", phase="simplification")

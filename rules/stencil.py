@@ -11,7 +11,25 @@ from dataclasses import dataclass
 
 import egglog
 
-from lift_egraph.dsl import *
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    P,
+    Ty,
+    V,
+    app,
+    chunked,
+    eq,
+    fresh,
+    i64,
+    join,
+    map_,
+    rewrite,
+    rule,
+    slide,
+    transpose,
+    ty,
+)
 
 
 @dataclass(frozen=True)
