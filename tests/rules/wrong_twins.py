@@ -61,7 +61,7 @@ TWINS = (
     twin("map_fission", "p may be free in the operator", ", absent_in_operator(p, op) →", "(op, z → (Op.fn(f), z"),
     twin("map_fission", "a transposition is lost", "map_(Fn.transpose(t), mapped(b)) → mapped(b)"),
     twin("zip_of_maps", "the variables of one function may be free in the other",
-         "absent(p, c), →", "absent(q, b), →", ", disjoint(p, q) →"),
+         ", absent(p, c), absent(q, b), disjoint(p, q) →"),
     twin("zip_of_map_left", "y may be free in b", "fresh(y, b), →"),
     twin("zip_of_map_right", "the components are swapped", "make_pair(Ex(x), b) → make_pair(b, Ex(x))"),
     twin("map_fission_of_let", "p may be free in the function", ", absent_in_function(p, f) →"),
