@@ -10,13 +10,12 @@ from pathlib import Path
 
 import harness
 from rows import Row
-from table_4_2 import TIME_LIMIT, agree, alternate, code_lines, lift_lines, read_options, shown, validate
+from table_4_2 import TIME_LIMIT, code_lines, compare, lift_lines, read_options, shown, validate
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.optimise import LEVELS
-from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.errors import LiftError
 
@@ -59,35 +58,13 @@ def levels_of(row: Row, which: str, device: DeviceInfo, dialect: str, rounds: in
             try:
                 plan = compile_program(program, DEVICES[dialect], optimise=optimise)
                 validate(row, dialect, runner, optimise)
-                ratio = relative_speed(row, plan, dialect, which, runner, rounds)
+                *_, ratio = compare(row, plan, dialect, sizes, runner, rounds)
             except LiftError as found:
                 problem = f"{row.title}, {name}: {type(found).__name__}: {found}"
             source = plan.source if plan else ""
-            made.append(
-                Level(
-                    row.title,
-                    which,
-                    shown(sizes),
-                    name,
-                    ratio,
-                    code_lines(source),
-                    len(source),
-                    lift_lines(program),
-                    problem,
-                )
-            )
+            lengths = (code_lines(source), len(source), lift_lines(program))
+            made.append(Level(row.title, which, shown(sizes), name, ratio, *lengths, problem))
     return made
-
-
-def relative_speed(row: Row, plan: Plan, dialect: str, which: str, runner: Runner, rounds: int) -> float:
-    """How fast a plan is beside the hand-written one, after comparing their results."""
-    sizes = row.sizes_on(dialect, which)
-    by_hand = row.by_hand(dialect, sizes)
-    runner.load_inputs("timed", row.inputs(row.program(dialect, sizes), 1, "float"))
-    agree(runner.run(plan, "timed"), runner.run(by_hand, "timed"))
-    ratio = alternate(runner, by_hand, plan, rounds)[2]
-    runner.forget_inputs("timed")
-    return ratio
 
 
 def table(found: Sequence[Level]) -> list[harness.Row]:

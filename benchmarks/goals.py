@@ -18,14 +18,11 @@ from typing import Any
 
 import harness
 
-from lift_egraph import rules as book
+from lift_egraph.api import Matcher, rules as book, sketch as sk, specialise
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import ENDS, STARTUP_SECONDS, Limits, Phase, StopReason, run_phase
-from lift_egraph.guided import sketch as sk
-from lift_egraph.guided.matcher import Matcher
 from lift_egraph.guided.stages import Guided, Stage, guide
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.process.child import Stream
 from lift_egraph.programs import load
 from lift_egraph.rules.fusion import map_fusion

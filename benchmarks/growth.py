@@ -10,8 +10,10 @@ import egglog
 
 from lift_egraph import rules as book
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.frozen import FrozenEGraph, freeze
-from lift_egraph.egraph.saturate import ROOT, Phase, start
+from lift_egraph.egraph.encoding import to_egg
+from lift_egraph.egraph.frozen import FrozenEGraph
+from lift_egraph.egraph.saturate import Phase
+from lift_egraph.egraph.scratch import Scratch
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.programs import load
@@ -40,18 +42,20 @@ def grow(
     term: ir.Expr, phase: Phase, wanted: range, *, before_reading: Callable[[], object] = lambda: None
 ) -> Iterator[Grown]:
     """Run a phase without limits, and read the e-graph out after the wanted iterations."""
-    graph, root = start(term, phase)
+    scratch = Scratch(phase.facts)
     cleaning = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in phase.simplification)).saturate()
     exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
-    seconds = _timed(lambda: graph.run(cleaning))
-    for iteration in range(wanted.stop):
-        if iteration:
-            seconds += _timed(lambda: graph.run(exploring)) + _timed(lambda: graph.run(cleaning))
-        if iteration in wanted:
-            before_reading()
-            began = time.perf_counter()
-            frozen = freeze(graph, {ROOT: root})
-            yield Grown(iteration, frozen, seconds, time.perf_counter() - began)
+    clean, explore = map(scratch.compiled, (cleaning, exploring))
+    with scratch.holding(to_egg(term)) as held:
+        seconds = _timed(lambda: held.run(clean))
+        for iteration in range(wanted.stop):
+            if iteration:
+                seconds += _timed(lambda: held.run(explore)) + _timed(lambda: held.run(clean))
+            if iteration in wanted:
+                before_reading()
+                began = time.perf_counter()
+                frozen = held.freeze()
+                yield Grown(iteration, frozen, seconds, time.perf_counter() - began)
 
 
 def _timed(call: Callable[[], object]) -> float:

@@ -20,13 +20,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from lift_egraph.api import Program, Runner, describe, naive_term
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.kernel import Plan
-from lift_egraph.codegen.running.run import Runner
-from lift_egraph.extract.baseline import naive_term
-from lift_egraph.language.ir import Program
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("lift-egraph", "numpy", "egglog", "pyopencl", "pocl-binary-distribution")

@@ -44,7 +44,11 @@ FAULTS = (
         ".to(map_(Fn.lam(p, app(f, b)), xs))\n",
     ),
     Fault("a view off by one", "index = maximum(index, -1 - index)", "index = maximum(index, -index)"),
-    Fault("a wrong type in the e-graph", "yield has(component(i64(1), x), u,", "yield has(component(i64(1), x), t,"),
+    Fault(
+        "a wrong type in the e-graph",
+        "yield has(sorts.component(i64(1), x), u,",
+        "yield has(sorts.component(i64(1), x), t,",
+    ),
     Fault("a wrong type in a signature", "[a]n, second: [b]n -> [(a, b)]n", "[a]n, second: [b]n -> [(b, a)]n"),
     Fault("a wrong free name in the e-graph", ".then(set_(fvf(f)).to(a - b))", ".then(set_(fvf(f)).to(a))"),
     Fault("a wrong meaning in the interpreter", "sources[indices] = np.arange(size)", "sources[:] = indices"),
@@ -93,7 +97,7 @@ def file_of(fault: Fault, root: Path = ROOT) -> Path:
 def first_report(fault: Fault, root: Path, arguments: list[str]) -> str | None:
     """The test that first fails with a fault planted; None where all pass."""
     with TemporaryDirectory() as folder:
-        copy = Path(shutil.copytree(root, Path(folder, "checkout"), ignore=LEFT_OUT))
+        copy = Path(shutil.copytree(root, Path(folder, "checkout"), symlinks=True, ignore=LEFT_OUT))
         file = file_of(fault, copy)
         file.write_text(file.read_text(encoding="utf-8").replace(fault.right, fault.wrong), encoding="utf-8")
         near = f"tests/{file.relative_to(copy).parts[0]}"

@@ -8,9 +8,7 @@ import time
 import harness
 import numpy as np
 
-from lift_egraph.codegen.running.run import Runner, find_device
-from lift_egraph.codegen.running.validate import references
-from lift_egraph.language.check import specialise
+from lift_egraph.api import Runner, find_device, references, specialise
 from lift_egraph.programs import load
 from lift_egraph.workbench import load_references, optimize
 

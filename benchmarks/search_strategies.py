@@ -19,23 +19,17 @@ import goals
 import harness
 from random_walks.walks import random_walks
 
-from lift_egraph import rules as book
+from lift_egraph.api import LiftError, Matcher, StructuralCost, parse_program, rules as book, specialise, vector_widths
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.egraph.saturate import STARTUP_SECONDS, Limits, Phase, run_phase
-from lift_egraph.errors import LiftError
 from lift_egraph.extract.analytical import predict
-from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms, skeleton
-from lift_egraph.extract.tiling import vector_widths
-from lift_egraph.guided.matcher import Matcher
 from lift_egraph.guided.sketch import ANY, Sketch, join, map_, slide
 from lift_egraph.guided.stages import Stage, guide
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.process.child import Stream
 from lift_egraph.programs import load
 from lift_egraph.rules.macros import (
@@ -255,7 +249,7 @@ def best_prediction(program: ir.Program, seeds: Iterable[ir.Expr]) -> Iterator[f
             key=skeleton,
         )
         for found in terms[:KERNELS]:
-            candidate = ir.Program(program.name, program.inputs, unique_names(found.term), program.sizes)
+            candidate = replace(program, body=unique_names(found.term))
             try:
                 plan = compile_program(candidate, DEVICE)
                 predicted = predict(plan, DEVICE).predicted_ms

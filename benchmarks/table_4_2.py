@@ -143,23 +143,24 @@ def alternate(runner: Runner, by_hand: Plan, generated: Plan, rounds: int) -> tu
     return statistics.median(times["by hand"]), statistics.median(times["generated"]), statistics.median(ratios)
 
 
+def compare(
+    row: Row, plan: Plan, dialect: str, sizes: Mapping[str, int], runner: Runner, rounds: int
+) -> tuple[float, float, float]:
+    """`alternate` on the hand-written plan and a generated one, after comparing their results."""
+    by_hand = row.by_hand(dialect, sizes)
+    runner.load_inputs("timed", row.inputs(row.program(dialect, sizes), 1, "float"))
+    agree(runner.run(plan, "timed"), runner.run(by_hand, "timed"))
+    found = alternate(runner, by_hand, plan, rounds)
+    runner.forget_inputs("timed")
+    return found
+
+
 def measure(row: Row, dialect: str, sizes: Mapping[str, int], runner: Runner, rounds: int) -> Measured:
     """Time both sides of a row at some sizes, after comparing their results."""
     program, generated, milliseconds = generate(row, dialect, sizes)
-    by_hand = row.by_hand(dialect, sizes)
-    runner.load_inputs("timed", row.inputs(program, 1, "float"))
-    agree(runner.run(generated, "timed"), runner.run(by_hand, "timed"))
-    hand_ms, generated_ms, ratio = alternate(runner, by_hand, generated, rounds)
-    runner.forget_inputs("timed")
-    return Measured(
-        hand_ms,
-        generated_ms,
-        ratio,
-        milliseconds,
-        lift_lines(program),
-        code_lines(generated.source),
-        code_lines(by_hand.source),
-    )
+    times = compare(row, generated, dialect, sizes, runner, rounds)
+    texts = (code_lines(generated.source), code_lines(row.by_hand(dialect, sizes).source))
+    return Measured(*times, milliseconds, lift_lines(program), *texts)
 
 
 def lines_of(

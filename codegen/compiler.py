@@ -8,6 +8,7 @@ from math import prod
 from lift_egraph.codegen.c_ast import Body, Buffer, For, Load, Name, walk
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
+from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
 from lift_egraph.codegen.lowering.views import Memory
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import ALL, Optimisations
@@ -17,7 +18,7 @@ from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
 from lift_egraph.codegen.passes.tidy import inline_constants, sink_constants
-from lift_egraph.codegen.passes.unrolling import mark_short_loops, unroll
+from lift_egraph.codegen.passes.unrolling import UnrollingProblem, mark_short_loops, unroll
 from lift_egraph.codegen.plans.index_range import INT_MAX, largest_values
 from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH, Argument, Kernel, Launch, Origins, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement
@@ -97,8 +98,25 @@ def compile_open(
     SizeProblem
         If private or local memory depends on an open size.
     """
-    program, sizes = _named_sizes(program)
-    host, result = lower_program(program, device, launch, optimise, any_launch=any_launch)
+    options = (device, launch, any_launch, term_text, optimise)
+    try:
+        return _compiled(*_named_sizes(program), *options, PRIVATE_CHOICE)
+    except UnrollingProblem:
+        return _compiled(*_named_sizes(program), *options, 0)
+
+
+def _compiled(
+    program: ir.Program,
+    sizes: tuple[OpenSize, ...],
+    device: Device,
+    launch: Launch | None,
+    any_launch: bool,
+    term_text: str | None,
+    optimise: Optimisations,
+    most_private: int,
+) -> OpenPlan:
+    """The plan; larger arrays than `most_private` are kept in private memory only where the term asks for it."""
+    host, result = lower_program(program, device, launch, optimise, any_launch=any_launch, most_private=most_private)
     printer = Printer(device.emission, optimise)
     base = c_name(program.name, set(host.taken))
     kernels: list[Kernel] = []

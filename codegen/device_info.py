@@ -46,8 +46,12 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds that the device spent in the kernels of one run: median, least, and how many runs."""
+    """Milliseconds that the device spent in the kernels of one run: median, least, and how many runs.
+
+    Half of the runs lie in `spread_ms`, a quarter below it and a quarter above.
+    """
 
     median_ms: float
     min_ms: float
     runs: int
+    spread_ms: tuple[float, float]

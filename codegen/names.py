@@ -1,47 +1,71 @@
-"""C identifiers: what may not be one, and fresh ones."""
+"""C identifiers: what may not be one, and fresh ones.
+
+OpenCL C's keywords and functions are known, the macros, types and functions of its extensions and compilers are not;
+but all of those have the form of one of some families (`cl_khr_fp64`, `image2d_depth_t`, `ATOMIC_FLAG_INIT`,
+`intel_sub_group_shuffle`). A name is kept if it is of no such form, and gets an underscore behind it otherwise: nobody
+else's names end like that.
+"""
 
 from __future__ import annotations
 
 import re
 
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.types import WIDTHS
 
-_TYPES = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "half")
-_WORDS = re.findall(
-    r"\w+",
-    """
-    auto bool break case const constant continue default do else enum extern false for global goto if inline
-    kernel local private read_only register restrict return signed sizeof size_t static struct switch true
-    typedef union unsigned void volatile while write_only read_write image2d_t sampler_t event_t pipe uniform
-    min max clamp abs fabs sqrt rsqrt exp log sin cos tan tanh floor ceil pow fmin fmax mad fma dot cross length
-    distance normalize select all any sign step mix degrees radians round trunc rint fmod hypot cbrt erf barrier
-    isnan isinf half_exp NAN INFINITY HUGE_VAL M_PI NULL main printf index_min index_max index_floor_div
-    index_floor_mod index_min_long index_max_long index_floor_div_long index_floor_mod_long
-    acos acosh acospi asin asinh asinpi atan atan2 atan2pi atanh atanpi copysign cosh cospi erfc exp2 exp10 expm1 fdim
-    fract frexp ilogb ldexp lgamma lgamma_r log2 log10 log1p logb maxmag minmag modf nan nextafter pown powr remainder
-    remquo rootn sincos sinh sinpi tanpi tgamma abs_diff add_sat sub_sat hadd rhadd clz ctz mad24 mad_hi mad_sat mul24
-    mul_hi rotate upsample popcount smoothstep isequal isnotequal isgreater isgreaterequal isless islessequal
-    islessgreater isfinite isnormal isordered isunordered signbit bitselect shuffle shuffle2 prefetch mem_fence
-    read_mem_fence write_mem_fence vec_step MAXFLOAT HUGE_VALF
+# Keywords and functions of one word, also of GNU C, and what the printer defines. With a number behind them they are
+# other types and functions: float4, log2, vload8.
+_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    auto bool break case char complex const constant continue default do double else enum extern float for generic
+    global goto half if imaginary inline int kernel local long private quad register restrict return short signed sizeof
+    static struct switch true false typedef uchar uint ulong ushort union unsigned void volatile while
+    pipe uniform event image sampler main printf asm typeof i386 linux unix NaN constexpr nullptr
+    abs acos acosh acospi add all any as asin asinh asinpi atan atanh atanpi atom atomic barrier bitselect cbrt ceil
+    clamp clz convert copysign cos cosh cospi cross ctz degrees distance dot erf erfc exp expm fabs fast fdim floor fma
+    fmax fmin fmod fract frexp hadd hypot ilogb isequal isfinite isgreater isgreaterequal isinf isless islessequal
+    islessgreater isnan isnormal isnotequal isordered isunordered ldexp length lgamma log logb mad max maxmag min minmag
+    mix modf nan native nextafter normalize popcount pow pown powr prefetch radians remainder remquo rhadd rint rootn
+    rotate round rsqrt select shuffle sign signbit sin sincos sinh sinpi smoothstep sqrt step tan tanh tanpi tgamma
+    trunc upsample vload vloada vstore vstorea
     """,
-)
-_FAMILIES = re.compile(
-    r"(get_(global|local|group|num|work|image)|convert|as|vload|vstore|native|half|fast|atom|atomic|async|wait_group|"
-    r"read_image|write_image|work_group|sub_group)_\w+"
-    r"|v(load|store)\d+"
-    r"|(CLK|M|FP|FLT|DBL|HALF|CHAR|SCHAR|UCHAR|SHRT|USHRT|INT|UINT|LONG|ULONG|CL)_[A-Z0-9_]+"
-    r"|\w+_(float|double|int|long)\d+|\w+\d+_u"  # functions and types that the printer defines
+    )
 )
 
-RESERVED = frozenset(_WORDS) | frozenset(_TYPES) | frozenset(f"{t}{w}" for t in _TYPES for w in (*WIDTHS, 3))
+# First words, without a number behind them, of names with underscores: of OpenCL C and of extensions' authors.
+_FIRST_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    abs add amd apple arm as async atan atom atomic bit bitfield capture char cl clang clk commit convert create ctz dbl
+    dot double enqueue event ext fast float flt fp get half huge image img index int intel is kernel khr lgamma llvm
+    long mad mem memory mul native ndrange nv nvidia ocl opencl packed pocl popcount prefetch qcom read release
+    reserve retain sampler schar set short shrt shuffle spir spirv sub svm to uchar uint ulong ushort ushrt vec
+    vload vloada vstore vstorea wait work write
+    """,
+    )
+)
+_PLAIN = re.compile(r"[A-Za-z]+\d*(_[A-Za-z]+\d*|_\d+)*")
+_DEFINED = re.compile(r"\w+_(float|double|int|long)\d+|\w+\d+_u")  # functions and types that the printer defines
+
+
+def is_reserved(name: str) -> bool:
+    """Whether an identifier may mean something to a compiler."""
+    if name.endswith("_"):
+        return False
+    if not _PLAIN.fullmatch(name) or _DEFINED.fullmatch(name) or name.endswith("_t"):
+        return True
+    first, underscore, _ = name.partition("_")
+    word, letters = first.rstrip("0123456789"), re.sub(r"[\d_]", "", name)
+    if letters.isupper() and len(letters) > (1 if underscore else 2):
+        return True  # as macros are
+    return word.lower() in _FIRST_WORDS if underscore else first in _WORDS or word in _WORDS
 
 
 def c_name(base: str, taken: set[str]) -> str:
     """A C identifier like `base` that is neither reserved nor in `taken`; it is added to `taken`."""
-    plain = re.sub(r"\W", "_", base).lstrip("_") or "x"
+    plain = re.sub(r"\W", "_", base, flags=re.ASCII).lstrip("_") or "x"
     if plain[0].isdigit():
         plain = f"x{plain}"
-    if plain in RESERVED or _FAMILIES.fullmatch(plain):
-        plain = f"{plain}_"
-    return fresh_name(plain, taken)
+    return fresh_name(f"{plain}_" if is_reserved(plain) else plain, taken)

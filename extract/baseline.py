@@ -1,11 +1,20 @@
-"""The naive low-level term: one work-item an element, every reduction a loop. What optimisation is measured against."""
+"""The naive low-level term: one work-item an element, every reduction a loop. What optimisation is measured against.
+
+A program may have several stages. What a ``let`` outside of all loops binds, or a nest of maps outside of all loops
+reads, is computed by kernels of its own and stands in global memory; inside of a work-item, lowering finds a place.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
 
 from lift_egraph.errors import SearchProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute, unique_names
 from lift_egraph.language.check import type_of
+from lift_egraph.language.layout import is_layout, is_pure, reordered
+from lift_egraph.language.types import I32, Array, DataType
 
 MOST_DIMENSIONS = 3
 COMPUTING = (ir.Call, *ir.FOLDS, ir.ToMemory)  # the nodes that do more than rearrange data
@@ -17,7 +26,7 @@ def computes(term: ir.Part) -> bool:
 
 
 def naive_term(program: ir.Program) -> ir.Program:
-    """The program with its outer maps on work-items, and everything inside them sequential.
+    """The program with the outer maps of each stage on work-items, and everything inside them sequential.
 
     Raises
     ------
@@ -28,32 +37,91 @@ def naive_term(program: ir.Program) -> ir.Program:
         raise SearchProblem(
             f"{program.name} computes nothing: it only rearranges its inputs, so there is no kernel to find"
         )
-    lowered = _lower(program.body, _depth(program.body))
-    return ir.Program(program.name, program.inputs, unique_names(lowered), program.sizes)
+    return replace(program, body=unique_names(_stage(program.body, True)))
 
 
-def _depth(term: ir.Expr) -> int:
-    """How many maps stand directly inside each other at the outside of a term."""
-    if isinstance(term, ir.Map) and computes(term.function):
-        return min(MOST_DIMENSIONS, 1 + _depth(ir.function_body(term.function).body))
-    if isinstance(term, ir.Join | ir.Transpose | ir.Split | ir.Scatter | ir.AsScalar) or (
-        isinstance(term, ir.Map) and not computes(term.function)
-    ):
-        return _depth(term.array)
-    return 0
+def _stage(term: ir.Expr, is_stored: bool = False) -> ir.Expr:
+    """A term outside of all loops; `is_stored` says that its value is written to memory as it stands."""
+    match term:
+        case ir.Apply(function=ir.Lambda() as function):
+            body = ir.Lambda(function.binder, _stage(function.body, is_stored))
+            return ir.Apply(body, _stage(term.argument))
+        case ir.Iterate(function=function):
+            body = ir.Lambda(function.binder, _stage(function.body, True))
+            return ir.Iterate(term.times, term.size, body, _stage(term.array))
+        case ir.Reduce() | ir.Scan():
+            return _loop(term, _stage)
+    nest = _map_of(term)
+    if nest is not None and (is_stored or not is_pure(term)):
+        return _parallel(nest, _depth(nest), _stage(nest.array))
+    is_passed_on = isinstance(term, ir.Zip | ir.MakePair | ir.ToMemory) or reordered(term) is not None
+    if is_stored and not is_passed_on and isinstance(t := type_of(term), Array):
+        return _copied(_stage(term), min(MOST_DIMENSIONS, _nested(t)))
+    return ir.map_parts(
+        term, lambda p: _stage(p, is_stored and is_passed_on) if isinstance(p, ir.Expr) else _lower_function(p, 0)
+    )
+
+
+def _nested(t: DataType) -> int:
+    """How many arrays stand directly inside each other."""
+    return 1 + _nested(t.element) if isinstance(t, Array) else 0
+
+
+def _copied(array: ir.Expr, dimensions: int) -> ir.Expr:
+    """The array copied by as many work-items as its outer dimensions have elements."""
+    t = type_of(array)
+    assert isinstance(t, Array)
+    element = ir.Var("x", t.element)
+    body = _copied(element, dimensions - 1) if dimensions > 1 else element
+    return ir.MapLevel(ir.Level("glb", dimensions - 1), ir.Lambda(element, body), array)
+
+
+def _map_of(term: ir.Expr) -> ir.Map | None:
+    """A term that computes an array element by element, as a map."""
+    if isinstance(term, ir.Map) and (computes(term.function) or not is_layout(term.function)):
+        return term
+    if isinstance(term, ir.Generate) and computes(term.function):
+        index = ir.Var("i", I32)
+        return ir.Map(term.function, ir.Generate(term.size, ir.Lambda(index, index)))
+    return None
+
+
+def _depth(term: ir.Expr, inside: bool = False) -> int:
+    """How many maps stand directly inside each other at the outside of a term.
+
+    A map `inside` of another one counts if what it reads is there already: else each work-item would compute it.
+    """
+    nest = _map_of(term)
+    if nest is not None:
+        if inside and not is_pure(nest.array):
+            return 0
+        return min(MOST_DIMENSIONS, 1 + _depth(ir.function_body(nest.function).body, True))
+    if isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda) and is_pure(term.argument):
+        return _depth(term.function.body, inside)
+    array = reordered(term)
+    return 0 if array is None else _depth(array, inside)
+
+
+def _parallel(nest: ir.Map, dimensions: int, array: ir.Expr) -> ir.Expr:
+    return ir.MapLevel(ir.Level("glb", dimensions - 1), _lower_function(nest.function, dimensions - 1), array)
 
 
 def _lower(term: ir.Expr, dimensions: int) -> ir.Expr:
     """`dimensions`: how many of the maps to come are parallel; the innermost of them is dimension 0."""
-    if isinstance(term, ir.Map) and computes(term.function):
-        level = ir.Level("glb", dimensions - 1) if dimensions else ir.SEQ
-        body = _lower_function(term.function, max(dimensions - 1, 0))
-        return ir.MapLevel(level, body, _lower(term.array, 0))
+    if dimensions and (nest := _map_of(term)) is not None:
+        return _parallel(nest, dimensions, _lower(nest.array, 0))
+    if isinstance(term, ir.Map) and _map_of(term) is not None:
+        return ir.MapLevel(ir.SEQ, _lower_function(term.function, 0), _lower(term.array, 0))
     if isinstance(term, ir.Reduce | ir.Scan):
-        return _loop(term)
-    if isinstance(term, ir.Join | ir.Transpose | ir.Split | ir.Scatter | ir.AsScalar | ir.Map):
-        return ir.map_parts(term, lambda p: _lower(p, dimensions) if isinstance(p, ir.Expr) else p)
-    return ir.map_parts(term, lambda p: _lower(p, 0) if isinstance(p, ir.Expr) else _lower_function(p, 0))
+        return _loop(term, _in_a_loop)
+    if isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda):
+        return ir.Apply(_lower_function(term.function, dimensions), _lower(term.argument, 0))
+    passed = 0 if reordered(term) is None else dimensions
+    return ir.map_parts(term, lambda p: _lower(p, passed) if isinstance(p, ir.Expr) else _lower_function(p, 0))
+
+
+def _in_a_loop(term: ir.Expr) -> ir.Expr:
+    return _lower(term, 0)
 
 
 def _lower_function(f: ir.Function, dimensions: int) -> ir.Function:
@@ -62,18 +130,24 @@ def _lower_function(f: ir.Function, dimensions: int) -> ir.Function:
     return ir.Lambda(f.binder, _lower(f.body, dimensions))
 
 
-def _loop(term: ir.Reduce | ir.Scan) -> ir.Expr:
-    """A reduction or scan as a loop; a map in front of it is applied on the fly (000, Listing 5.7)."""
+def _loop(term: ir.Reduce | ir.Scan, lower: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
+    """A reduction or scan as a loop. A map in front of it is applied on the fly (000, Listing 5.7).
+
+    Not so outside of all loops where each of the map's elements is a loop itself: those are computed in parallel.
+    """
     operator = _lower_function(ir.function_body(term.operator), 0)
     initial = _lower(term.initial, 0)
     made = ir.ReduceSeq if isinstance(term, ir.Reduce) else ir.ScanSeq
     acc = ir.Var("acc", type_of(term.initial))
     assert isinstance(operator, ir.Lambda)
-    if isinstance(term.array, ir.Map) and isinstance(term.array.function, ir.Lambda) and computes(term.array.function):
-        inner = unique_names(term.array.function)
-        value = _applied(operator, acc, _lower(inner.body, 0))
-        return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, _lower(term.array.array, 0))
-    return made(operator, initial, _lower(term.array, 0))
+    array = term.array
+    if isinstance(array, ir.Map) and isinstance(array.function, ir.Lambda) and computes(array.function):
+        is_short = not any(isinstance(t, ir.FOLDS) for t in ir.subterms(array.function))
+        if is_short or lower is _in_a_loop:
+            inner = unique_names(array.function)
+            value = _applied(operator, acc, _lower(inner.body, 0))
+            return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, lower(array.array))
+    return made(operator, initial, lower(array))
 
 
 def _applied(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:

@@ -55,8 +55,8 @@ CALLS = {  # all functions of floats; other operations cost 1
 }  # fmt: skip
 
 
-def element_count(t: DataType) -> int:
-    """The number of scalars or vectors in a value of a type."""
+def element_count(t: DataType | None) -> int:
+    """The number of scalars or vectors in a value of a type; 1 for one that no analysis reached."""
     if isinstance(t, Array):
         return (t.size.constant or 1) * element_count(t.element)
     if isinstance(t, Pair):
@@ -88,7 +88,7 @@ class StructuralCost:
     registers
         How many scalars an accumulator may have before its updates are charged as memory traffic.
     private
-        How many scalars or vectors an array may have that a work-item keeps to itself.
+        How many scalars or vectors the accumulator of a loop may have.
     lowered
         Whether only low-level terms may be extracted.
     """
@@ -147,8 +147,7 @@ class StructuralCost:
     def _combine(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         if self.lowered:
             return None
-        t = graph.type_of(owner)
-        cost = sum(p.cost for p in parts) + (element_count(t) if t is not None else 1)
+        cost = sum(p.cost for p in parts) + element_count(graph.type_of(owner))
         return Rating(cost, _together(tuple([p.shape for p in parts]), COMPUTATION))
 
     def _map(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
@@ -164,6 +163,14 @@ class StructuralCost:
         cost += self._intermediate(graph, node.classes[1], xs.shape)
         return Rating(xs.cost + cost, _together((f.shape, xs.shape), LAYOUT)._replace(mapped=True))
 
+    def _generate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+        (f,) = parts
+        assert isinstance(f.shape, Shape)
+        if f.shape.levels or f.shape.host:
+            return None
+        each = self._iteration(graph, owner, node.classes[0], f) if f.shape.computes else f.cost
+        return Rating(each * max(1, int(node.children[0])), f.shape)
+
     def _map_function(
         self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]
     ) -> Rating | None:
@@ -178,27 +185,21 @@ class StructuralCost:
         stores = data_leaves(result.element) if isinstance(result, Array) else 0
         return f.cost + self._bound(graph, function) + self.store * stores + self.overhead
 
-    def _too_large(self, graph: FrozenEGraph, array: ClassId, shape: Hashable) -> bool:
-        """Whether an array is computed inside a work-item and does not fit its registers."""
-        assert isinstance(shape, Shape)
-        t = graph.type_of(array)
-        inside = shape.computes and not shape.levels and not shape.host
-        return self.lowered and inside and t is not None and element_count(t) > self.private
-
     def _apply(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         f, x = parts
-        if self._too_large(graph, node.classes[1], x.shape):
-            return None
+        assert isinstance(x.shape, Shape)
         cost = f.cost + x.cost + self._intermediate(graph, node.classes[1], x.shape)
-        return Rating(cost, _together((f.shape, x.shape), LAYOUT))
+        merged = _together((f.shape, x.shape), LAYOUT)
+        if self.lowered and (x.shape.host or _outer(x.shape.levels)):  # a kernel of its own computes the argument
+            merged = merged._replace(levels=frozenset(), host=True)
+        return Rating(cost, merged)
 
     def _reduce(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
         if self.lowered:
             return None
         op, z, xs = parts
         n = self._length(graph, node.classes[2])
-        t = graph.type_of(node.classes[1])
-        size = element_count(t) if t is not None else 1
+        size = element_count(graph.type_of(node.classes[1]))
         each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size) + self._kept(node, size)
         assert isinstance(xs.shape, Shape)
         extra = 0.0 if xs.shape.mapped else self._intermediate(graph, node.classes[2], xs.shape)
@@ -223,7 +224,7 @@ class StructuralCost:
         op, z = parts
         domain, result = graph.domain(owner), graph.codomain(owner)
         n = (domain.size.constant or 1) if isinstance(domain, Array) else 1
-        size = element_count(result) if result is not None else 1
+        size = element_count(result)
         each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size)
         return Rating(z.cost + n * each, self._blocked(size))
 
@@ -231,7 +232,7 @@ class StructuralCost:
         f, xs = parts
         kind, dimension = str(node.children[0]), int(node.children[1])
         shape = _nested(kind, dimension, f.shape, xs.shape)
-        if shape is None or self._too_large(graph, node.classes[1], xs.shape):
+        if shape is None:
             return None
         n = self._length(graph, node.classes[1])
         body = self._iteration(graph, owner, node.classes[0], f)
@@ -252,9 +253,8 @@ class StructuralCost:
         n = self._length(graph, node.classes[2])
         domain = graph.domain(node.classes[0])
         loads = self.load * data_leaves(domain.second) if isinstance(domain, Pair) else 0
-        t = graph.type_of(node.classes[1])
-        size = element_count(t) if t is not None else 1
-        if self.lowered and (size > self.private or self._too_large(graph, node.classes[2], xs.shape)):
+        size = element_count(graph.type_of(node.classes[1]))
+        if self.lowered and size > self.private:
             return None
         host = bool(_outer(xs.shape.levels)) or xs.shape.host
         levels = frozenset() if host else f.shape.levels | xs.shape.levels
@@ -334,6 +334,7 @@ _HANDLERS = {
     "app": StructuralCost._apply,
     "combine": StructuralCost._combine,
     "map_": StructuralCost._map,
+    "generate": StructuralCost._generate,
     "Fn_map": StructuralCost._map_function,
     "reduce_": StructuralCost._reduce,
     "Fn_reduce": StructuralCost._reduce_function,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lift_egraph.egraph.frozen import ClassId, FrozenEGraph, from_egg
+from lift_egraph.egraph.frozen import ClassId, FrozenEGraph, closed_term, open_terms
 from lift_egraph.egraph.kbest import CostModel, KBest, without_collection
 from lift_egraph.errors import LiftError
 from lift_egraph.extract.baseline import COMPUTING
@@ -63,6 +63,7 @@ def best_terms(
         If the model fails, or rates a node with NaN.
     """
     found: dict[Hashable, Extracted] = {}
+    read = open_terms(graph)
     with without_collection():
         search = KBest(graph, model, patience=patience)
         if plainness:
@@ -72,13 +73,14 @@ def best_terms(
             kept = 0
             for cost, choice in itertools.islice(search.choices(vertex), tries or 10 * count):
                 try:
-                    term = from_egg(graph, choice)
+                    term = read(choice)
                     name = key(term)
+                    if name not in found or found[name].cost > cost:
+                        made = Extracted(cost, closed_term(term))
+                        kept += name not in found
+                        found[name] = made
                 except LiftError:  # an open member, or one without a type: another member of the class will do
                     continue
-                if name not in found or found[name].cost > cost:
-                    kept += name not in found
-                    found[name] = Extracted(cost, term)
                 if kept >= (per_shape or count):
                     break
     return sorted(found.values(), key=lambda e: e.cost)[:count]
@@ -99,6 +101,13 @@ class _Summary(NamedTuple):
 
 
 def _summary(term: ir.Part) -> _Summary:
+    known = term.__dict__.get("_summary")
+    if known is None:
+        known = term.__dict__["_summary"] = _summarise(term)
+    return known
+
+
+def _summarise(term: ir.Part) -> _Summary:
     below = [_summary(p) for p in ir.parts(term)]
     inside = tuple([s.skeleton for s in below if s.skeleton != ()])
     computing = isinstance(term, COMPUTING) or any(s.computes for s in below)

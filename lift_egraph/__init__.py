@@ -9,5 +9,22 @@ The rooms, from the ground up; import-linter sees to it that none imports what s
 - `rules` is the rule book, `extract` chooses terms, `derivation` says why a term was found;
 - `workbench` joins them, and `cli` and `api` show it to people: scripts and notebooks import from `api`.
 
-A room's modules are imported by their own names, so that a child process loads no more than it uses.
+A room's modules are imported by their own names, so that a child process loads no more than it uses. For programs
+that only use a kernel there is `lift_egraph.load`.
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lift_egraph.codegen.running.loaded import load
+
+__all__ = ["load"]
+
+
+def __getattr__(name: str) -> Any:
+    """`load`, with PyOpenCL only where it is used."""
+    if name != "load":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lift_egraph.codegen.running.loaded import load
+
+    return load

@@ -1,19 +1,43 @@
-"""The command ``lift-egraph``, also ``python -m lift_egraph``: clean also when it is interrupted while it is loaded."""
+"""The command ``lift-egraph``, also ``python -m lift_egraph``.
+
+It is clean also when it is interrupted while it is loaded, when nobody takes its output, and in any locale.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line."""
+    _open_streams()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was found is shown as after Ctrl-C
     try:
         from lift_egraph.cli.main import app
 
-        app(prog_name="lift-egraph")
+        try:
+            app(prog_name="lift-egraph")
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
+    except OSError as problem:  # all others are errors of ours by now
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes once more at its end
+        if not isinstance(problem, BrokenPipeError):
+            print(f"error: {problem.filename or 'standard output'}: {problem.strerror}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _open_streams() -> None:
+    """Let the standard streams be there, and write UTF-8 as our files do."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:  # it was closed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            setattr(sys, name, open(number, "w"))  # noqa: SIM115
+        getattr(sys, name).reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 if __name__ == "__main__":

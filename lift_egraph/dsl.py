@@ -6,11 +6,7 @@ The sorts, patterns and conditions are those of `lift_egraph.egraph.sorts`, `rul
 
 from __future__ import annotations
 
-from egglog import String as String
-from egglog import eq as eq
-from egglog import i64 as i64
-from egglog import rewrite as rewrite
+from egglog import String as String, eq as eq, i64 as i64, rewrite as rewrite
 
-from lift_egraph.egraph.rule import Rule as Rule
-from lift_egraph.egraph.rule import rule as rule
+from lift_egraph.egraph.rule import Rule as Rule, rule as rule
 from lift_egraph.egraph.sorts import *

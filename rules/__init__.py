@@ -1,7 +1,7 @@
 """The rule book: every rule of lift-egraph, one module a family, in explicit tuples.
 
-`algorithmic`, `lowering` and `simplification` are what unguided search uses; the other collections are for guided
-search, where a phase names the few that it needs.
+`stages`, `algorithmic`, `lowering` and `simplification` are what unguided search uses; the other collections are for
+guided search, where a phase names the few that it needs.
 """
 
 from __future__ import annotations
@@ -19,14 +19,29 @@ from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, 
 from lift_egraph.rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
 from lift_egraph.rules.simplification import simplification_rules
 from lift_egraph.rules.split_join import split_join_rules
+from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, let_simplification
 from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 algorithmic: tuple[Rule, ...] = (
     fusion_rules + fission_rules + split_join_rules + splitting_rules + interchange_rules + matrix_rules
 )
-lowering: tuple[Rule, ...] = (*loop_rules, split_reduce_seq, *vector_rules, *global_rules, *group_rules, *memory_rules)
+lowering: tuple[Rule, ...] = (
+    *generate_rules,
+    *loop_rules,
+    split_reduce_seq,
+    *vector_rules,
+    *global_rules,
+    *group_rules,
+    *memory_rules,
+)
+stages: tuple[Rule, ...] = (
+    *inlining_rules, *element_rules, *movement_rules, *fusion_rules, *zip_rules, *pattern_fusion_rules
+)  # fmt: skip
 guided: tuple[Rule, ...] = (
+    *inlining_rules,
+    *element_rules,
+    *let_simplification,
     *zip_rules,
     *let_rules,
     *pattern_fusion_rules,

@@ -17,6 +17,7 @@ from lift_egraph.dsl import (
     stage_local,
     stage_private,
     to_memory,
+    ty,
     vty,
 )
 
@@ -74,6 +75,11 @@ def result_in_global(f: Fn, xs: Ex, d: i64):
         yield rewrite(map_level(kind, d, f, xs)).to(to_memory("global", map_level(kind, d, f, xs)))
 
 
-memory_rules = (stage_in_local, stage_in_private)
+@rule("let v = xs in b = let v = toGlobal xs in b,  xs an array", source="new: lowering chooses else", phase="memory")
+def let_in_global(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
+    yield rewrite(app(Fn.lam(p, b), xs)).to(app(Fn.lam(p, b), to_memory("global", xs)), eq(Ty.arr(n, t)).to(ty(xs)))
+
+
+memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
 result_rules = (result_in_global,)

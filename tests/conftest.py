@@ -11,12 +11,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.depth import PROFILE
+from tests.in_process import no_children
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
-settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=_QUIET)
+settings.register_profile("dev", deadline=None, max_examples=30, suppress_health_check=_QUIET)
 settings.register_profile(
-    "ci", deadline=None, max_examples=50, derandomize=True, print_blob=True, suppress_health_check=_QUIET
+    "ci", deadline=None, max_examples=30, derandomize=True, print_blob=True, suppress_health_check=_QUIET
 )
 settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=_QUIET)
 settings.load_profile(PROFILE)
@@ -44,6 +45,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 def _is_alone(item: pytest.Item) -> bool:
     return item.get_closest_marker("alone") is not None
+
+
+@pytest.fixture(scope="module")
+def in_process() -> Iterator[None]:
+    """See `no_children`."""
+    with no_children():
+        yield
 
 
 @pytest.fixture

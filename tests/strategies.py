@@ -15,8 +15,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lift_egraph.language import build as b
-from lift_egraph.language import ir
+from lift_egraph.language import build as b, ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import Section
 from lift_egraph.language.nat import nat

@@ -11,6 +11,7 @@ import egglog
 import numpy as np
 import pytest
 
+from lift_egraph.api import evaluate, random_inputs, type_of
 from lift_egraph.codegen.c_ast import Const, Operate
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES
@@ -23,20 +24,16 @@ from lift_egraph.egraph.rule import rule
 from lift_egraph.egraph.sorts import Ex
 from lift_egraph.errors import LiftError, TypeProblem
 from lift_egraph.extract import analytical_cpu, analytical_gpu, cost
-from lift_egraph.language import build as b
-from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language import build as b, ir
 from lift_egraph.language.functions import Section
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS, ScalarOp, result_type
 from lift_egraph.language.syntax import parse_term, print_term
-from lift_egraph.language.types import BOOL, F32, F64, I32, DataType, Vector, scalar_of, width_of
+from lift_egraph.language.types import BOOL, F16, F32, F64, I32, I64, U8, U32, DataType, Vector, scalar_of, width_of
 from lift_egraph.meaning.bounds import evaluate_bounded
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.instances import Instances
 from tests.codegen.opencl import run_plan
 
-SCALARS = (F32, F64, I32, BOOL)
+SCALARS = (F32, F64, I32, BOOL, I64, U32, U8, F16)
 ARGUMENTS: tuple[DataType, ...] = (*SCALARS, *(Vector(s, 4) for s in SCALARS))
 
 
@@ -166,4 +163,5 @@ def test_kernels_compute_what_the_interpreter_does(kind: str, dialect: str) -> N
         wanted = evaluate(program.body, values)
         for term in some:
             want, wanted = wanted if isinstance(wanted, tuple) else (wanted, None)
-            np.testing.assert_allclose(next(found), want.ravel(), rtol=1e-5, err_msg=print_term(term))
+            close = 1e-3 if want.dtype == np.float16 else 1e-5
+            np.testing.assert_allclose(next(found), want.ravel(), rtol=close, err_msg=print_term(term))

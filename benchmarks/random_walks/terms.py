@@ -14,23 +14,14 @@ from dataclasses import replace
 from typing import Any
 
 from lift_egraph.derivation.fits import RuleMatcher, Values
-from lift_egraph.egraph.encoding import operator_laws, to_egg
-from lift_egraph.egraph.frozen import (
-    ANALYSES,
-    Choice,
-    ClassId,
-    ENode,
-    FrozenEGraph,
-    from_egg,
-    open_function,
-    open_term,
-    term_classes,
-)
+from lift_egraph.egraph import frozen
+from lift_egraph.egraph.encoding import to_egg
+from lift_egraph.egraph.frozen import ANALYSES, Choice, ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.members import TERMS
 from lift_egraph.egraph.pattern_nodes import concrete_size
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import CLASSES, Form, Node, forms, read_term
-from lift_egraph.egraph.saturate import ROOT
+from lift_egraph.egraph.scratch import ROOT
 from lift_egraph.errors import LiftError, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, type_of
@@ -46,7 +37,7 @@ class Terms(RuleMatcher):
     Parameters
     ----------
     facts
-        What conditions of rules ask for beside the laws of operators: relations of egglog.
+        What conditions of rules ask for: relations of egglog.
     definitions
         Rules that say which functions are patterns.
     """
@@ -58,7 +49,7 @@ class Terms(RuleMatcher):
         self._fresh = itertools.count()
         self._signatures: dict[tuple[Any, ...], tuple[ClassId, ...]] = {}
         self._definitions = [form for rule in definitions for form in forms(rule)]
-        for fact in (*operator_laws(), *facts):
+        for fact in facts:
             relation = read_term(fact)
             assert isinstance(relation, Node)
             self._know(relation.op, *(self.value(part, {}) for part in relation.parts))
@@ -69,11 +60,11 @@ class Terms(RuleMatcher):
 
     def decode(self, term: ClassId) -> ir.Expr:
         """The meaning of a term."""
-        return from_egg(self.graph, first_member(self.graph, term))
+        return frozen.from_egg(self.graph, first_member(self.graph, term))
 
     def parts(self, term: ClassId) -> tuple[ClassId, ...]:
         """The terms, functions and operators right below a term."""
-        return tuple(term_classes(self.graph, self.graph.nodes[term][0]))
+        return tuple(frozen.term_classes(self.graph, self.graph.nodes[term][0]))
 
     def free(self, term: ClassId) -> frozenset[ClassId]:
         """The names that are free in a term, function or operator; those that a pattern binds."""
@@ -226,10 +217,10 @@ class Terms(RuleMatcher):
             parts = (first_member(self.graph, self._stand_in(p)) for p in self.parts(made))
             small = Choice(made, node, tuple(parts))
             if self.graph.sorts[made] == "Fn":
-                function = open_function(self.graph, small)
+                function = frozen.open_function(self.graph, small)
                 self._signatures[key] = self._type(domain(function)), self._type(codomain(function))
             else:
-                self._signatures[key] = (self._type(type_of(open_term(self.graph, small))),)
+                self._signatures[key] = (self._type(type_of(frozen.open_term(self.graph, small))),)
         return self._signatures[key]
 
     def _stand_in(self, part: ClassId) -> ClassId:
@@ -249,7 +240,7 @@ class Terms(RuleMatcher):
 def first_member(graph: FrozenEGraph, term: ClassId) -> Choice:
     """A term as a choice of nodes."""
     node = graph.nodes[term][0]
-    return Choice(term, node, tuple(first_member(graph, c) for c in term_classes(graph, node)))
+    return Choice(term, node, tuple(first_member(graph, c) for c in frozen.term_classes(graph, node)))
 
 
 def _numbers(node: ENode) -> tuple[Any, ...]:

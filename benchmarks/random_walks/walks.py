@@ -12,15 +12,14 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from egglog import i64
-
 from lift_egraph.derivation.fits import Values
 from lift_egraph.derivation.steps import DEFINITIONS
-from lift_egraph.egraph import sorts
+from lift_egraph.egraph.encoding import operator_laws
 from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Form, Node, forms
-from lift_egraph.egraph.saturate import ROOT, Phase
+from lift_egraph.egraph.saturate import Phase
+from lift_egraph.egraph.scratch import ROOT
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 
@@ -41,10 +40,8 @@ class Rewriting(Terms):
     """
 
     def __init__(self, phase: Phase) -> None:
-        tiles = (sorts.tile(i64(n), i64(c)) for n, chunks in phase.tiles.items() for c in chunks)
-        widths = (sorts.lane_width(i64(w)) for w in phase.widths)
         definitions = [r for r in phase.simplification if r.name in DEFINITIONS]
-        super().__init__((*tiles, *widths), definitions)
+        super().__init__((*operator_laws(), *phase.facts), definitions)
         self._rules = _by_operator(phase.rules)
         self._simplification = _by_operator(r for r in phase.simplification if r not in definitions)
         self._matches: dict[ClassId, list[Match]] = {}

@@ -5,11 +5,9 @@ from .convolution import ROW as CONVOLUTION
 from .gemv import GEMV, GESUMMV
 from .kmeans import ROW as KMEANS
 from .md import ROW as MD
-from .mm import AMD as MM_AMD
-from .mm import NVIDIA as MM_NVIDIA
+from .mm import AMD as MM_AMD, NVIDIA as MM_NVIDIA
 from .mri_q import ROW as MRI_Q
-from .nbody import ROW_A as NBODY_A
-from .nbody import ROW_B as NBODY_B
+from .nbody import ROW_A as NBODY_A, ROW_B as NBODY_B
 from .nn import ROW as NN
 from .partial_dot import ROW as PARTIAL_DOT
 from .row import Row

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lift_egraph.language import build as b
-from lift_egraph.language import ir
+from lift_egraph.language import build as b, ir
 
 from .row import ByHand, HandKernel, Row, Sizes
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lift_egraph.language import build as b
-from lift_egraph.language import ir
+from lift_egraph.language import build as b, ir
 
 from .row import ByHand, Row, Sizes, on_gpu, one_kernel, repeated
 

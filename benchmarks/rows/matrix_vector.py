@@ -12,24 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lift_egraph.language import ir
-from lift_egraph.language.build import (
-    add,
-    fill,
-    gather,
-    id_,
-    iterate,
-    join,
-    let,
-    map_,
-    map_lcl,
-    map_wrg,
-    reduce_seq,
-    split,
-    to_local,
-    transpose,
-    zip_,
-)
+from lift_egraph.language import build as b, ir
 
 from .row import on_gpu
 
@@ -62,42 +45,44 @@ def row_sums(shape: Shape, product: Any, rows: ir.Expr, x: ir.Expr) -> ir.Expr:
     """Each work-item's sum of ``product(element, of_x)`` in its row of a block: ``[[f32]lanes]rows``."""
 
     def lanes(xs: ir.Expr) -> ir.Expr:
-        return transpose(split(shape.lanes, xs))
+        return b.transpose(b.split(shape.lanes, xs))
 
     def step(sums: ir.Expr, pieces: ir.Expr, piece: ir.Expr) -> ir.Expr:
         def row_step(row_of_sums: ir.Expr, row: ir.Expr, staged: ir.Expr) -> ir.Expr:
-            return map_lcl(
+            return b.map_lcl(
                 0,
-                lambda start, mine, of_x: reduce_seq(lambda acc, a, b: acc + product(a, b), start, zip_(mine, of_x)),
-                zip_(row_of_sums, lanes(row), lanes(staged)),
+                lambda start, mine, of_x: b.reduce_seq(
+                    lambda acc, u, v: acc + product(u, v), start, b.zip_(mine, of_x)
+                ),
+                b.zip_(row_of_sums, lanes(row), lanes(staged)),
             )
 
-        return let(
-            join(to_local(map_lcl(1, lambda part: map_lcl(0, id_, part), split(shape.lanes, piece)))),
-            lambda staged: map_lcl(1, lambda mine, row: row_step(mine, row, staged), zip_(sums, pieces)),
+        return b.let(
+            b.join(b.to_local(b.map_lcl(1, lambda part: b.map_lcl(0, b.id_, part), b.split(shape.lanes, piece)))),
+            lambda staged: b.map_lcl(1, lambda mine, row: row_step(mine, row, staged), b.zip_(sums, pieces)),
         )
 
-    pieces = zip_(transpose(map_(split(shape.chunk), rows)), split(shape.chunk, x))
-    return reduce_seq(step, fill(shape.rows, fill(shape.lanes, 0.0)), pieces)
+    pieces = b.zip_(b.transpose(b.map_(b.split(shape.chunk), rows)), b.split(shape.chunk, x))
+    return b.reduce_seq(step, b.fill(shape.rows, b.fill(shape.lanes, 0.0)), pieces)
 
 
 def tree(shape: Shape, sums: ir.Expr) -> ir.Expr:
     """The sum of a row's work-items, in local memory: ``[f32]1``."""
 
     def halves(xs: ir.Expr) -> ir.Expr:
-        return split(2, gather(lambda i, n: i // 2 + (n // 2) * (i % 2), xs))
+        return b.split(2, b.gather(lambda i, n: i // 2 + (n // 2) * (i % 2), xs))
 
-    return iterate(
+    return b.iterate(
         shape.lanes.bit_length() - 1,
-        lambda xs: map_lcl(0, lambda pair: to_local(reduce_seq(add, 0.0, pair)), halves(xs)),
-        to_local(map_lcl(0, id_, sums)),
+        lambda xs: b.map_lcl(0, lambda pair: b.to_local(b.reduce_seq(b.add, 0.0, pair)), halves(xs)),
+        b.to_local(b.map_lcl(0, b.id_, sums)),
     )
 
 
 def groups(shape: Shape, block: Any, rows: ir.Expr) -> ir.Expr:
     """``block`` for each block of rows, by a group: its results for the rows."""
-    one = fill(1, 0)  # of dimension 0 there is one group
-    return join(map_wrg(1, lambda own: join(map_wrg(0, lambda _: block(own), one)), split(shape.rows, rows)))
+    one = b.fill(1, 0)  # of dimension 0 there is one group
+    return b.join(b.map_wrg(1, lambda own: b.join(b.map_wrg(0, lambda _: block(own), one)), b.split(shape.rows, rows)))
 
 
 def columns(shape: Shape, matrix: ir.Expr, x: ir.Expr) -> ir.Expr:
@@ -105,38 +90,38 @@ def columns(shape: Shape, matrix: ir.Expr, x: ir.Expr) -> ir.Expr:
     chunk = shape.rows * shape.steps
 
     def own_rows(pieces: ir.Expr) -> ir.Expr:
-        return transpose(split(shape.rows, pieces))
+        return b.transpose(b.split(shape.rows, pieces))
 
     def step(sums: ir.Expr, lines: ir.Expr, piece: ir.Expr) -> ir.Expr:
         def row_step(row_of_sums: ir.Expr, mine: ir.Expr, of_x: ir.Expr) -> ir.Expr:
-            return map_lcl(
+            return b.map_lcl(
                 0,
-                lambda start, column: reduce_seq(lambda acc, a, b: acc + a * b, start, zip_(column, of_x)),
-                zip_(row_of_sums, transpose(mine)),
+                lambda start, column: b.reduce_seq(lambda acc, u, v: acc + u * v, start, b.zip_(column, of_x)),
+                b.zip_(row_of_sums, b.transpose(mine)),
             )
 
-        return let(
-            join(to_local(map_lcl(1, lambda part: map_lcl(0, id_, part), split(shape.steps, piece)))),
-            lambda staged: map_lcl(1, row_step, zip_(sums, own_rows(lines), own_rows(staged))),
+        return b.let(
+            b.join(b.to_local(b.map_lcl(1, lambda part: b.map_lcl(0, b.id_, part), b.split(shape.steps, piece)))),
+            lambda staged: b.map_lcl(1, row_step, b.zip_(sums, own_rows(lines), own_rows(staged))),
         )
 
     def halves(lines: ir.Expr) -> ir.Expr:
-        return split(2, gather(lambda i, n: i // 2 + (n // 2) * (i % 2), lines))
+        return b.split(2, b.gather(lambda i, n: i // 2 + (n // 2) * (i % 2), lines))
 
     def add_lines(lines: ir.Expr) -> ir.Expr:
-        return map_lcl(
+        return b.map_lcl(
             1,
-            lambda pair: map_lcl(0, lambda column: to_local(reduce_seq(add, 0.0, column)), transpose(pair)),
+            lambda pair: b.map_lcl(0, lambda column: b.to_local(b.reduce_seq(b.add, 0.0, column)), b.transpose(pair)),
             halves(lines),
         )
 
     def block(own: ir.Expr) -> ir.Expr:
-        start = fill(shape.rows, fill(shape.lanes, 0.0))
-        sums = reduce_seq(step, start, zip_(split(chunk, transpose(own)), split(chunk, x)))
-        held = to_local(map_lcl(1, lambda row: map_lcl(0, id_, row), sums))
-        total = iterate(shape.rows.bit_length() - 1, add_lines, held)
-        return join(map_lcl(1, lambda row: map_lcl(0, id_, row), total))
+        start = b.fill(shape.rows, b.fill(shape.lanes, 0.0))
+        sums = b.reduce_seq(step, start, b.zip_(b.split(chunk, b.transpose(own)), b.split(chunk, x)))
+        held = b.to_local(b.map_lcl(1, lambda row: b.map_lcl(0, b.id_, row), sums))
+        total = b.iterate(shape.rows.bit_length() - 1, add_lines, held)
+        return b.join(b.map_lcl(1, lambda row: b.map_lcl(0, b.id_, row), total))
 
-    one = fill(1, 0)  # of dimension 1 there is one group
-    blocks = split(shape.lanes, transpose(matrix))
-    return join(map_wrg(0, lambda own: join(map_wrg(1, lambda _: block(own), one)), blocks))
+    one = b.fill(1, 0)  # of dimension 1 there is one group
+    blocks = b.split(shape.lanes, b.transpose(matrix))
+    return b.join(b.map_wrg(0, lambda own: b.join(b.map_wrg(1, lambda _: block(own), one)), blocks))

@@ -10,8 +10,7 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from lift_egraph.language import build as b
-from lift_egraph.language import ir
+from lift_egraph.language import build as b, ir
 
 from .row import ByHand, Row, Sizes, lane, on_gpu, one_kernel, repeated
 

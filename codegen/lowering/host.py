@@ -17,9 +17,9 @@ from lift_egraph.codegen.c_ast import Body, Buffer, Name
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.launch import Threads, launch_sizes
 from lift_egraph.codegen.lowering.lower import Lowering
-from lift_egraph.codegen.lowering.memory import memory
+from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE, memory
 from lift_egraph.codegen.lowering.sharing import idle_levels
-from lift_egraph.codegen.lowering.term_views import bindings, is_layout, is_pure, view_of, write_step
+from lift_egraph.codegen.lowering.term_views import bindings, view_of, write_step
 from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Value, View
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import Optimisations
@@ -27,14 +27,10 @@ from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
 from lift_egraph.language.check import array_type, iterate_steps, size_variables, type_of
+from lift_egraph.language.layout import LAYOUT, is_layout, is_pure
 from lift_egraph.language.nat import Nat, NatVar, maximum
 from lift_egraph.language.nesting import check_nesting
 from lift_egraph.language.types import Array, DataType, Pair, leaves
-
-_LAYOUT = (
-    ir.Zip, ir.MakePair, ir.Component, ir.Split, ir.Join, ir.Transpose, ir.Gather, ir.Slide, ir.Pad,
-    ir.At, ir.Fill, ir.Lookup, ir.AsVector, ir.AsScalar, ir.Map,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,6 +52,7 @@ class Host:
     taken: set[str]
     lowering: type[Lowering] = Lowering
     any_launch: bool = False
+    most_private: int = PRIVATE_CHOICE
     environment: dict[ir.Var | ir.Input, View] = field(default_factory=dict)
     kernels: list[LoweredKernel] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
@@ -117,7 +114,8 @@ class Host:
             return term
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize):
             return self.hoist(self.bind(term), everything)
-        if isinstance(term, _LAYOUT) and not (isinstance(term, ir.Map) and not is_layout(term.function)):
+        is_view = isinstance(term, LAYOUT) or (isinstance(term, ir.Map) and is_layout(term.function))
+        if is_view or (not everything and isinstance(term, ir.Call | ir.ReduceSeq | ir.ScanSeq)):
             return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
         t = type_of(term)
         view = self.temporary(t)
@@ -155,7 +153,14 @@ class Host:
         """The term lowered; what no work-item can keep to itself goes to local memory."""
         shared: frozenset[ir.Expr] = frozenset()
         while True:
-            lowering = self.lowering(dict(self.environment), threads, set(self.taken), self.optimise, shared=shared)
+            lowering = self.lowering(
+                dict(self.environment),
+                threads,
+                set(self.taken),
+                self.optimise,
+                shared=shared,
+                most_private=self.most_private,
+            )
             try:
                 lowering.produce(term, acceptor)
             except OwnershipProblem as problem:
@@ -215,10 +220,11 @@ def lower_program(
     lowering: type[Lowering] = Lowering,
     *,
     any_launch: bool = False,
+    most_private: int = PRIVATE_CHOICE,
 ) -> tuple[Host, Memory]:
-    """The kernels of a program, and the memory of its result."""
+    """The kernels of a program, and the memory of its result; `most_private` as in `State`."""
     check_nesting(program.body)
-    host = Host(device, launch, optimise, taken_names(program), lowering, any_launch)
+    host = Host(device, launch, optimise, taken_names(program), lowering, any_launch, most_private)
     for item in program.inputs:
         host.declare(item)
     result = memory("result", type_of(program.body), "global", host.taken)

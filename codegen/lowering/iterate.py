@@ -15,7 +15,7 @@ from lift_egraph.codegen.names import c_name
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import array_type, iterate_steps, size_of, substitute_nats
+from lift_egraph.language.check import array_type, iterate_step, iterate_steps, size_of, substitute_nats
 from lift_egraph.language.ir import SEQ
 from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.types import Array
@@ -106,8 +106,11 @@ def looped(lowering: State, term: ir.Iterate, first: Memory, second: Memory) -> 
 
 
 def _lengths(term: ir.Iterate) -> list[Nat]:
-    """The lengths of the array before the first step and after each."""
-    return [size_of(term.array), *(size_of(step.body) for step in iterate_steps(term))]
+    """The lengths of the array before the first step and after each, up to the first step that keeps it."""
+    lengths = [size_of(term.array)]
+    while len(lengths) <= term.times and lengths[-2:-1] != lengths[-1:]:
+        lengths.append(size_of(iterate_step(term, lengths[-1]).body))
+    return lengths
 
 
 def _longest(lengths: list[Nat]) -> Nat:

@@ -15,26 +15,20 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from lift_egraph.codegen.c_ast import Const, IndexValue, Load, Name
+from lift_egraph.codegen.lowering import term_views
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
-from lift_egraph.codegen.lowering.memory import declared_space
+from lift_egraph.codegen.lowering.memory import declared_space, largest_array
+from lift_egraph.codegen.lowering.ownership import is_shared_out
 from lift_egraph.codegen.lowering.sharing import allocate_for, copy, copy_for, store_data
 from lift_egraph.codegen.lowering.state import State
-from lift_egraph.codegen.lowering.term_views import (
-    Environment,
-    Mapped,
-    component,
-    is_layout,
-    is_pure,
-    layout_view,
-    operate,
-    write_step,
-)
+from lift_egraph.codegen.lowering.term_views import Environment, Mapped
 from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, Value, View
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
+from lift_egraph.language.layout import is_layout, is_pure
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.types import I32, Array, DataType, Pair, is_data, leaves
 
@@ -47,7 +41,7 @@ def _of_term(method: Callable[Concatenate[Lowering, ir.Expr, P], R]) -> Callable
 
     @wraps(method)
     def tracked(self: Lowering, term: ir.Expr, *args: P.args, **kwargs: P.kwargs) -> R:
-        if isinstance(term, ir.Var | ir.Input | ir.Literal):
+        if isinstance(term, ir.Var | ir.Input | ir.Literal | ir.SizeLiteral):
             return method(self, term, *args, **kwargs)
         outer, self.term = self.term, term
         try:
@@ -67,9 +61,14 @@ class Lowering(State):
     # --- memory ---------------------------------------------------------------------------------
 
     def allocate_default(self, name: str, term: ir.Expr, maker: ir.Expr, space: str | None) -> View:
-        """Memory in a space, or where none is named in private memory: local memory if that was tried in vain."""
+        """Memory in a space, or where none is named in private memory.
+
+        Where that was tried in vain it is local memory, and for what does not fit there a work-item's part of global.
+        """
         if space is not None or maker in self.shared:
             return allocate_for(self, name, term, space or "local")
+        if not is_shared_out(term) and self.width * largest_array(type_of(term)) > self.most_private:
+            return allocate_for(self, name, term, "global")
         known = set(self.homes)
         made = allocate_for(self, name, term, "private")
         self.makers |= dict.fromkeys(self.homes.keys() - known, maker)
@@ -78,8 +77,8 @@ class Lowering(State):
     def bind(self, pattern: ir.Binder, view: View) -> None:
         """Binds the variables of a pattern; scalars are read once, into constant variables."""
         if isinstance(pattern, ir.PairBinder):
-            self.bind(pattern.first, component(0, view))
-            self.bind(pattern.second, component(1, view))
+            self.bind(pattern.first, term_views.component(0, view))
+            self.bind(pattern.second, term_views.component(1, view))
         else:
             self.environment[pattern] = self.named(pattern.name, view, pattern.type)
 
@@ -87,8 +86,8 @@ class Lowering(State):
         """The same value with its scalars in constant variables."""
         if isinstance(t, Pair):
             return Pairs(
-                self.named(f"{name}_0", component(0, view), t.first),
-                self.named(f"{name}_1", component(1, view), t.second),
+                self.named(f"{name}_0", term_views.component(0, view), t.first),
+                self.named(f"{name}_1", term_views.component(1, view), t.second),
             )
         if isinstance(t, Array):
             return view
@@ -108,8 +107,10 @@ class Lowering(State):
                 return self.environment[term]
             case ir.Literal(value=value, type=type):
                 return Value(Const(value, type))
+            case ir.SizeLiteral(size=size):
+                return Value(IndexValue(size))
             case ir.Call(arguments=arguments):
-                return Value(operate(term, tuple(self.consume(a).resolve((), ()) for a in arguments)))
+                return Value(term_views.operate(term, tuple(self.consume(a).resolve((), ()) for a in arguments)))
             case ir.Apply(function=function, argument=argument):
                 lambda_ = ir.function_body(function)
                 self.bind(lambda_.binder, self.consume(argument))
@@ -123,7 +124,7 @@ class Lowering(State):
                 return self.reduce(term, None)
             case ir.Map(function=function, array=array):
                 if not is_layout(function):
-                    if write_step(term, Value(Const(0, I32))) is not None:
+                    if term_views.write_step(term, Value(Const(0, I32))) is not None:
                         return self.materialise(term, declared_space(term))
                     raise NestingProblem(
                         f"a map that computes is left in the low-level term ({describe(term)}): "
@@ -138,7 +139,7 @@ class Lowering(State):
                 return self.iterate(term)
             case ir.MapLevel() | ir.ScanSeq() | ir.Scatter() | ir.Generate():
                 return self.materialise(term, declared_space(term))
-        return layout_view(term, [self.consume(p) for p in ir.parts(term) if isinstance(p, ir.Expr)])
+        return term_views.layout_view(term, [self.consume(p) for p in ir.parts(term) if isinstance(p, ir.Expr)])
 
     def snapshot(self, function: ir.Function) -> Environment:
         """The views that a function's free variables and inputs have now."""
@@ -196,7 +197,7 @@ class Lowering(State):
                 copy_for(self, term.value, self.materialise(term.value, term.space), acceptor)
         elif isinstance(term, ir.Iterate):
             copy(self, self.iterate(term), acceptor, t)
-        elif (step := write_step(term, acceptor)) is not None:
+        elif (step := term_views.write_step(term, acceptor)) is not None:
             self.produce(*step)
         else:
             copy(self, self.consume(term), acceptor, t)
@@ -245,7 +246,8 @@ class Lowering(State):
         with self.loop(size_of(term.array)) as index:
             element = Access(index, array)
             if isinstance(pattern, ir.PairBinder):
-                self.bind_accumulator(pattern.first, target)
+                # the old value is not read: it is the memory that the step updates
+                self.environment |= term_views.bindings(pattern.first, target)
                 self.bind(pattern.second, element)
             else:
                 self.environment[pattern] = Pairs(target, element)
@@ -253,14 +255,6 @@ class Lowering(State):
             with self.lanes(term.operator):
                 self.update(lambda_.body, accumulator, target, t, term)
             yield index
-
-    def bind_accumulator(self, pattern: ir.Binder, view: View) -> None:
-        """Binds the old value without reading it: it is the memory that the step updates."""
-        if isinstance(pattern, ir.PairBinder):
-            self.bind_accumulator(pattern.first, component(0, view))
-            self.bind_accumulator(pattern.second, component(1, view))
-        else:
-            self.environment[pattern] = view
 
     def update(self, body: ir.Expr, pattern: ir.Binder, target: View, t: DataType, maker: ir.Expr) -> None:
         """One step of a reduction: the new value takes the place of the old one."""

@@ -19,7 +19,8 @@ from lift_egraph.language import ir
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.types import DataType, Scalar, Vector, leaves, scalar_of, width_of
 
-PRIVATE_LIMIT = 1024  # elements of one private array: more never fit into registers
+PRIVATE_LIMIT = 1024  # elements of one private array that a term asks for …
+PRIVATE_CHOICE = 256  # … and of one that lowering chooses: more never fit into registers
 
 
 def declared_space(term: ir.Expr) -> str | None:
@@ -118,6 +119,12 @@ def memory(
             )
         cells.append(Cell(choices, buffer, sizes, owned, offset * inner, lanes if space != "private" else 1))
     return Memory(tuple(cells))
+
+
+def largest_array(t: DataType) -> int:
+    """The elements of the largest array in a value of a type; 0 if there is none, or its length is open."""
+    counts = ([size.range[1] or 0 for size in sizes] for _, sizes, _ in leaves(t))
+    return max((prod(numbers) for numbers in counts if numbers), default=0)
 
 
 def _array_name(base: str, shape: list[int], taken: set[str]) -> str:

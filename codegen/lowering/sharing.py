@@ -74,10 +74,8 @@ def allocate_for(lowering: State, name: str, term: ir.Expr, space: str) -> View:
     match term:
         case ir.Zip(first=first, second=second) | ir.MakePair(first=first, second=second):
             return Pairs(allocate_for(lowering, name, first, space), allocate_for(lowering, name, second, space))
-        case ir.Join(array=array) | ir.Split(array=array) | ir.AsScalar(array=array) | ir.AsVector(array=array):
-            return layout_view(term, [allocate_for(lowering, name, array, space)])
-        case ir.Transpose(array=array):
-            return layout_view(term, [allocate_for(lowering, name, array, space)])
+        case ir.Join() | ir.Split() | ir.Transpose() | ir.AsScalar() | ir.AsVector():
+            return layout_view(term, [allocate_for(lowering, name, term.array, space)])
         case ir.ToMemory(value=value):
             return allocate_for(lowering, name, value, space)
         case ir.Apply(function=function) | ir.ReduceSeq(operator=function):

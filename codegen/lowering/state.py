@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from lift_egraph.codegen.c_ast import Buffer, CExpr, For, Let, Name, Statement, Store, loads, substitute
+from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
 from lift_egraph.codegen.lowering.plain_index import plain
 from lift_egraph.codegen.lowering.views import OwnershipProblem, ThreadVar, View
 from lift_egraph.codegen.names import c_name
@@ -31,7 +32,7 @@ class State(ABC):
     `taken` the names in use; `term` the term in hand, from which new statements come.
     `homes` are the dimensions of mapLcl that each private array belongs to, `owned` those that share it out,
     `makers` the terms for which private memory was chosen though they do not ask for it, `shared` those that
-    need local memory instead.
+    need local memory instead. `most_private` are the scalars of an array up to which private memory is chosen.
     """
 
     environment: dict[ir.Var | ir.Input, View]
@@ -48,6 +49,7 @@ class State(ABC):
     owned: dict[str, frozenset[int]] = field(default_factory=dict)
     makers: dict[str, ir.Expr] = field(default_factory=dict)
     shared: frozenset[ir.Expr] = frozenset()
+    most_private: int = PRIVATE_CHOICE
 
     # --- loops and scopes -----------------------------------------------------------------------
 

@@ -23,35 +23,6 @@ from lift_egraph.language.types import DataType, Scalar, Vector, without_lanes
 
 Environment = Mapping[Union[ir.Var, ir.Input], views.View]
 
-_LAYOUT = (
-    ir.Zip, ir.MakePair, ir.Component, ir.Split, ir.Join, ir.Transpose, ir.Gather, ir.Slide, ir.Pad,
-    ir.At, ir.Fill, ir.Lookup, ir.AsVector, ir.AsScalar,
-)  # fmt: skip
-_NAMES = (ir.Var, ir.Input, ir.Literal)
-
-
-def is_pure(term: ir.Part) -> bool:
-    """Whether a term can be read through a view: it moves data and computes scalars, but no array."""
-    known = term.__dict__.get("_pure")
-    if known is None:
-        if isinstance(term, ir.Map):
-            known = is_layout(term.function) and is_pure(term.array)
-        else:
-            allowed = isinstance(term, (*_LAYOUT, *_NAMES, ir.Call, ir.Apply, ir.Generate, ir.Lambda, ir.Vectorize))
-            known = allowed and all(is_pure(p) for p in ir.parts(term))
-        term.__dict__["_pure"] = known
-    return known
-
-
-def is_layout(term: ir.Part) -> bool:
-    """Whether a term only moves data; what is generated, and the positions of a lookup, may be computed."""
-    if isinstance(term, ir.Generate):
-        return is_pure(term)
-    if isinstance(term, ir.Lookup):
-        return is_pure(term.indices) and is_layout(term.array)
-    allowed = isinstance(term, (*_LAYOUT, *_NAMES, ir.Map, ir.Apply, ir.Lambda, ir.Vectorize))
-    return allowed and all(is_layout(p) for p in ir.parts(term))
-
 
 def lane_count(array: ir.Expr) -> int:
     """The number of lanes at the leaves of an array of vectors."""
@@ -125,6 +96,8 @@ def view_of(term: ir.Expr, environment: Environment) -> views.View:
             return environment[term]
         case ir.Literal(value=value, type=type):
             return views.Value(Const(value, type))
+        case ir.SizeLiteral(size=size):
+            return views.Value(IndexValue(size))
         case ir.Call(arguments=arguments):
             return views.Value(operate(term, tuple(view_of(a, environment).resolve((), ()) for a in arguments)))
         case ir.Apply(function=function, argument=argument):

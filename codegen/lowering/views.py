@@ -17,13 +17,13 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from lift_egraph.codegen.c_ast import Buffer, CExpr, Choose, Const, IndexValue, Load, computed_index, lane_of
+from lift_egraph.codegen.c_ast import Buffer, CExpr, Choose, Const, IndexValue, Load, Pack, computed_index, lane_of
 from lift_egraph.codegen.lowering.lanes import widen
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import apply_index
 from lift_egraph.language.nat import Nat, NatVar, is_at_least, maximum, minimum, nat
-from lift_egraph.language.types import Vector
+from lift_egraph.language.types import Vector, scalar_of, width_of
 
 _LANES: ContextVar[int] = ContextVar("lanes", default=0)  # asVector views around the one that is resolved
 
@@ -307,4 +307,7 @@ class Lookup(View):
         position = self.positions.resolve((index,), ())
         if isinstance(position, IndexValue):
             return self.base.resolve((minimum(maximum(position.value, 0), self.size - 1), *rest), choices)
-        return self.base.resolve((computed_index(position, self.size), *rest), choices)
+        width = width_of(position.type)
+        positions = [lane_of(position, nat(k)) for k in range(width)] if width > 1 else [position]
+        found = [self.base.resolve((computed_index(p, self.size), *rest), choices) for p in positions]
+        return found[0] if width == 1 else Pack(tuple(found), Vector(scalar_of(found[0].type), width))

@@ -19,6 +19,10 @@ SHORT_NEST = 32  # … or any loop, if that makes …
 SHORT_BODY = 160  # … no more statements than this
 
 
+class UnrollingProblem(NestingProblem):
+    """A kernel unrolls to too many statements."""
+
+
 def unroll(body: c_ast.Body, *, named_arrays: bool) -> c_ast.Body:
     """Unrolls the loops whose index selects a named variable or a vector's component.
 
@@ -27,7 +31,7 @@ def unroll(body: c_ast.Body, *, named_arrays: bool) -> c_ast.Body:
 
     Raises
     ------
-    NestingProblem
+    UnrollingProblem
         If that makes a kernel of more than `UNROLL_LIMIT` statements.
     """
     budget = [UNROLL_LIMIT]
@@ -40,7 +44,7 @@ def _unroll(statement: c_ast.Statement, named: bool, budget: list[int]) -> list[
     if not isinstance(statement, c_ast.For):
         budget[0] -= 1
         if budget[0] < 0:
-            raise NestingProblem(
+            raise UnrollingProblem(
                 f"unrolling private arrays makes more than {UNROLL_LIMIT} statements: use smaller register blocks"
             )
         return [statement]

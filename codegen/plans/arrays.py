@@ -6,16 +6,17 @@ A directory holds a plan as ``kernel.cl`` and ``launch.json``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lift_egraph.codegen.plans.kernel import FORMAT, BufferInfo, Plan, ScalarInfo
+from lift_egraph.codegen.plans.kernel import BufferInfo, Plan, ScalarInfo
+from lift_egraph.codegen.plans.launch_file import FORMAT, LaunchFile, launch_of, plan_of, sha256
 from lift_egraph.codegen.plans.open_plan import OpenPlan
-from lift_egraph.errors import InputProblem, OutputProblem, SyntaxProblem
+from lift_egraph.errors import InputProblem, LiftError
+from lift_egraph.files import json_text, read_json, read_text, write_texts
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import SCALAR_BYTES
 from lift_egraph.meaning.values import Value
@@ -40,29 +41,63 @@ def split_inputs(plan: Plan, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]
         For a missing or unknown input, or one of the wrong shape or element type.
     """
     places = (*plan.inputs, *plan.scalars)
-    names = list(dict.fromkeys(p.value for p in places))
+    require_names(plan, inputs)
+    return {p.name: array_of(p, component_of(p, inputs[p.value])) for p in places}
+
+
+def require_names(plan: Plan | OpenPlan, inputs: Mapping[str, Any]) -> None:
+    """Raise an `InputProblem` for a missing or an unknown input."""
+    names = list(dict.fromkeys(p.value for p in (*plan.inputs, *plan.scalars)))
     for name in inputs:
         if name not in names:
             raise InputProblem(f"{plan.name} uses no input {name!r}; it uses {', '.join(names) or 'none'}")
     for name in names:
         if name not in inputs:
             raise InputProblem(f"the input {name} of {plan.name} is missing")
-    return {p.name: _array(p, inputs[p.value]) for p in places}
 
 
-def _array(place: BufferInfo | ScalarInfo, value: Any) -> np.ndarray:
-    where = f"the input {place.value}" + "".join(f", component {c}" for c in place.components)
+def component_of(place: BufferInfo | ScalarInfo, value: Any) -> Any:
+    """The part of an input's value, or of the place for a result, that a leaf is.
+
+    Raises
+    ------
+    InputProblem
+        If the value is no tuple of tuples as the leaf's type says.
+    """
     for component in place.components:
         if not isinstance(value, tuple | list) or len(value) != 2:
-            raise InputProblem(f"{where}: expected a tuple of two values, got {type(value).__name__}")
+            raise InputProblem(f"{shown(place)}: expected a tuple of two values, got {type(value).__name__}")
         value = value[component]
+    return value
+
+
+def shown(place: BufferInfo | ScalarInfo) -> str:
+    """A leaf in messages."""
+    what = "the result" if isinstance(place, BufferInfo) and place.role == "output" else f"the input {place.value}"
+    return what + "".join(f", component {c}" for c in place.components)
+
+
+def require_form(place: BufferInfo | ScalarInfo, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    """Raise an `InputProblem` for an array that has not the element type and shape of a leaf."""
+    wanted = np.dtype(NUMPY_TYPES[place.element])
+    if dtype != wanted:
+        raise InputProblem(f"{shown(place)} must have elements of type {wanted} ({place.element}), got {dtype}")
+    if shape != shape_of(place):
+        raise InputProblem(f"{shown(place)} must have the shape {shape_of(place)}, got the shape {shape}")
+
+
+def array_of(place: BufferInfo | ScalarInfo, value: Any) -> np.ndarray:
+    """A leaf as a contiguous array of its element type; a number may be of a smaller one.
+
+    Raises
+    ------
+    InputProblem
+        If it is of another type or shape.
+    """
     array, dtype = np.asarray(value), np.dtype(NUMPY_TYPES[place.element])
     is_number = isinstance(value, bool | int | float)
-    if array.dtype != dtype and not (is_number and np.can_cast(array.dtype, dtype, "same_kind")):
-        raise InputProblem(f"{where} must have elements of type {dtype} ({place.element}), got {array.dtype}")
-    shape = _shape(place) if isinstance(place, BufferInfo) else ()
-    if array.shape != shape:
-        raise InputProblem(f"{where} must have the shape {shape}, got the shape {array.shape}")
+    is_castable = is_number and np.can_cast(array.dtype, dtype, "same_kind")
+    require_form(place, dtype if is_castable else array.dtype, array.shape)
     return np.ascontiguousarray(array, dtype).reshape(array.shape)
 
 
@@ -71,16 +106,18 @@ def join_outputs(plan: Plan, outputs: Mapping[str, np.ndarray]) -> Value:
 
     def value(buffers: Sequence[BufferInfo], depth: int) -> Value:
         if len(buffers) == 1 and len(buffers[0].components) == depth:
-            return outputs[buffers[0].name].reshape(_shape(buffers[0]))
+            return outputs[buffers[0].name].reshape(shape_of(buffers[0]))
         first, second = ([b for b in buffers if b.components[depth] == component] for component in (0, 1))
         return value(first, depth + 1), value(second, depth + 1)
 
     return value(plan.outputs, 0)
 
 
-def _shape(buffer: BufferInfo) -> tuple[int, ...]:
-    """The shape of a buffer's array; a buffer without one is flat."""
-    return buffer.shape or (() if buffer.length == 1 else (buffer.length,))
+def shape_of(place: BufferInfo | ScalarInfo) -> tuple[int, ...]:
+    """The shape of a leaf's array; a buffer without one is flat."""
+    if isinstance(place, ScalarInfo):
+        return ()
+    return place.shape or (() if place.length == 1 else (place.length,))
 
 
 def save_plan(plan: Plan | OpenPlan, directory: Path | str) -> None:
@@ -91,13 +128,12 @@ def save_plan(plan: Plan | OpenPlan, directory: Path | str) -> None:
     OutputProblem
         When the directory cannot be made or written to.
     """
-    directory = Path(directory)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "kernel.cl").write_text(plan.source)
-        (directory / "launch.json").write_text(json.dumps(plan.to_json(), indent=2) + "\n")
-    except OSError as error:
-        raise OutputProblem(f"cannot write to {directory}: {error.strerror}") from None
+    write_texts(Path(directory), plan_texts(plan))
+
+
+def plan_texts(plan: Plan | OpenPlan) -> dict[str, str]:
+    """The files of a plan: their texts by their names."""
+    return {"kernel.cl": plan.source, "launch.json": json_text(launch_of(plan))}
 
 
 def load_plan(directory: Path | str, sizes: Mapping[str, int] | None = None) -> Plan:
@@ -123,40 +159,15 @@ def read_plan(directory: Path | str) -> Plan | OpenPlan:
         When a file is missing or is no launch description.
     """
     directory = Path(directory)
-    where = directory / "launch.json"
+    where, text = directory / "launch.json", directory / "kernel.cl"
+    source = read_text(text)
+    content = read_json(where, LaunchFile, FORMAT)
+    if content.kernel_sha256 != sha256(source):
+        raise InputProblem(
+            f"{where} was not written for {text}: compile the kernel again; if you changed its text on purpose, write "
+            f"{sha256(source)} for kernel_sha256"
+        )
     try:
-        source = (directory / "kernel.cl").read_text()
-        content = json.loads(where.read_text())
-    except OSError as error:
-        raise InputProblem(f"cannot read {error.filename}: {error.strerror}") from None
-    except ValueError as error:
-        raise InputProblem(f"{directory} holds no kernel: {error}") from None
-    try:
-        if content["format"] != FORMAT:
-            raise InputProblem(f"{where} has the format {content['format']}, expected {FORMAT}")
-        is_open = any("value" not in s for s in content["sizes"])
-        plan = OpenPlan.from_json(content, source) if is_open else Plan.from_json(content, source)
-        _check(plan)
-    except KeyError as error:
-        raise InputProblem(f"{where} is no launch description: {error} is missing") from None
-    except (TypeError, ValueError, AttributeError, SyntaxProblem) as error:
+        return plan_of(content, source)
+    except (ValueError, LiftError) as error:
         raise InputProblem(f"{where} is no launch description: {error}") from None
-    return plan
-
-
-def _check(plan: Plan | OpenPlan) -> None:
-    """Raise `ValueError` for a plan, read from a file, that contradicts itself."""
-    if not plan.outputs:
-        raise ValueError("it has no output")
-    for buffer in plan.buffers:
-        if buffer.role not in ("input", "output", "temporary"):
-            raise ValueError(f"the buffer {buffer.name} has the unknown role {buffer.role!r}")
-    for place in (*plan.buffers, *plan.scalars):
-        if place.element not in NUMPY_TYPES:
-            raise ValueError(f"{place.name} has the unknown element type {place.element!r}")
-    known = {"buffer": {b.name for b in plan.buffers}, "scalar": {s.name for s in plan.scalars}}
-    known["size"] = {s.name for s in plan.sizes}
-    for kernel in plan.kernels:
-        for argument in kernel.arguments:
-            if argument.name not in known.get(argument.kind, ()):
-                raise ValueError(f"the kernel {kernel.name} takes the {argument.kind} {argument.name}, which it lacks")

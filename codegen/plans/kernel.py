@@ -1,21 +1,19 @@
 """Plans: the kernels of a program, their buffers, and how to launch them.
 
-A plan is plain data. `Plan.to_json` is the content of ``launch.json``: together with the source text
+A plan is plain data. ``launch.json`` (`lift_egraph.codegen.plans.launch_file`) holds it: together with the source text
 it is all that a C program needs. Run the kernels in order; give each its arguments in order, a
 buffer for a ``buffer`` argument, a value for a ``scalar`` argument, an ``int`` for a ``size`` argument.
-`launch_json.md` describes every field.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from math import prod
 
 from lift_egraph.codegen.c_ast import Body
-from lift_egraph.errors import DeviceProblem
+from lift_egraph.errors import DeviceProblem, InputProblem
 from lift_egraph.language.nat import Nat
 
-FORMAT = 2
 LARGEST_LAUNCH = 1 << 30  # work-items of a dimension: index plus stride stay within 32 bits
 
 
@@ -58,9 +56,14 @@ class BufferInfo:
     """Global memory of a plan.
 
     `role` is ``input``, ``output`` or ``temporary``; `value` names the program's input (or ``result``)
-    and `components` the tuple components that lead to this leaf; `element` is ``f32``, ``f64``, ``i32``
-    or ``bool`` (one byte, 0 or 1); `length` counts elements, `shape` says how they are arranged, row-major
+    and `components` the tuple components that lead to this leaf; `element` is a scalar type of the language
+    (a ``bool`` is one byte, 0 or 1); `length` counts elements, `shape` says how they are arranged, row-major
     (the lanes of a vector last; empty for temporaries and single values).
+
+    Raises
+    ------
+    InputProblem
+        If the shape has another number of elements.
     """
 
     name: str
@@ -71,10 +74,14 @@ class BufferInfo:
     components: tuple[int, ...] = ()
     shape: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.length < 0 or (self.shape and (min(self.shape) < 0 or prod(self.shape) != self.length)):
+            raise InputProblem(f"the buffer {self.name} has {self.length} elements, but the shape {self.shape}")
+
 
 @dataclass(frozen=True)
 class ScalarInfo:
-    """An input of the program that is passed by value; a ``bool`` as an ``int``, 0 or 1."""
+    """An input of the program that is passed by value; a ``bool`` as an ``int``, 0 or 1, an ``f16`` as a ``float``."""
 
     name: str
     element: str
@@ -196,68 +203,6 @@ class Plan:
             raise DeviceProblem(f"{self.name} was generated for one launch only; compile it with any_launch=True")
         return replace(self, kernels=tuple(_launched(k, launch) for k in self.kernels))
 
-    def to_json(self) -> dict[str, Any]:
-        """The content of ``launch.json``: plain dictionaries, lists, strings and numbers."""
-        kernels = [kernel_json(k, k.launch.global_size) for k in self.kernels]
-        return {
-            "format": FORMAT,
-            "program": self.name,
-            "dialect": self.dialect,
-            "build_options": list(self.options),
-            "sizes": [asdict(s) for s in self.sizes],
-            "requires": [],
-            "buffers": [{**asdict(b), "components": list(b.components), "shape": list(b.shape)} for b in self.buffers],
-            "scalars": [{**asdict(s), "components": list(s.components)} for s in self.scalars],
-            "kernels": kernels,
-        }
-
-    @staticmethod
-    def from_json(content: dict[str, Any], source: str) -> Plan:
-        """The plan of a ``launch.json`` and the source text beside it (without the trees)."""
-        kernels = tuple(
-            Kernel(
-                k["name"],
-                "",
-                tuple(Argument(**a) for a in k["arguments"]),
-                Launch(_triple(k["global_size"]), _triple(k["local_size"]) if k["local_size"] else None),
-                k["local_bytes"],
-                freedom=freedom_of(k),
-            )
-            for k in content["kernels"]
-        )
-        return Plan(
-            content["program"],
-            content["dialect"],
-            source,
-            kernels,
-            tuple(
-                BufferInfo(**{**b, "components": tuple(b["components"]), "shape": tuple(b["shape"])})
-                for b in content["buffers"]
-            ),
-            tuple(ScalarInfo(**{**s, "components": tuple(s["components"])}) for s in content["scalars"]),
-            tuple(content["build_options"]),
-            sizes=tuple(SizeValue(**s) for s in content["sizes"]),
-        )
-
-
-def kernel_json(kernel: Kernel, global_size: tuple[int | str, ...]) -> dict[str, Any]:
-    """A kernel as it stands in ``launch.json``."""
-    free = kernel.freedom
-    return {
-        "name": kernel.name,
-        "arguments": [asdict(a) for a in kernel.arguments],
-        "global_size": list(global_size),
-        "local_size": list(kernel.launch.local_size) if kernel.launch.local_size else None,
-        "local_bytes": kernel.local_bytes,
-        "free": None if free is None else {"groups": list(free.groups), "local": list(free.local)},
-    }
-
-
-def freedom_of(content: dict[str, Any]) -> Freedom | None:
-    """The freedom that a kernel in ``launch.json`` has."""
-    free = content["free"]
-    return None if free is None else Freedom(tuple(free["groups"]), tuple(free["local"]))
-
 
 def _launched(kernel: Kernel, launch: Launch) -> Kernel:
     free = kernel.freedom
@@ -271,8 +216,3 @@ def _launched(kernel: Kernel, launch: Launch) -> Kernel:
     keeps_local = launch.local_size is None and (kernel.launch.local_size is None or free.groups == free.local)
     x, y, z = (launch.global_size[d] if d in free.groups else local[d] for d in range(3))
     return kernel.launched(Launch((x, y, z), None if keeps_local else (local[0], local[1], local[2])))
-
-
-def _triple(values: list[int]) -> tuple[int, int, int]:
-    first, second, third = values
-    return first, second, third

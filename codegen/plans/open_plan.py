@@ -6,24 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from lift_egraph.codegen.plans.kernel import (
-    FORMAT,
-    Argument,
-    BufferInfo,
-    Kernel,
-    Launch,
-    Origins,
-    Plan,
-    ScalarInfo,
-    SizeValue,
-    freedom_of,
-    kernel_json,
-)
+from lift_egraph.codegen.plans.kernel import BufferInfo, Kernel, Launch, Origins, Plan, ScalarInfo, SizeValue
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language.nat import Nat, nat
 
@@ -150,88 +138,14 @@ class OpenPlan:
             value = inputs.get(buffer.value)
             for component in buffer.components:
                 value = value[component] if isinstance(value, tuple | list) and len(value) == 2 else None
-            shape = () if value is None else np.shape(value)
+            shape = () if value is None else getattr(value, "shape", None) or np.shape(value)
             for length, number in zip(buffer.shape, shape, strict=False):
                 if length in names:
                     found.setdefault(names[length], number)
         return found
 
-    def to_json(self) -> dict[str, Any]:
-        """The content of ``launch.json``: numbers where they are known, expressions as text elsewhere."""
-        return {
-            "format": FORMAT,
-            "program": self.name,
-            "dialect": self.dialect,
-            "build_options": list(self.options),
-            "sizes": [asdict(s) for s in self.sizes],
-            "requires": [{**_fields(r), "expression": number_or_text(r.expression)} for r in self.requirements],
-            "buffers": [
-                {
-                    **_fields(b),
-                    "length": number_or_text(b.length),
-                    "components": list(b.components),
-                    "shape": [number_or_text(n) for n in b.shape],
-                }
-                for b in self.buffers
-            ],
-            "scalars": [{**asdict(s), "components": list(s.components)} for s in self.scalars],
-            "kernels": [
-                kernel_json(k, tuple(map(number_or_text, k.global_size or map(nat, k.launch.global_size))))
-                for k in self.kernels
-            ],
-        }
 
-    @staticmethod
-    def from_json(content: dict[str, Any], source: str) -> OpenPlan:
-        """The plan of a ``launch.json`` with open sizes, and the source text beside it."""
-
-        def kernel(k: dict[str, Any]) -> Kernel:
-            x, y, z = map(expression, k["global_size"])
-            local = tuple(k["local_size"]) if k["local_size"] else None
-            return Kernel(
-                k["name"],
-                "",
-                tuple(Argument(**a) for a in k["arguments"]),
-                Launch(local or (1, 1, 1), local),
-                k["local_bytes"],
-                freedom=freedom_of(k),
-                global_size=(x, y, z),
-            )
-
-        return OpenPlan(
-            content["program"],
-            content["dialect"],
-            source,
-            tuple(kernel(k) for k in content["kernels"]),
-            tuple(
-                OpenBuffer(
-                    **{
-                        **b,
-                        "length": expression(b["length"]),
-                        "components": tuple(b["components"]),
-                        "shape": tuple(map(expression, b["shape"])),
-                    }
-                )
-                for b in content["buffers"]
-            ),
-            tuple(ScalarInfo(**{**s, "components": tuple(s["components"])}) for s in content["scalars"]),
-            tuple(OpenSize(**s) for s in content["sizes"]),
-            tuple(Requirement(**{**r, "expression": expression(r["expression"])}) for r in content["requires"]),
-            tuple(content["build_options"]),
-        )
-
-
-def number_or_text(value: Nat) -> int | str:
+def number_or_text(value: Nat | int) -> int | str:
     """An expression as it stands in ``launch.json``."""
-    return str(value) if value.constant is None else value.constant
-
-
-def expression(content: int | str) -> Nat:
-    """The expression that a number or a text in ``launch.json`` denotes."""
-    from lift_egraph.language.syntax import parse_size
-
-    return nat(content) if isinstance(content, int) else parse_size(content)
-
-
-def _fields(item: Requirement | OpenBuffer) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in item.__dataclass_fields__}
+    known = value if isinstance(value, int) else value.constant
+    return str(value) if known is None else known

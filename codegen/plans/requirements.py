@@ -43,6 +43,8 @@ def _all(term: ir.Part) -> Iterator[Requirement]:
 
 def _of(term: ir.Expr) -> Iterator[Requirement]:
     match term:
+        case ir.SizeLiteral(size=size):
+            yield Requirement(size, -(1 << 31), (1 << 31) - 1, f"{size} as a value is beyond the range of i32")
         case ir.Split(chunk=chunk, array=array):
             yield Requirement(chunk, 1, None, f"split({chunk}): the chunk size must be at least 1")
             n = size_of(array)

@@ -1,15 +1,19 @@
 """Find OpenCL devices, and run and time plans on them, in child processes that may crash.
 
-Only this module's children import PyOpenCL: a broken driver, a wild write or an endless kernel ends a child,
-not the caller.
+Only its children import PyOpenCL: a broken driver, a wild write or an endless kernel ends a child, not the caller.
+(`lift_egraph.codegen.running.loaded` is for kernels in the caller's own process.)
 """
 
 from __future__ import annotations
 
 import os
+import signal
+import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import replace
-from math import prod
+from functools import cache
+from math import inf, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
 # PoCL's own cache may return a program without kernels where its compiler warned
 _ENVIRONMENT = {"PYOPENCL_NO_CACHE": "1", "POCL_KERNEL_CACHE": "0"}
+LEAST_LIMIT = 0.1  # seconds for a request, however late it is
 _DISCOVERY_LIMIT = 60.0
 _NO_DEVICE = (
     "no OpenCL device was found; `pip install pocl-binary-distribution` brings one for the CPU, "
@@ -51,8 +56,14 @@ def list_devices(environment: Mapping[str, str] | None = None) -> list[DeviceInf
     DeviceProblem
         When a driver crashes or hangs while it is asked.
     """
+    return list(_devices(frozenset({**os.environ, **_ENVIRONMENT, **(environment or {})}.items())))
+
+
+@cache
+def _devices(variables: frozenset[tuple[str, str]]) -> tuple[DeviceInfo, ...]:
+    """The devices that a process with these variables sees: they stay the same while this one lives."""
     try:
-        return call(_facts, time_limit=_DISCOVERY_LIMIT, environment={**_ENVIRONMENT, **(environment or {})})
+        return tuple(call(_facts, time_limit=_DISCOVERY_LIMIT, environment=dict(variables)))
     except RunProblem as problem:
         raise DeviceProblem(f"asking OpenCL for its devices failed: {problem}") from None
 
@@ -165,12 +176,17 @@ class Runner:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.device = device
-        self.time_limit = time_limit
+        self.time_limit, self.deadline = time_limit, inf
         variables = {**_ENVIRONMENT, **(environment or {})}
         self._server = Server(_serve, device.index, memory_limit=memory_limit, environment=variables)
         self._inputs: dict[str, Mapping[str, Any]] = {}
         self._sent: set[tuple[str, str]] = set()
-        self._is_used = False
+        self._is_used = self._is_cancelled = False
+
+    @property
+    def left(self) -> float:
+        """Seconds for one request: the limit, or less before the deadline, a time of `time.perf_counter`."""
+        return max(LEAST_LIMIT, min(self.time_limit, self.deadline - time.perf_counter()))
 
     def load_inputs(self, name: str, inputs: Mapping[str, Any]) -> None:
         """Keep the values of a program's inputs under a name; a plan that uses them has them sent once."""
@@ -182,7 +198,7 @@ class Runner:
         self._inputs.pop(name, None)
         if any(sent == name for sent, _ in self._sent):
             self._sent = {(sent, memory) for sent, memory in self._sent if sent != name}
-            self._server.request(("forget", name), self.time_limit)
+            self._server.request(("forget", name), self.left)
 
     def run(self, plan: Plan, input_name: str) -> Value:
         """The plan's result: an array, or a nested tuple of two for a tuple type.
@@ -200,7 +216,16 @@ class Runner:
         """
         return join_outputs(plan, self._request("run", plan, input_name))
 
-    def measure(self, plan: Plan, input_name: str, *, repeats: int = 5, min_time: float = 0.05) -> Timing:
+    def measure(
+        self,
+        plan: Plan,
+        input_name: str,
+        *,
+        repeats: int = 5,
+        min_time: float = 0.05,
+        max_time: float | None = None,
+        cut_off_ms: float = inf,
+    ) -> Timing:
         """The time of the plan's kernels, after a run to warm up; it raises what `run` does.
 
         The times are the device's own (profiling events), summed over the kernels: launches, transfers
@@ -210,8 +235,22 @@ class Runner:
         ----------
         repeats, min_time
             At least so many runs, and so many seconds in all.
+        max_time
+            No more runs are begun after so many seconds; by default half the time limit.
+        cut_off_ms
+            If the first run takes longer, it is the only one.
         """
-        return self._request("measure", plan, input_name, repeats, min_time, self.time_limit / 2)
+        most = self.left / 2 if max_time is None else min(max_time, self.left / 2)
+        return self._request("measure", plan, input_name, repeats, min_time, most, cut_off_ms)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the worker from any thread: it may be stopped and continued."""
+        self._server.signal(number)
+
+    def cancel(self) -> None:
+        """Kill the worker from any thread: what it works on fails, and so does all that is asked for afterwards."""
+        self._is_cancelled = True
+        self._server.signal(signal.SIGKILL)
 
     def _request(self, action: str, plan: Plan, input_name: str, *options: Any) -> Any:
         check_limits(plan, self.device)
@@ -220,29 +259,33 @@ class Runner:
         was_used = self._is_used
         try:
             self._send(input_name, arrays)
-            return self._server.request(request, self.time_limit)
+            return self._server.request(request, self.left)
         except RunProblem as problem:
             # Memory of the worker may be spoilt, or the device's context be lost: the next plan needs a new one.
             self.close()
-            if not (was_used and isinstance(problem.__cause__, Ended) and problem.__cause__.end.kind == "crashed"):
+            crashed = isinstance(problem.__cause__, Ended) and problem.__cause__.end.kind == "crashed"
+            if self._is_cancelled or not (was_used and crashed):
                 raise
         # An earlier plan may have caused the crash by a write that nobody noticed: only a second one counts.
         self._send(input_name, arrays)
-        return self._server.request(request, self.time_limit)
+        return self._server.request(request, self.left)
 
     def _send(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Send the arrays that the worker lacks."""
+        if self._is_cancelled:
+            raise RunProblem("it was cancelled")
         if self._server.start():
             self._sent.clear()
         missing = {memory: array for memory, array in arrays.items() if (name, memory) not in self._sent}
         if missing:
-            self._server.request(("load", name, missing), self.time_limit)
+            self._server.request(("load", name, missing), self.left)
             self._sent.update((name, memory) for memory in missing)
         self._is_used = True
 
     def close(self) -> None:
         """End the worker; another request would start a new one."""
         self._server.close()
+        self._sent.clear()
         self._is_used = False
 
     def __enter__(self) -> Self:
@@ -286,12 +329,19 @@ def _without_trees(plan: Plan) -> Plan:
 
 
 def _facts() -> list[DeviceInfo]:
+    _keep_files_here()
     from lift_egraph.codegen.running.worker import facts
 
     return facts()
 
 
 def _serve(index: str) -> Any:
+    _keep_files_here()
     from lift_egraph.codegen.running.worker import serve
 
     return serve(index)
+
+
+def _keep_files_here() -> None:
+    """Let PoCL keep its files in this child's temporary folder: those in the user's cache it never removes."""
+    os.environ["POCL_CACHE_DIR"] = tempfile.gettempdir()

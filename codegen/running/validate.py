@@ -14,15 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import DataType, leaves, scalar_of
 from lift_egraph.meaning.bounds import evaluate_bounded
-from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.inputs import random_inputs, repeated
 from lift_egraph.meaning.values import Value, leaves_of, map_leaves
 
 _SLICE = 1 << 20  # elements compared at a time
+_PERIOD = 2**24 - 17  # elements after which what is kept of a larger input repeats itself; `inputs.PERIOD` is another
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,18 @@ class References:
     integers: Reference
     floats: Reference
 
+    timed = "floats"  # the set of inputs on which kernels are timed
+    how = "the whole result was compared with the interpreter's, on two sets of inputs"
+
+    @property
+    def inputs(self) -> dict[str, Mapping[str, Value]]:
+        """The sets of inputs, by their names."""
+        return {"integers": self.integers.inputs, "floats": self.floats.inputs}
+
+    def check(self, lowered: ir.Program, plan: Plan, runner: Runner) -> Verdict:
+        """Run the plan of a low-level program on both sets of inputs, and compare with the interpreter's results."""
+        return judge(self, runner.run(plan, "integers"), runner.run(plan, "floats"))
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -60,6 +75,8 @@ class Verdict:
         Whether all results on integer-valued inputs were compared bit for bit and agree (0 and -0 are equal).
     message
         One line that says what was compared, and where the first wrong element is.
+    compared
+        How many elements were compared with the interpreter's, on all sets of inputs.
     """
 
     valid: bool
@@ -67,6 +84,7 @@ class Verdict:
     error_bound: float
     bitwise: bool
     message: str
+    compared: int
 
 
 @dataclass(frozen=True)
@@ -112,8 +130,7 @@ def references(program: ir.Program, seed: int = 0) -> References:
     made = references_for(program, random_inputs(program, seed, "integer"), float_inputs)
     if all(not bound.any() for bound in leaves_of(made.integers.bound)):
         return made
-    # sums of many terms leave the range in which floats are exact: smaller integers reach further
-    signs = {name: _signs(value) for name, value in made.integers.inputs.items()}
+    signs = signs_of(program, made.integers.inputs)
     integers = Reference(signs, *evaluate_bounded(program.body, signs))
     fewer = sum(map(np.count_nonzero, leaves_of(integers.bound))) < sum(
         map(np.count_nonzero, leaves_of(made.integers.bound))
@@ -121,9 +138,24 @@ def references(program: ir.Program, seed: int = 0) -> References:
     return References(made.type, integers, made.floats) if fewer else made
 
 
-def _signs(value: Value) -> Value:
-    """Floats replaced by -1, 0 or 1; other elements stay (they may be indices)."""
-    return map_leaves(lambda x: np.sign(x) if np.issubdtype(np.asarray(x).dtype, np.floating) else x, value)
+def signs_of(program: ir.Program, inputs: Mapping[str, Value], density: float = 1.0, seed: int = 0) -> dict[str, Value]:
+    """Inputs with floats replaced by -1, 0 or 1, and by 0 where they are not drawn with that density.
+
+    Sums of many terms leave the range in which floats are exact: smaller integers, and fewer, reach further. Other
+    elements stay (they may be indices), and inputs with a range.
+    """
+    generator = np.random.default_rng(seed)
+
+    def sign(x: np.ndarray) -> np.ndarray:
+        if not np.issubdtype(np.asarray(x).dtype, np.floating):
+            return x
+        if density == 1:
+            return np.sign(x)
+        kept = generator.random(min(x.size, _PERIOD), np.float32) < density
+        return np.sign(x) * repeated(kept, x.shape)
+
+    ranged = {name for name, _ in program.ranges}
+    return {name: v if name in ranged else map_leaves(sign, v) for name, v in inputs.items()}
 
 
 def references_for(
@@ -151,6 +183,7 @@ def judge(reference: References, integer_outputs: Value, float_outputs: Value) -
         error_bound=worst.bound,
         bitwise=on_integers.exact == on_integers.elements and not on_integers.wrong,
         message=f"on integers: {on_integers.message}; on floats: {on_floats.message}",
+        compared=compared,
     )
 
 

@@ -1,4 +1,4 @@
-"""What runs in the worker process: OpenCL itself. Nothing else imports PyOpenCL.
+"""What runs in the worker process: OpenCL itself.
 
 Every buffer lies between two guard zones with a pattern in them. Before a run a buffer that the kernels write
 holds another pattern (for floats a NaN that no arithmetic makes), so that a kernel that writes outside, or
@@ -7,9 +7,7 @@ does not write everything, is noticed. The guards of inputs are huge numbers, so
 
 from __future__ import annotations
 
-import re
 import time
-import warnings
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -19,17 +17,18 @@ import pyopencl as cl
 
 from lift_egraph.codegen.device_info import DeviceInfo, Timing
 from lift_egraph.codegen.plans.arrays import byte_size
-from lift_egraph.codegen.plans.kernel import Kernel, Origins, Plan
-from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
+from lift_egraph.codegen.plans.kernel import Kernel, Plan
+from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, passed, set_arguments
+from lift_egraph.errors import DeviceProblem, RunProblem
 from lift_egraph.language.scalar import NUMPY_TYPES
+from lift_egraph.language.types import Scalar
 
 GUARD = 4096
 """Bytes on either side of a buffer; a multiple of every device's address alignment."""
 
 _GUARD_PATTERN, _FLOAT_PATTERN = 0xAB, 0xFF
 _INPUT_GUARD_PATTERN = 0x7F  # 3.4e38, 1.4e306, 2139062143, true
-_LOG_LINES, _PROGRAMS = 24, 16
-_EMPTY_BYTES = 8  # of a buffer without elements: OpenCL has no empty ones
+_PROGRAMS = 16
 _MAX_RUNS = 10_000
 _TOO_LARGE = (
     cl.status_code.INVALID_WORK_GROUP_SIZE, cl.status_code.INVALID_WORK_ITEM_SIZE, cl.status_code.OUT_OF_RESOURCES,
@@ -119,7 +118,7 @@ class _Guarded:
 
 
 def _pattern(element: str) -> int:
-    return _FLOAT_PATTERN if element in ("f32", "f64") else _GUARD_PATTERN
+    return _FLOAT_PATTERN if Scalar(element).is_float else _GUARD_PATTERN
 
 
 class _Buffers:
@@ -131,7 +130,7 @@ class _Buffers:
         self._outputs = [b.name for b in plan.outputs]
         self._memory = dict(inputs)
         for name, buffer in self._written.items():
-            size = max(byte_size(buffer), _EMPTY_BYTES)
+            size = memory_of(byte_size(buffer))
             self._memory[name] = made = _Guarded(worker, name, size, _GUARD_PATTERN, worker.guard)
             made.fill(_pattern(buffer.element))
         self.parts = {name: made.buffer for name, made in self._memory.items()}
@@ -190,7 +189,9 @@ class _Worker:
         self._check_inputs(plan, name)
         return buffers.outputs()
 
-    def measure(self, plan: Plan, name: str, repeats: int, min_time: float, max_time: float) -> Timing:
+    def measure(
+        self, plan: Plan, name: str, repeats: int, min_time: float, max_time: float, cut_off_ms: float
+    ) -> Timing:
         kernels, buffers = self._prepare(plan, name)
         self._launch(kernels)  # warm up: PoCL compiles for the work-group size, pages are touched
         self.queue.finish()
@@ -201,36 +202,32 @@ class _Worker:
             self.queue.finish()
             times.append(sum(e.profile.end - e.profile.start for e in events) * 1e-6)
             spent = time.perf_counter() - started
-            if (len(times) >= repeats and spent >= min_time) or spent >= max_time or len(times) >= _MAX_RUNS:
+            enough = len(times) >= repeats and spent >= min_time
+            if enough or spent >= max_time or times[0] > cut_off_ms or len(times) >= _MAX_RUNS:
                 break
         buffers.check_guards()
-        return Timing(float(np.median(times)), min(times), len(times))
+        low, median, high = (float(t) for t in np.quantile(times, (0.25, 0.5, 0.75)))
+        return Timing(median, min(times), len(times), (low, high))
 
     def _prepare(self, plan: Plan, name: str) -> tuple[list[tuple[cl.Kernel, Kernel]], _Buffers]:
         """The kernels with their arguments set, and the buffers, which must outlive the kernels' runs."""
         program = self._build(plan)
         scalars = {s.name: self._inputs[name][s.name][()] for s in plan.scalars}
-        scalars = {n: np.int32(v) if isinstance(v, np.bool_) else v for n, v in scalars.items()}
-        sizes = {s.name: np.int32(s.value) for s in plan.sizes}
+        scalars = {n: passed(v) for n, v in scalars.items()}
+        scalars |= {s.name: np.int32(s.value) for s in plan.sizes}
         buffers = _Buffers(self, plan, self._input_buffers(plan, name))
         prepared: list[tuple[cl.Kernel, Kernel]] = []
         for launch in plan.kernels:
-            kernel = cl.Kernel(program, launch.name)
+            kernel = kernel_of(program, launch)
+            set_arguments(kernel, launch, {**buffers.parts, **scalars})
             self._check_kernel(kernel, launch)
-            values = {"buffer": buffers.parts, "scalar": scalars, "size": sizes}
-            kernel.set_args(*(values[a.kind][a.name] for a in launch.arguments))
             prepared.append((kernel, launch))
         return prepared, buffers
 
     def _build(self, plan: Plan) -> cl.Program:
         key = (plan.source, " ".join(plan.options))
         if key not in self._programs:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", cl.CompilerWarning)
-                try:
-                    program = cl.Program(self.context, plan.source).build(list(plan.options))
-                except cl.RuntimeError as error:
-                    raise BuildProblem(build_report(str(error), plan.source, plan.origins)) from None
+            program = build(self.context, plan)
             if len(self._programs) == _PROGRAMS:
                 del self._programs[next(iter(self._programs))]
             self._programs[key] = program
@@ -240,7 +237,7 @@ class _Worker:
         ready = self._on_device[name]
         for buffer in plan.inputs:
             if buffer.name not in ready:
-                size = max(byte_size(buffer), _EMPTY_BYTES)
+                size = memory_of(byte_size(buffer))
                 made = _Guarded(self, buffer.name, size, _INPUT_GUARD_PATTERN, self.input_guard)
                 if buffer.length:
                     cl.enqueue_copy(self.queue, made.buffer, self._inputs[name][buffer.name])
@@ -288,30 +285,6 @@ class _Worker:
             local = launch.launch.local_size
             groups = f"work-groups of {prod(local)}" if local else "groups of any size"
             raise DeviceProblem(f"the device cannot run the kernel {launch.name} in {groups}: {error}") from None
-
-
-def build_report(log: str, source: str, origins: Origins | None = None) -> str:
-    r"""The compiler's log, shortened, and the source lines that it refers to, with what they were made from.
-
-    Examples
-    --------
-    >>> print(build_report("/tmp/x.cl:2:3: error: use of undeclared identifier 'y'", "void f() {\n  y;\n}"))
-    the device's compiler refused the kernel
-    /tmp/x.cl:2:3: error: use of undeclared identifier 'y'
-    in the source
-        2 |   y;
-    """
-    lines = [line for line in log.strip().splitlines() if line.strip()]
-    numbers = sorted({int(n) for n in re.findall(r":(\d+):\d+:", log)})
-    text = source.splitlines()
-    shown: list[str] = []
-    for n in numbers[:_LOG_LINES]:
-        if 0 < n <= len(text):
-            shown.append(f"{n:5} | {text[n - 1]}")
-            subterm = origins.of(n) if origins else None
-            shown += [f"      | from {subterm}"] if subterm else []
-    rest = [f"... {len(lines) - _LOG_LINES} more lines"] if len(lines) > _LOG_LINES else []
-    return "\n".join(["the device's compiler refused the kernel", *lines[:_LOG_LINES], *rest, "in the source", *shown])
 
 
 def _as_bytes(array: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
 from lift_egraph.language.ir import Expr
 from lift_egraph.language.nat import Nat, divides, is_at_least, nat
-from lift_egraph.language.types import BOOL, F64, Vector, scalar_of
+from lift_egraph.language.types import BOOL, F16, F64, Vector, scalar_of
 
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
 _ALL = {"glb": "get_global_size", "wrg": "get_num_groups", "lcl": "get_local_size"}
@@ -110,6 +110,10 @@ class Printer:
         if buffer.space == "private":
             chosen = buffer.shape and value.index.constant is None and self.is_named(buffer)
             return self.chosen_element(value) if chosen else self.variable(value), POSTFIX
+        if scalar_of(buffer.element) == F16:
+            if value.width > 1:
+                return f"vload_half{value.width}(0, {self.address(value)})", POSTFIX
+            return f"vload_half({self.index(value.index)}, {self.halves(buffer)})", POSTFIX
         if value.width == 1:
             text = self.element(value)
             return (f"({text} != 0)" if buffer.element == BOOL else text), POSTFIX
@@ -132,8 +136,14 @@ class Printer:
         return f"{place.buffer.name}[{self.index(place.index)}]"
 
     def address(self, value: c_ast.Load) -> str:
-        index = self.index(value.index)
-        return value.buffer.name if index == "0" else f"{value.buffer.name} + {index}"
+        index, name = self.index(value.index), self.halves(value.buffer)
+        return name if index == "0" else f"{name} + {index}"
+
+    def halves(self, buffer: c_ast.Buffer) -> str:
+        """The name of memory; of halves as a pointer to them, for memory of the work-group is declared without them."""
+        if scalar_of(buffer.element) != F16 or (buffer.space == "global" and buffer.name not in self.reread):
+            return buffer.name
+        return f"(({buffer.space} half *){buffer.name})"
 
     def pointer(self, place: c_ast.Load, t: Vector, const: bool) -> str:
         volatile = "volatile " * (place.buffer.name in self.reread)
@@ -221,11 +231,15 @@ class Printer:
                 return [f"const {'int' if self.index.fits(value) else 'long'} {variable.name} = {self.index(value)}"]
             case c_ast.Point(read=read, write=write, first=first, second=second):
                 kind = f"{read.space} {type_name(read.element, MEMORY_NAMES)} *"
-                return [f"{kind}{read.name} = {first.name}", f"{kind}{write.name} = {second.name}"]
+                return [
+                    f"{kind}{read.name} = {self.halves(first)}",
+                    f"{kind}{write.name} = {self.halves(second)}",
+                ]
             case c_ast.Swap(read=read, write=write, first=first, second=second):
                 return [
                     f"{read.name} = {write.name}",
-                    f"{write.name} = ({write.name} == {first.name}) ? {second.name} : {first.name}",
+                    f"{write.name} = ({write.name} == {self.halves(first)}) ? {self.halves(second)} : "
+                    f"{self.halves(first)}",
                 ]
         raise NotImplementedError(type(statement).__name__)
 
@@ -233,6 +247,8 @@ class Printer:
         kind = type_name(buffer.element, C_NAMES if buffer.space == "private" else MEMORY_NAMES)
         if not buffer.shape or (buffer.space == "private" and self.is_named(buffer)):
             return f"{kind} {', '.join(_element_name(buffer, k) for k in range(buffer.length))}"
+        if kind == "half":
+            kind = "ushort"  # only pointers to halves need no extension
         aligned = " __attribute__((aligned(64)))" if self.dialect.aligned_vectors and buffer.space == "local" else ""
         return f"{kind} {buffer.name}[{max(buffer.length, 1)}]{aligned}"  # C has no empty arrays
 
@@ -243,6 +259,10 @@ class Printer:
         assert isinstance(place, c_ast.Load)
         if place.buffer.space == "private":
             return f"{self.variable(place)} = {text}"
+        if scalar_of(place.buffer.element) == F16:
+            if place.width > 1:
+                return f"vstore_half{place.width}_rte({text}, 0, {self.address(place)})"
+            return f"vstore_half_rte({text}, {self.index(place.index)}, {self.halves(place.buffer)})"
         if place.width == 1:
             return f"{self.element(place)} = {text}"
         t = Vector(scalar_of(place.buffer.element), place.width)
@@ -319,8 +339,8 @@ class Printer:
         lines = ["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if self.uses_f64 else []
         if self.dialect.plain_operators and self.scalars.helpers:
             lines.append('#pragma clang diagnostic ignored "-Wpsabi"  // the functions are inlined')
-        for t in sorted(self.vectors, key=str):
-            c_type, element = type_name(t, MEMORY_NAMES), type_name(t.scalar, MEMORY_NAMES)
+        names = {(type_name(t, MEMORY_NAMES), type_name(t.scalar, MEMORY_NAMES)) for t in self.vectors}
+        for c_type, element in sorted(names):
             lines.append(f"typedef {c_type} __attribute__((aligned(sizeof({element})))) {c_type}_u;")
         lines += index_helpers(self.index.helpers)
         lines += [text for _, text in sorted(self.scalars.helpers.items())]

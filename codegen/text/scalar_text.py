@@ -12,11 +12,16 @@ import numpy as np
 from lift_egraph.codegen.c_ast import Operate
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import BOOL, F32, F64, I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of
+from lift_egraph.language.types import BOOL, F16, F32, F64, SCALAR_BYTES, U8, U32, Scalar, Vector, scalar_of, width_of
 
-C_NAMES = {"f32": "float", "f64": "double", "i32": "int", "bool": "int"}
-MEMORY_NAMES = {**C_NAMES, "bool": "uchar"}
-_BITS = {"f32": ("int", "0x7fffffff"), "f64": ("long", "0x7fffffffffffffffL")}
+C_NAMES = {
+    "f32": "float", "f64": "double", "i32": "int", "bool": "int", "i64": "long", "u32": "uint", "u8": "uchar",
+    "f16": "float",  # halves are computed in single precision and rounded, so that no extension is needed
+}  # fmt: skip
+MEMORY_NAMES = {**C_NAMES, "bool": "uchar", "f16": "half"}
+_MASKS = {"f64": "long", "i64": "long", "u8": "char"}  # the lanes of comparisons, where not int
+_EXACT = ("neg", "abs", "min", "max", "floor", "ceil")
+_BITS = {"f16": ("int", "0x7fffffff"), "f32": ("int", "0x7fffffff"), "f64": ("long", "0x7fffffffffffffffL")}
 PRECEDENCE = {
     "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<": 7, "<=": 7, ">": 7, ">=": 7, "==": 6, "!=": 6,
     "&": 5, "|": 3, "&&": 2, "||": 1,
@@ -30,6 +35,10 @@ _INDEX_BODIES = {
 UNARY, POSTFIX, TERNARY = 11, 12, 0
 
 
+def _register_bytes(t: Scalar | Vector) -> int:
+    return (4 if scalar_of(t) == F16 else SCALAR_BYTES[scalar_of(t).name]) * width_of(t)
+
+
 def type_name(t: Scalar | Vector, names: dict[str, str] = C_NAMES) -> str:
     """The C type of a value (or, with `MEMORY_NAMES`, of an element in memory)."""
     lanes = width_of(t)
@@ -40,17 +49,23 @@ def literal(value: float | int | bool, t: Scalar) -> str:
     """A number that the C compiler reads back as exactly the same value."""
     if t == BOOL:
         return "1" if value else "0"
-    if t == I32:
-        return "(-2147483647 - 1)" if int(value) == -(2**31) else str(int(value))
+    if t.is_integer:
+        if t == U8:
+            return f"((uchar){int(value)})"  # beside a vector an int may not stand
+        suffix = {"i64": "L", "u32": "u"}.get(t.name, "")
+        least = -(1 << 8 * SCALAR_BYTES[t.name] - 1)
+        return f"({least + 1}{suffix} - 1)" if int(value) == least else f"{int(value)}{suffix}"
     number = float(value)
     if isnan(number):
         return "NAN"
     if isinf(number):
         return "-INFINITY" if number < 0 else "INFINITY"
-    text = str(np.float32(number)) if t == F32 else repr(number)
+    if t == F16:
+        number = float(np.float16(number))
+    text = repr(number) if t == F64 else str(np.float32(number))
     if "." not in text and "e" not in text:
         text += ".0"
-    return f"{text}f" if t == F32 else text
+    return text if t == F64 else f"{text}f"
 
 
 def broadcast(text: str, source: Scalar | Vector, target: Scalar | Vector) -> str:
@@ -71,6 +86,24 @@ class ScalarText:
 
     def operation(self, item: Operate, arguments: list[tuple[str, int]]) -> tuple[str, int]:
         """The text of an operation on arguments given as text with precedence; its precedence."""
+        text, level = self.in_registers(item, arguments)
+        rounds = OPERATIONS[item.op].kind in ("arithmetic", "float") and item.op not in _EXACT
+        if rounds and scalar_of(item.type) == F16:
+            return f"{self.rounded(item.type)}({text})", POSTFIX
+        return text, level
+
+    def rounded(self, t: Scalar | Vector) -> str:
+        """The name of the function that rounds a value, in single or double precision, to a half."""
+        source, lanes = type_name(t), str(width_of(t)) if width_of(t) > 1 else ""
+        name, result, half = f"half_of_{source}", f"float{lanes}", "(private half *)&bits"
+        self.helpers[name] = (
+            f"static inline {result} {name}({source} a) {{ ushort{lanes} bits; vstore_half{lanes}_rte(a, 0, {half}); "
+            f"return vload_half{lanes}(0, {half}); }}"
+        )
+        return name
+
+    def in_registers(self, item: Operate, arguments: list[tuple[str, int]]) -> tuple[str, int]:
+        """The text of an operation in the types that registers have."""
         op, kind, symbol = item.op, OPERATIONS[item.op].kind, OPERATIONS[item.op].symbol
         texts = [text for text, _ in arguments]
         types = [a.type for a in item.arguments]
@@ -80,7 +113,9 @@ class ScalarText:
         if kind == "comparison":
             text, level = self.infix(symbol, arguments)
             return (
-                (self.convert(text, "int", width_of(item.type)), POSTFIX) if wide and scalar == F64 else (text, level)
+                (self.convert(text, "int", width_of(item.type)), POSTFIX)
+                if wide and scalar.name in _MASKS
+                else (text, level)
             )
         if kind == "logic":
             texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)] if wide else texts
@@ -93,25 +128,23 @@ class ScalarText:
             return self.select(item, texts), TERNARY
         if kind == "cast":
             return self.cast(texts[0], types[0], scalar_of(item.type)), POSTFIX
-        if op == "neg":
-            return f"-{self.closed(*arguments[0], UNARY)}", UNARY
-        if op in ("div", "mod") and scalar == I32:
-            return self.integer_division(item, texts), POSTFIX
-        if symbol:
-            return self.infix(symbol, arguments)
+        has_helper = op in ("min", "max", "abs") or (op in ("div", "mod") and scalar.is_integer)
+        if op == "neg" or (symbol and not has_helper):
+            text, level = self.infix(symbol, arguments) if symbol else self.negated(arguments[0])
+            return (f"(uchar)({text})", UNARY) if scalar == U8 and not wide else (text, level)  # else it is an int
         if kind == "lanes":
             return f"{op}({', '.join(texts)})", POSTFIX
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
-        if op in ("min", "max", "abs"):
+        if has_helper:
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX
         widest = self.dialect.math_bytes
-        if SCALAR_BYTES[scalar.name] * width_of(item.type) > widest:
+        if _register_bytes(item.type) > widest:
             op = self.in_pieces(op, item.type, widest)
         return f"{op}({', '.join(texts)})", POSTFIX
 
     def in_pieces(self, op: str, t: Scalar | Vector, widest: int) -> str:
         """The name of the function that computes a built-in function on pieces of a vector that have `widest` bytes."""
-        pieces, size = [""], SCALAR_BYTES[scalar_of(t).name] * width_of(t)
+        pieces, size = [""], _register_bytes(t)
         while size > widest:
             pieces, size = [f"{piece}.{half}" for piece in pieces for half in ("lo", "hi")], size // 2
         c_type, names = type_name(t), "ab"[: OPERATIONS[op].arity]
@@ -128,10 +161,14 @@ class ScalarText:
         (left, left_level), (right, right_level) = arguments
         return f"{self.closed(left, left_level, level - 1)} {symbol} {self.closed(right, right_level, level)}", level
 
+    def negated(self, argument: tuple[str, int]) -> tuple[str, int]:
+        return f"-{self.closed(*argument, UNARY)}", UNARY
+
     def select(self, item: Operate, texts: list[str]) -> str:
         condition, *values = item.arguments
-        if width_of(condition.type) > 1 and scalar_of(item.type) == F64:
-            texts[0] = self.convert(texts[0], "long", width_of(item.type))
+        mask = _MASKS.get(scalar_of(item.type).name)
+        if width_of(condition.type) > 1 and mask is not None:
+            texts[0] = self.convert(texts[0], mask, width_of(item.type))
         texts[1:] = [broadcast(x, v.type, item.type) for x, v in zip(texts[1:], values, strict=True)]
         return f"({texts[0]}) ? ({texts[1]}) : ({texts[2]})"
 
@@ -145,15 +182,13 @@ class ScalarText:
         )
 
     def cast(self, text: str, source: Scalar | Vector, to: Scalar) -> str:
+        if to == F16:
+            given = source if scalar_of(source) == F64 else Vector(F32, w) if (w := width_of(source)) > 1 else F32
+            return f"{self.rounded(given)}({text if given == source else self.cast(text, source, F32)})"
         if width_of(source) == 1:
             return f"({C_NAMES[to.name]})({text})"
         mask = scalar_of(source) == BOOL
         return self.convert(f"-({text})" if mask else text, C_NAMES[to.name], width_of(source))
-
-    def integer_division(self, item: Operate, texts: list[str]) -> str:
-        types = [a.type for a in item.arguments]
-        texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
-        return f"{self.helper(item.op, item.type)}({', '.join(texts)})"
 
     def helper(self, op: str, t: Scalar | Vector) -> str:
         """The name of the function for an operation on a type; remembers its text."""
@@ -163,8 +198,8 @@ class ScalarText:
         lanes = str(width_of(t)) if width_of(t) > 1 else ""
         if op in ("min", "max"):
             body = "b < a ? b : a" if op == "min" else "a < b ? b : a"
-        elif op == "abs" and scalar == I32:
-            body = "a < 0 ? -a : a"
+        elif op == "abs" and scalar.is_integer:
+            body = "a" if scalar in (U32, U8) else "a < 0 ? -a : a"
         elif op == "abs" and self.dialect.plain_operators:
             body = f"as_{c_type}(as_{mask}{lanes}(a) & {bits})"
         elif op == "abs":
@@ -172,9 +207,13 @@ class ScalarText:
         else:
             one, zero = f"({c_type})(1)", f"({c_type})(0)"
             any_ = "|" if lanes else "||"
-            special = zero if op == "mod" else f"(b == 0 ? {zero} : {zero} - a)"
             symbol = OPERATIONS[op].symbol
-            body = f"((b == 0) {any_} (b == -1)) ? {special} : a {symbol} (((b == 0) {any_} (b == -1)) ? {one} : b)"
+            if scalar in (U32, U8):
+                is_special, special = f"(b == {zero})", zero
+            else:
+                is_special = f"((b == 0) {any_} (b == -1))"
+                special = zero if op == "mod" else f"(b == 0 ? {zero} : {zero} - a)"
+            body = f"{is_special} ? {special} : a {symbol} ({is_special} ? {one} : b)"
         parameters = f"{c_type} a" + (f", {c_type} b" if OPERATIONS[op].arity == 2 else "")
         self.helpers[name] = f"static inline {c_type} {name}({parameters}) {{ return {body}; }}"
         return name

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tokenize
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,14 @@ import numpy as np
 from lift_egraph.codegen.plans.kernel import BufferInfo, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan
 from lift_egraph.errors import InputProblem, OutputProblem
+from lift_egraph.files import replacing
 from lift_egraph.language.scalar import NUMPY_TYPES
+from lift_egraph.language.types import Scalar
+
+# What NumPy raises for files that hold no array: it reads the header as an expression of Python.
+_NO_HEADER = (
+    ValueError, TypeError, LookupError, OverflowError, MemoryError, SyntaxError, RecursionError, tokenize.TokenError,
+)  # fmt: skip
 
 
 def input_value(plan: Plan | OpenPlan, name: str, texts: list[str]) -> Any:
@@ -39,10 +49,11 @@ def _leaf_value(place: BufferInfo | OpenBuffer | ScalarInfo, text: str) -> Any:
 
 def _scalar(place: ScalarInfo, text: str) -> Any:
     """The number that a text denotes, in the element type of a scalar input."""
-    reads = {"bool": lambda t: {"true": 1, "false": 0, "1": 1, "0": 0}[t], "i32": int}
+    is_whole = Scalar(place.element).is_integer
+    reads = {"bool": lambda t: {"true": 1, "false": 0, "1": 1, "0": 0}[t]}
     try:
         with np.errstate(over="raise"):
-            return NUMPY_TYPES[place.element](reads.get(place.element, float)(text))
+            return NUMPY_TYPES[place.element](reads.get(place.element, int if is_whole else float)(text))
     except (KeyError, ValueError, OverflowError, FloatingPointError):
         raise InputProblem(f"the input {place.value}: {text!r} is no {place.element} number and no .npy file") from None
 
@@ -50,10 +61,12 @@ def _scalar(place: ScalarInfo, text: str) -> Any:
 def _load(text: str) -> np.ndarray:
     """The array in a file, mapped; nothing is unpickled, and no memory is taken before its shape is known."""
     try:
-        return np.lib.format.open_memmap(text, mode="r")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Python's parser, about a header that is none
+            return np.lib.format.open_memmap(text, mode="r")
     except OSError as problem:
         raise InputProblem(f"cannot read {text}: {problem.strerror or problem}") from None
-    except ValueError as problem:
+    except _NO_HEADER as problem:
         raise InputProblem(f"{text} is not a .npy file with an array of numbers: {problem}") from None
 
 
@@ -64,16 +77,12 @@ def check_outputs(paths: list[Path]) -> None:
             raise OutputProblem(f"cannot write to {path}: it is a directory")
         if not path.parent.is_dir():
             raise OutputProblem(f"cannot write to {path}: there is no directory {path.parent}")
-    if len({path.resolve() for path in paths}) < len(paths):
+    own = [path.resolve() for path in paths if path.is_file() or not path.exists()]
+    if len(set(own)) < len(own):
         raise OutputProblem("each --output needs a file of its own")
 
 
 def save(path: Path, array: np.ndarray) -> None:
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        with beside.open("wb") as file:
-            np.save(file, array, allow_pickle=False)
-        beside.replace(path)
-    except OSError as problem:
-        beside.unlink(missing_ok=True)
-        raise OutputProblem(f"cannot write to {path}: {problem.strerror or problem}") from None
+    with replacing(path) as file:
+        plain: Any = SimpleNamespace(write=file.write)  # NumPy asks a file for its place, which a pipe does not have
+        np.lib.format.write_array(plain, array, allow_pickle=False)

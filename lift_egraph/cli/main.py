@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from lift_egraph.cli import options
 from lift_egraph.cli.explain import explain
-from lift_egraph.cli.options import DeviceFile, DeviceText, Json, check_budget, check_sizes, read_program, read_sizes
+from lift_egraph.cli.options import DeviceFile, DeviceText, Json, ProgramText, SizeTexts, read_program, read_sizes
 from lift_egraph.cli.rules import rules_app
 from lift_egraph.errors import InputProblem, LiftError
 
@@ -109,16 +110,13 @@ def programs(as_json: Json = False) -> None:
 
 @app.command()
 def optimize(
-    program: Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")],
-    size: Annotated[
-        list[str] | None,
-        typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: check_sizes(v or []), help="A size."),
-    ] = None,
+    program: ProgramText,
+    size: SizeTexts = None,
     device: DeviceText = None,
     description: DeviceFile = None,
     top: Annotated[int, typer.Option(min=1, help="How many validated kernels to report.")] = 10,
     budget: Annotated[
-        float, typer.Option(callback=check_budget, metavar="SECONDS", help="Time for search and measurements.")
+        float, typer.Option(callback=options.check_budget, metavar="SECONDS", help="Time for search and measurements.")
     ] = 90.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     out: Annotated[
@@ -142,13 +140,13 @@ def optimize(
         report = workbench.optimize(
             source, sizes, device=device, description=description, top=top, budget=budget, seed=seed, listen=listen
         )
+    if out is not None:
+        workbench.write(report, out)
+        typer.echo(f"wrote {out}/kernel.cl, launch.json, lowered.lift, report.json and derivation.json", err=True)
     if as_json:
         print_json(report.to_json())
     else:
         show_report(report)
-    if out is not None:
-        workbench.write(report, out)
-        typer.echo(f"wrote {out}/kernel.cl, launch.json, lowered.lift, report.json and derivation.json", err=True)
     if report.stop_reason == "interrupted":
         raise typer.Exit(130)
 
@@ -159,10 +157,7 @@ def optimize(
 @app.command("compile")
 def compile_(
     program: Annotated[str, typer.Argument(help="A .lift file in which every pattern says how it runs.")],
-    size: Annotated[
-        list[str] | None,
-        typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: check_sizes(v or []), help="A size."),
-    ] = None,
+    size: SizeTexts = None,
     open_: Annotated[
         list[str] | None,
         typer.Option("--open", metavar="NAME", help="Make this size an argument of the kernels; again for each."),
@@ -230,7 +225,7 @@ def run(
         typer.Option(
             "--size",
             metavar="NAME=NUMBER",
-            callback=lambda v: check_sizes(v or []),
+            callback=lambda v: options.check_sizes(v or []),
             help="A size that is an argument of the kernels and that no input's shape tells.",
         ),
     ] = None,

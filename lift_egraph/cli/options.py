@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lift_egraph.language.ir import Program
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout instead of a table.")]
+ProgramText = Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")]
 DeviceText = Annotated[
     str | None,
     typer.Option("--device", help="An index as `devices` shows it, or a part of the platform's or device's name."),
@@ -37,6 +38,12 @@ def read_sizes(texts: list[str]) -> dict[str, int]:
 def check_sizes(texts: list[str]) -> list[str]:
     read_sizes(texts)
     return texts
+
+
+SizeTexts = Annotated[
+    list[str] | None,
+    typer.Option("--size", metavar="NAME=NUMBER", callback=lambda v: check_sizes(v or []), help="A size."),
+]
 
 
 def check_budget(seconds: float) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lift_egraph.cli.options import Json, read_program, read_sizes
+from lift_egraph.cli.options import Json, ProgramText, SizeTexts, read_program, read_sizes
 from lift_egraph.errors import InputProblem
 
 if TYPE_CHECKING:
@@ -30,16 +30,12 @@ rules_app = typer.Typer(
 def rules(context: typer.Context, as_json: Json = False) -> None:
     """List, show and check rewrite rules; without a command, list them."""
     if context.invoked_subcommand is None:
-        _list(as_json)
+        list_rules(as_json)
 
 
 @rules_app.command("list")
 def list_rules(as_json: Json = False) -> None:
     """List the rules: what each says, where it comes from, and when it is used."""
-    _list(as_json)
-
-
-def _list(as_json: bool) -> None:
     from lift_egraph.cli.show import print_json, stdout, table_of
     from lift_egraph.rules import all_rules
 
@@ -123,7 +119,7 @@ def check(
 
 @rules_app.command()
 def audit(
-    program: Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")],
+    program: ProgramText,
     chosen: Annotated[
         list[str] | None,
         typer.Argument(metavar="[RULE|FILE.py]...", help="What to saturate it with; the rules of `optimize` if none."),
@@ -168,8 +164,8 @@ def audit(
 @rules_app.command()
 def matches(
     chosen: Annotated[str, typer.Argument(metavar="RULE|FILE.py", help="A rule by name, or a file with rules.")],
-    program: Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")],
-    size: Annotated[list[str] | None, typer.Option("--size", metavar="NAME=NUMBER", help="A size.")] = None,
+    program: ProgramText,
+    size: SizeTexts = None,
     tile: Annotated[
         list[int] | None, typer.Option(min=1, metavar="NUMBER", help="A size of chunks that arrays may be split by.")
     ] = None,

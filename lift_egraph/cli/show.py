@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from lift_egraph.workbench import Event, Report, Validated
+    from lift_egraph.workbench import Candidate, Event, Report, Validated
+    from lift_egraph.workbench.report import Refusal
 
 REASONS = 3  # why candidates were rejected: how many reasons are shown
 PIPE_WIDTH = 160  # columns of a table that goes to a file or a pipe
@@ -81,26 +82,57 @@ def show_report(report: Report) -> None:
     """Print a report: a table of the ranked kernels, and below it the best, the end of the search and rejections."""
     console = stdout()
     console.print(f"{report.source.name}, {assignments(dict(report.source.sizes))}, on {report.device}", soft_wrap=True)
-    table = table_of("#", "predicted\nms", "measured\nms", "speed-up", "valid", "error", "bound", "found in")
+    table = table_of(
+        "#", "predicted\nms", "measured\nms", "spread\nms", "speed-up", "valid", "error", "bound", "found in"
+    )
     for rank, c in enumerate(report.ranked, 1):
         speedup = f"{report.baseline_ms / c.measured_ms:.2f}" if report.baseline_ms and c.measured_ms else "–"
-        times = (_number(c.predicted_ms), _number(c.measured_ms))
+        times = (_number(c.predicted_ms), _number(c.measured_ms) + " tie" * report.is_tie(c), _spread(c))
         errors = (_number(c.max_error), _number(c.error_bound))
         phases = "\n".join(str(leg) for leg in c.way)
         table.add_row(str(rank), *times, speedup, "yes" if c.valid else "no", *errors, phases)
     console.print(table)
     best = report.best
-    if best is not None and report.speedup is not None:
-        console.print(
-            f"The best kernel takes {_number(best.measured_ms)} ms, the naive one {_number(report.baseline_ms)} ms: "
-            f"{report.speedup:.2f} times as fast.",
-            soft_wrap=True,
-        )
     if best is not None:
-        console.print(f"Validation of the best: {best.message}.", soft_wrap=True)
+        for line in _verdict(report, best):
+            console.print(line, soft_wrap=True)
     console.print(f"Search ended: {report.stop_reason}; {report.seconds:.1f} s in all.", soft_wrap=True)
-    reasons = Counter(c.message.partition("\n")[0] for c in report.rejected)
-    console.print(f"Valid: {len(report.valid)}. Rejected: {len(report.rejected)}. Not run: {report.not_run}.")
+    console.print(f"Valid: {len(report.valid)}. Not run: {report.not_run}.")
+    _show_reasons(console, "Rejected", report.rejected)
+    _show_reasons(console, "Refused by the code generator", report.refused)
+
+
+def _verdict(report: Report, best: Candidate) -> Iterator[str]:
+    """What is to be said of the best kernel."""
+    naive = report.candidates[0]
+    if report.only_naive:
+        yield f"Only the naive kernel was measured, {_number(best.measured_ms)} ms: {report.only_naive}."
+    elif report.speedup is not None:
+        tie = "a tie" if report.is_tie(naive) else f"{report.speedup:.2f} times as fast"
+        times = f"{_number(best.measured_ms)} ms, the naive one {_number(report.baseline_ms)} ms"
+        yield f"The best kernel takes {times}: {tie}."
+    elif report.no_baseline:
+        yield f"There is no naive kernel to compare with: {report.no_baseline}"
+    else:
+        yield f"The best kernel takes {_number(best.measured_ms)} ms. The naive one: {naive.message}."
+    if rates := report.rates(best):
+        operations = f"{_number(rates[0])} GFLOP/s, " if rates[0] else ""
+        yield f"Of the best: {operations}{_number(rates[1])} GB/s of inputs and result."
+    if report.numpy_ms is not None and best.measured_ms:
+        ratio = report.numpy_ms / best.measured_ms
+        yield f"NumPy takes {_number(report.numpy_ms)} ms: the best is {ratio:.2f} times as fast."
+    yield f"Validation: {report.validation}."
+    yield f"Validation of the best: {best.message}."
+
+
+def _spread(c: Candidate) -> str:
+    return "–" if c.spread_ms is None else "–".join(map(_number, c.spread_ms))
+
+
+def _show_reasons(console: Console, what: str, items: Sequence[Candidate | Refusal]) -> None:
+    """How many there are, and their most common reasons."""
+    reasons = Counter(item.message.partition("\n")[0] for item in items)
+    console.print(f"{what}: {len(items)}.")
     for reason, count in reasons.most_common(REASONS):
         console.print(f"  {count} × {reason}", soft_wrap=True)
     if len(reasons) > REASONS:

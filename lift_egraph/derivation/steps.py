@@ -6,24 +6,24 @@ what is new in the e-graph afterwards are the places where the rule applies, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import egglog
-from egglog import i64
 from egglog.declarations import RewriteDecl
-from egglog.egraph import ActionLike
 
-from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import operator_laws, to_egg
+from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.exact_terms import Node, Path, choice_of, class_of, place_of, read_only_member, to_expr, written
-from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg, read_part
+from lift_egraph.egraph.frozen import FrozenEGraph, from_egg, read_part
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import embedding, known_nodes
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.egraph.saturate import MARKS, ROOT, Phase
+from lift_egraph.egraph.saturate import MARKS, Phase
+from lift_egraph.egraph.scratch import ROOT, Held, Schedule, Scratch
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal, fresh_name, stem, substitute, unique_names
@@ -105,53 +105,46 @@ def replay(step: Step, phase: Phase) -> bool:
 
 
 class World:
-    """An e-graph with the facts of a phase, into which terms are put for a moment to run rules on them.
+    """An e-graph with the facts of a phase, into which terms are put for a moment to run rules on them."""
 
-    Parameters
-    ----------
-    facts
-        What it should know besides.
-    """
-
-    def __init__(self, phase: Phase, facts: Iterable[ActionLike] = ()):
+    def __init__(self, phase: Phase):
         self.phase = phase
-        self._empty = egglog.EGraph()
-        self._empty.register(
-            *operator_laws(),
-            *facts,
-            *(sorts.tile(i64(n), i64(c)) for n, chunks in phase.tiles.items() for c in chunks),
-            *(sorts.lane_width(i64(w)) for w in phase.widths),
-        )
+        self._scratch = Scratch(phase.facts)
         steps = (r.ruleset for r in phase.simplification if r.name not in DEFINITIONS)
         self.simplification = egglog.unstable_combine_rulesets(*steps)
         definitions = [r.ruleset for r in phase.simplification if r.name in DEFINITIONS]
-        self._knowing = egglog.unstable_combine_rulesets(*analyses, *definitions).saturate()
-        every = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in phase.simplification))
-        self._cleaning = every.saturate()
+        self._knowing = self._scratch.compiled(egglog.unstable_combine_rulesets(*analyses, *definitions).saturate())
         self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], bool] = {}
         self._decoded: dict[Node, ir.Expr] = {}
-        for rule in (*phase.rules, *phase.simplification):
-            self._empty.run(egglog.run(rule.ruleset))
-        self._empty.run(self._cleaning)
+        self._runs: dict[int, tuple[Any, Schedule]] = {}  # rulesets have no hash
+
+    @cached_property
+    def _cleaning(self) -> Schedule:
+        every = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in self.phase.simplification))
+        return self._scratch.compiled(every.saturate())
+
+    def _run(self, ruleset: Any) -> Schedule:
+        """One run of rules."""
+        if id(ruleset) not in self._runs:
+            self._runs[id(ruleset)] = ruleset, self._scratch.compiled(egglog.run(ruleset))
+        return self._runs[id(ruleset)][1]
 
     def encode(self, term: ir.Expr) -> Node:
         """A term with the names of its binders as they are."""
-        with self._empty as graph:
-            root = graph.let(ROOT, to_egg(term))
-            frozen = freeze(graph, {ROOT: root})
-            return read_only_member(frozen, frozen.roots[ROOT])
+        with self._scratch.holding(to_egg(term)) as held:
+            frozen = held.freeze()
+        return read_only_member(frozen, frozen.roots[ROOT])
 
     def decode(self, term: Node) -> ir.Expr:
         """The meaning of a term of the e-graph."""
         known = self._decoded.get(term)
         if known is None:
-            with self._empty as graph:
-                root = graph.let(ROOT, to_expr(term))
-                graph.run(self._knowing)
-                frozen = freeze(graph, {ROOT: root})
-                choice = choice_of(frozen, term)
-                assert choice is not None
-                known = self._decoded[term] = from_egg(frozen, choice)
+            with self._scratch.holding(term) as held:
+                held.run(self._knowing)
+                frozen = held.freeze()
+            choice = choice_of(frozen, term)
+            assert choice is not None
+            known = self._decoded[term] = from_egg(frozen, choice)
         return known
 
     def reaches(self, start: Node, schedule: Sequence[Rule], target: ir.Expr) -> bool:
@@ -161,31 +154,27 @@ class World:
         """
         key = (start, tuple(r.name for r in schedule), target)
         if key not in self._reached:
-            runs = [egglog.run(rule.ruleset) for rule in schedule for _ in range(1 + makes_names(rule))]
+            runs = [self._run(rule.ruleset) for rule in schedule for _ in range(1 + makes_names(rule))]
             self._reached[key] = self._equal_after(start, runs, target)
         return self._reached[key]
 
     def reaches_together(self, start: Node, rules: Sequence[Rule], iterations: int, target: ir.Expr) -> bool:
         """Whether iterations of rules, as a phase runs them, make a term equal to another."""
         every = egglog.unstable_combine_rulesets(*(r.ruleset for r in rules))
-        return self._equal_after(start, [every] * iterations, target)
+        return self._equal_after(start, [self._run(every)] * iterations, target)
 
-    def _equal_after(self, start: Node, runs: Sequence[Any], target: ir.Expr) -> bool:
-        with self._empty as graph:
-            root = self._put(graph, start)
-            steps = (step for run in runs for step in (run, self._cleaning))
-            graph.run(egglog.seq(self._cleaning, *steps))
-            frozen = freeze(graph, {ROOT: root})
+    def _equal_after(self, start: Node, runs: Sequence[Schedule], target: ir.Expr) -> bool:
+        schedule = self._cleaning, *(step for run in runs for step in (run, self._cleaning))
+        with self._holding(start) as held:
+            held.run(*schedule)
+            frozen = held.freeze()
         return locate(frozen, frozen.roots[ROOT], target) is not None
 
-    def _put(self, graph: egglog.EGraph, term: Node) -> egglog.Expr:
+    def _holding(self, term: Node) -> AbstractContextManager[Held]:
         """A term in the e-graph, with the binders of its parallel maps marked as the phase has it."""
-        root = graph.let(ROOT, to_expr(term))
-        binders = _parallel_binders(term) if self.phase.staging else ()
-        marks = [MARKS[space](to_expr(b)) for b in binders for space in self.phase.staging]
-        if marks:
-            graph.register(*marks)
-        return root
+        binders = tuple(_parallel_binders(term)) if self.phase.staging else ()
+        marks = (MARKS[space](to_expr(b)) for b in binders for space in self.phase.staging)
+        return self._scratch.holding(term, marks)
 
     def replays(self, step: Step) -> bool:
         """Whether running a step's rule alone on the term before it gives the term after it, at the step's place."""
@@ -202,14 +191,13 @@ class World:
 
         `again` runs the rule twice, for rules that first make names.
         """
-        with self._empty as graph:
-            root = self._put(graph, term)
-            graph.run(self._knowing)
-            old = freeze(graph, {ROOT: root})
+        run = self._run(ruleset)
+        with self._holding(term) as held:
+            held.run(self._knowing)
+            old = held.freeze()
             for _ in range(1 + again):
-                graph.run(egglog.run(ruleset))
-                graph.run(self._knowing)
-            new = freeze(graph, {ROOT: root})
+                held.run(run, self._knowing)
+            new = held.freeze()
         return list(_applied(term, old, new))
 
     def applications(self, term: Node, rule: Rule) -> list[Step]:
@@ -219,10 +207,9 @@ class World:
 
     def look(self, term: Node) -> FrozenEGraph:
         """The e-graph of a term before any rule, with the facts that conditions ask for."""
-        with self._empty as graph:
-            root = self._put(graph, term)
-            graph.run(self._knowing)
-            return freeze(graph, {ROOT: root}, facts=True)
+        with self._holding(term) as held:
+            held.run(self._knowing)
+            return held.freeze(facts=True)
 
     def is_closed(self, term: Node) -> bool:
         """Whether a term has no free variables: a class may be closed while a member is not."""
@@ -242,11 +229,9 @@ class World:
 
     def part(self, part: Node) -> ir.Part | str:
         """A part of a term, with plain names; the name of the e-graph's node for an operator, which has no form."""
-        with self._empty as graph:
-            expr = to_expr(part)
-            graph.register(expr)
-            graph.run(self._knowing)
-            return part_of(freeze(graph, {}), part)
+        with self._scratch.holding(part) as held:
+            held.run(self._knowing)
+            return part_of(held.freeze(), part)
 
     def step(self, rule: Rule, path: Path, before: Node, after: Node) -> Step:
         """The step for people."""

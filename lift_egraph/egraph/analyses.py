@@ -15,45 +15,9 @@ from egglog.egraph import FactLike
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES, PatternNode
-from lift_egraph.egraph.sorts import (
-    ACCUMULATOR,
-    ELEMENT,
-    EMPTY,
-    LANE,
-    LEFT,
-    RIGHT,
-    Ex,
-    Fn,
-    Names,
-    Op,
-    P,
-    Ty,
-    V,
-    associative,
-    bvs,
-    call1,
-    call2,
-    call3,
-    cod,
-    combine,
-    commutative,
-    component,
-    dom,
-    fill,
-    fv,
-    fvf,
-    fvo,
-    iterate_text,
-    neutral,
-    pty,
-    reduce_,
-    scalar_like,
-    tile,
-    ty,
-    vty,
-)
+from lift_egraph.egraph.sorts import Ex, Fn, Names, Op, P, Ty, V, bvs, cod, dom, fv, fvf, fvo, pty, ty, vty
 from lift_egraph.language.inference import made_type
-from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.scalar import LAWS, OPERATIONS
 from lift_egraph.language.signature import FunctionForm, Parameter
 
 
@@ -147,10 +111,10 @@ def _types(
     yield has(Ex(v), t, eq(t).to(vty(v)))
     yield has(Ex.input(s, t), t)
     yield has(Ex.literal(s, t), t)
-    yield has(component(i64(0), x), t, eq(Ty.pair(t, u)).to(ty(x)))
-    yield has(component(i64(1), x), u, eq(Ty.pair(t, u)).to(ty(x)))
-    yield has(combine(op, x, y), t, eq(t).to(ty(x)))
-    yield has(iterate_text(n, s, t, x), t)
+    yield has(sorts.component(i64(0), x), t, eq(Ty.pair(t, u)).to(ty(x)))
+    yield has(sorts.component(i64(1), x), u, eq(Ty.pair(t, u)).to(ty(x)))
+    yield has(sorts.combine(op, x, y), t, eq(t).to(ty(x)))
+    yield has(sorts.iterate_text(n, s, t, x), t)
     # functions
     yield egglog.rule(eq(f).to(Fn.lam(p, x)), eq(t).to(pty(p)), eq(u).to(ty(x))).then(
         set_(dom(f)).to(t), set_(cod(f)).to(u)
@@ -175,9 +139,9 @@ def _types(
     yield rewrite(Ty.vec(s, n)).to(Ty.lanes(n, Ty.scalar(s)))
     yield rewrite(Ty.pair(Ty.lanes(n, t), Ty.lanes(n, u))).to(Ty.lanes(n, Ty.pair(t, u)))
     yield rewrite(Ty.arr(m, Ty.lanes(n, t))).to(Ty.lanes(n, Ty.arr(m, t)))
-    yield egglog.rule(eq(t).to(Ty.scalar(s))).then(scalar_like(t))
-    yield egglog.rule(eq(t).to(Ty.arr(n, u)), scalar_like(u)).then(scalar_like(t))
-    yield egglog.rule(eq(t).to(Ty.pair(u, w)), scalar_like(u), scalar_like(w)).then(scalar_like(t))
+    yield egglog.rule(eq(t).to(Ty.scalar(s))).then(sorts.scalar_like(t))
+    yield egglog.rule(eq(t).to(Ty.arr(n, u)), sorts.scalar_like(u)).then(sorts.scalar_like(t))
+    yield egglog.rule(eq(t).to(Ty.pair(u, w)), sorts.scalar_like(u), sorts.scalar_like(w)).then(sorts.scalar_like(t))
 
 
 def _constants() -> Iterator[tuple[Any, _Match]]:
@@ -192,7 +156,7 @@ def _calls(e: Ex, x: Ex, y: Ex, z: Ex, q: String, r: String, s: String, n: i64):
     """A call has the scalar of its last argument, or its own, in as many lanes as its vectors have; dot has none."""
     for op in OPERATIONS.values():
         given, scalars = (x, y, z)[: op.arity], (q, r, s)[-op.arity :]
-        term = (call1, call2, call3)[op.arity - 1](op.name, *given)
+        term = (sorts.call1, sorts.call2, sorts.call3)[op.arity - 1](op.name, *given)
         scalar = s if op.result is None else op.result.name
         for wide in product((False, True), repeat=op.arity):
             result = Ty.vec(scalar, n) if any(wide) and op.kind != "lanes" else Ty.scalar(scalar)
@@ -208,7 +172,7 @@ def _scopes(
     def mentions(term: Ex, *inside: Ex | Fn | Op):
         names = [fvo(i) if isinstance(i, Op) else fvf(i) if isinstance(i, Fn) else fv(i) for i in inside]
         bound = [egglog.var(f"names{i}", Names) for i in range(len(inside))]
-        total = EMPTY
+        total = sorts.EMPTY
         for b in bound:
             total = total | b
         return egglog.rule(eq(e).to(term), *(eq(b).to(a) for a, b in zip(names, bound, strict=True))).then(
@@ -217,54 +181,63 @@ def _scopes(
 
     for match in _MATCHES:
         yield mentions(match.term, *match.parts)
-    yield egglog.rule(eq(p).to(P.var(v))).then(set_(bvs(p)).to(EMPTY.insert(v)))
+    yield egglog.rule(eq(p).to(P.var(v))).then(set_(bvs(p)).to(sorts.EMPTY.insert(v)))
     yield egglog.rule(
         eq(r).to(P.pair(p, q)), eq(a := egglog.var("a", Names)).to(bvs(p)), eq(b := egglog.var("b", Names)).to(bvs(q))
     ).then(set_(bvs(r)).to(a | b))
-    yield egglog.rule(eq(e).to(Ex(v))).then(set_(fv(e)).to(EMPTY.insert(v)))
+    yield egglog.rule(eq(e).to(Ex(v))).then(set_(fv(e)).to(sorts.EMPTY.insert(v)))
     for closed in (Ex.input(s, t), Ex.literal(s, t)):
         yield mentions(closed)
-    for unary in (call1(s, x), component(n, x), iterate_text(n, s, t, x)):
+    for unary in (sorts.call1(s, x), sorts.component(n, x), sorts.iterate_text(n, s, t, x)):
         yield mentions(unary, x)
-    yield mentions(call2(s, x, y), x, y)
-    yield mentions(call3(s, x, y, z), x, y, z)
-    yield mentions(combine(op, x, y), op, x, y)
+    yield mentions(sorts.call2(s, x, y), x, y)
+    yield mentions(sorts.call3(s, x, y, z), x, y, z)
+    yield mentions(sorts.combine(op, x, y), op, x, y)
     yield egglog.rule(
         eq(f).to(Fn.lam(p, x)), eq(a).to(fv(x)), eq(b).to(bvs(p))
     ).then(set_(fvf(f)).to(a - b))  # fmt: skip
     for same in (Fn.vec(n, g), Fn.map(n, g)):
         yield egglog.rule(eq(f).to(same), eq(a).to(fvf(g))).then(set_(fvf(f)).to(a))
     for constant, match in _constants():
-        yield egglog.rule(eq(f).to(constant(*match.numbers, t))).then(set_(fvf(f)).to(EMPTY))
+        yield egglog.rule(eq(f).to(constant(*match.numbers, t))).then(set_(fvf(f)).to(sorts.EMPTY))
     yield egglog.rule(eq(f).to(Fn.reduce(op, z, t)), eq(a).to(fv(z)), eq(b).to(fvo(op))).then(set_(fvf(f)).to(a | b))
-    yield egglog.rule(eq(op).to(Op.scalar(s))).then(set_(fvo(op)).to(EMPTY))
+    yield egglog.rule(eq(op).to(Op.scalar(s))).then(set_(fvo(op)).to(sorts.EMPTY))
     yield egglog.rule(eq(op).to(Op.fn(f)), eq(a).to(fvf(f))).then(set_(fvo(op)).to(a))
     yield egglog.rule(eq(op).to(other.lift()), eq(a).to(fvo(other))).then(set_(fvo(op)).to(a))
 
 
 @ruleset
-def _operators(op: Op, z: Ex, x: Ex, y: Ex, f: Fn, t: Ty, n: i64):
-    """Laws of operators lifted to arrays, for those in use."""
-    lifted, start = op.lift(), fill(n, z)
+def _operators(op: Op, z: Ex, x: Ex, y: Ex, f: Fn, t: Ty, u: Ty, n: i64, number: String):
+    """Laws of operators in use: of those lifted to arrays, and with which number an idempotent one may begin again."""
+    lifted, start = op.lift(), sorts.fill(n, z)
     for with_operator, with_start in (
-        (eq(y).to(reduce_(lifted, z, x)), eq(y).to(reduce_(lifted, start, x))),
+        (eq(y).to(sorts.reduce_(lifted, z, x)), eq(y).to(sorts.reduce_(lifted, start, x))),
         (eq(f).to(Fn.reduce(lifted, z, t)), eq(f).to(Fn.reduce(lifted, start, t))),
     ):
-        yield egglog.rule(associative(op), with_operator).then(associative(lifted))
-        yield egglog.rule(commutative(op), with_operator).then(commutative(lifted))
-        yield egglog.rule(neutral(op, z), with_start).then(neutral(lifted, start))
+        yield egglog.rule(sorts.associative(op), with_operator).then(sorts.associative(lifted))
+        yield egglog.rule(sorts.commutative(op), with_operator).then(sorts.commutative(lifted))
+        yield egglog.rule(sorts.neutral(op, z), with_start).then(sorts.neutral(lifted, start))
+    start = Ex.literal(number, u)
+    for name in (name for name, laws in LAWS.items() if laws.idempotent):
+        known = Op.scalar(name)
+        yield egglog.rule(eq(y).to(sorts.reduce_(known, start, x))).then(sorts.neutral(known, start))
+        yield egglog.rule(eq(f).to(Fn.reduce(known, start, t))).then(sorts.neutral(known, start))
 
 
 @ruleset
 def _names(f: Fn, p: P, q: P, x: Ex, z: Ex, op: Op, t: Ty, u: Ty, n: i64, m: i64, v: V, e: Ex):
     """Names that side conditions mention must exist first: a query matches existing terms only."""
-    yield egglog.rule(eq(f).to(Fn.lam(p, x)), tile(m, n)).then(V.of("chunk", p, n))
+    yield egglog.rule(eq(f).to(Fn.lam(p, x)), sorts.tile(m, n)).then(V.of("chunk", p, n))
     yield egglog.rule(eq(t).to(Ty.arr(n, u)), eq(f).to(Fn.lam(P.pair(P.var(v), q), x))).then(V.of("slice", P.var(v), n))
     yield egglog.rule(eq(t).to(Ty.arr(n, u)), eq(f).to(Fn.lam(P.pair(q, P.var(v)), x))).then(V.of("slice", P.var(v), n))
     for match in _MATCHES:
         for combined in match.combined:
-            yield egglog.rule(eq(e).to(match.term), *match.facts).then(V(ACCUMULATOR, combined), V(ELEMENT, combined))
-    yield egglog.rule(eq(Ty.arr(n, t)).to(ty(combine(op.lift(), z, x)))).then(V(LANE, t), V(LEFT, t), V(RIGHT, t))
+            yield egglog.rule(eq(e).to(match.term), *match.facts).then(
+                V(sorts.ACCUMULATOR, combined), V(sorts.ELEMENT, combined)
+            )
+    yield egglog.rule(eq(Ty.arr(n, t)).to(ty(sorts.combine(op.lift(), z, x)))).then(
+        V(sorts.LANE, t), V(sorts.LEFT, t), V(sorts.RIGHT, t)
+    )
 
 
 analyses: tuple[Ruleset, ...] = (_types, _calls, _scopes, _operators, _names)

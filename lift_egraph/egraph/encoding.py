@@ -7,6 +7,7 @@ from copy import copy
 from functools import lru_cache
 from itertools import repeat
 
+import egglog
 from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
@@ -17,9 +18,22 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.signature import Parameter
-from lift_egraph.language.types import DataType, Pair, Scalar, Vector
+from lift_egraph.language.types import I32, DataType, Pair, Scalar, Vector
 
-MAXIMAL_DEPTH = 140  # egglog's Python layer recurses; deeper terms would end in a RecursionError
+MAXIMAL_DEPTH = 1200  # egglog's Python layer recurses; terms twice as deep would end in a RecursionError
+
+
+def new_graph() -> egglog.EGraph:
+    """An e-graph in which the numbers of terms stay what they are.
+
+    egglog's Python layer binds what occurs twice in a term, numbers above all, to the names ``$__expr_1``,
+    ``$__expr_2``, … (in an order that differs between processes), and its core then reads some of them for others:
+    ``$__expr_21`` had the value of ``$__expr_2``, so that ``split(4, xs)`` became ``split(1, xs)``. It does not where
+    no name begins with another: where all have one length.
+    """
+    graph = egglog.EGraph()
+    graph._state.expr_to_let_counter = 10**9
+    return graph
 
 
 @lru_cache(maxsize=4096)
@@ -164,6 +178,7 @@ _LEAVES = {
     ir.Var: _variable_to_egg,
     ir.Input: _input_to_egg,
     ir.Literal: lambda e: Ex.literal(literal_text(e), type_to_egg(e.type)),
+    ir.SizeLiteral: lambda e: Ex.literal(str(concrete_size(e.size)), type_to_egg(I32)),
 }
 
 

@@ -52,6 +52,13 @@ class Node:
         changed = child.replaced(tuple(rest), part)
         return Node(self.op, (*self.children[:i], changed, *self.children[i + 1 :]))
 
+    def parts(self) -> Iterator[Node]:
+        """This and every part of any sort."""
+        yield self
+        for child in self.children:
+            if isinstance(child, Node):
+                yield from child.parts()
+
     def places(self, path: Path = ()) -> Iterator[tuple[Path, Node]]:
         """Every part that is a term, function or operator, with its place, outermost first."""
         yield path, self

@@ -5,9 +5,8 @@ egglog's `freeze` is not a stable interface, so every use of it is here, behind 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
@@ -89,16 +88,6 @@ class FrozenEGraph:
         """The number of nodes of terms and functions."""
         return sum(len(self.nodes[c]) for c, s in self.sorts.items() if s in ("Ex", "Fn"))
 
-    @cached_property
-    def parents(self) -> dict[ClassId, list[tuple[ClassId, ENode]]]:
-        """For each class, the nodes that have it as a child, with their class."""
-        found: dict[ClassId, list[tuple[ClassId, ENode]]] = {}
-        for owner, members in self.nodes.items():
-            for member in members:
-                for child in set(member.classes):
-                    found.setdefault(child, []).append((owner, member))
-        return found
-
     # --- reading types, patterns and names ---
 
     def type_at(self, class_id: ClassId) -> DataType:
@@ -155,7 +144,7 @@ class FrozenEGraph:
         return ir.PairBinder(self.pattern(n.classes[0]), self.pattern(n.classes[1]))
 
 
-def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr], *, facts: bool = False) -> FrozenEGraph:
+def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: bool = False) -> FrozenEGraph:
     """Read an egglog e-graph into plain tables.
 
     Parameters
@@ -163,7 +152,7 @@ def freeze(graph: egglog.EGraph, roots: dict[str, egglog.Expr], *, facts: bool =
     graph
         The e-graph.
     roots
-        Terms made with ``graph.let``, by name.
+        Names of terms made with ``graph.let``.
     facts
         Whether to read also what conditions of rules ask for.
     """
@@ -259,7 +248,17 @@ def from_egg(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
     TypeProblem
         If the term is open: a class may be closed while one of its members mentions a variable.
     """
-    term = open_term(graph, choice)
+    return closed_term(open_term(graph, choice))
+
+
+def closed_term(term: ir.Expr) -> ir.Expr:
+    """What `open_term` read, with unique binder names.
+
+    Raises
+    ------
+    TypeProblem
+        If the term is open.
+    """
     loose = ir.free_variables(term)
     if loose:
         raise TypeProblem(f"the extracted term uses unbound variables: {', '.join(sorted(v.name for v in loose))}")
@@ -272,6 +271,11 @@ def open_term(graph: FrozenEGraph, choice: Choice) -> ir.Expr:
     Variables are named by their classes, so equal ones of two terms have one name.
     """
     return _Reader(graph).expr(choice)
+
+
+def open_terms(graph: FrozenEGraph) -> Callable[[Choice], ir.Expr]:
+    """`open_term` for many choices, which share what they have in common."""
+    return _Reader(graph, {}).expr
 
 
 def open_function(graph: FrozenEGraph, choice: Choice) -> ir.Function:
@@ -290,10 +294,17 @@ def read_part(graph: FrozenEGraph, choice: Choice) -> ir.Part:
 
 
 class _Reader:
-    def __init__(self, graph: FrozenEGraph):
-        self.graph = graph
+    def __init__(self, graph: FrozenEGraph, known: dict[int, tuple[Choice, ir.Expr]] | None = None):
+        self.graph, self.known = graph, known
 
     def expr(self, c: Choice) -> ir.Expr:
+        if self.known is None:
+            return self.read(c)
+        if id(c) not in self.known:
+            self.known[id(c)] = c, self.read(c)  # the choice is kept, so that no other gets its id
+        return self.known[id(c)][1]
+
+    def read(self, c: Choice) -> ir.Expr:
         op = c.node.op
         if op in _READERS:
             return _READERS[op](self, c)
@@ -362,7 +373,7 @@ def literal_value(text: str, t: Scalar) -> float | int | bool:
     """The value that `lift_egraph.egraph.encoding.literal_text` printed."""
     if t.name == "bool":
         return text == "True"
-    return int(text) if t.name == "i32" else float(text)
+    return int(text) if t.is_integer else float(text)
 
 
 def _literal(r: _Reader, c: Choice) -> ir.Expr:

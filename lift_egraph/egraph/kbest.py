@@ -119,6 +119,7 @@ class KBest:
         self.graph = graph
         self.model = model
         self._tick = itertools.count()
+        self._choices: dict[tuple[Vertex, int], Choice] = {}
         self.layout_weight, self.patience = layout_weight, patience
         self.settled: dict[ClassId, list[Vertex]] = {}
         self.users: dict[ClassId, list[tuple[ClassId, ENode, tuple[ClassId, ...]]]] = {}
@@ -270,10 +271,13 @@ class KBest:
             yield member.rating.cost, self._choice(vertex, rank)
 
     def _choice(self, vertex: Vertex, rank: int) -> Choice:
-        d = self._member(vertex, rank)
-        assert d is not None
-        parts = tuple(self._choice(v, r) for v, r in zip(d.edge.parts, d.ranks, strict=True))
-        return Choice(vertex.class_id, d.edge.node, parts)
+        known = self._choices.get((vertex, rank))
+        if known is None:
+            d = self._member(vertex, rank)
+            assert d is not None
+            parts = tuple(self._choice(v, r) for v, r in zip(d.edge.parts, d.ranks, strict=True))
+            known = self._choices[vertex, rank] = Choice(vertex.class_id, d.edge.node, parts)
+        return known
 
 
 def _with(

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import egglog
 from egglog import i64
+from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import check_depth, operator_laws, to_egg, type_to_egg
-from lift_egraph.egraph.frozen import FrozenEGraph, freeze
+from lift_egraph.egraph.encoding import check_depth, to_egg, type_to_egg
+from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.scratch import ROOT, Scratch
 from lift_egraph.egraph.sorts import V
 from lift_egraph.errors import RunProblem
 from lift_egraph.language import ir
 from lift_egraph.process.child import Stream
 
-ROOT = "root"
 MARKS = {"local": sorts.stage_local, "private": sorts.stage_private}
 
 
@@ -80,6 +82,12 @@ class Phase:
     limits: Limits = Limits()
     staging: tuple[str, ...] = ()
 
+    @property
+    def facts(self) -> list[ActionLike]:
+        """What an e-graph is told for the phase, whatever the term, beside the laws of operators."""
+        tiles = [sorts.tile(i64(n), i64(c)) for n, chunks in self.tiles.items() for c in chunks]
+        return [*tiles, *(sorts.lane_width(i64(w)) for w in self.widths)]
+
 
 @dataclass(frozen=True)
 class Iteration:
@@ -111,20 +119,50 @@ class Saturation:
         return self.graph.roots[ROOT]
 
 
-def start(term: ir.Expr, phase: Phase) -> tuple[egglog.EGraph, egglog.Expr]:
-    """An e-graph that holds a term and the facts of a phase, and the term in it."""
-    check_depth(term)
-    graph = egglog.EGraph()
-    root = graph.let(ROOT, to_egg(term))
-    facts = operator_laws()
-    facts += [sorts.tile(i64(n), i64(c)) for n, chunks in phase.tiles.items() for c in chunks]
-    facts += [sorts.lane_width(i64(w)) for w in phase.widths]
-    for t in ir.subterms(term):
-        if isinstance(t, ir.MapLevel) and isinstance(t.function, ir.Lambda) and t.level != ir.SEQ:
-            for binder in ir.bound_variables(t.function.binder):
-                facts += [MARKS[space](V(binder.name, type_to_egg(binder.type))) for space in phase.staging]
-    graph.register(*facts)
-    return graph, root
+class _Prepared:
+    """An e-graph that was told the rules of a phase, for one term after another."""
+
+    def __init__(self, phase: Phase) -> None:
+        self.phase = phase
+        self.scratch = Scratch()
+        simplifying = (r.ruleset for r in phase.simplification)
+        cleaning = egglog.unstable_combine_rulesets(*analyses, *simplifying).saturate()
+        exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
+        self.cleaning, self.exploring = map(self.scratch.compiled, (cleaning, exploring))
+
+
+_IDLE: dict[tuple[tuple[int, ...], ...], list[_Prepared]] = {}
+_MOST_IDLE = 12  # kinds of phases
+
+
+@contextmanager
+def _prepared(phase: Phase) -> Iterator[_Prepared]:
+    """An e-graph with the rules of a phase: to tell it takes longer than to run them on a small term."""
+    key = tuple(tuple(id(r.ruleset) for r in rules) for rules in (phase.rules, phase.simplification))
+    idle = _IDLE.pop(key, [])
+    found = idle.pop() if idle else _Prepared(phase)
+    is_whole = False
+    try:
+        yield found
+        is_whole = True
+    except GeneratorExit:
+        is_whole = True
+        raise
+    finally:
+        _IDLE[key] = [*_IDLE.pop(key, []), *idle, *[found] * is_whole]
+        while len(_IDLE) > _MOST_IDLE:
+            del _IDLE[next(iter(_IDLE))]
+
+
+def marks(term: ir.Expr, phase: Phase) -> list[ActionLike]:
+    """What an e-graph is told of the binders of a term's parallel maps, which are staged in memory."""
+    return [
+        MARKS[space](V(binder.name, type_to_egg(binder.type)))
+        for t in ir.subterms(term)
+        if isinstance(t, ir.MapLevel) and isinstance(t.function, ir.Lambda) and t.level != ir.SEQ
+        for binder in ir.bound_variables(t.function.binder)
+        for space in phase.staging
+    ]
 
 
 def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
@@ -132,30 +170,30 @@ def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
 
     Each yielded `Saturation` has the stop reason that holds if no further one follows.
     """
-    graph, root = start(term, phase)
-    cleaning = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in phase.simplification)).saturate()
-    exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
-    began = time.perf_counter()
-    graph.run(cleaning)
-    frozen = freeze(graph, {ROOT: root})
-    done: list[Iteration] = []
-    limits = phase.limits
-    growth = 2.0
-    while True:
-        reason = _stop(frozen, done, limits, began, growth)
-        yield Saturation(phase.name, frozen, list(done), reason or StopReason.ITERATIONS)
-        if reason is not None:
-            return
-        tick = time.perf_counter()
-        matches = _matches(graph.run(exploring), phase)
-        graph.run(cleaning)
-        before, frozen = frozen.tuples, freeze(graph, {ROOT: root})
-        growth = frozen.tuples / max(before, 1)
-        seconds, size = time.perf_counter() - tick, (frozen.node_count, frozen.class_count)
-        done.append(Iteration(len(done) + 1, frozen.tuples, seconds, matches, *size))
-        if frozen.tuples == before and not any(matches.values()):
-            yield Saturation(phase.name, frozen, list(done), StopReason.SATURATED)
-            return
+    check_depth(term)
+    facts = (*phase.facts, *marks(term, phase))
+    with _prepared(phase) as prepared, prepared.scratch.holding(to_egg(term), facts) as held:
+        began = time.perf_counter()
+        held.run(prepared.cleaning)
+        frozen = held.freeze()
+        done: list[Iteration] = []
+        limits = phase.limits
+        growth = 2.0
+        while True:
+            reason = _stop(frozen, done, limits, began, growth)
+            yield Saturation(phase.name, frozen, list(done), reason or StopReason.ITERATIONS)
+            if reason is not None:
+                return
+            tick = time.perf_counter()
+            matches = _matches(held.run(prepared.exploring), phase)
+            held.run(prepared.cleaning)
+            before, frozen = frozen.tuples, held.freeze()
+            growth = frozen.tuples / max(before, 1)
+            seconds, size = time.perf_counter() - tick, (frozen.node_count, frozen.class_count)
+            done.append(Iteration(len(done) + 1, frozen.tuples, seconds, matches, *size))
+            if frozen.tuples == before and not any(matches.values()):
+                yield Saturation(phase.name, frozen, list(done), StopReason.SATURATED)
+                return
 
 
 def _stop(
@@ -172,14 +210,14 @@ def _stop(
     return None
 
 
-def _matches(report: Any, phase: Phase) -> dict[str, int]:
+def _matches(counts: Iterable[tuple[Any, int]], phase: Phase) -> dict[str, int]:
     """Matches by rule name; egglog counts them by declaration."""
     owners = {}
     for r in phase.rules:
         for declaration in r.ruleset.__egg_ruleset__.rules:
             owners[declaration] = r.name
     found: dict[str, int] = {}
-    for declaration, count in report.num_matches_per_rule.items():
+    for declaration, count in counts:
         name = owners.get(declaration)
         if name is not None:
             found[name] = found.get(name, 0) + count

@@ -13,13 +13,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import egglog
-from egglog import bindings
-from egglog import declarations as egg
+from egglog import bindings, declarations as egg
 
-from lift_egraph.egraph.frozen import FrozenEGraph, freeze
+from lift_egraph.egraph.encoding import new_graph, operator_laws
+from lift_egraph.egraph.exact_terms import Node, to_expr
+from lift_egraph.egraph.frozen import PREFIX, FrozenEGraph, freeze
 
 NOWHERE = bindings.RustSpan("", 0, 0)
 ROOT = "root"
+Schedule = Any  # what `Scratch.compiled` makes of an ``egglog.Schedule``
 
 
 class Scratch:
@@ -28,9 +30,7 @@ class Scratch:
     Parameters
     ----------
     facts
-        What holds beside every term.
-    schedules
-        What `Held.run` may run, by its place among these.
+        What holds beside every term, and the laws of operators.
 
     Raises
     ------
@@ -42,27 +42,30 @@ class Scratch:
     >>> from egglog import run
     >>> from lift_egraph.egraph.sorts import Ex, Ty, transpose
     >>> from lift_egraph.rules.simplification import transpose_of_transpose
-    >>> scratch = Scratch((), (run(transpose_of_transpose.ruleset),))
+    >>> scratch = Scratch()
+    >>> step = scratch.compiled(run(transpose_of_transpose.ruleset))
     >>> xss = Ex.input("xss", Ty.arr(2, Ty.arr(3, Ty.scalar("f32"))))
     >>> with scratch.holding(transpose(transpose(xss))) as held:
-    ...     print(held.freeze().node_count)
-    ...     held.run(0)
-    ...     print(held.freeze().class_count)
-    3
-    2
+    ...     before = held.freeze().class_count
+    ...     _ = held.run(step)
+    ...     print(before - held.freeze().class_count)
+    1
     """
 
-    def __init__(self, facts: Iterable[Any], schedules: Iterable[egglog.Schedule]) -> None:
-        self._graph = egglog.EGraph()
-        if facts := tuple(facts):
-            self._graph.register(*facts)
-        self._schedules = []
-        for schedule in schedules:
-            self._graph.run(schedule)  # declares its rules
-            self._schedules.append(self._graph._state.run_schedule_to_egg(schedule.schedule))
+    def __init__(self, facts: Iterable[Any] = ()) -> None:
+        self._graph = new_graph()
+        self._declared: set[str] = set()
+        self._holding = False
+        self._graph.register(*operator_laws(), *facts)
+
+    def compiled(self, schedule: egglog.Schedule) -> Schedule:
+        """A schedule in the form that `Held.run` takes; while a term is held, its rules would be forgotten with it."""
+        assert not self._holding
+        self._graph.run(schedule)  # declares its rules
+        return self._graph._state.run_schedule_to_egg(schedule.schedule)
 
     @contextmanager
-    def holding(self, term: egglog.Expr, facts: Iterable[Any] = ()) -> Iterator[Held]:
+    def holding(self, term: egglog.Expr | Node, facts: Iterable[Any] = ()) -> Iterator[Held]:
         """The e-graph with a term and facts about it, which it forgets at the end.
 
         Parameters
@@ -70,14 +73,27 @@ class Scratch:
         facts
             Relations that hold.
         """
-        told: list[Any] = [bindings.Let(NOWHERE, f"${ROOT}", self._compiled(term))]  # may declare: before the push
-        told += (bindings.Expr_(NOWHERE, self._compiled(fact)) for fact in facts)
+        told: list[Any] = [bindings.Let(NOWHERE, f"${ROOT}", self._term(term))]  # may declare: before the push
+        told += (bindings.Expr_(NOWHERE, self._term(fact)) for fact in facts)
         raw = self._graph._egraph
         raw.run_program(bindings.Push(1), *map(bindings.ActionCommand, told))
+        self._holding = True
         try:
-            yield Held(self._graph, self._schedules)
+            yield Held(self._graph)
         finally:
+            self._holding = False
             raw.run_program(bindings.Pop(NOWHERE, 1))
+
+    def _term(self, term: Any) -> Any:
+        return self._node(term) if isinstance(term, Node) else self._compiled(term)
+
+    def _node(self, node: Node) -> Any:
+        """A term with the e-graph's own names; only operators that are new to it go through egglog's Python layer."""
+        if node.op not in self._declared:
+            self._compiled(to_expr(node))
+            self._declared.update(part.op for part in node.parts())
+        children = [self._node(c) if isinstance(c, Node) else _literal(c) for c in node.children]
+        return bindings.Call(NOWHERE, PREFIX + node.op, children)
 
     def _compiled(self, expr: Any) -> Any:
         """An expression in the form that the compiled e-graph takes."""
@@ -101,23 +117,33 @@ class Scratch:
                 return bindings.Call(NOWHERE, name, [compiled(a.expr) for a in e.args])
             assert isinstance(e, egg.LitDecl), e
             assert isinstance(e.value, str | int), e
-            return bindings.Lit(
-                NOWHERE, bindings.String(e.value) if isinstance(e.value, str) else bindings.Int(e.value)
-            )
+            return _literal(e.value)
 
         return compiled(expr.__egg_typed_expr__.expr)
+
+
+def _literal(value: str | int) -> Any:
+    return bindings.Lit(NOWHERE, bindings.String(value) if isinstance(value, str) else bindings.Int(value))
 
 
 class Held:
     """The e-graph of a `Scratch` while it holds a term."""
 
-    def __init__(self, graph: egglog.EGraph, schedules: list[Any]) -> None:
-        self._graph, self._schedules = graph, schedules
+    def __init__(self, graph: egglog.EGraph) -> None:
+        self._graph = graph
 
-    def run(self, *schedules: int) -> None:
-        """Run schedules, by their places among those of the `Scratch`."""
-        self._graph._egraph.run_program(*(self._schedules[s] for s in schedules))
+    def run(self, *schedules: Schedule) -> Iterator[tuple[Any, int]]:
+        """Run schedules that the `Scratch` has compiled; the matches of each rule's declaration, if anybody asks."""
+        outputs: Any = self._graph._egraph.run_program(*schedules)
+        declarations = self._graph._state.rule_name_to_command_decl
+        return ((declarations[n], c) for o in outputs for n, c in o.report.num_matches_per_rule.items())
 
-    def freeze(self) -> FrozenEGraph:
-        """The e-graph as it is now; the term's class is the root ``root``."""
-        return freeze(self._graph, {ROOT: self._graph})  # pyright: ignore[reportArgumentType]  # by name alone
+    def freeze(self, *, facts: bool = False) -> FrozenEGraph:
+        """The e-graph as it is now; the term's class is the root ``root``.
+
+        Parameters
+        ----------
+        facts
+            Whether to read also what conditions of rules ask for.
+        """
+        return freeze(self._graph, {ROOT}, facts=facts)

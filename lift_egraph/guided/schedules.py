@@ -7,7 +7,6 @@ cheapest term of a phase, or the cheapest that satisfies the sketch, is where th
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,20 +15,11 @@ from lift_egraph.egraph.frozen import from_egg
 from lift_egraph.egraph.growth import columns
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
-from lift_egraph.egraph.saturate import (
-    ENDS,
-    LARGEST_SNAPSHOT,
-    STARTUP_SECONDS,
-    Iteration,
-    Phase,
-    Saturation,
-    StopReason,
-    run_phase,
-)
+from lift_egraph.egraph.saturate import ENDS, LARGEST_SNAPSHOT, STARTUP_SECONDS, Phase, Saturation, StopReason
 from lift_egraph.errors import InputProblem, LiftError, RunProblem
 from lift_egraph.guided.matcher import Matcher
 from lift_egraph.guided.sketch import ANY, Sketch
-from lift_egraph.guided.stages import Stage
+from lift_egraph.guided.stages import Reached, Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.syntax import print_term
@@ -40,39 +30,20 @@ TRIES = 10  # how often a member is drawn for each that is wanted
 
 
 @dataclass(frozen=True)
-class PhaseRun:
-    """What became of one phase of a schedule.
-
-    Attributes
-    ----------
-    term
-        Where the next phase starts: the cheapest term, of those that satisfy the sketch if there is one.
-    """
-
-    phase: str
-    iterations: tuple[Iteration, ...]
-    stop_reason: StopReason
-    seconds: float
-    tuples: int
-    nodes: int
-    classes: int
-    term: ir.Expr | None
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What a schedule reached.
 
     Attributes
     ----------
     runs
-        Its phases, as far as they ran.
+        Its phases, as far as they ran; the term of each, the cheapest there is or that satisfies the sketch, is where
+        the next one starts.
     last
         The last e-graph: that of the last phase, or an earlier state if it was cut short.
     """
 
     name: str
-    runs: tuple[PhaseRun, ...]
+    runs: tuple[Reached, ...]
     last: Saturation = field(repr=False)
 
     @cached_property
@@ -137,7 +108,7 @@ class Comparison:
             for number, run in enumerate(outcome.runs):
                 size = (run.tuples, run.nodes, run.classes)
                 ends = (run.stop_reason.value, str(len(run.iterations)), f"{run.seconds:.2f}")
-                rows.append(("" if number else outcome.name, run.phase, *ends, *map(str, size)))
+                rows.append(("" if number else outcome.name, run.stage.phase.name, *ends, *map(str, size)))
         lines = [columns(rows, 3), ""]
         if self.sketches:
             names = [o.name for o in self.outcomes]
@@ -161,7 +132,7 @@ def compare(
     schedules: Mapping[str, Sequence[Phase | Stage]],
     sketches: Sequence[Sketch] = (),
     *,
-    on_iteration: Callable[[str, PhaseRun], None] = lambda name, run: None,
+    on_iteration: Callable[[str, Reached], None] = lambda name, run: None,
 ) -> Comparison:
     """Run schedules on one program of concrete sizes, each in a child process, and compare what they reach.
 
@@ -192,14 +163,14 @@ def run_schedule(
     name: str,
     phases: Sequence[Phase | Stage],
     *,
-    on_iteration: Callable[[str, PhaseRun], None] = lambda name, run: None,
+    on_iteration: Callable[[str, Reached], None] = lambda name, run: None,
 ) -> Outcome:
     """Run a schedule in a child process; cut short, by a limit or Ctrl-C, it keeps what arrived."""
-    all_limits = [_phase(p).limits for p in phases]
+    all_limits = [p.phase.limits if isinstance(p, Stage) else p.limits for p in phases]
     seconds = sum(limits.seconds for limits in all_limits) + STARTUP_SECONDS
     memory = max(limits.memory_mb for limits in all_limits)
     child = Stream(_states, term, tuple(phases), time_limit=seconds, memory_limit=memory << 20)
-    runs: dict[int, PhaseRun] = {}
+    runs: dict[int, Reached] = {}
     last: Saturation | None = None
     reason: StopReason | None = None
     try:
@@ -220,41 +191,21 @@ def run_schedule(
     return Outcome(name, tuple(done), last)
 
 
-def _states(term: ir.Expr, phases: tuple[Phase | Stage, ...]) -> Iterator[tuple[int, PhaseRun, Saturation | None]]:
+def _states(term: ir.Expr, phases: tuple[Phase | Stage, ...]) -> Iterator[tuple[int, Reached, Saturation | None]]:
     """The state of each phase after each iteration, with its e-graph where that is small or the last of the phase."""
     for number, phase in enumerate(phases):
-        began = time.perf_counter()
-        sketch = phase.sketch if isinstance(phase, Stage) else None
-        run: PhaseRun | None = None
-        last: Saturation | None = None
-        for state in run_phase(term, _phase(phase)):
-            matcher = Matcher(state.graph, phase.weigh) if isinstance(phase, Stage) else Matcher(state.graph)
-            found = matcher.matches(state.root, sketch or ANY)
-            satisfied = sketch is not None and bool(found)
-            run = PhaseRun(
-                _phase(phase).name,
-                tuple(state.iterations),
-                StopReason.SATISFIED if satisfied else state.stop_reason,
-                time.perf_counter() - began,
-                state.graph.tuples,
-                state.graph.node_count,
-                state.graph.class_count,
-                found[0].term if found else None,
-            )
-            last = None if state.graph.tuples <= LARGEST_SNAPSHOT else state
-            yield number, run, state if last is None else None
-            if satisfied:
-                break
-        assert run is not None
-        if last is not None:
-            yield number, run, last
+        early = isinstance(phase, Stage)
+        last: tuple[Reached, Saturation] | None = None
+        for last in search_stage(term, phase if early else Stage(phase, ANY), early=early):
+            run, state = last
+            yield number, run, state if run.tuples <= LARGEST_SNAPSHOT else None
+        assert last is not None
+        run, state = last
+        if run.tuples > LARGEST_SNAPSHOT:
+            yield number, run, state
         if run.term is None:
             return
         term = run.term
-
-
-def _phase(phase: Phase | Stage) -> Phase:
-    return phase.phase if isinstance(phase, Stage) else phase
 
 
 def _indented(term: ir.Expr) -> str:

@@ -26,8 +26,8 @@ from typing import Union
 
 from lift_egraph.errors import SyntaxProblem
 from lift_egraph.language import ir
-from lift_egraph.language.grammar import parse_type
 from lift_egraph.language.signature import Signature
+from lift_egraph.language.type_text import parse_type
 from lift_egraph.language.types import DataType
 
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lift_egraph.egraph.saturate import ENDS, STARTUP_SECONDS, Iteration, Phase, StopReason, run_phase
+from lift_egraph.egraph.saturate import ENDS, STARTUP_SECONDS, Iteration, Phase, Saturation, StopReason, run_phase
 from lift_egraph.errors import RunProblem, SketchProblem
 from lift_egraph.guided.matcher import Matcher, Weigh, term_size
 from lift_egraph.guided.sketch import Sketch
@@ -122,31 +122,37 @@ def search_stages(program: ir.Expr, stages: Sequence[Stage]) -> Iterator[Reached
     """
     seed = program
     for stage in stages:
-        _forget_peak()
-        began = time.perf_counter()
         last: Reached | None = None
-        for state in run_phase(seed, stage.phase):
-            matcher = Matcher(state.graph, stage.weigh)
-            found = matcher.matches(state.root, stage.sketch)
-            last = Reached(
-                stage,
-                found[0].term if found else None,
-                "" if found else matcher.why_not(stage.sketch),
-                tuple(state.iterations),
-                StopReason.SATISFIED if found else state.stop_reason,
-                time.perf_counter() - began,
-                _peak_mb(),
-                state.graph.tuples,
-                state.graph.node_count,
-                state.graph.class_count,
-            )
+        for last, _ in search_stage(seed, stage):
             yield last
-            if found:
-                break
         assert last is not None
         if last.term is None:
             return
         seed = last.term
+
+
+def search_stage(seed: ir.Expr, stage: Stage, *, early: bool = True) -> Iterator[tuple[Reached, Saturation]]:
+    """The state of a stage after each iteration, with its e-graph; `early`: until its sketch is satisfied."""
+    _forget_peak()
+    began = time.perf_counter()
+    for state in run_phase(seed, stage.phase):
+        matcher = Matcher(state.graph, stage.weigh)
+        found = matcher.matches(state.root, stage.sketch)
+        reached = Reached(
+            stage,
+            found[0].term if found else None,
+            "" if found else matcher.why_not(stage.sketch),
+            tuple(state.iterations),
+            StopReason.SATISFIED if found and early else state.stop_reason,
+            time.perf_counter() - began,
+            _peak_mb(),
+            state.graph.tuples,
+            state.graph.node_count,
+            state.graph.class_count,
+        )
+        yield reached, state
+        if found and early:
+            break
 
 
 def guide(

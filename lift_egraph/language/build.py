@@ -20,15 +20,16 @@ Traceback (most recent call last):
     ...
 lift_egraph.errors.TypeProblem: map: the function takes a tuple apart, but is given f32
 
-Source: 000 §2.4.2; the two-dimensional stencil patterns are the compositions of Lift's stencil work.
+Source: 000 §2.4.2; the stencil patterns in two and three dimensions are the compositions of Lift's stencil work.
 """
 
 from __future__ import annotations
 
 import inspect
 from ast import literal_eval
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, overload
 
 from lift_egraph.errors import SizeProblem, TypeProblem
@@ -52,16 +53,21 @@ from lift_egraph.language.functions import (
     scope,
     to_function,
 )
-from lift_egraph.language.grammar import parse_type
 from lift_egraph.language.ir import Input
 from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.ranges import Range
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.signature import Parameter
+from lift_egraph.language.type_text import parse_annotation
 from lift_egraph.language.types import (
     BOOL,
+    F16,
     F32,
     F64,
     I32,
+    I64,
+    U8,
+    U32,
     Array,
     DataType,
     Pair,
@@ -71,17 +77,16 @@ from lift_egraph.language.types import (
     tuple_components,
 )
 
-# fmt: off
 __all__ = [
-    "BOOL", "F32", "F64", "I32", "Input", "abs_", "add", "and_", "array", "as_scalar", "as_vector", "at", "ceil",
-    "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_",
-    "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d", "map_", "map_glb", "map_lcl",
-    "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pow_",
-    "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt", "scan", "scan_seq", "scatter", "select", "sin",
-    "slide", "slide2d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f32", "to_f64", "to_global", "to_i32",
-    "to_local", "to_private", "transpose", "tuple_", "type_of", "vectorize", "zip_",
-]
-# fmt: on
+    "BOOL", "F16", "F32", "F64", "I32", "I64", "U8", "U32", "Input", "abs_", "add", "and_", "array", "as_scalar",
+    "as_vector", "at", "ceil", "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather", "ge",
+    "generate", "get", "gt", "id_", "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d",
+    "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_",
+    "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_seq", "rest", "reverse",
+    "rsqrt", "scan", "scan_seq", "scatter", "select", "sin", "slide", "slide2d", "slide3d", "split", "sqrt", "stride",
+    "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local", "to_private",
+    "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "zip_",
+]  # fmt: skip
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
 
@@ -90,7 +95,8 @@ min_, max_, sqrt, rsqrt, exp, log = (Section(op) for op in ("min", "max", "sqrt"
 sin, cos, tan, tanh, floor, ceil = (Section(op) for op in ("sin", "cos", "tan", "tanh", "floor", "ceil"))
 pow_, lt, le, gt, ge, equal = (Section(op) for op in ("pow", "lt", "le", "gt", "ge", "eq"))
 not_equal, and_, or_, not_, select = (Section(op) for op in ("ne", "and", "or", "not", "select"))
-to_f32, to_f64, to_i32, dot = (Section(op) for op in ("to_f32", "to_f64", "to_i32", "dot"))
+to_f32, to_f64, to_i32, to_i64 = (Section(op) for op in ("to_f32", "to_f64", "to_i32", "to_i64"))
+to_u32, to_u8, to_f16, dot = (Section(op) for op in ("to_u32", "to_u8", "to_f16", "dot"))
 id_ = Identity()
 
 
@@ -183,12 +189,15 @@ def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
     return make
 
 
-def _fold(node: Callable[..., ir.Expr], where: str) -> Callable[..., ir.Expr]:
+def _fold(node: Callable[..., ir.Expr], where: str, other: Callable[..., ir.Expr]) -> Callable[..., ir.Expr]:
+    """`other` serves where the accumulator has another type than the elements: then one comes after the other."""
+
     def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)
         element = _elements(xs, where).element
         start = as_expr(initial, element)
-        return node(to_function(operator, Pair(type_of(start), element), where), start, xs)
+        made = node if type_of(start) == element else other
+        return made(to_function(operator, Pair(type_of(start), element), where), start, xs)
 
     return make
 
@@ -251,11 +260,31 @@ def _to_memory(space: str) -> Callable[[Any], Any]:
     return lambda what: Stored(space, what) if is_function(what) else ir.ToMemory(space, as_expr(what))
 
 
-def _pad2d(left: Nat, right: Nat, edge: BoundaryLike, xss: Any) -> ir.Expr:
-    rows = map_(pad(left, right, edge), xss)
-    if isinstance(edge, constant) or (isinstance(edge, ir.Boundary) and edge.kind == "constant"):
-        return transpose(map_(pad(left, right, edge), transpose(rows)))  # a row is no literal
-    return pad(left, right, edge, rows)
+def _inside(depth: int, function: Any) -> Any:
+    """A function on what is inside of some dimensions of an array."""
+    return function if depth == 0 else map_(_inside(depth - 1, function))
+
+
+def _pad_nd(dimensions: int, left: Nat, right: Nat, edge: BoundaryLike, array: Any) -> ir.Expr:
+    is_number = isinstance(edge, constant) or (isinstance(edge, ir.Boundary) and edge.kind == "constant")
+    for dimension in reversed(range(dimensions)):
+        # beside numbers only stands a number: this dimension goes inside of all others, and back
+        moves = range(dimension, dimensions - 1) if is_number else ()
+        for depth in moves:
+            array = _inside(depth, transpose)(array)
+        array = _inside(dimensions - 1 if is_number else dimension, pad(left, right, edge))(array)
+        for depth in reversed(moves):
+            array = _inside(depth, transpose)(array)
+    return array
+
+
+def _slide_nd(dimensions: int, size: Nat, step: Nat, array: Any) -> ir.Expr:
+    if dimensions == 1:
+        return slide(size, step, array)
+    array = slide(size, step, map_(lambda part: _slide_nd(dimensions - 1, size, step, part), array))
+    for depth in range(1, dimensions):  # the window's outermost dimension goes inside of all numbers of windows
+        array = _inside(depth, transpose)(array)
+    return array
 
 
 _KINDS = {"nat": "size", "offset": "size", "width": "count", "indices": "index"}
@@ -280,8 +309,8 @@ def _node(node: type[ir.Expr]) -> Callable[..., ir.Expr]:
 
 
 map_ = _pattern(ir.Map, _map)
-reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce, "reduce"))
-scan = _pattern(ir.Scan, _fold(ir.Scan, "scan"))
+reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce, "reduce", ir.ReduceSeq))
+scan = _pattern(ir.Scan, _fold(ir.Scan, "scan", ir.ScanSeq))
 split = _pattern(ir.Split)
 join = _pattern(ir.Join)
 transpose = _pattern(ir.Transpose)
@@ -300,19 +329,19 @@ map_glb = PartialPattern("mapGlb", ("count", "function", "value"), _map_level("g
 map_wrg = PartialPattern("mapWrg", ("count", "function", "value"), _map_level("wrg", "mapWrg"))
 map_lcl = PartialPattern("mapLcl", ("count", "function", "value"), _map_level("lcl", "mapLcl"))
 map_seq = PartialPattern("mapSeq", ("function", "value"), lambda f, xs: _map_level("seq", "mapSeq")(0, f, xs))
-reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq, "reduceSeq"))
-scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq, "scanSeq"))
+reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq, "reduceSeq", ir.ReduceSeq))
+scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq, "scanSeq", ir.ScanSeq))
 to_global = PartialPattern("toGlobal", ("any",), _to_memory("global"))
 to_local = PartialPattern("toLocal", ("any",), _to_memory("local"))
 to_private = PartialPattern("toPrivate", ("any",), _to_memory("private"))
 as_vector = _pattern(ir.AsVector)
 as_scalar = _pattern(ir.AsScalar)
 vectorize = PartialPattern("vectorize", ("count", "function"), Vectorized)
-map2d = PartialPattern("map2d", ("function", "value"), lambda f, xss: map_(map_(f), xss))
-pad2d = PartialPattern("pad2d", ("size", "size", "boundary", "value"), _pad2d)
-slide2d = PartialPattern(
-    "slide2d", ("size", "size", "value"), lambda n, s, xss: map_(transpose, slide(n, s, map_(slide(n, s), xss)))
+map2d, map3d = (
+    PartialPattern(f"map{d}d", ("function", "value"), lambda f, array, d=d: _inside(d, f)(array)) for d in (2, 3)
 )
+pad2d, pad3d = (PartialPattern(f"pad{d}d", ("size", "size", "boundary", "value"), partial(_pad_nd, d)) for d in (2, 3))
+slide2d, slide3d = (PartialPattern(f"slide{d}d", ("size", "size", "value"), partial(_slide_nd, d)) for d in (2, 3))
 
 
 def zip_(first: Any, second: Any, *others: Any) -> ir.Expr:
@@ -340,9 +369,9 @@ BUILTINS: dict[str, Any] = {
     **{
         p.name: p
         for p in (
-            map_, map2d, reduce_, scan, scan_seq, split, join, transpose, gather, scatter, slide, slide2d, pad, pad2d,
-            iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, to_global,
-            to_local, to_private, as_vector, as_scalar, vectorize,
+            map_, map2d, map3d, reduce_, scan, scan_seq, split, join, transpose, gather, scatter, slide, slide2d,
+            slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg, map_lcl,
+            map_seq, reduce_seq, to_global, to_local, to_private, as_vector, as_scalar, vectorize,
         )
     },
     "zip": zip_,
@@ -364,7 +393,8 @@ def program(function: Callable[..., Any] | None = None, /, *, sizes: Mapping[str
     Parameters
     ----------
     function
-        Its name names the program, its parameters the inputs. An annotation is a type or its text.
+        Its name names the program, its parameters the inputs. An annotation is a type or its text, which may go on
+        with a range: ``"[f32]N in 0.1..10"``.
     sizes
         The default of each size variable.
 
@@ -389,39 +419,42 @@ def program(function: Callable[..., Any] | None = None, /, *, sizes: Mapping[str
 
 def _program(function: Callable[..., Any], sizes: Mapping[str, int]) -> ir.Program:
     parameters = inspect.signature(function).parameters.values()
-    inputs = tuple(Input(p.name, _annotation(p, function)) for p in parameters)
-    return make_program(function.__name__, inputs, lambda: function(*inputs), sizes)
+    annotations = {p.name: _annotation(p, function) for p in parameters}
+    inputs = tuple(Input(name, t) for name, (t, _) in annotations.items())
+    ranges = [(name, values) for name, (_, values) in annotations.items() if values is not None]
+    made = make_program(function.__name__, inputs, lambda: function(*inputs), sizes, ranges)
+    names = size_variables(made)
+    for size, value in sizes.items():
+        if size not in names:
+            raise SizeProblem(f"{made.name} has no size {size!r}; it has {', '.join(names) or 'none'}")
+        if value < 1:
+            raise SizeProblem(f"the size {size} must be at least 1, got {value}")
+    return replace(made, sizes=tuple(sizes.items()))
 
 
 def make_program(
     name: str,
     inputs: tuple[Input, ...],
     body: Callable[[], Any],
-    sizes: Mapping[str, int],
-    parameters: tuple[str, ...] = (),
+    sizes: Collection[str],
+    ranges: Iterable[tuple[str, Range]] = (),
 ) -> ir.Program:
-    """A checked program; the body is built with the inputs' names, their sizes and `parameters` in scope."""
+    """A checked program without defaults; the body is built with the inputs, their sizes and `sizes` in scope."""
     for item in inputs:
         if item.name in RESERVED:
             raise TypeProblem(f"{item.name} is a word of the language; choose another name for the input")
-    names = size_variables(ir.Program(name, inputs, ir.Literal(0, I32)))
-    for size, value in sizes.items():
-        if size not in names:
-            raise SizeProblem(f"{name} has no size {size!r}; it has {', '.join(names) or 'none'}")
-        if value < 1:
-            raise SizeProblem(f"the size {size} must be at least 1, got {value}")
-    with opened((i.name for i in inputs), (*names, *parameters)):
-        made = ir.Program(name, inputs, checked(as_expr(body())), tuple(sizes.items()))
+    with opened((i.name for i in inputs), {*sizes, *(n for i in inputs for n in size_names(i.type))}):
+        made = ir.Program(name, inputs, checked(as_expr(body())), (), tuple(ranges))
     check_program(made)
     return made
 
 
-def _annotation(parameter: inspect.Parameter, function: Callable[..., Any]) -> DataType:
+def _annotation(parameter: inspect.Parameter, function: Callable[..., Any]) -> tuple[DataType, Range | None]:
     given = parameter.annotation
     if isinstance(given, Array | Pair | Scalar):
-        return given
+        return given, None
     if isinstance(given, str):
         text = literal_eval(given) if given[:1] in "'\"" else given
         known = getattr(function, "__globals__", {}).get(text)  # F32, where annotations are kept as text
-        return known if isinstance(known, Array | Pair | Scalar) else parse_type(text)
+        return (known, None) if isinstance(known, Array | Pair | Scalar) else parse_annotation(text)
     raise TypeProblem(f'the input {parameter.name} of {function.__name__} needs a type, such as "[f32]N"')

@@ -15,11 +15,13 @@ from lift_egraph.language import ir
 from lift_egraph.language.index_arrays import index_values
 from lift_egraph.language.inference import Misfit, result_type
 from lift_egraph.language.nat import Nat, NatLike, NatVar, divides, nat
+from lift_egraph.language.ranges import check_range
 from lift_egraph.language.scalar import result_type as result_type_of_call
 from lift_egraph.language.signature import ArrayForm, Condition, Parameter
-from lift_egraph.language.types import Array, DataType, Pair, Scalar, lanes, substitute_sizes, without_lanes
+from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, lanes, substitute_sizes, without_lanes
 
 MOST_INDICES = 1 << 24  # of an index function, up to which all are tried
+MOST_STEPS = 10_000  # of an iterate whose length changes, or that becomes a kernel for each step
 
 
 def type_of(term: ir.Expr) -> DataType:
@@ -310,12 +312,19 @@ def _iterate(term: ir.Iterate) -> DataType:
     t = array_type(term.array, "iterate")
     if term.times < 0:
         raise SizeProblem(f"iterate: the count must not be negative, got {term.times}")
-    for _ in range(term.times):
+    for _ in range(min(term.times, MOST_STEPS)):
         step = iterate_step(term, t.size)
         result = result_of(step, t, "iterate")
         if not isinstance(result, Array) or result.element != t.element:
             raise TypeProblem(f"iterate: the function must keep the element type, it turns {t} into {result}")
+        if result == t:
+            return t
         t = result
+    if term.times > MOST_STEPS:
+        raise SizeProblem(
+            f"iterate: the length still changes after {MOST_STEPS} of {term.times} steps, it is {t.size} then; "
+            "more steps are possible only where it no longer does"
+        )
     return t
 
 
@@ -325,7 +334,15 @@ def iterate_step(term: ir.Iterate, size: Nat) -> ir.Lambda:
 
 
 def iterate_steps(term: ir.Iterate) -> Iterator[ir.Lambda]:
-    """The body of an iterate at the length of each step's argument."""
+    """The body of an iterate at the length of each step's argument.
+
+    Raises
+    ------
+    SizeProblem
+        If there are more steps than `MOST_STEPS`.
+    """
+    if term.times > MOST_STEPS:
+        raise SizeProblem(f"iterate: {term.times} steps are too many to generate code for each; at most {MOST_STEPS}")
     size = size_of(term.array)
     for _ in range(term.times):
         step = iterate_step(term, size)
@@ -343,6 +360,7 @@ _TYPING: dict[type, Any] = {
     ir.Var: lambda e: e.type,
     ir.Input: lambda e: e.type,
     ir.Literal: lambda e: e.type,
+    ir.SizeLiteral: lambda _: I32,
     ir.Call: _call,
     ir.Component: _component,
     **dict.fromkeys(ir.SIGNED, _signed),
@@ -364,6 +382,8 @@ def substitute_nats(term: Any, values: dict[str, NatLike]) -> Any:
         return ir.Var(term.name, substitute_sizes(term.type, values))
     if isinstance(term, ir.Input):
         return ir.Input(term.name, substitute_sizes(term.type, values))
+    if isinstance(term, ir.SizeLiteral):
+        return size_value(term.size.substitute(values))
     if isinstance(term, ir.Literal | ir.Level | ir.Boundary) or not hasattr(term, "__dataclass_fields__"):
         if isinstance(term, tuple):
             return tuple(substitute_nats(x, values) for x in term)
@@ -375,8 +395,40 @@ def substitute_nats(term: Any, values: dict[str, NatLike]) -> Any:
     return type(term)(*(substitute_nats(getattr(term, f), values) for f in term.__dataclass_fields__))
 
 
+def size_value(size: Nat) -> ir.Expr:
+    """A size as a term of the type i32.
+
+    Raises
+    ------
+    SizeProblem
+        If it is a number beyond i32.
+    """
+    number = size.constant
+    if number is None:
+        return ir.SizeLiteral(size)
+    if not -(1 << 31) <= number < 1 << 31:
+        raise SizeProblem(f"the size {number} as a value is beyond the range of i32")
+    return ir.Literal(number, I32)
+
+
+def sizes_in(term: ir.Part) -> set[str]:
+    """The names of sizes in the arguments of patterns that no iterate binds."""
+    found: set[str] = set()
+    bound: set[str] = set()
+    for part in ir.subterms(term):
+        if isinstance(part, ir.Iterate):
+            bound.add(part.size)
+        for name in part.__dataclass_fields__:  # pyright: ignore[reportAttributeAccessIssue]
+            value = getattr(part, name)
+            if isinstance(value, Nat):
+                found |= {v.name for v in value.variables}
+            elif isinstance(value, ir.IndexFunction):
+                found |= {v.name for v in value.body.variables} - {value.variable, "n"}
+    return found - bound
+
+
 def size_variables(program: ir.Program) -> tuple[str, ...]:
-    """The names of the sizes a program is open in, in order of appearance in its inputs."""
+    """The names of the sizes a program is open in: in order of appearance in its inputs, then those only elsewhere."""
     names: list[str] = []
 
     def visit(t: DataType) -> None:
@@ -389,7 +441,8 @@ def size_variables(program: ir.Program) -> tuple[str, ...]:
 
     for item in program.inputs:
         visit(item.type)
-    return tuple(dict.fromkeys(names))
+    elsewhere = sizes_in(program.body).union(*(values.sizes for _, values in program.ranges))
+    return tuple(dict.fromkeys((*names, *sorted(elsewhere))))
 
 
 def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep: Collection[str] = ()) -> ir.Program:
@@ -421,7 +474,8 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
     inputs = tuple(substitute_nats(i, values) for i in program.inputs)
     kept = tuple((n, v) for n, v in program.sizes if n in keep)
     body = substitute_nats(program.body, values)
-    special = ir.Program(program.name, inputs, body, (*((n, chosen[n]) for n in names), *kept))
+    ranges = tuple((name, r.substitute(values)) for name, r in program.ranges)
+    special = ir.Program(program.name, inputs, body, (*((n, chosen[n]) for n in names), *kept), ranges)
     try:
         check_program(special)
     except (SizeProblem, TypeProblem) as problem:
@@ -431,11 +485,14 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
 
 
 def check_program(program: ir.Program) -> DataType:
-    """The type of a program's result, after checking that it is closed and well-typed."""
+    """The type of a program's result, after checking that it is closed and well-typed, and its ranges possible."""
     loose = ir.free_variables(program.body)
     if loose:
         raise TypeProblem(f"{program.name} uses unbound variables: {', '.join(sorted(v.name for v in loose))}")
     known = set(program.inputs)
+    types = {item.name: item.type for item in program.inputs}
+    for name, values in program.ranges:
+        check_range(name, types[name], values)
     for term in ir.subterms(program.body):
         if isinstance(term, ir.Input) and term not in known:
             raise TypeProblem(f"{program.name} uses the input {term.name}: {term.type}, which it does not declare")

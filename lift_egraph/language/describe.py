@@ -12,7 +12,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
 
-_LEAVES = (ir.Var, ir.Input, ir.Literal)
+_LEAVES = (ir.Var, ir.Input, ir.Literal, ir.SizeLiteral)
 _WIDTH = 90
 _DEEPEST = 12
 

@@ -26,10 +26,11 @@ import numpy as np
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import size_value, type_of
 from lift_egraph.language.nat import Nat, nat
-from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import BOOL, F32, F64, I32, DataType, Pair, Scalar, Vector, without_lanes
+from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.language.tuples import on_tuples
+from lift_egraph.language.types import BOOL, F16, F32, F64, I32, DataType, Pair, Scalar, Vector, without_lanes
 
 # --- names in scope --------------------------------------------------------------------------------
 
@@ -64,9 +65,6 @@ def opened(names: Iterable[str] = (), sizes: Iterable[str] = ()) -> Iterator[Non
 # --- values ----------------------------------------------------------------------------------------
 
 
-F32_MAX = float(np.finfo(np.float32).max)
-
-
 def literal(value: float, type: Scalar | None = None) -> ir.Literal:
     """A number or truth value as a term; without a type, a float is ``f32`` and an int ``i32``.
 
@@ -79,19 +77,20 @@ def literal(value: float, type: Scalar | None = None) -> ir.Literal:
         value = value.item()
     if isinstance(value, bool):
         return ir.Literal(value, _literal_type(value, type, BOOL))
-    if isinstance(value, int) and type in (None, I32):
-        if not -(2**31) <= value < 2**31:
-            raise TypeProblem(f"{value} is beyond the range of i32")
-        return ir.Literal(value, I32)
-    chosen = _literal_type(value, type, F32, F64)
+    if isinstance(value, int) and (type is None or type.is_integer):
+        limits = np.iinfo(NUMPY_TYPES[(type or I32).name])
+        if not limits.min <= value <= limits.max:
+            raise TypeProblem(f"{value} is beyond the range of {type or I32}")
+        return ir.Literal(value, type or I32)
+    chosen = _literal_type(value, type, F32, F64, F16)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) and not (isinstance(value, float) and not math.isfinite(value)):
         raise TypeProblem(f"the number is beyond the range of {chosen}")
-    if chosen == F32 and math.isfinite(number) and abs(number) > F32_MAX:
-        raise TypeProblem(f"{number} is beyond the range of f32")
+    if math.isfinite(number) and abs(number) > float(np.finfo(NUMPY_TYPES[chosen.name]).max):
+        raise TypeProblem(f"{number} is beyond the range of {chosen}")
     return ir.Literal(number, chosen)
 
 
@@ -104,12 +103,18 @@ def _literal_type(value: float, wanted: Scalar | None, *possible: Scalar) -> Sca
 
 
 def as_expr(value: Any, like: DataType | None = None) -> ir.Expr:
-    """A term from a term, a number or a tuple of them; numbers take the type `like` where it is scalar."""
+    """A term from a term, a number, a size or a tuple of them; numbers take the type `like` where it is scalar.
+
+    A size is an i32, cast where `like` is of other numbers.
+    """
     if isinstance(value, ir.Expr):
         return value
     if isinstance(value, bool | int | float | np.generic):
         scalar = like.scalar if isinstance(like, Vector) else like
         return literal(value, scalar if isinstance(scalar, Scalar) else None)  # pyright: ignore[reportArgumentType]
+    if isinstance(value, Nat):
+        size, scalar = size_value(value), like.scalar if isinstance(like, Vector) else like
+        return size if not isinstance(scalar, Scalar) or scalar in (I32, BOOL) else ir.Call(f"to_{scalar}", (size,))
     if isinstance(value, tuple) and len(value) >= 2:
         first, rest = (like.first, like.second) if isinstance(like, Pair) else (None, None)
         tail = value[1:] if len(value) > 2 else value[1]
@@ -126,15 +131,35 @@ def checked(term: ir.Expr) -> ir.Expr:
     return term
 
 
-def scalar_call(op: str, *arguments: Any) -> ir.Call:
-    """A scalar operation on terms and numbers; a number takes the type of the terms beside it."""
+def scalar_call(op: str, *arguments: Any) -> ir.Expr:
+    """A scalar operation on terms, numbers and sizes; a number or size takes the type of the terms beside it.
+
+    Of tuples, one is selected, or two are compared (`lift_egraph.language.tuples`).
+    """
     values = arguments[1:] if op == "select" else arguments
     types = [type_of(a) for a in values if isinstance(a, ir.Expr)]
-    like = next((t for t in types if isinstance(t, Scalar | Vector)), None)
+    like = next((t for t in types if isinstance(t, Scalar | Vector | Pair)), None)
     condition = tuple(as_expr(a, BOOL) for a in arguments[: len(arguments) - len(values)])
-    call = ir.Call(op, condition + tuple(as_expr(a, like) for a in values))
-    type_of(call)
-    return call
+    given = condition + tuple(as_expr(a, like) for a in values)
+    if len(given) == OPERATIONS[op].arity > 1 and any(isinstance(type_of(a), Pair) for a in given):
+        return on_tuples(op, given)
+    return checked(ir.Call(op, given))
+
+
+def indexed(array: ir.Expr, index: Any) -> ir.Expr:
+    """``array[index]``: for a number or a size `at`, for a computed index what `lookup` reads, which keeps it inside.
+
+    Raises
+    ------
+    TypeProblem, SizeProblem
+        If there is no array, the index is no i32, or a known index is outside.
+    """
+    if isinstance(index, int | Nat) and not isinstance(index, bool):
+        return checked(ir.At(nat(index), array))
+    place = as_expr(index)
+    if type_of(place) != I32:
+        raise TypeProblem(f"the index of an element is an i32 or a size, got {type_of(place)}")
+    return checked(ir.At(nat(0), ir.Lookup(ir.Fill(nat(1), place), array)))
 
 
 HIDDEN = "_x"  # the binder of a function that was written without one; printing never writes such a name
@@ -181,7 +206,7 @@ class Section(Composable):
 
     op: str
 
-    def __call__(self, *arguments: Any) -> ir.Call:
+    def __call__(self, *arguments: Any) -> ir.Expr:
         return scalar_call(self.op, *arguments)
 
 
@@ -264,7 +289,7 @@ def _convert(pattern: PartialPattern, kind: str, value: Any) -> Any:
             value = value.constant
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeProblem(f"{pattern.name} takes a number there, got {value!r}")
-    if kind == "value" and not isinstance(value, bool | int | float | np.generic | tuple):
+    if kind == "value" and not isinstance(value, Nat | bool | int | float | np.generic | tuple):
         return as_expr(value)
     if kind == "function" and not is_function(value):
         raise TypeProblem(f"{pattern.name} takes a function there, got {_described(value)}")
@@ -384,12 +409,12 @@ def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Binder:
     return ir.PairBinder(first, _bound(names[1], t.second, where, taken))
 
 
-KEYWORDS = frozenset(("program", "where", "fun", "let", "in", "true", "false", "inf", "inf64"))
+KEYWORDS = frozenset(("program", "where", "fun", "let", "in", "true", "false", "inf", "inf16", "inf64"))
 # fmt: off
 PATTERN_NAMES = frozenset((
     *(node.signature.name for node in ir.PATTERNS if node not in (ir.MapLevel, ir.ToMemory)),
     "mapGlb", "mapWrg", "mapLcl", "mapSeq", "toGlobal", "toLocal", "toPrivate",
-    "map2d", "slide2d", "pad2d", "get", "rest", "vectorize", "id",
+    "map2d", "slide2d", "pad2d", "map3d", "slide3d", "pad3d", "get", "rest", "vectorize", "id",
 ))
 # fmt: on
 RESERVED = KEYWORDS | PATTERN_NAMES | OPERATIONS.keys()

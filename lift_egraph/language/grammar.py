@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -11,11 +11,11 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
 from lift_egraph.errors import SyntaxProblem
-from lift_egraph.language.nat import Nat, maximum, minimum, nat
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import SCALAR_BYTES, WIDTHS, Array, DataType, Scalar, Vector, tuple_of
+from lift_egraph.language.types import SCALAR_BYTES, Scalar
 
-MAX_DEPTH = 128
+MAX_DEPTH, MAX_LETS = 128, 1000
+SUFFIXES = tuple(name for name in SCALAR_BYTES if name != "bool")  # of numbers
 
 
 def _symbols(level: int) -> str:
@@ -25,7 +25,9 @@ def _symbols(level: int) -> str:
 
 GRAMMAR = rf"""
 program: PROGRAM NAME "(" [input ("," input)*] ")" [WHERE size ("," size)*] "=" expr
-input: NAME ":" type
+input: NAME ":" type [range]
+annotation: type [range]
+range: "in" sum ".." sum
 size: NAME "=" (NUMBER | "?")
 
 type: "[" type "]" extent        -> array_type
@@ -59,9 +61,10 @@ assumption: NAME ":" type               -> input
     | MINUS unary                       -> negate
 ?postfix: atom
     | postfix "(" [expr ("," expr)*] ")"  -> call
+    | postfix "[" expr "]"                -> element
 ?atom: NAME                             -> name
     | NUMBER                            -> number
-    | (TRUE | FALSE | INF | INF64)      -> constant
+    | (TRUE | FALSE | INF | INF16 | INF64)      -> constant
     | "(" expr ")"
     | OPEN expr ("," expr)+ ")"         -> tuple
 
@@ -77,8 +80,10 @@ LET: "let"
 TRUE: "true"
 FALSE: "false"
 INF: "inf"
+INF16: "inf16"
 INF64: "inf64"
 OPEN: "("
+RANGE: ".."
 COMPOSE: "." | "∘" | "◦"
 OR: {_symbols(1)}
 AND: {_symbols(2)}
@@ -86,7 +91,7 @@ COMPARE: {_symbols(3)}
 PLUS: {_symbols(4)}
 MINUS: "-"
 TIMES: {_symbols(5)}
-NUMBER: /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?(f32|f64|i32)?(?!\w)/
+NUMBER: /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?({"|".join(SUFFIXES)})?(?!\w)/
 NAME: /[^\W\d]\w*/
 COMMENT: /--[^\n]*/
 %ignore COMMENT
@@ -97,9 +102,9 @@ _TERMINALS = {
     "NAME": "a name", "NUMBER": "a number", "COMPARE": "a comparison", "TIMES": "'*'", "COMPOSE": "'.'", "OR": "'||'",
     "AND": "'&&'", "PLUS": "'+'", "MINUS": "'-'", "LPAR": "'('", "OPEN": "'('", "RPAR": "')'", "LSQB": "'['",
     "RSQB": "']'", "COMMA": "','", "COLON": "':'", "EQUAL": "'='", "QMARK": "'?'", "IN": "'in'", "WHERE": "'where'",
-    "PROGRAM": "'program'", "$END": "the end",
+    "RANGE": "'..'", "PROGRAM": "'program'", "$END": "the end",
 }  # fmt: skip
-_STARTS = {"NAME", "NUMBER", "FUN", "LET", "TRUE", "FALSE", "INF", "INF64", "OPEN", "LPAR", "MINUS"}
+_STARTS = {"NAME", "NUMBER", "FUN", "LET", "TRUE", "FALSE", "INF", "INF16", "INF64", "OPEN", "LPAR", "MINUS"}
 _INFIX = {"PLUS", "MINUS", "TIMES", "COMPARE", "AND", "OR", "COMPOSE"}
 
 
@@ -113,12 +118,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Tree:
-    """A node of the syntax tree; `items` are its parts: trees, texts and numbers."""
+    """A node of the syntax tree; `items` are its parts: trees, texts and numbers.
+
+    `depth` says how deep it is nested, not counting what stands after ``in``; `lets` how many lets stand in each other.
+    """
 
     kind: str
     items: tuple[Any, ...]
     place: Place
     depth: int = 1
+    lets: int = 0
 
 
 @dataclass(frozen=True)
@@ -162,11 +171,11 @@ def _place(token: Token) -> Place:
 
 
 def _tree(kind: str, place: Place, *items: Any) -> Tree:
-    below = [i.depth for item in items for i in (item if isinstance(item, tuple) else (item,)) if isinstance(i, Tree)]
-    depth = 1 + max(below, default=0)
+    below = [i for item in items for i in (item if isinstance(item, tuple) else (item,)) if isinstance(i, Tree)]
+    depth = 1 + max((i.depth for i in below), default=0)
     if depth > MAX_DEPTH:
         raise Misplaced(f"this is nested deeper than {MAX_DEPTH} levels; name parts of it with let", place)
-    return Tree(kind, items, place, depth)
+    return Tree(kind, items, place, depth, max((i.lets for i in below), default=0))
 
 
 @v_args(inline=True)
@@ -179,8 +188,14 @@ class _Trees(Transformer[Token, Any]):
         sizes = tuple(p for p in parts if p.kind == "size")
         return Tree("program", (str(name), inputs, sizes, parts[-1]), _place(start))
 
-    def input(self, name: Token, type: Tree) -> Tree:
-        return _tree("input", _place(name), str(name), type)
+    def input(self, name: Token, type: Tree, range: Tree | None = None) -> Tree:
+        return _tree("input", _place(name), str(name), type, range)
+
+    def annotation(self, type: Tree, range: Tree | None = None) -> Tree:
+        return _tree("annotation", type.place, type, range)
+
+    def range(self, low: Tree, high: Tree) -> Tree:
+        return _tree("range", low.place, low, high)
 
     def variable(self, name: Token, type: Tree) -> Tree:
         return _tree("variable", _place(name), str(name), type)
@@ -204,7 +219,11 @@ class _Trees(Transformer[Token, Any]):
         return _tree("fun", _place(start), pattern, body)
 
     def let(self, start: Token, pattern: Tree, value: Tree, body: Tree) -> Tree:
-        return _tree("let", _place(start), pattern, value, body)
+        above = _tree("let", _place(start), pattern, value)  # a chain of lets is as deep as its deepest part
+        lets = 1 + max(above.lets, body.lets)
+        if lets > MAX_LETS:
+            raise Misplaced(f"more than {MAX_LETS} lets stand inside each other", above.place)
+        return Tree("let", (pattern, value, body), above.place, max(above.depth, body.depth), lets)
 
     def index(self, name: Token, body: Tree) -> Tree:
         return _tree("index", _place(name), str(name), body)
@@ -224,6 +243,9 @@ class _Trees(Transformer[Token, Any]):
     def call(self, callee: Tree, *arguments: Tree | None) -> Tree:
         return _tree("call", callee.place, callee, *(a for a in arguments if a is not None))
 
+    def element(self, array: Tree, index: Tree) -> Tree:
+        return _tree("element", array.place, array, index)
+
     def tuple(self, start: Token, *items: Tree) -> Tree:
         return _tree("tuple", _place(start), *items)
 
@@ -231,18 +253,20 @@ class _Trees(Transformer[Token, Any]):
         return _tree("name", _place(name), str(name))
 
     def number(self, token: Token) -> Tree:
-        digits, suffix = (token[:-3], token[-3:]) if token[-3:] in SCALAR_BYTES else (str(token), None)
+        suffix = next((s for s in SUFFIXES if token.endswith(s)), None)
+        digits = str(token).removesuffix(suffix or "")
         whole = digits.isdigit()
         if len(digits) > 400:
             raise Misplaced("this number is too long", _place(token))
-        if suffix == "i32" and not whole:
-            raise Misplaced(f"{digits} is no whole number, as i32 needs", _place(token))
-        is_int = whole and suffix in (None, "i32")
+        wants_whole = suffix is not None and Scalar(suffix).is_integer
+        if wants_whole and not whole:
+            raise Misplaced(f"{digits} is no whole number, as {suffix} needs", _place(token))
+        is_int = whole and (suffix is None or wants_whole)
         return _tree("number", _place(token), int(digits) if is_int else float(digits), suffix)
 
     def constant(self, token: Token) -> Tree:
         value = {"true": True, "false": False}.get(str(token), float("inf"))
-        return _tree("number", _place(token), value, "f64" if token == "inf64" else None)
+        return _tree("number", _place(token), value, {"inf16": "f16", "inf64": "f64"}.get(str(token)))
 
     def bind(self, name: Token, type: Tree | None = None) -> Tree:
         return _tree("bind", _place(name), str(name), type)
@@ -255,7 +279,7 @@ _PARSER = Lark(
     GRAMMAR,
     parser="lalr",
     lexer="basic",
-    start=["program", "expr", "type", "judgement"],
+    start=["program", "expr", "type", "annotation", "judgement"],
     transformer=_Trees(),
     maybe_placeholders=False,
 )
@@ -291,75 +315,3 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
         return f"expected {wanted}, found {str(token)!r}", _place(token)
     read = source.text.rstrip()
     return f"expected {wanted}, but the text ends", Place(read.count("\n") + 1, len(read) - read.rfind("\n"))
-
-
-# --- sizes and types ------------------------------------------------------------------------------------
-
-_NAT_INFIX: dict[str, Callable[[Nat, Nat], Nat]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-}
-
-
-def read_size(tree: Tree, known: Callable[[str, Place], Nat]) -> Nat:
-    """The size expression of a tree; `known` gives the meaning of a name, or raises."""
-    match tree:
-        case Tree("name", (name,)):
-            return known(name, tree.place)
-        case Tree("number", (value, None)) if isinstance(value, int) and not isinstance(value, bool):
-            return nat(value)
-        case Tree("negate", (value,)):
-            return -read_size(value, known)
-        case Tree("infix", (sign, left, right)) if sign in _NAT_INFIX:
-            first, second = read_size(left, known), read_size(right, known)
-            if sign in "/%" and second.constant == 0:
-                raise Misplaced("a size cannot be divided by zero", tree.place)
-            return _NAT_INFIX[sign](first, second)
-        case Tree("call", (Tree("name", ("min" | "max" as name,)), left, right)):
-            extreme = minimum if name == "min" else maximum
-            return extreme(read_size(left, known), read_size(right, known))
-    raise Misplaced("expected a size: whole numbers, size names, + - * / %, min(a, b) or max(a, b)", tree.place)
-
-
-def read_type(tree: Tree, known: Callable[[str, Place], Nat]) -> DataType:
-    """The type of a tree."""
-    match tree:
-        case Tree("array_type", (element, extent)):
-            inner = read_type(element, known)
-            size = read_size(extent, known)
-            if (size.constant or 0) < 0:
-                raise Misplaced(f"the length of an array must not be negative, got {size}", extent.place)
-            return Array(size, inner)
-        case Tree("tuple_type", components):
-            return tuple_of(*(read_type(c, known) for c in components))
-        case Tree("named_type", (name,)) if name in SCALAR_BYTES:
-            return Scalar(name)
-    name = tree.items[0]
-    scalar, _, width = name.partition("x")
-    if scalar in SCALAR_BYTES and width in map(str, WIDTHS):
-        return Vector(Scalar(scalar), int(width))
-    hint = suggestion(name, [*SCALAR_BYTES, *(f"{s}x{w}" for s in SCALAR_BYTES for w in WIDTHS)])
-    raise Misplaced(f"there is no type {name!r}; the scalars are {', '.join(SCALAR_BYTES)}{hint}", tree.place)
-
-
-def parse_type(text: str) -> DataType:
-    """The type that a text denotes; any name in it may be a size.
-
-    Raises
-    ------
-    SyntaxProblem
-        With line, column and caret.
-
-    Examples
-    --------
-    >>> print(parse_type("[[(f32, i32)]4](N / 2)"))
-    [[(f32, i32)]4](N / 2)
-    """
-    source = Source(text, "<type>")
-    try:
-        return read_type(parse_tree(source, "type"), lambda name, _: nat(name))
-    except Misplaced as problem:
-        raise problem.located(source) from None

@@ -9,18 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from lift_egraph.language.signature import (
-    ArrayForm,
-    Condition,
-    Form,
-    FunctionForm,
-    LanesForm,
-    PairForm,
-    Parameter,
-    Signature,
-    Size,
-    TypeVariable,
-)
+from lift_egraph.language import signature as sig
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -45,19 +34,19 @@ class Types(Makes[T, S], Protocol[T, S]):
     def parts_of_lanes(self, t: T) -> tuple[S, T]: ...
     def equate(self, a: T, b: T) -> None: ...
     def equate_sizes(self, a: S, b: S) -> None: ...
-    def apply(self, function: Any, argument: T, parameter: Parameter) -> T: ...
-    def require(self, condition: Condition, left: S, right: S) -> None: ...
+    def apply(self, function: Any, argument: T, parameter: sig.Parameter) -> T: ...
+    def require(self, condition: sig.Condition, left: S, right: S) -> None: ...
 
 
 class Misfit(Exception):
     """An argument does not have the form of its parameter, or a condition does not hold."""
 
-    parameter: Parameter | None = None
-    condition: Condition | None = None
+    parameter: sig.Parameter | None = None
+    condition: sig.Condition | None = None
     names: Mapping[str, Any]
 
 
-def made_size(size: Size, names: Mapping[str, Any], types: Makes[T, S]) -> S:
+def made_size(size: sig.Size, names: Mapping[str, Any], types: Makes[T, S]) -> S:
     """The size that a form denotes, with values of the names in it."""
     if isinstance(size, str):
         return names[size]
@@ -67,35 +56,35 @@ def made_size(size: Size, names: Mapping[str, Any], types: Makes[T, S]) -> S:
     return types.arithmetic(sign, made_size(left, names, types), made_size(right, names, types))
 
 
-def made_type(form: Form, names: Mapping[str, Any], types: Makes[T, S]) -> T:
+def made_type(form: sig.Form, names: Mapping[str, Any], types: Makes[T, S]) -> T:
     """The type that a form denotes, with values of the names in it."""
-    if isinstance(form, TypeVariable):
+    if isinstance(form, sig.TypeVariable):
         return names[form.name]
-    if isinstance(form, ArrayForm):
+    if isinstance(form, sig.ArrayForm):
         return types.array(made_size(form.size, names, types), made_type(form.element, names, types))
-    if isinstance(form, PairForm):
+    if isinstance(form, sig.PairForm):
         return types.pair(made_type(form.first, names, types), made_type(form.second, names, types))
-    if isinstance(form, LanesForm):
+    if isinstance(form, sig.LanesForm):
         return types.lanes(made_size(form.width, names, types), made_type(form.element, names, types))
     return types.scalar(form.name)
 
 
-def fit(form: Form, t: T, names: dict[str, Any], types: Types[T, S]) -> None:
+def fit(form: sig.Form, t: T, names: dict[str, Any], types: Types[T, S]) -> None:
     """Take a type apart as its form says; names without a value get theirs."""
-    if isinstance(form, TypeVariable):
+    if isinstance(form, sig.TypeVariable):
         if form.name in names:
             types.equate(names[form.name], t)
         else:
             names[form.name] = t
-    elif isinstance(form, ArrayForm):
+    elif isinstance(form, sig.ArrayForm):
         size, element = types.parts_of_array(t)
         _fit_size(form.size, size, names, types)
         fit(form.element, element, names, types)
-    elif isinstance(form, PairForm):
+    elif isinstance(form, sig.PairForm):
         first, second = types.parts_of_pair(t)
         fit(form.first, first, names, types)
         fit(form.second, second, names, types)
-    elif isinstance(form, LanesForm):
+    elif isinstance(form, sig.LanesForm):
         width, element = types.parts_of_lanes(t)
         _fit_size(form.width, width, names, types)
         fit(form.element, element, names, types)
@@ -103,14 +92,14 @@ def fit(form: Form, t: T, names: dict[str, Any], types: Types[T, S]) -> None:
         types.equate(types.scalar(form.name), t)
 
 
-def _fit_size(form: Size, size: S, names: dict[str, Any], types: Types[Any, S]) -> None:
+def _fit_size(form: sig.Size, size: S, names: dict[str, Any], types: Types[Any, S]) -> None:
     if isinstance(form, str) and form not in names:
         names[form] = size
     else:
         types.equate_sizes(made_size(form, names, types), size)
 
 
-def result_type(signature: Signature, arguments: Iterable[Any], types: Types[T, S]) -> T:
+def result_type(signature: sig.Signature, arguments: Iterable[Any], types: Types[T, S]) -> T:
     """The type of a pattern.
 
     Parameters
@@ -125,7 +114,7 @@ def result_type(signature: Signature, arguments: Iterable[Any], types: Types[T, 
     """
     names: dict[str, Any] = {}
     given = dict(zip((p.name for p in signature.parameters), arguments, strict=True))
-    parameter: Parameter | None = None
+    parameter: sig.Parameter | None = None
     try:
         for parameter in signature.parameters:
             if parameter.form is None:
@@ -134,7 +123,7 @@ def result_type(signature: Signature, arguments: Iterable[Any], types: Types[T, 
             fit(parameter.form, given[parameter.name], names, types)  # pyright: ignore[reportArgumentType]
         for parameter in signature.functions:
             form = parameter.form
-            assert isinstance(form, FunctionForm)
+            assert isinstance(form, sig.FunctionForm)
             argument = made_type(form.argument, names, types)
             fit(form.result, types.apply(given[parameter.name], argument, parameter), names, types)
         parameter = None

@@ -16,6 +16,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, dataclass_transform
 
 from lift_egraph.language.nat import Nat
+from lift_egraph.language.ranges import Range
 from lift_egraph.language.signature import Signature
 from lift_egraph.language.types import DataType, Scalar
 
@@ -62,6 +63,9 @@ class Expr:
         def __neg__(self) -> Call: ...
         def __abs__(self) -> Call: ...
         def __bool__(self) -> bool: ...
+        def __getitem__(self, index: Any, /) -> Expr: ...
+
+        __iter__: None
 
         __array_ufunc__: None
 
@@ -88,6 +92,13 @@ class Input(Expr):
 class Literal(Expr):
     value: float | int | bool
     type: Scalar
+
+
+@node  # size : i32; a number as soon as its sizes are known
+class SizeLiteral(Expr):
+    """A size as a value."""
+
+    size: Nat
 
 
 @node  # op : (scalar, …) -> scalar, on vectors lane by lane; dot : (scalar·w, scalar·w) -> scalar
@@ -321,12 +332,13 @@ class Level:
 
 @node  # name(inputs) = body
 class Program:
-    """A closed term with its inputs, and the default of each size variable."""
+    """A closed term with its inputs, the default of each size variable, and the ranges that inputs have."""
 
     name: str
     inputs: tuple[Input, ...]
     body: Expr
     sizes: tuple[tuple[str, int], ...] = ()
+    ranges: tuple[tuple[str, Range], ...] = ()
 
 
 Function = Union[Lambda, Vectorize]

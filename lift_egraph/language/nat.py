@@ -302,6 +302,8 @@ def _nat(value: Union[NatVar, Operation, int, str]) -> Nat:
         return Nat((((), int(value)),) if value else ())
     if isinstance(value, str):
         return _nat(NatVar(value))
+    if not isinstance(value, NatVar | Operation):
+        raise SizeProblem(f"expected a size, got {value!r}; beside a size, a term stands first")
     return Nat((((value,), 1),))
 
 

@@ -1,4 +1,4 @@
-"""Python's operators on terms: ``x * y + 1.0`` builds calls of scalar operations.
+"""Python's operators on terms: ``x * y + 1.0`` builds calls of scalar operations, ``xs[i]`` reads an element.
 
 ``==`` stays structural equality; the operation is the function `lift_egraph.language.build.equal`. A number beside a
 term becomes a literal of the term's type. The nodes know nothing that is built on them, so
@@ -8,7 +8,7 @@ term becomes a literal of the term's type. The nodes know nothing that is built 
 from __future__ import annotations
 
 from lift_egraph.errors import TypeProblem
-from lift_egraph.language.functions import scalar_call
+from lift_egraph.language.functions import indexed, scalar_call
 from lift_egraph.language.ir import Call, Expr
 from lift_egraph.language.scalar import COMPARISONS, OPERATIONS
 
@@ -26,4 +26,6 @@ for _op in OPERATIONS.values():
         if _op.arity == 2 and _op.kind != "comparison":  # Python turns a comparison around
             setattr(Expr, f"__r{_op.python}__", lambda term, other, op=_op.name: scalar_call(op, other, term))
 Expr.__bool__ = _truth
+Expr.__getitem__ = indexed
+Expr.__iter__ = None  # else Python would try all numbers as an index
 Expr.__array_ufunc__ = None  # NumPy scalars leave the operation to the term

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lift_egraph.language import ir
@@ -16,9 +16,9 @@ from lift_egraph.language.binders import fresh_name
 from lift_egraph.language.check import size_variables, substitute_nats, type_of
 from lift_egraph.language.documents import NOTHING, SPACE, Document, Group, Line, Nest, lay_out, separated
 from lift_egraph.language.functions import KEYWORDS, RESERVED
-from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import Pair, size_names
+from lift_egraph.language.types import F32, I32, Pair, size_names
 
 _UNARY, _ATOM = 6, 7
 
@@ -58,12 +58,14 @@ def print_program(program: ir.Program, width: int = 88) -> str:
       map(fun e => x * e, n)
     <BLANKLINE>
     """
-    inputs = separated(f"{i.name}: {i.type}" for i in program.inputs)
+    ranges = {name: f" in {values}" for name, values in program.ranges}
+    inputs = separated(f"{i.name}: {i.type}{ranges.get(i.name, '')}" for i in program.inputs)
     head: list[Document] = [Group((f"program {program.name}(", Nest((NOTHING, inputs)), ")"))]
     open_in = size_variables(program)
     given = {name: value for name, value in program.sizes if name in open_in}  # the sizes of a special case are gone
-    open_sizes = open_size_names(program.body) - given.keys() - set(open_in)
-    sizes = [f"{n} = {v}" for n, v in given.items()] + [f"{n} = ?" for n in sorted(open_sizes)]
+    in_types = {n for i in program.inputs for n in size_names(i.type)}
+    sizes = [f"{n} = {v}" for n, v in given.items()]
+    sizes += [f"{n} = ?" for n in open_in if n not in given and n not in in_types]
     if sizes:
         head.append(Group(Nest((SPACE, f"where {', '.join(sizes)} ="))))
     else:
@@ -72,7 +74,7 @@ def print_program(program: ir.Program, width: int = 88) -> str:
     names = replace(
         names,
         taken=names.taken | {i.name for i in program.inputs},
-        sizes=names.sizes | open_sizes | given.keys() | set(open_in),
+        sizes=names.sizes | set(open_in),
     )
     return lay_out((*head, Nest((SPACE, _term(program.body, names, 0))), Line("")), width)
 
@@ -91,27 +93,12 @@ def print_iterate_body(term: ir.Iterate) -> str:
     return f"{', '.join(context)} |- {body}".lstrip()
 
 
-def open_size_names(term: ir.Part) -> set[str]:
-    """The names of sizes in the arguments of patterns that no iterate binds."""
-    found: set[str] = set()
-    bound: set[str] = set()
-    for part in ir.subterms(term):
-        if isinstance(part, ir.Iterate):
-            bound.add(part.size)
-        for field in fields(part):  # pyright: ignore[reportArgumentType]
-            value = getattr(part, field.name)
-            if isinstance(value, Nat):
-                found |= {v.name for v in value.variables}
-            elif isinstance(value, ir.IndexFunction):
-                found |= {v.name for v in value.body.variables} - {value.variable, "n"}
-    return found - bound
-
-
 def _outer(term: ir.Part) -> _Names:
     free = ir.free_variables(term)
     known = [*free, *(p for p in ir.subterms(term) if isinstance(p, ir.Input))]
     sizes = frozenset(n for item in known for n in size_names(item.type))
-    return _Names({v: v.name for v in free}, frozenset(i.name for i in known) | RESERVED, sizes)
+    values = (v.name for p in ir.subterms(term) if isinstance(p, ir.SizeLiteral) for v in p.size.variables)
+    return _Names({v: v.name for v in free}, frozenset((*(i.name for i in known), *values)) | RESERVED, sizes)
 
 
 # --- terms --------------------------------------------------------------------------------------------
@@ -140,6 +127,8 @@ def _term(term: ir.Expr, names: _Names, level: int) -> Document:
     if isinstance(term, ir.Literal):
         text = _literal(term)
         return _parentheses(text, level > _UNARY and text.startswith("-"))
+    if isinstance(term, ir.SizeLiteral):
+        return _parentheses(str(term.size), level > 0 and not term.size.is_atomic)
     if isinstance(term, ir.Call):
         return _scalar_call(term, names, level)
     if isinstance(term, ir.MakePair):
@@ -148,6 +137,11 @@ def _term(term: ir.Expr, names: _Names, level: int) -> Document:
         return _component(term, names)
     if isinstance(term, ir.Apply):
         return _apply(term, names, level)
+    match term:
+        case ir.At(index=i, array=ir.Lookup(indices=ir.Fill(size=n, value=place), array=array)) if (
+            (i, n) == (nat(0), nat(1)) and any(isinstance(part, ir.Var | ir.Input) for part in ir.subterms(place))
+        ):  # a number or a size between the brackets is the index of an `at`
+            return (_term(array, names, _ATOM), "[", _term(place, names, 0), "]")
     name, arguments = _printed(term, names)
     return _call(name, arguments)
 
@@ -155,12 +149,12 @@ def _term(term: ir.Expr, names: _Names, level: int) -> Document:
 def _literal(term: ir.Literal) -> str:
     if term.type.name == "bool":
         return str(bool(term.value)).lower()
-    if term.type.name == "i32":
-        return str(int(term.value))
+    if term.type.is_integer:
+        return f"{int(term.value)}{'' if term.type == I32 else term.type}"
     text = repr(float(term.value))
     if "inf" in text:
-        return text + ("64" if term.type.name == "f64" else "")
-    return text + ("f64" if term.type.name == "f64" else "" if "." in text or "e" in text else "f32")
+        return text + ("" if term.type == F32 else term.type.name[1:])
+    return text + (term.type.name if term.type != F32 else "" if "." in text or "e" in text else "f32")
 
 
 def _scalar_call(term: ir.Call, names: _Names, level: int) -> Document:
@@ -279,7 +273,7 @@ def _iterate_function(term: ir.Iterate, names: _Names) -> Document:
     size = fresh_name(_identifier(term.size), taken)
     if size != term.size:
         function = substitute_nats(function, {term.size: size})
-    inner = replace(names, sizes=names.sizes | {size})
+    inner = replace(names, sizes=names.sizes | {size}, taken=names.taken | {size})
     if not isinstance(function.binder, ir.Var):
         return _function(function, inner)
     text, inner = _binder(function, inner)

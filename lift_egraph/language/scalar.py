@@ -18,7 +18,22 @@ from typing import Any
 import numpy as np
 
 from lift_egraph.errors import TypeProblem
-from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Scalar, Vector, scalar_of, width_of
+from lift_egraph.language.types import (
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I32,
+    I64,
+    U8,
+    U32,
+    Array,
+    DataType,
+    Scalar,
+    Vector,
+    scalar_of,
+    width_of,
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +58,7 @@ class ScalarOp:
     Attributes
     ----------
     kind
-        ``arithmetic`` (numbers of one type to that type), ``float`` (the same, floats only), ``integer`` (i32 only),
+        ``arithmetic`` (numbers of one type to that type), ``float`` (the same, floats only), ``integer`` (integers),
         ``comparison`` (two numbers of one type to bool), ``logic`` (bools), ``select`` (bool, T, T to T), ``cast`` or
         ``lanes`` (two vectors of one float type to a scalar of that type).
     meaning
@@ -69,28 +84,39 @@ class ScalarOp:
 
 def _divide(a: Any, b: Any) -> Any:
     if np.issubdtype(np.result_type(a), np.integer):
-        safe = np.where(b == 0, 1, b)
-        quotient = np.trunc(np.asarray(a, np.float64) / safe).astype(np.int32)  # C rounds toward zero
-        return np.where(b == 0, np.int32(0), quotient)
+        safe = np.where(b == 0, np.ones_like(b), b)
+        down = a // safe
+        quotient = down + ((a % safe != 0) & ((a < 0) != (safe < 0)))  # C rounds toward zero
+        return np.where(b == 0, b, quotient.astype(down.dtype))
     return a / b
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    return np.where(b == 0, np.int32(0), np.fmod(a, np.where(b == 0, 1, b)))
+    return np.where(b == 0, b, np.fmod(a, np.where(b == 0, np.ones_like(b), b)))
 
 
 def _cast(dtype: Any) -> Callable[[Any], Any]:
     return lambda a: np.asarray(a).astype(dtype)
 
 
-def _neutral(real: float, whole: int) -> dict[str, float | int | bool]:
-    return {"f32": real, "f64": real, "i32": whole}
+def _neutral(real: float) -> dict[str, float | int | bool]:
+    """Of an operation; of ``min`` and ``max`` it is infinite, or the extreme of an integer type."""
+    whole: dict[str, float | int | bool] = {}
+    for name in _INTEGERS:
+        limits = np.iinfo(NUMPY_TYPES[name])
+        whole[name] = int(min(max(real, limits.min), limits.max))
+    return {"f16": real, "f32": real, "f64": real, **whole}
 
 
-_ADDED, _MULTIPLIED = Laws(np.add, _neutral(0.0, 0)), Laws(np.multiply, _neutral(1.0, 1))
+NUMPY_TYPES = {
+    "f32": np.float32, "f64": np.float64, "i32": np.int32, "bool": np.bool_,
+    "i64": np.int64, "u32": np.uint32, "u8": np.uint8, "f16": np.float16,
+}  # fmt: skip
+_INTEGERS = ("i32", "i64", "u32", "u8")
+_ADDED, _MULTIPLIED = Laws(np.add, _neutral(0.0)), Laws(np.multiply, _neutral(1.0))
 # `fmin` and `fmax` drop a NaN on the right, as the scalar operations do
-_LEAST = Laws(np.fmin, _neutral(float("inf"), 2**31 - 1), idempotent=True)
-_MOST = Laws(np.fmax, _neutral(float("-inf"), -(2**31)), idempotent=True)
+_LEAST = Laws(np.fmin, _neutral(float("inf")), idempotent=True)
+_MOST = Laws(np.fmax, _neutral(float("-inf")), idempotent=True)
 _BOTH = Laws(np.logical_and, {"bool": True}, idempotent=True)
 _EITHER = Laws(np.logical_or, {"bool": False}, idempotent=True)
 
@@ -130,12 +156,15 @@ _TABLE = (
     ScalarOp("to_f32", 1, "cast",       _cast(np.float32),                   result=F32),
     ScalarOp("to_f64", 1, "cast",       _cast(np.float64),                   result=F64),
     ScalarOp("to_i32", 1, "cast",       _cast(np.int32),                     result=I32),
+    ScalarOp("to_i64", 1, "cast",       _cast(np.int64),                     result=I64),
+    ScalarOp("to_u32", 1, "cast",       _cast(np.uint32),                    result=U32),
+    ScalarOp("to_u8",  1, "cast",       _cast(np.uint8),                     result=U8),
+    ScalarOp("to_f16", 1, "cast",       _cast(np.float16),                   result=F16),
 )  # fmt: skip
 
 OPERATIONS: dict[str, ScalarOp] = {op.name: op for op in _TABLE}
 COMPARISONS = tuple(op.name for op in _TABLE if op.kind == "comparison")
 LAWS: dict[str, Laws] = {op.name: op.laws for op in _TABLE if op.laws is not None}
-NUMPY_TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "bool": np.bool_}
 DOT_WIDTHS = (2, 4)  # the vectors of ours that OpenCL's dot takes
 
 
@@ -172,7 +201,7 @@ def _lanes_result(op: ScalarOp, arguments: tuple[DataType, ...]) -> Scalar:
     if not isinstance(first, Vector) or len(set(arguments)) > 1 or first.width not in DOT_WIDTHS:
         shown = ", ".join(str(t) for t in arguments)
         raise TypeProblem(f"{op.name} takes two vectors of one type, of 2 or 4 lanes, got {shown}")
-    if not first.scalar.is_float:
+    if first.scalar not in (F32, F64):
         raise TypeProblem(f"{op.name} works on vectors of floats, got {first}; cast with to_f32")
     return first.scalar
 
@@ -183,9 +212,9 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
     if op.kind == "cast":
         return result
     values = scalars[1:] if op.kind == "select" else scalars
-    if len(set(values)) > 1:
-        raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; cast with to_f32, to_f64 or to_i32")
     first = values[0]
+    if len(set(values)) > 1:
+        raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; cast with to_{first}")
     wants_bool = op.kind == "logic"
     if op.kind == "select" and scalars[0] != BOOL:
         raise TypeProblem(f"the condition of select is a bool, got {scalars[0]}")
@@ -193,6 +222,6 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
         raise TypeProblem(f"{op.name} works on {'bools' if wants_bool else 'numbers'}, got {shown}")
     if op.kind == "float" and not first.is_float:
         raise TypeProblem(f"{op.name} works on floats, got {shown}; cast with to_f32")
-    if op.kind == "integer" and first != I32:
-        raise TypeProblem(f"{op.name} works on i32, got {shown}")
+    if op.kind == "integer" and not first.is_integer:
+        raise TypeProblem(f"{op.name} works on integers, got {shown}")
     return result

@@ -8,48 +8,38 @@
 
 Patterns have the thesis's names (``mapGlb(0, f, xs)``, ``toLocal(f)``); a pattern without its last
 arguments is a function, and ``f . g`` composes. ``get(i, t)`` counts the components of a tuple of
-any arity, ``rest(t)`` is all but the first. A size after ``where`` is ``N = 512``, or ``s = ?`` for
-a parameter that the inputs' types don't mention. Types of binders follow from what a function is
-applied to. Reading a text calls the functions of `lift_egraph.language.build`.
+any arity, ``rest(t)`` is all but the first. ``x: [f32]N in 0.1..10`` gives the range of an input
+(`lift_egraph.language.ranges`). A size after ``where`` is ``N = 512``, or ``s = ?`` for one that has
+no default and that the inputs' types don't mention. A size is a value too: ``sum / N``. What ``let``
+binds may be a function: ``let f = fun d => 0.5 * d in map(f, xs)``. ``xs[i]`` is ``at(i, xs)`` for a
+size, and for a computed index the element that `lookup` reads. A ``reduce`` or ``scan`` whose accumulator has
+another type than the elements is a ``reduceSeq`` or ``scanSeq``. Types of
+binders follow from what a function is applied to. Reading a text calls the functions of
+`lift_egraph.language.build`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from lift_egraph.errors import InputProblem, SizeProblem, SyntaxProblem, TypeProblem
 from lift_egraph.language import build, functions, ir
-from lift_egraph.language.check import type_of
-from lift_egraph.language.grammar import (
-    Misplaced,
-    Place,
-    Source,
-    Tree,
-    parse_tree,
-    parse_type,
-    read_size,
-    read_type,
-    suggestion,
-)
+from lift_egraph.language.check import size_variables, type_of
+from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, parse_tree, suggestion
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.pretty import print_iterate_body, print_program, print_term
+from lift_egraph.language.ranges import Range, check_range
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import DataType, Scalar, size_names
+from lift_egraph.language.type_text import NAT_INFIX, parse_type, read_range, read_size, read_type, size_infix
+from lift_egraph.language.types import I32, DataType, Scalar, size_names
 
 __all__ = [
-    "parse_file",
-    "parse_iterate_body",
-    "parse_program",
-    "parse_size",
-    "parse_term",
-    "parse_type",
-    "print_iterate_body",
-    "print_program",
-    "print_term",
-]
+    "parse_file", "parse_iterate_body", "parse_program", "parse_size", "parse_term", "parse_type", "print_iterate_body",
+    "print_program", "print_term",
+]  # fmt: skip
 
 INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
 
@@ -147,7 +137,8 @@ def parse_iterate_body(text: str) -> tuple[str, ir.Lambda]:
         scope = _outer(node[c.kind](c.items[0], read_type(c.items[1], sizes)) for c in context)
         argument = read_type(function.items[0].items[1], sizes)
         with functions.opened(scope.values, scope.sizes):
-            made = functions.to_function(_fun(function, scope), argument, "iterate")
+            inner = scope.with_new_size(function.items[0])
+            made = functions.to_function(_fun(function, inner), argument, "iterate")
         assert isinstance(made, ir.Lambda)
         return build.new_size(argument, scope.sizes) or "n", made
 
@@ -161,7 +152,7 @@ def parse_iterate_body(text: str) -> tuple[str, ir.Lambda]:
 class _Scope:
     """What the names in the text mean; with `any_size`, unknown names in sizes are sizes too."""
 
-    values: Mapping[str, ir.Expr]
+    values: Mapping[str, Any]  # terms, and local functions
     sizes: frozenset[str]
     any_size: bool = False
 
@@ -192,7 +183,7 @@ def _located(source: Source, start: str, read: Any) -> Any:
     except Misplaced as problem:
         raise problem.located(source) from None
     except RecursionError:
-        raise SyntaxProblem(f"{source.name}: this is nested too deeply; name parts of it with let") from None
+        raise SyntaxProblem(f"{source.name}: this is nested too deeply") from None
 
 
 def _program(tree: Tree) -> ir.Program:
@@ -202,20 +193,30 @@ def _program(tree: Tree) -> ir.Program:
     every = _Scope({}, frozenset(), any_size=True)
     declared = tuple(ir.Input(_binder_name(i), read_type(i.items[1], every.size)) for i in inputs)
     defaults = {s.items[0]: s.items[1].items[0] for s in sizes if s.items[1] is not None}
-    parameters = tuple(s.items[0] for s in sizes if s.items[1] is None)
     in_types = frozenset(n for i in declared for n in size_names(i.type))
+    scope = _Scope({i.name: i for i in declared}, in_types | {s.items[0] for s in sizes})
+    ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
+    made = build.make_program(name, declared, lambda: _value(body, scope), scope.sizes, ranges)
     for size in sizes:
-        _check_size(size, in_types)
-    scope = _Scope({i.name: i for i in declared}, in_types | set(parameters))
-    return build.make_program(name, declared, lambda: _value(body, scope), defaults, parameters)
+        _check_size(size, size_variables(made))
+    return replace(made, sizes=tuple(defaults.items()))
 
 
-def _check_size(size: Tree, in_types: frozenset[str]) -> None:
+def _range(item: ir.Input, tree: Tree, scope: _Scope) -> Range:
+    found = read_range(tree, scope.size)
+    try:
+        check_range(item.name, item.type, found)
+    except (TypeProblem, SizeProblem) as problem:
+        raise Misplaced(str(problem), tree.place, type(problem)) from None
+    return found
+
+
+def _check_size(size: Tree, used: Collection[str]) -> None:
     name, value = size.items
+    if name not in used:
+        raise Misplaced(f"nothing has the size {name!r}{suggestion(name, used)}", size.place, SizeProblem)
     if value is None:
         return
-    if name not in in_types:
-        raise Misplaced(f"no input has the size {name!r}{suggestion(name, in_types)}", size.place, SizeProblem)
     if not isinstance(value.items[0], int) or value.items[0] < 1:
         raise Misplaced(f"the size {name} must be a whole number of at least 1", value.place, SizeProblem)
 
@@ -237,10 +238,14 @@ def _binder_name(tree: Tree) -> str:
 
 def _value(tree: Tree, scope: _Scope) -> ir.Expr:
     """The term that a tree denotes."""
+    return _as_value(_meaning(tree, scope), tree.place)
+
+
+def _as_value(meaning: Any, place: Place) -> ir.Expr:
     try:
-        return functions.as_expr(_meaning(tree, scope))
+        return functions.as_expr(meaning)
     except (TypeProblem, SizeProblem) as problem:
-        raise Misplaced(str(problem), tree.place, type(problem)) from None
+        raise Misplaced(str(problem), place, type(problem)) from None
 
 
 def _meaning(tree: Tree, scope: _Scope) -> Any:
@@ -254,21 +259,34 @@ def _meaning(tree: Tree, scope: _Scope) -> Any:
             case Tree("number", (value, type_name)):
                 return functions.literal(value, None if type_name is None else Scalar(type_name))
             case Tree("infix", (sign, left, right)):
-                return functions.Section(INFIX[sign])(_value(left, scope), _value(right, scope))
+                return _infix(sign, _operand(left, scope), _operand(right, scope), tree.place)
             case Tree("fun", _):
                 return _fun(tree, scope)
             case Tree("let", (pattern, value, body)):
-                function = Tree("fun", (pattern, body), tree.place)
-                return build.let(_value(value, scope), _fun(function, scope))
+                return _let(pattern, value, body, scope)
             case Tree("tuple", items):
                 return build.tuple_(*(_value(i, scope) for i in items))
+            case Tree("element", (array, index)):
+                operand = _operand(index, scope)
+                return functions.indexed(_value(array, scope), operand if (i := _whole(operand)) is None else i)
             case Tree("negate", (value,)):
-                return functions.Section("neg")(_value(value, scope))
+                inner = _operand(value, scope)
+                return -inner if isinstance(inner, Nat) else functions.Section("neg")(inner)
             case Tree("compose", (outer, inner)):
                 return functions.Composition(_applicable(outer, scope), _applicable(inner, scope))
     except (TypeProblem, SizeProblem) as problem:
         raise Misplaced(str(problem), tree.place, type(problem)) from None
     raise Misplaced("an index function stands only in gather and scatter", tree.place)
+
+
+def _let(pattern: Tree, value: Tree, body: Tree, scope: _Scope) -> Any:
+    """A shared value, or a local function: that is put in wherever its name stands, with the types it has there."""
+    meaning = _operand(value, scope) if pattern.kind != "bind" else _meaning(value, scope)
+    if isinstance(meaning, ir.Expr | Nat):
+        return build.let(meaning, _fun(Tree("fun", (pattern, body), pattern.place), scope))
+    if pattern.items[1] is not None:
+        raise Misplaced("a function has no type annotation: its parameters may", pattern.place)
+    return _meaning(body, replace(scope, values={**scope.values, _binder_name(pattern): meaning}))
 
 
 def _name(name: str, place: Place, scope: _Scope) -> Any:
@@ -277,12 +295,37 @@ def _name(name: str, place: Place, scope: _Scope) -> Any:
     if name in build.BUILTINS:
         return build.BUILTINS[name]
     if name in scope.sizes:
-        raise Misplaced(f"{name!r} is a size, not a value", place, TypeProblem)
-    raise Misplaced(f"unknown name {name!r}{suggestion(name, [*scope.values, *build.BUILTINS])}", place)
+        return nat(name)
+    known = [*scope.values, *build.BUILTINS, *scope.sizes]
+    raise Misplaced(f"unknown name {name!r}{suggestion(name, known)}", place)
+
+
+def _operand(tree: Tree, scope: _Scope) -> Any:
+    """The term or the size that a tree denotes."""
+    meaning = _meaning(tree, scope)
+    return meaning if isinstance(meaning, Nat) else _as_value(meaning, tree.place)
+
+
+def _infix(sign: str, left: Any, right: Any, place: Place) -> Any:
+    """Sizes and whole numbers together are a size, whose division rounds down; else it is a scalar operation."""
+    first, second = _whole(left), _whole(right)
+    with_size = isinstance(left, Nat) or isinstance(right, Nat)
+    if sign in NAT_INFIX and with_size and first is not None and second is not None:
+        return size_infix(sign, first, second, place)
+    return functions.Section(INFIX[sign])(left, right)
+
+
+def _whole(operand: Any) -> Nat | None:
+    """The size that an operand is, or may be read as."""
+    if isinstance(operand, ir.Literal) and operand.type == I32:
+        return nat(int(operand.value))
+    return operand if isinstance(operand, Nat) else None
 
 
 def _applicable(tree: Tree, scope: _Scope) -> Any:
     function = _meaning(tree, scope)
+    if isinstance(function, Nat):
+        function = functions.as_expr(function)
     if isinstance(function, ir.Expr):
         raise Misplaced(f"this is a value of the type {type_of(function)}, not a function", tree.place, TypeProblem)
     return function
@@ -296,9 +339,9 @@ def _call(callee: Tree, arguments: list[Tree], scope: _Scope) -> Any:
             pairs = zip(kinds, arguments, strict=False)
             return function(*(_argument(function.name, kind, a, scope) for kind, a in pairs))
         return function(*arguments)  # says how many it takes
-    values = [_value(a, scope) for a in arguments]
     if isinstance(function, functions.Section):
-        return function(*values)
+        return function(*(_operand(a, scope) for a in arguments))
+    values = [_value(a, scope) for a in arguments]
     if function is build.zip_ and len(values) >= 2:
         return function(*values)
     if function is build.zip_ or not values:

@@ -13,13 +13,13 @@ from typing import Union
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language.nat import Nat, NatLike, nat
 
-SCALAR_BYTES = {"f32": 4, "f64": 8, "i32": 4, "bool": 1}
+SCALAR_BYTES = {"f32": 4, "f64": 8, "i32": 4, "bool": 1, "i64": 8, "u32": 4, "u8": 1, "f16": 2}
 WIDTHS = (2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """One of ``f32``, ``f64``, ``i32``, ``bool``."""
+    """One of ``f16``, ``f32``, ``f64``, ``i32``, ``i64``, ``u32``, ``u8``, ``bool``."""
 
     name: str
 
@@ -28,7 +28,11 @@ class Scalar:
 
     @property
     def is_float(self) -> bool:
-        return self.name in ("f32", "f64")
+        return self.name in ("f16", "f32", "f64")
+
+    @property
+    def is_integer(self) -> bool:
+        return self.name in ("i32", "i64", "u32", "u8")
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Array:
 
 DataType = Union[Scalar, Vector, Pair, Array]
 
-F32, F64, I32, BOOL = (Scalar(name) for name in SCALAR_BYTES)
+F32, F64, I32, BOOL, I64, U32, U8, F16 = (Scalar(name) for name in SCALAR_BYTES)
 
 
 def array(element: DataType, *sizes: NatLike) -> DataType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,13 +12,13 @@ from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.index_arrays import number
-from lift_egraph.language.types import Array, DataType, Pair
+from lift_egraph.language.types import Array, Pair
 from lift_egraph.meaning.bounds import evaluate_bounded
-from lift_egraph.meaning.elements import element
 from lift_egraph.meaning.folds import fold_form
 from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.samples import at_place, picks
 from lift_egraph.meaning.values import Value, leaves_of
-from lift_egraph.meaning.workload import workload
+from lift_egraph.meaning.workload import effort
 
 LITTLE_WORK = 1e7  # values that a term may compute for the whole result to be compared rather than some elements
 MOST_WORK = 2e8  # values that one term may compute: some seconds
@@ -69,7 +68,7 @@ class Comparer:
         """Whether two closed terms have the same type and value."""
         if type_of(before) != type_of(after):
             return Comparison(False, f"type: {type_of(before)} became {type_of(after)}")
-        work = 0
+        work = 0.0
         for whole, limit in ((True, LITTLE_WORK), (False, MOST_WORK), (True, MOST_WORK)):
             if not whole and not isinstance(type_of(before), Array | Pair):
                 continue
@@ -100,27 +99,14 @@ class Comparer:
                 self._known[key] = f"{type(problem).__name__}: {problem}"
         return self._known[key]
 
-    def _cost(self, term: ir.Expr, whole: bool) -> tuple[int, int]:
+    def _cost(self, term: ir.Expr, whole: bool) -> tuple[float, int]:
         terms = [term] if whole else self._samples(term)
-        return sum(workload(t) for t in terms), sum(loops(t) for t in terms)
+        return sum(effort(t) for t in terms), sum(loops(t) for t in terms)
 
     def _samples(self, term: ir.Expr) -> list[ir.Expr]:
         """Terms for some elements of a term's value."""
-        chooser = random.Random(self.seed)
-        return [_sample(term, type_of(term), chooser, last) for last in range(ELEMENTS)]
-
-
-def _sample(term: ir.Expr, t: DataType, chooser: random.Random, which: int) -> ir.Expr:
-    """One element of a term: its first one, its last one, or any."""
-    if isinstance(t, Pair):
-        sides = (term.first, term.second) if isinstance(term, ir.MakePair) else None
-        a, b = sides or (ir.Component(0, term), ir.Component(1, term))
-        return ir.MakePair(_sample(a, t.first, chooser, which), _sample(b, t.second, chooser, which))
-    if not isinstance(t, Array):
-        return term
-    length = number(t.size, "array")
-    index = {0: 0, 1: length - 1}.get(which, chooser.randrange(length))
-    return _sample(element(term, index), t.element, chooser, which)
+        pick = picks(self.seed)
+        return [at_place(term, pick(which))[0] for which in range(ELEMENTS)]
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,9 @@ import numpy as np
 
 from lift_egraph.language.scalar import LAWS, NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.types import Scalar
-from lift_egraph.meaning.values import along, at, concatenate
+from lift_egraph.meaning.contractions import contract, is_worthwhile
+from lift_egraph.meaning.recurrences import checked
+from lift_egraph.meaning.values import Tree, along, at, concatenate
 
 Change = Callable[[np.ndarray], np.ndarray]
 
@@ -24,6 +26,7 @@ class Domain(Protocol):
     """Leaves and what can be done with them."""
 
     bytes_per_element: int
+    doubles: bool  # whether floats are computed in double precision, whatever their type
 
     def exact(self, array: np.ndarray, scalar: Scalar) -> Any:
         """The leaf for an input or a literal."""
@@ -51,12 +54,24 @@ class Domain(Protocol):
         """The operation between `start` and all elements up to each one, along a non-empty axis."""
         ...
 
+    def contract(self, start: Any, a: Any, b: Any) -> Any:
+        """The sum of `start` and all products of floats along the last axis, in any order; None where products one by
+        one are better.
+        """
+        ...
+
     def concatenate(self, leaves: Sequence[Any], axis: int) -> Any:
         """Leaves one after the other along an axis; their other axes are broadcast to one shape."""
         ...
 
     def place(self, whole: Any, part: Any, axis: int, start: int, total: int) -> Any:
         """`whole` (made with `total` elements along the axis, if None) with `part` written from `start` on."""
+        ...
+
+    def follow(self, start: Any, states: Any, apply: Callable[[Any], Any]) -> Any:
+        """Leaves for the states of a fold, from guessed values along the last axis, `start` and the operator on states
+        before each step; None if the guess is wrong.
+        """
         ...
 
     def picked(self, leaf: Any, indices: Any) -> Any:
@@ -68,6 +83,7 @@ class Plain:
     """NumPy arrays of the element types themselves: ``f32`` stays ``float32`` throughout."""
 
     bytes_per_element = 4
+    doubles = False
 
     def exact(self, array: np.ndarray, scalar: Scalar) -> np.ndarray:
         return array
@@ -99,6 +115,11 @@ class Plain:
         terms[at(axis, 0)] = first
         return LAWS[op].ufunc.accumulate(terms, axis=axis, dtype=leaf.dtype)
 
+    def contract(self, start: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+        if a.shape[-1] <= SHORT or not is_worthwhile(a, b):
+            return None
+        return np.asarray(start + contract(a, b, np.asarray), a.dtype)
+
     def concatenate(self, leaves: Sequence[np.ndarray], axis: int) -> np.ndarray:
         return concatenate(leaves, axis)
 
@@ -107,6 +128,9 @@ class Plain:
             whole = np.empty((*part.shape[:axis], total, *part.shape[axis + 1 :]), part.dtype)
         whole[at(axis, slice(start, start + part.shape[axis]))] = part
         return whole
+
+    def follow(self, start: Tree, states: Tree, apply: Callable[[Tree], Tree]) -> Tree | None:
+        return checked(start, states, apply)
 
     def picked(self, leaf: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return leaf

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lift_egraph.language import ir
 from lift_egraph.language.check import apply_index, array_type, inner_size, size_of
-from lift_egraph.language.index_arrays import number
+from lift_egraph.language.index_arrays import boundary, number
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32
 
@@ -35,6 +37,9 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
             return element(xs, number(window, "at") * number(step, "slide") + index)
         case ir.Pad(left=left, array=xs) if 0 <= index - number(left, "pad") < number(size_of(xs), "pad"):
             return element(xs, index - number(left, "pad"))
+        case ir.Pad(left=left, boundary=ir.Boundary(kind="clamp" | "mirror" | "wrap" as kind), array=xs):
+            source = boundary(kind, np.array(index - number(left, "pad")), number(size_of(xs), "pad"))
+            return element(xs, int(source))
         case ir.Gather(indices=indices, array=xs):
             return element(xs, number(nat(apply_index(indices, index, size_of(xs))), "gather"))
         case ir.AsScalar(array=ir.AsVector(array=xs)):

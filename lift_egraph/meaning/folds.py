@@ -40,11 +40,11 @@ def fold_form(operator: ir.Function) -> tuple[Operations, ir.Function | None] | 
         if inner is None or inner[1] is None:
             return inner
         return inner[0], ir.Vectorize(operator.width, ir.function_body(inner[1]))
-    opened = _opened(operator)
-    if not isinstance(opened.binder, ir.PairBinder):
+    function = opened(operator)
+    if not isinstance(function.binder, ir.PairBinder):
         return None
-    accumulator, element = opened.binder.first, opened.binder.second
-    found = _recognise(opened.body, accumulator, frozenset(ir.bound_variables(accumulator)))
+    accumulator, element = function.binder.first, function.binder.second
+    found = _recognise(function.body, accumulator, frozenset(ir.bound_variables(accumulator)))
     if found is None:
         return None
     operations, rest = found
@@ -102,7 +102,7 @@ def _applied(
     return None if hidden & (ir.free_variables(function) | ir.free_variables(element)) else fold_form(function)
 
 
-def _opened(function: ir.Lambda) -> ir.Lambda:
+def opened(function: ir.Lambda) -> ir.Lambda:
     """The function with a pair taken apart in its pattern."""
     variable = function.binder
     if not (isinstance(variable, ir.Var) and isinstance(variable.type, Pair)):

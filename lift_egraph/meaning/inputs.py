@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from typing import Any, Literal
 
 import numpy as np
 
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
+from lift_egraph.language.ranges import Range
 from lift_egraph.language.scalar import NUMPY_TYPES
-from lift_egraph.language.types import Array, DataType, Pair, Vector, scalar_of
+from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, scalar_of
 from lift_egraph.meaning.values import Value
 
 Kind = Literal["float", "integer"]
+PERIOD = 2**24 - 3  # elements after which a larger input repeats itself: a prime, so that no row is like another
 
 
 def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> dict[str, Value]:
@@ -25,9 +28,10 @@ def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> d
     seed
         Equal seeds give equal values.
     kind
-        ``float``: floats are uniform in [-1, 1). ``integer``: they are whole numbers from -3 to 3, so
-        that sums and products are exact and the order of additions does not matter. Either way, i32
-        inputs are from 0 to 3 and bools are random.
+        ``float``: floats are uniform in their range, [-1, 1) by default. ``integer``: they are whole numbers
+        from -3 to 3, so that sums and products are exact and the order of additions does not matter; where
+        their range has too few of those, others of few binary digits. Either way, i32 inputs are uniform in
+        their range, 0 to 3 by default, and bools are random.
 
     Returns
     -------
@@ -49,29 +53,85 @@ def random_inputs(program: ir.Program, seed: int = 0, kind: Kind = "float") -> d
     ([(3,), (3, 4)], ())
     """
     generator = np.random.default_rng(seed)
-    return {item.name: _random(item.name, item.type, (), generator, kind) for item in program.inputs}
+    ranges = dict(program.ranges)
+    return {i.name: _random(i.name, i.type, (), generator, kind, ranges.get(i.name)) for i in program.inputs}
 
 
-def _random(name: str, t: DataType, shape: tuple[int, ...], generator: np.random.Generator, kind: Kind) -> Value:
-    if isinstance(t, Pair):
-        first = _random(name, t.first, shape, generator, kind)
-        return first, _random(name, t.second, shape, generator, kind)
+def _random(
+    name: str, t: DataType, shape: tuple[int, ...], generator: np.random.Generator, kind: Kind, within: Range | None
+) -> Value:
+    if isinstance(t, Pair):  # a tuple has no range
+        first = _random(name, t.first, shape, generator, kind, None)
+        return first, _random(name, t.second, shape, generator, kind, None)
     if isinstance(t, Array):
         size = t.size.constant
         if size is None:
             raise SizeProblem(f"the input {name} has the open size {t.size}; give sizes with check.specialise")
-        return _random(name, t.element, (*shape, size), generator, kind)
+        return _random(name, t.element, (*shape, size), generator, kind, within)
     if isinstance(t, Vector):
         shape = (*shape, t.width)
-    scalar = scalar_of(t)
+    if math.prod(shape) <= PERIOD:
+        return _drawn(name, scalar_of(t), shape, generator, kind, within)
+    return repeated(_drawn(name, scalar_of(t), (PERIOD,), generator, kind, within), shape)
+
+
+def repeated(block: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A large array of a block of elements again and again: drawing them all takes long.
+
+    >>> repeated(np.arange(3), (2, 4)).tolist()
+    [[0, 1, 2, 0], [1, 2, 0, 1]]
+    """
+    whole = np.empty(math.prod(shape), block.dtype)
+    whole[: block.size] = block
+    filled = block.size
+    while filled < whole.size:
+        more = min(filled, whole.size - filled)
+        whole[filled : filled + more] = whole[:more]
+        filled += more
+    return whole.reshape(shape)
+
+
+def _drawn(
+    name: str, scalar: Scalar, shape: tuple[int, ...], generator: np.random.Generator, kind: Kind, within: Range | None
+) -> np.ndarray:
     dtype = NUMPY_TYPES[scalar.name]
     if scalar.name == "bool":
         return np.asarray(generator.integers(0, 2, shape), dtype)
-    if not scalar.is_float or kind == "integer":
-        return np.asarray(generator.integers(-3 if scalar.is_float else 0, 4, shape), dtype)
-    return _uniform(generator, shape, dtype)
+    numbers = None if within is None else within.numbers
+    if within is not None and numbers is None:
+        raise SizeProblem(f"the range {within} of the input {name} is open; give sizes with check.specialise")
+    if not scalar.is_float:
+        least, bound = map(int, numbers or (0, 4))
+        return np.asarray(generator.integers(least, bound, shape), dtype)
+    low, high = (dtype(bound) for bound in numbers or (-1, 1))
+    if kind == "float":
+        return _uniform(generator, shape, dtype, low, high)
+    first, step, count = _few_digits(low, high) if numbers else (-3, 1, 7)
+    return np.asarray(first + step * generator.integers(0, count, shape), dtype)
 
 
-def _uniform(generator: np.random.Generator, shape: tuple[int, ...], dtype: type) -> np.ndarray:
-    """Uniform in [-1, 1): drawn in the wanted precision, so that rounding never reaches 1."""
-    return np.asarray(generator.random(shape, dtype) * dtype(2) - dtype(1), dtype)
+def _uniform(generator: np.random.Generator, shape: tuple[int, ...], dtype: type, low: Any, high: Any) -> np.ndarray:
+    """Uniform from `low` on, below `high`: drawn in the wanted precision, and kept from rounding up to `high`."""
+    drawn = generator.random(shape, np.float32 if dtype == np.float16 else dtype) * (high - low) + low
+    return np.asarray(np.clip(drawn, low, np.nextafter(high, low)), dtype)
+
+
+def _few_digits(low: np.floating, high: np.floating) -> tuple[float, float, int]:
+    """The first of some numbers in a range, the step between them, and how many they are.
+
+    They are multiples of a power of two, of 1 if at least 4 whole numbers are in the range, and as near to 0 as it has.
+
+    >>> _few_digits(np.float32(0.1), np.float32(10)), _few_digits(np.float32(1), np.float32(2))
+    ((1.0, 1.0, 7), (1.0, 0.25, 4))
+    """
+    finest = float(max(np.spacing(abs(low)), np.spacing(abs(high))))
+    step = max(1.0, finest)
+    while True:
+        first, last = math.ceil(float(low) / step), math.ceil(float(high) / step) - 1
+        if last - first >= 3 or step <= finest:
+            break
+        step /= 2
+    if last < first:
+        return float(low), 0.0, 1
+    start = max(first, min(-3, last - 6))
+    return start * step, step, min(last, start + 6) - start + 1

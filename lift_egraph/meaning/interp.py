@@ -12,7 +12,6 @@ Source: 000 §2.4.2 (semantics of the patterns).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -25,12 +24,16 @@ from lift_egraph.language.index_arrays import boundary, index_values, number
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import I32, DataType, Vector, leaves, scalar_of
+from lift_egraph.meaning.contractions import product_of
 from lift_egraph.meaning.domains import Domain, Plain
 from lift_egraph.meaning.folds import Operations, fold_form
+from lift_egraph.meaning.scopes import Scope
+from lift_egraph.meaning.shortcuts import states_of, sum_of_products
 from lift_egraph.meaning.values import Tree, Value, at, checked, first_leaf, map_leaves, merge, widen, zip_leaves
-from lift_egraph.meaning.workload import workload
+from lift_egraph.meaning.workload import effort, workload
 
 BUDGET = 64 << 20  # bytes of temporary arrays
+WORTH_SHARING = 1e5  # elements that are made for a term whose value is kept
 
 
 def evaluate(term: ir.Expr, inputs: Mapping[str, Value], variables: Mapping[str, Value] | None = None) -> Value:
@@ -82,57 +85,45 @@ def run(program: ir.Program, inputs: Mapping[str, Value]) -> Value:
 
 
 def interpret(
-    term: ir.Expr, inputs: Mapping[str, Value], variables: Mapping[str, Value], domain: Domain, budget: int = BUDGET
+    term: ir.Expr,
+    inputs: Mapping[str, Value],
+    variables: Mapping[str, Value],
+    domain: Domain,
+    budget: int = BUDGET,
+    shared: dict[ir.Expr, Tree] | None = None,
 ) -> Tree:
-    """The value of a term in any domain: a leaf of the domain, or a pair of trees."""
+    """The value of a term in any domain: a leaf of the domain, or a pair of trees.
+
+    `shared` keeps the values of closed terms that take long, for other terms on the same inputs.
+    """
     type_of(term)  # raises where the term is ill-typed
-    interpreter = _Interpreter(domain, inputs, budget)
+    interpreter = _Interpreter(domain, inputs, budget, shared)
     values = {
         v: (0, interpreter.lift(v.type, checked("variable", v.name, v.type, variables)))
         for v in sorted(ir.free_variables(term), key=str)
     }
     with np.errstate(all="ignore"):
-        return interpreter.value(term, _Scope(values, ()))
-
-
-@dataclass(frozen=True)
-class _Scope:
-    """The bound variables, each with the number of batch axes of its value, and the lengths of all batch axes."""
-
-    values: dict[ir.Var, tuple[int, Tree]]
-    batch: tuple[int, ...]
-
-    @property
-    def depth(self) -> int:
-        return len(self.batch)
-
-    def deeper(self, size: int) -> _Scope:
-        return _Scope(self.values, (*self.batch, size))
-
-    def bind(self, pattern: ir.Binder, value: Tree) -> _Scope:
-        values = dict(self.values)
-
-        def put(part: ir.Binder, tree: Tree) -> None:
-            if isinstance(part, ir.Var):
-                values[part] = (self.depth, tree)
-            else:
-                put(part.first, tree[0])
-                put(part.second, tree[1])
-
-        put(pattern, value)
-        return _Scope(values, self.batch)
+        return interpreter.value(term, Scope(values, ()))
 
 
 class _Interpreter:
-    def __init__(self, domain: Domain, inputs: Mapping[str, Value], budget: int):
+    def __init__(
+        self, domain: Domain, inputs: Mapping[str, Value], budget: int, shared: dict[ir.Expr, Tree] | None = None
+    ):
         self.domain = domain
         self.inputs = inputs
         self.budget = budget
+        self.shared = shared
         self.lifted: dict[ir.Input, Tree] = {}
         self.steps: dict[tuple[ir.Iterate, int], ir.Lambda] = {}
 
-    def value(self, term: ir.Expr, scope: _Scope) -> Tree:
-        return _MEANING[type(term)](self, term, scope)
+    def value(self, term: ir.Expr, scope: Scope) -> Tree:
+        if self.shared is None or ir.free_variables(term) or effort(term) < WORTH_SHARING:
+            return _MEANING[type(term)](self, term, scope)
+        if term not in self.shared:
+            self.shared[term] = _MEANING[type(term)](self, term, Scope({}, ()))
+        new_axes = tuple(range(scope.depth))
+        return self.each(lambda a: np.expand_dims(a, new_axes), self.shared[term])
 
     def each(self, change: Callable[[np.ndarray], np.ndarray], tree: Tree) -> Tree:
         return map_leaves(lambda leaf: self.domain.each(change, leaf), tree)
@@ -144,7 +135,7 @@ class _Interpreter:
         scalars = iter([scalar_of(leaf) for _, _, leaf in leaves(t)])
         return map_leaves(lambda array: self.domain.exact(array, next(scalars)), value)
 
-    def apply(self, function: ir.Function, argument: Tree, scope: _Scope) -> Tree:
+    def apply(self, function: ir.Function, argument: Tree, scope: Scope) -> Tree:
         if isinstance(function, ir.Lambda):
             return self.value(function.body, scope.bind(function.binder, argument))
         depth, width = scope.depth, function.width
@@ -152,7 +143,7 @@ class _Interpreter:
         result = self.apply(function.function, lanes_as_batch, scope.deeper(width))
         return self.each(lambda a: np.moveaxis(widen(a, depth, width), depth, -1), result)
 
-    def map(self, function: ir.Function, array: Tree, scope: _Scope) -> Tree:
+    def map(self, function: ir.Function, array: Tree, scope: Scope) -> Tree:
         depth, size = scope.depth, self.length(array, scope.depth)
         work = workload(function) * self.domain.bytes_per_element * prod(scope.batch)
         step = size if work * size <= self.budget else max(1, self.budget // work)
@@ -177,24 +168,27 @@ class _Interpreter:
 
     # --- leaves of terms ----------------------------------------------------------------------------
 
-    def variable(self, term: ir.Var, scope: _Scope) -> Tree:
+    def variable(self, term: ir.Var, scope: Scope) -> Tree:
         depth, tree = scope.values[term]
         new_axes = tuple(range(depth, scope.depth))
         return self.each(lambda a: np.expand_dims(a, new_axes), tree) if new_axes else tree
 
-    def input(self, term: ir.Input, scope: _Scope) -> Tree:
+    def input(self, term: ir.Input, scope: Scope) -> Tree:
         if term not in self.lifted:
             self.lifted[term] = self.lift(term.type, checked("input", term.name, term.type, self.inputs))
         new_axes = tuple(range(scope.depth))
         return self.each(lambda a: np.expand_dims(a, new_axes), self.lifted[term])
 
-    def literal(self, term: ir.Literal, scope: _Scope) -> Tree:
+    def literal(self, term: ir.Literal, scope: Scope) -> Tree:
         array = np.full((1,) * scope.depth, term.value, NUMPY_TYPES[term.type.name])
         return self.domain.exact(array, term.type)
 
+    def size(self, term: ir.SizeLiteral, scope: Scope) -> Tree:
+        return self.literal(ir.Literal(number(term.size, "a size"), I32), scope)
+
     # --- scalars, pairs, functions ------------------------------------------------------------------
 
-    def call(self, term: ir.Call, scope: _Scope) -> Tree:
+    def call(self, term: ir.Call, scope: Scope) -> Tree:
         result = type_of(term)
         arguments = []
         for argument in term.arguments:
@@ -204,21 +198,24 @@ class _Interpreter:
             arguments.append(leaf)
         return self.domain.call(term.op, scalar_of(result), arguments)
 
-    def make_pair(self, term: ir.MakePair, scope: _Scope) -> Tree:
+    def make_pair(self, term: ir.MakePair, scope: Scope) -> Tree:
         return self.value(term.first, scope), self.value(term.second, scope)
 
-    def component(self, term: ir.Component, scope: _Scope) -> Tree:
+    def component(self, term: ir.Component, scope: Scope) -> Tree:
         return self.value(term.pair, scope)[term.index]
 
-    def application(self, term: ir.Apply, scope: _Scope) -> Tree:
+    def application(self, term: ir.Apply, scope: Scope) -> Tree:
         return self.apply(term.function, self.value(term.argument, scope), scope)
 
     # --- patterns that compute ----------------------------------------------------------------------
 
-    def mapping(self, term: ir.Map | ir.MapLevel, scope: _Scope) -> Tree:
+    def mapping(self, term: ir.Map | ir.MapLevel, scope: Scope) -> Tree:
         return self.map(term.function, self.value(term.array, scope), scope)
 
-    def reduction(self, term: ir.Reduce | ir.ReduceSeq, scope: _Scope) -> Tree:
+    def reduction(self, term: ir.Reduce | ir.ReduceSeq, scope: Scope) -> Tree:
+        product = product_of(term)
+        if product:
+            return sum_of_products(self, self.value(term.initial, scope), *product, scope)
         start, array = self.value(term.initial, scope), self.value(term.array, scope)
         depth, ordered = scope.depth, isinstance(term, ir.ReduceSeq)
         size = self.length(array, depth)
@@ -226,6 +223,8 @@ class _Interpreter:
         if size and form and (ordered or form[1] is None):
             operations, function = form
             return self.fold(operations, start, self.map(function, array, scope) if function else array, depth, ordered)
+        if (states := states_of(self, term.operator, start, array, scope)) is not None:
+            return states[-1][1]
         for index in range(size):
             element = self.each(lambda a, index=index: a[at(depth, index)], array)
             start = self.apply(term.operator, (start, element), scope)
@@ -236,7 +235,7 @@ class _Interpreter:
             return tuple(self.fold(operations[i], start[i], array[i], axis, ordered) for i in range(2))
         return self.domain.fold(operations, start, array, axis, ordered)
 
-    def scan(self, term: ir.Scan | ir.ScanSeq, scope: _Scope) -> Tree:
+    def scan(self, term: ir.Scan | ir.ScanSeq, scope: Scope) -> Tree:
         start, array = self.value(term.initial, scope), self.value(term.array, scope)
         depth, ordered = scope.depth, isinstance(term, ir.ScanSeq)
         size = self.length(array, depth)
@@ -244,6 +243,8 @@ class _Interpreter:
         if size and isinstance(operation, str) and (ordered or function is None):
             mapped = self.map(function, array, scope) if function else array
             return self.domain.scan(operation, start, mapped, depth)
+        if (states := states_of(self, term.operator, start, array, scope)) is not None:
+            return zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *(whole for whole, _ in states))
         values = []
         for index in range(size):
             element = self.each(lambda a, index=index: a[at(depth, index)], array)
@@ -253,23 +254,23 @@ class _Interpreter:
         whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *rows)
         return whole if size else self.each(lambda a: a[at(depth, slice(0, 0))], whole)
 
-    def iterate(self, term: ir.Iterate, scope: _Scope) -> Tree:
+    def iterate(self, term: ir.Iterate, scope: Scope) -> Tree:
         array = self.value(term.array, scope)
         for _ in range(term.times):
             array = self.apply(self.step(term, self.length(array, scope.depth)), array, scope)
         return array
 
-    def generate(self, term: ir.Generate, scope: _Scope) -> Tree:
+    def generate(self, term: ir.Generate, scope: Scope) -> Tree:
         numbers = np.arange(number(term.size, "generate"), dtype=np.int32)
         numbers = np.expand_dims(numbers, tuple(range(scope.depth)))
         return self.map(term.function, self.domain.exact(numbers, I32), scope)
 
     # --- patterns that move data --------------------------------------------------------------------
 
-    def zip(self, term: ir.Zip, scope: _Scope) -> Tree:
+    def zip(self, term: ir.Zip, scope: Scope) -> Tree:
         return self.value(term.first, scope), self.value(term.second, scope)
 
-    def split(self, term: ir.Split, scope: _Scope) -> Tree:
+    def split(self, term: ir.Split, scope: Scope) -> Tree:
         axis, chunk = scope.depth, number(term.chunk, "split")
 
         def change(a: np.ndarray) -> np.ndarray:
@@ -277,19 +278,19 @@ class _Interpreter:
 
         return self.each(change, self.value(term.array, scope))
 
-    def join(self, term: ir.Join, scope: _Scope) -> Tree:
+    def join(self, term: ir.Join, scope: Scope) -> Tree:
         return self.each(lambda a: merge(a, scope.depth), self.value(term.array, scope))
 
-    def transpose(self, term: ir.Transpose, scope: _Scope) -> Tree:
+    def transpose(self, term: ir.Transpose, scope: Scope) -> Tree:
         axis = scope.depth
         return self.each(lambda a: a.swapaxes(axis, axis + 1), self.value(term.array, scope))
 
-    def gather(self, term: ir.Gather, scope: _Scope) -> Tree:
+    def gather(self, term: ir.Gather, scope: Scope) -> Tree:
         array = self.value(term.array, scope)
         indices = index_values(term.indices, self.length(array, scope.depth), "gather")
         return self.each(lambda a: a.take(indices, scope.depth), array)
 
-    def scatter(self, term: ir.Scatter, scope: _Scope) -> Tree:
+    def scatter(self, term: ir.Scatter, scope: Scope) -> Tree:
         array = self.value(term.array, scope)
         size = self.length(array, scope.depth)
         indices = index_values(term.indices, size, "scatter")
@@ -300,7 +301,7 @@ class _Interpreter:
             raise SizeProblem(f"scatter({body}) is no permutation of {size} elements")
         return self.each(lambda a: a.take(sources, scope.depth), array)
 
-    def slide(self, term: ir.Slide, scope: _Scope) -> Tree:
+    def slide(self, term: ir.Slide, scope: Scope) -> Tree:
         axis, size, step = scope.depth, number(term.size, "slide"), number(term.step, "slide")
 
         def change(a: np.ndarray) -> np.ndarray:
@@ -311,7 +312,7 @@ class _Interpreter:
 
         return self.each(change, self.value(term.array, scope))
 
-    def pad(self, term: ir.Pad, scope: _Scope) -> Tree:
+    def pad(self, term: ir.Pad, scope: Scope) -> Tree:
         axis, array = scope.depth, self.value(term.array, scope)
         size, left, right = self.length(array, axis), number(term.left, "pad"), number(term.right, "pad")
         if term.boundary.kind == "constant":
@@ -336,18 +337,18 @@ class _Interpreter:
             array,
         )
 
-    def choose(self, term: ir.At, scope: _Scope) -> Tree:
+    def choose(self, term: ir.At, scope: Scope) -> Tree:
         array, index = self.value(term.array, scope), number(term.index, "at")
         size = self.length(array, scope.depth)
         if not 0 <= index < size:
             raise SizeProblem(f"at({index}) is outside an array of length {size}")
         return self.each(lambda a: a[at(scope.depth, index)], array)
 
-    def fill(self, term: ir.Fill, scope: _Scope) -> Tree:
+    def fill(self, term: ir.Fill, scope: Scope) -> Tree:
         axis, size = scope.depth, number(term.size, "fill")
         return self.each(lambda a: widen(np.expand_dims(a, axis), axis, size), self.value(term.value, scope))
 
-    def lookup(self, term: ir.Lookup, scope: _Scope) -> Tree:
+    def lookup(self, term: ir.Lookup, scope: Scope) -> Tree:
         axis, indices, array = scope.depth, self.value(term.indices, scope), self.value(term.array, scope)
         size, wanted = self.length(array, axis), self.domain.array(indices)
         if size == 0 and wanted.size:
@@ -363,7 +364,7 @@ class _Interpreter:
 
         return map_leaves(lambda leaf: self.domain.picked(self.domain.each(change, leaf), indices), array)
 
-    def as_vector(self, term: ir.AsVector, scope: _Scope) -> Tree:
+    def as_vector(self, term: ir.AsVector, scope: Scope) -> Tree:
         axis, width = scope.depth, term.width
 
         def change(a: np.ndarray) -> np.ndarray:
@@ -372,15 +373,16 @@ class _Interpreter:
 
         return self.each(change, self.value(term.array, scope))
 
-    def as_scalar(self, term: ir.AsScalar, scope: _Scope) -> Tree:
+    def as_scalar(self, term: ir.AsScalar, scope: Scope) -> Tree:
         axis = scope.depth
         return self.each(lambda a: merge(np.moveaxis(a, -1, axis + 1), axis), self.value(term.array, scope))
 
 
-_MEANING: dict[type, Callable[[_Interpreter, Any, _Scope], Tree]] = {
+_MEANING: dict[type, Callable[[_Interpreter, Any, Scope], Tree]] = {
     ir.Var: _Interpreter.variable,
     ir.Input: _Interpreter.input,
     ir.Literal: _Interpreter.literal,
+    ir.SizeLiteral: _Interpreter.size,
     ir.Call: _Interpreter.call,
     ir.MakePair: _Interpreter.make_pair,
     ir.Component: _Interpreter.component,

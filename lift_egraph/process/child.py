@@ -63,9 +63,22 @@ class Stream(Generic[M]):
         self._task = ("stream", function, arguments)
         self._time_limit, self._on_tick = time_limit, on_tick
         self._memory_limit, self._address_limit, self._environment = memory_limit, address_limit, environment
+        self._child: Child | None = None
+
+    def begin(self) -> None:
+        """Start the child before the loop, whose time limit counts from its own start all the same."""
+        self._child = Child(self._memory_limit, self._address_limit, self._environment)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the child from any thread: it may be stopped, continued or killed."""
+        if self._child is not None:
+            self._child.signal(number)
 
     def __iter__(self) -> Iterator[M]:
-        child = Child(self._memory_limit, self._address_limit, self._environment)
+        if self._child is None or not self._child.kill.alive:
+            self.begin()
+        child = self._child
+        assert child is not None
         watch = child.limits(self._time_limit, self._on_tick)
         try:
             child.send(self._task, watch)
@@ -128,6 +141,12 @@ class Server:
         self._child = Child(memory_limit=self._memory_limit, environment=self._environment)
         self._exchange(self._child, self._task, _START_LIMIT)
         return True
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the child from any thread: it may be stopped, continued or killed."""
+        child = self._child
+        if child is not None:
+            child.signal(number)
 
     def request(self, message: Any, time_limit: float | None = None) -> Any:
         """The child's reply to a message.

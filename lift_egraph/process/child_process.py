@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -82,6 +83,7 @@ class Child:
     ) -> None:
         self.memory_limit = memory_limit
         self._output = tempfile.TemporaryFile()  # noqa: SIM115
+        self._folder = tempfile.mkdtemp(prefix="lift-egraph-")
         options = {
             "path": [os.path.abspath(os.fspath(p)) for p in sys.path],
             "memory_limit": memory_limit,
@@ -95,7 +97,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._output,
             bufsize=0,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, "TMPDIR": self._folder, **(environment or {})},
             start_new_session=True,
         )
         self._requests, self._replies = (f.fileno() for f in (self._process.stdin, self._process.stdout) if f)
@@ -104,8 +106,8 @@ class Child:
             if sys.platform == "linux":
                 with suppress(OSError):  # beyond the user's quota of pipe memory
                     fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        self.kill = weakref.finalize(self, _destroy, self._process, self._output)
-        """Kills the process and what it started; does nothing the second time."""
+        self.kill = weakref.finalize(self, _destroy, self._process, self._output, self._folder)
+        """Kills the process and what it started, and removes its temporary folder; does nothing the second time."""
 
     @property
     def pid(self) -> int:
@@ -116,6 +118,12 @@ class Child:
     def alive(self) -> bool:
         """Whether the process still runs."""
         return self.kill.alive and self._process.poll() is None
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process and what it started, from any thread; nothing happens where it has ended."""
+        if self.alive:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
 
     def send(self, message: Any, watch: Callable[[], None]) -> None:
         """Send a message; `watch` is called at least every `TICK` seconds and may raise."""
@@ -208,12 +216,13 @@ class Child:
         return End("crashed", f"ended with exit code {code}", output)
 
 
-def _destroy(process: subprocess.Popen[bytes], output: Any) -> None:
+def _destroy(process: subprocess.Popen[bytes], output: Any, folder: str) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     for file in (process.stdin, process.stdout, output):
         file.close()  # pyright: ignore[reportOptionalMemberAccess]
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _resident_bytes(pid: int) -> int:

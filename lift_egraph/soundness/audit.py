@@ -101,7 +101,7 @@ def audit(graph: FrozenEGraph, *, members: int = 8, most: int = 5, seed: int = 0
         if graph.sorts[class_id] not in ("Ex", "Fn"):
             continue
         rng = random.Random(f"{seed}/{class_id}")
-        wanted = _type_of(graph, class_id)
+        wanted = graph.type_of(class_id) if graph.sorts[class_id] == "Ex" else graph.codomain(class_id)
         terms = list(_terms(graph, class_id, sampler.spread(class_id, rng, members, SLACK), wanted))
         classes, evaluated = classes + 1, evaluated + len(terms)
         wrong = _compare(class_id, terms, seed)
@@ -144,10 +144,6 @@ def audit_program(
     phase = Phase("audit", rules, simplification, tiles, WIDTHS, limits)
     *_, last = run_phase(program.body, phase)
     return audit(last.graph, members=members, seed=seed), last.graph.tuples, last.stop_reason.value
-
-
-def _type_of(graph: FrozenEGraph, class_id: ClassId) -> DataType | None:
-    return graph.type_of(class_id) if graph.sorts[class_id] == "Ex" else graph.codomain(class_id)
 
 
 def _terms(

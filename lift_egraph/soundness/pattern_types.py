@@ -109,9 +109,9 @@ class _Inference:
     def equation(self, c: Equation) -> None:
         sort = next((p.sort for p in (c.left, c.right) if not isinstance(p, Constant)), "i64")
         if sort == "i64":
-            self.t.equal_sizes(self(c.left), self(c.right))
+            self.t.equate_sizes(self(c.left), self(c.right))
         elif sort in ("Ty", "Ex", "P", "V"):
-            self.t.unify(self(c.left), self(c.right))
+            self.t.equate(self(c.left), self(c.right))
 
     def fact(self, c: Node) -> None:
         if c.op in RELATIONS and all(_is_size(p) for p in c.parts):
@@ -125,7 +125,7 @@ class _Inference:
         elif c.op == "neutral":
             t = self(c.parts[0])
             self.t.lawful.append(t)
-            self.t.unify(t, self(c.parts[1]))
+            self.t.equate(t, self(c.parts[1]))
         elif c.op == "tile":
             self(c.parts[0])
             self(c.parts[1])
@@ -208,7 +208,7 @@ class _Inference:
 
     def Op_fn(self, f: Pattern) -> Type:
         a, result = self(f)
-        self.t.unify(a, Made("pair", (result, result)))
+        self.t.equate(a, Made("pair", (result, result)))
         return result
 
     def Op_lift(self, op: Pattern) -> Type:
@@ -241,10 +241,10 @@ class _Inference:
             self._equate(condition, Made("scalar", ("bool",)), width)
         if op and op.kind == "lanes":
             lane = self.number(self.t.open())
-            self.t.unify(types[0], Made("lanes", (self.t.open_size(), lane)))
+            self.t.equate(types[0], Made("lanes", (self.t.open_size(), lane)))
             return lane
         if op and op.kind == "logic":
-            self.t.unify(result, Made("scalar", ("bool",)))
+            self.t.equate(result, Made("scalar", ("bool",)))
         self.number(result)
         given = Made("scalar", (op.result.name,)) if op and op.result else result
         return given if width is None else Made("lanes", (width, given))
@@ -252,7 +252,7 @@ class _Inference:
     def _equate(self, t: Type, scalar: Type, width: Any) -> None:
         found = self.t.find(t)
         is_packed = width is not None and not (isinstance(found, Made) and found.kind == "scalar")
-        self.t.unify(t, Made("lanes", (width, scalar)) if is_packed else scalar)
+        self.t.equate(t, Made("lanes", (width, scalar)) if is_packed else scalar)
 
     def iterate_text(self, times: Pattern, body: Pattern, result: Pattern, x: Pattern) -> Type:
         self(x)
@@ -265,8 +265,8 @@ class _Inference:
 
     def combine(self, op: Pattern, a: Pattern, b: Pattern) -> Type:
         t = self(op)
-        self.t.unify(t, self(a))
-        self.t.unify(t, self(b))
+        self.t.equate(t, self(a))
+        self.t.equate(t, self(b))
         return t
 
     # --- patterns, by their signatures ---

@@ -21,11 +21,11 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import operator_laws, to_egg
+from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, open_term
 from lift_egraph.egraph.members import SLACK, MemberSampler, changes, uses
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.egraph.scratch import ROOT, Scratch
+from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
@@ -43,7 +43,6 @@ WIDTHS = (2, 4)
 ITERATIONS = 2  # a rule that makes the names its conditions mention needs two
 DEEP = 40  # how much deeper than the program a rewritten term may be, if none is found near
 FRUITLESS = 8  # samples in a row without a new term, after which no more are drawn
-STEP, CLEANING = 0, 1  # schedules of a check
 NEAR_MISSES = 4  # one program for so many has its conditions broken
 
 
@@ -60,6 +59,17 @@ class RuleReport:
     def fire_rate(self) -> float:
         """The share of the examples in which the rule fired."""
         return self.fired / self.examples if self.examples else 0.0
+
+
+_Told = tuple[Scratch, Schedule, int, tuple[egglog.Ruleset, ...]]
+_TOLD: dict[tuple[int, ...], _Told] = {}  # e-graphs of the last checkers, for the next with the same simplification
+MOST_TOLD, MOST_KEPT = 12, 4  # rules that one e-graph is told: each makes the rest slower; e-graphs
+
+
+def _fresh(others: tuple[egglog.Ruleset, ...]) -> _Told:
+    """An e-graph that knows how to clean, and how, and how many rules it was told beside."""
+    scratch = Scratch(sorts.lane_width(i64(width)) for width in WIDTHS)
+    return scratch, scratch.compiled(egglog.unstable_combine_rulesets(*analyses, *others).saturate()), 0, others
 
 
 class RuleChecker:
@@ -80,22 +90,26 @@ class RuleChecker:
         self.rule = rule
         self.members = members
         self._simplifies = bool(simplification := tuple(simplification))
-        others = (r.ruleset for r in simplification if r.name != rule.name)
-        cleaning = egglog.unstable_combine_rulesets(*analyses, *others).saturate()
+        others = tuple(r.ruleset for r in simplification if r.name != rule.name)
         step = rule.ruleset.saturate() if rule.phase == "simplification" else egglog.run(rule.ruleset)
-        facts = (*operator_laws(), *(sorts.lane_width(i64(width)) for width in WIDTHS))
+        key = tuple(id(ruleset) for ruleset in others)
+        self._scratch, self._cleaning, told, _ = _TOLD.pop(key, None) or _fresh(others)
         try:
-            self._scratch = Scratch(facts, (step, cleaning))
+            self._step = self._scratch.compiled(step)
         except EggSmolError as problem:
             raise RuleProblem(rule.name, rule.place, f"egglog refuses it: {problem}") from None
+        if told < MOST_TOLD:
+            _TOLD[key] = self._scratch, self._cleaning, told + 1, others
+        if len(_TOLD) > MOST_KEPT:
+            del _TOLD[next(iter(_TOLD))]
 
     def graphs(self, term: ir.Expr, facts: Iterable[ActionLike] = ()) -> tuple[FrozenEGraph, FrozenEGraph]:
         """The e-graph of a term before and after the rule."""
         with self._scratch.holding(to_egg(term), (*_tiles(term), *facts)) as held:
-            held.run(CLEANING)
+            held.run(self._cleaning)
             old = new = held.freeze()
             for _ in range(ITERATIONS):
-                held.run(STEP, CLEANING)
+                held.run(self._step, self._cleaning)
                 new = held.freeze()
                 if new.node_count != old.node_count or new.class_count != old.class_count:
                     break

@@ -103,7 +103,7 @@ class Typing:
             t = self.bound[t]
         return t
 
-    def unify(self, a: Type, b: Type) -> None:
+    def equate(self, a: Type, b: Type) -> None:
         """Make two types equal, or raise a `TypeProblem`."""
         a, b = self.find(a), self.find(b)
         if a == b:
@@ -127,9 +127,9 @@ class Typing:
                 if x != y:
                     raise TypeProblem(f"{self.show(a)} and {self.show(b)} do not fit")
             elif isinstance(x, Open | Made):
-                self.unify(x, y)
+                self.equate(x, y)
             else:
-                self.equal_sizes(x, y)
+                self.equate_sizes(x, y)
 
     # --- types by signatures: `lift_egraph.language.inference.Types` ---
 
@@ -170,21 +170,15 @@ class Typing:
         if isinstance(found, Made) and found.kind == kind:
             return found.parts  # pyright: ignore[reportReturnType]
         parts = fresh()
-        self.unify(t, Made(kind, parts))
+        self.equate(t, Made(kind, parts))
         return parts
-
-    def equate(self, a: Type, b: Type) -> None:
-        self.unify(a, b)
-
-    def equate_sizes(self, a: Size, b: Size) -> None:
-        self.equal_sizes(a, b)
 
     def apply(self, function: Any, argument: Type, parameter: Parameter) -> Type:
         if parameter.is_operator:  # known by the type that it combines
-            self.unify(argument, Made("pair", (function, function)))
+            self.equate(argument, Made("pair", (function, function)))
             return function
         domain, codomain = function
-        self.unify(domain, argument)
+        self.equate(domain, argument)
         return codomain
 
     def require(self, condition: Condition, left: Size, right: Size) -> None:
@@ -197,21 +191,21 @@ class Typing:
     def _spread(self, packed: Made, t: Made) -> None:
         width, inner = packed.parts
         if t.kind == "vec":
-            self.equal_sizes(width, t.parts[0])
-            self.unify(inner, Made("scalar", (t.parts[1],)))
+            self.equate_sizes(width, t.parts[0])
+            self.equate(inner, Made("scalar", (t.parts[1],)))
         elif t.kind == "arr":
             element = self.open()
-            self.unify(inner, Made("arr", (t.parts[0], element)))
-            self.unify(Made("lanes", (width, element)), t.parts[1])
+            self.equate(inner, Made("arr", (t.parts[0], element)))
+            self.equate(Made("lanes", (width, element)), t.parts[1])
         elif t.kind == "pair":
             first, second = self.open(), self.open()
-            self.unify(inner, Made("pair", (first, second)))
-            self.unify(Made("lanes", (width, first)), t.parts[0])
-            self.unify(Made("lanes", (width, second)), t.parts[1])
+            self.equate(inner, Made("pair", (first, second)))
+            self.equate(Made("lanes", (width, first)), t.parts[0])
+            self.equate(Made("lanes", (width, second)), t.parts[1])
         else:
             raise TypeProblem(f"{self.show(t)} is no vector")
 
-    def equal_sizes(self, a: Size, b: Size) -> None:
+    def equate_sizes(self, a: Size, b: Size) -> None:
         """Note that two sizes are equal."""
         if a != b:
             if isinstance(a, Constant) and isinstance(b, Constant):

@@ -8,10 +8,12 @@ Each arrow of the way is one function, so that a notebook can stop at each and l
 from __future__ import annotations
 
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.demands import data_bytes, require_feasible, require_parallelism
+from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.explanation import CheckedStep, Explanation, explain_candidate, explain_way
 from lift_egraph.workbench.low_level import Validated, compile_low_level
-from lift_egraph.workbench.pipeline import evaluate, load_references, make_candidate, optimize
+from lift_egraph.workbench.measuring import evaluate
+from lift_egraph.workbench.pipeline import optimize
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write, write_kernel
 from lift_egraph.workbench.search import (
     Found,
@@ -23,37 +25,12 @@ from lift_egraph.workbench.search import (
     search,
     summarise,
 )
+from lift_egraph.workbench.validation import load_references, reference_of
 from lift_egraph.workbench.way_file import read_way
 
 __all__ = [
-    "Budget",
-    "Candidate",
-    "CheckedStep",
-    "Event",
-    "Explanation",
-    "Found",
-    "Leg",
-    "Listener",
-    "PhaseSummary",
-    "Report",
-    "Validated",
-    "algorithmic_phase",
-    "compile_low_level",
-    "data_bytes",
-    "evaluate",
-    "explain_candidate",
-    "explain_way",
-    "load_references",
-    "lowering_phase",
-    "make_candidate",
-    "memory_phase",
-    "optimize",
-    "read_way",
-    "require_feasible",
-    "require_parallelism",
-    "require_writable",
-    "search",
-    "summarise",
-    "write",
-    "write_kernel",
-]
+    "Budget", "Candidate", "CheckedStep", "Event", "Explanation", "Found", "Leg", "Listener", "PhaseSummary", "Report",
+    "Validated", "algorithmic_phase", "compile_low_level", "data_bytes", "evaluate", "explain_candidate", "explain_way",
+    "load_references", "lowering_phase", "make_candidate", "memory_phase", "optimize", "read_way", "reference_of",
+    "require_writable", "search", "summarise", "write", "write_kernel",
+]  # fmt: skip

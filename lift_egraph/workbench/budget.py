@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import inf
 from numbers import Integral, Real
@@ -44,13 +44,16 @@ class Budget:
     Attributes
     ----------
     seconds
-        For search and measurements together; validation's reference comes on top.
-    search_share, least_search
-        The part for searching, and the seconds that it may take where that is less.
-    compile_share, least_compile
-        The same for generating code and predicting its time.
-    measure_share
-        The part that is left, at least, for validating and timing, however long the rest took.
+        For everything.
+    reference_share, least_reference
+        The part for interpreting the program, and the seconds that it may take where that is less: a result that would
+        take longer is sampled.
+    numpy_share
+        The part for the program in NumPy, which kernels are compared with; where it would take longer, it is not run.
+    search_share
+        The part after which the search ends. Kernels are generated, validated and timed while it goes on.
+    lanes
+        How many kernels are built and validated side by side, at most; each is timed alone.
     kernel_share, least_kernel, most_kernel
         The part after which one kernel's build and run count as hanging, with its bounds in seconds.
     copy_rate
@@ -65,6 +68,12 @@ class Budget:
         How many tilings are tried before the program without one.
     widths
         How many vector widths are tried.
+    stage_iterations, variants
+        Iterations that decide what stands in memory between the stages of a program, and how many programs that
+        they lead to are searched beside it.
+    stage_seeds, stage_terms
+        High-level terms that are lowered for each stage alone, and how many of its low-level terms are tried among
+        the best of the others.
     seeds, seed_tries, seeds_per_shape
         High-level terms that are lowered, for each tiling; how many members of each shape of the e-graph are
         looked at for them, and taken from it, at most.
@@ -81,11 +90,16 @@ class Budget:
     patience
         How many members that contain their own class a class may have before no more are looked for.
     measured, measured_per_rank
-        How many kernels are validated and timed at most, and how many for each that is to be reported, if more.
+        After how many kernels, validated and timed, no more follow when the search has ended, and how many for each
+        that is to be reported, if more.
     long_source
         Characters of kernels from which a device compiler may take many seconds: these are measured last.
     repeats, timing_seconds
         How often, and for how many seconds in all, a kernel is run for its time, at least.
+    timing_share
+        The part after which a kernel is run no more for its time.
+    cut_off
+        How many times the time of the best kernel another may take in its first run to be run again.
 
     Raises
     ------
@@ -95,18 +109,18 @@ class Budget:
     Examples
     --------
     >>> Budget(seconds=60, seeds=8).search_seconds
-    18.0
+    48.0
     >>> Budget(search_share=30)
     Traceback (most recent call last):
     lift_egraph.errors.BudgetProblem: the budget's search_share must be a number from 0 to 1, got 30
     """
 
     seconds: Positive = 90.0
-    search_share: Share = 0.3
-    least_search: Positive = 6.0
-    compile_share: Share = 0.2
-    least_compile: Positive = 3.0
-    measure_share: Share = 0.4
+    reference_share: Share = 0.15
+    least_reference: Positive = 2.0
+    numpy_share: Share = 0.03
+    search_share: Share = 0.8
+    lanes: Count = 2
     kernel_share: Share = 0.25
     least_kernel: Positive = 5.0
     most_kernel: Positive = 20.0
@@ -118,6 +132,10 @@ class Budget:
     chunks_per_unit: Count = 32
     tiled_first: CountOrZero = 2
     widths: CountOrZero = 2
+    stage_iterations: Count = 8
+    variants: Count = 3
+    stage_seeds: Count = 4
+    stage_terms: Count = 4
     seeds: Count = 16
     seed_tries: Count = 150
     seeds_per_shape: Count = 8
@@ -136,6 +154,8 @@ class Budget:
     long_source: CountOrZero = 20_000
     repeats: Count = 5
     timing_seconds: Positive = 0.05
+    timing_share: Share = 0.03
+    cut_off: Ratio = 4.0
 
     def __post_init__(self) -> None:
         for name, (fits, right) in _ranges().items():
@@ -144,14 +164,24 @@ class Budget:
                 raise BudgetProblem(f"the budget's {name} must be {right}, got {value!r}")
 
     @property
-    def search_seconds(self) -> float:
-        """How long the search may take."""
-        return max(self.seconds * self.search_share, self.least_search)
+    def reference_seconds(self) -> float:
+        """How long the interpreter may take for what kernels are held against."""
+        return max(self.seconds * self.reference_share, self.least_reference)
 
     @property
-    def compile_seconds(self) -> float:
-        """How long generating code may take."""
-        return max(self.seconds * self.compile_share, self.least_compile)
+    def numpy_seconds(self) -> float:
+        """How long the program may run in NumPy."""
+        return self.seconds * self.numpy_share
+
+    @property
+    def search_seconds(self) -> float:
+        """How long the search may take."""
+        return self.seconds * self.search_share
+
+    @property
+    def phase_limits(self) -> Limits:
+        """The limits of one phase: the first must leave time for others."""
+        return replace(self.limits, seconds=min(self.limits.seconds, self.search_seconds / 3))
 
     def kernel_seconds(self, data: int) -> float:
         """How long the build and run of a kernel may take whose inputs and result have so many bytes."""

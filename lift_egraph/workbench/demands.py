@@ -1,4 +1,4 @@
-"""What a program must meet before any work on it begins: parallelism, and sizes that can be validated."""
+"""What a program must meet before any work on it begins, and how much memory it takes."""
 
 from __future__ import annotations
 
@@ -6,44 +6,22 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from lift_egraph.egraph.encoding import known_operator
-from lift_egraph.errors import SearchProblem, SizeProblem
+from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import SCALAR_BYTES, leaves, scalar_of, width_of
-from lift_egraph.meaning.workload import workload
-
-HOST_COPIES = 10  # how often inputs and result are held at once while a kernel is validated
-MOST_WORK = 2e10  # values that the reference may compute: some minutes
-
-
-def require_feasible(program: ir.Program) -> None:
-    """Raise a `SizeProblem` for sizes at which the reference result could not be computed in reasonable time.
-
-    Every kernel is compared with the interpreted program, so the program must be interpreted.
-    """
-    work = workload(program.body)
-    if work > MOST_WORK:
-        sizes = ", ".join(f"{name}={value}" for name, value in program.sizes)
-        raise SizeProblem(
-            f"{program.name} at {sizes} computes about {work:.2g} values; its reference result would take longer than "
-            f"{MOST_WORK * 1e-8 / 60:.0f} minutes: choose smaller sizes"
-        )
-    needed, available = HOST_COPIES * data_bytes(program), available_memory()
-    if available is not None and needed > available:
-        raise SizeProblem(
-            f"validating {program.name} needs about {needed / 2**30:.1f} GiB of memory, {available / 2**30:.1f} GiB "
-            "are free: choose smaller sizes"
-        )
+from lift_egraph.language.types import SCALAR_BYTES, DataType, leaves, scalar_of, width_of
 
 
 def data_bytes(program: ir.Program) -> int:
     """The size of a program's inputs and result at concrete sizes, in bytes."""
-    types = [*(i.type for i in program.inputs), type_of(program.body)]
-    every = (leaf for t in types for leaf in leaves(t))
+    return sum(map(bytes_of, (*(i.type for i in program.inputs), type_of(program.body))))
+
+
+def bytes_of(t: DataType) -> int:
+    """The size of a value of a type of concrete sizes, in bytes."""
     return sum(
-        math.prod(s.evaluate({}) for s in sizes) * width_of(t) * SCALAR_BYTES[scalar_of(t).name]
-        for _, sizes, t in every
+        math.prod(s.evaluate({}) for s in sizes) * width_of(leaf) * SCALAR_BYTES[scalar_of(leaf).name]
+        for _, sizes, leaf in leaves(t)
     )
 
 
@@ -63,14 +41,7 @@ def require_elements(program: ir.Program, sizes: Mapping[str, int]) -> None:
             raise SizeProblem(f"the size {name} must be at least 1, got {value}")
 
 
-def require_parallelism(program: ir.Program) -> None:
-    """Raise a `SearchProblem` for a program in which nothing can run in parallel."""
-    for term in ir.subterms(program.body):
-        if isinstance(term, ir.Map | ir.MapLevel | ir.Generate):
-            return
-        if isinstance(term, ir.Reduce) and known_operator(term.operator) is not None:
-            return
-    raise SearchProblem(
-        f"{program.name} has no parallelism: it contains no map, and no reduction by an operator that is known to "
-        "be associative (add, mul, min, max, and, or)"
-    )
+def require_result(program: ir.Program) -> None:
+    """Raise a `SizeProblem` for a program at concrete sizes whose result has no elements: nothing can be measured."""
+    if not bytes_of(type_of(program.body)):
+        raise SizeProblem(f"{program.name} computes no elements: its result is {type_of(program.body)}")

@@ -233,17 +233,13 @@ def explain_way(
         end = stream.end
         if end.kind == "error":
             raise RunProblem(f"the search for the steps failed: {end.text}")
-        problem = "" if end.kind == "finished" else _cut_short(end.kind, end.text, time_limit)
+        problem = {"finished": "", "time": f"not found within {time_limit:g} s"}.get(end.kind, end.text)
     except KeyboardInterrupt:
         interrupted, problem = True, "interrupted"
     if problem and found and found[now].problem == ExplainedLeg.problem:
         seconds = time.perf_counter() - began - sum(leg.seconds for leg in found)
         found[now] = replace(found[now], problem=problem, seconds=seconds)
     return Explanation(program, tuple(found), interrupted)
-
-
-def _cut_short(kind: str, text: str, time_limit: float) -> str:
-    return f"not found within {time_limit:g} s" if kind == "time" else text
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,15 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.codegen.running.run import Runner, check_limits
-from lift_egraph.codegen.running.validate import Verdict, references
+from lift_egraph.codegen.running.validate import Verdict
 from lift_egraph.errors import RunProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.pretty import print_program
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.demands import data_bytes, require_feasible
-from lift_egraph.workbench.pipeline import found_device, load_references, validate
+from lift_egraph.workbench.demands import data_bytes
+from lift_egraph.workbench.pipeline import found_device
+from lift_egraph.workbench.validation import load_references, reference_of, room_for
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,19 @@ def compile_low_level(
         term = special
         plan = tried = compile_program(term, model, any_launch=any_launch, term_text=print_program(term))
     check_limits(tried, info)
-    require_feasible(special)
-    reference = references(special, seed)
+
+    def at_sizes_of(small: ir.Program) -> Plan:
+        if isinstance(plan, OpenPlan):
+            return plan.at({s.size: dict(small.sizes)[s.size] for s in plan.sizes})
+        return compile_program(small, model, any_launch=any_launch)
+
+    reference = reference_of(
+        program, special, room_for(special, info, 1), at_sizes_of, seed=seed, seconds=Budget().reference_seconds
+    )
     with Runner(info, time_limit=Budget().kernel_seconds(data_bytes(special))) as runner:
         load_references(runner, reference)
-        verdict = validate(tried, runner, reference)
+        verdict = reference.check(special, tried, runner)
         if not verdict.valid:
             raise RunProblem(f"the kernel of {program.name} is wrong on {info}: {verdict.message}")
-        milliseconds = runner.measure(tried, "floats").median_ms
+        milliseconds = runner.measure(tried, reference.timed).median_ms
     return Validated(term, plan, values, info, verdict, milliseconds)

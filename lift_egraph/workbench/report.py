@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lift_egraph.codegen.plans.arrays import save_plan
+from lift_egraph.codegen.plans.arrays import plan_texts
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.errors import OutputProblem
+from lift_egraph.files import json_text, write_texts
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import print_program, print_term
+from lift_egraph.workbench.demands import data_bytes
+from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.search import Leg, PhaseSummary
-from lift_egraph.workbench.way_file import WAY_FILE, way_to_json
+from lift_egraph.workbench.way_file import WAY_FILE, derivation_of
 
+if TYPE_CHECKING:
+    from lift_egraph.codegen.running.loaded import LoadedKernel
+
+REPORT_FILE = "report.json"
 NOT_RUN = "not run"  # what a candidate says before it is validated
 
 
@@ -25,7 +31,8 @@ NOT_RUN = "not run"  # what a candidate says before it is validated
 class Candidate:
     """A low-level program with its kernels, and what became of it.
 
-    `way` has the phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`.
+    `measured_ms` is the median of its runs, and half of them lie in `spread_ms`. `way` has the phases that led to it.
+    Which rules they applied, and where, only a derivation knows: `explain`.
     """
 
     program: ir.Program
@@ -34,6 +41,7 @@ class Candidate:
     predicted_ms: float
     way: tuple[Leg, ...] = ()
     measured_ms: float | None = None
+    spread_ms: tuple[float, float] | None = None
     valid: bool = False
     max_error: float | None = None
     error_bound: float | None = None
@@ -43,6 +51,25 @@ class Candidate:
     def lowered(self) -> str:
         """The low-level term as text."""
         return print_term(self.program.body)
+
+    def load(self, queue: Any) -> LoadedKernel:
+        """The kernels as a function, on a `pyopencl.CommandQueue` (`lift_egraph.load` is for those in a directory)."""
+        from lift_egraph.codegen.running.loaded import LoadedKernel
+
+        return LoadedKernel(self.plan, queue)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A low-level term that the search found, and why it cannot become kernels for the device."""
+
+    term: ir.Expr
+    message: str
+
+    @property
+    def lowered(self) -> str:
+        """The term as text."""
+        return print_term(self.term)
 
 
 @dataclass(frozen=True)
@@ -56,11 +83,19 @@ class Report:
     phases, stop_reason
         Of the search.
     candidates
-        All whose kernels were generated, the naive one first.
+        All whose kernels were generated, the naive one first if there is one.
     top
         How many of them may have a rank.
     seconds
         All in all.
+    no_baseline
+        Why there is no naive kernel; empty where there is one.
+    refused
+        What the search found, but the code generator or the device's limits refuse.
+    validation
+        What the kernels' results were compared with.
+    numpy_ms
+        The time of the interpreter, which is NumPy, in the program's own types; None where that takes too long.
     """
 
     source: ir.Program
@@ -70,6 +105,10 @@ class Report:
     candidates: list[Candidate]
     top: int
     seconds: float
+    no_baseline: str = ""
+    refused: tuple[Refusal, ...] = ()
+    validation: str = ""
+    numpy_ms: float | None = None
 
     @property
     def valid(self) -> list[Candidate]:
@@ -94,7 +133,7 @@ class Report:
     @property
     def baseline_ms(self) -> float | None:
         """The time of the naive kernel, if it is valid."""
-        return self.candidates[0].measured_ms
+        return None if self.no_baseline else self.candidates[0].measured_ms
 
     @property
     def best(self) -> Candidate | None:
@@ -108,10 +147,34 @@ class Report:
             return None
         return self.baseline_ms / self.best.measured_ms
 
+    def is_tie(self, candidate: Candidate) -> bool:
+        """Whether a candidate is another one than the best, but its times and those of the best overlap."""
+        best = self.best
+        if best is None or best is candidate or not best.spread_ms or not candidate.spread_ms:
+            return False
+        return candidate.spread_ms[0] <= best.spread_ms[1] and best.spread_ms[0] <= candidate.spread_ms[1]
+
+    @property
+    def only_naive(self) -> str:
+        """Why no kernel but the naive one is valid; empty where another one is, or not even that."""
+        if self.no_baseline or self.valid != self.candidates[:1]:
+            return ""
+        found = [f"{len(self.rejected)} rejected"] if self.rejected else []
+        found += [f"{len(self.refused)} refused by the code generator"] if self.refused else []
+        found += [f"{self.not_run} not measured before the time was over"] if self.not_run else []
+        return f"of others, {', '.join(found)}" if found else f"the search found no other ({self.stop_reason})"
+
+    def rates(self, candidate: Candidate) -> tuple[float, float] | None:
+        """GFLOP/s, of the program as it is written, and GB/s, of its inputs and its result once each."""
+        if not candidate.measured_ms:
+            return None
+        done = operations(self.source.body), data_bytes(self.source)
+        return done[0] / candidate.measured_ms * 1e-6, done[1] / candidate.measured_ms * 1e-6
+
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""
         ranked = self.ranked
-        rows = [_row(rank, c) for rank, c in enumerate(ranked, 1)] + [_row(None, c) for c in self.rejected]
+        rows = [self._row(rank, c) for rank, c in enumerate(ranked, 1)] + [self._row(None, c) for c in self.rejected]
         largest = max(self.phases, key=lambda p: p.tuples, default=None)
         return {
             "program": self.source.name,
@@ -123,33 +186,41 @@ class Report:
                 "largest": vars(largest) if largest else None,
                 "seconds": round(sum(p.seconds for p in self.phases), 3),
             },
-            "baseline": {"measured_ms": self.baseline_ms},
+            "baseline": {"measured_ms": self.baseline_ms, "refused": self.no_baseline or None},
+            "only_naive": self.only_naive or None,
+            "validation": self.validation,
+            "numpy_ms": self.numpy_ms,
             "valid_candidates": len(self.valid),
             "not_run": self.not_run,
+            "refused": [{"lowered": r.lowered, "message": r.message} for r in self.refused],
             "candidates": rows,
             "best": rows[0] if ranked else None,
             "speedup": self.speedup,
             "seconds": round(self.seconds, 2),
         }
 
+    def _row(self, rank: int | None, c: Candidate) -> dict[str, Any]:
+        gflop, gb = self.rates(c) or (None, None)
+        return {
+            "rank": rank,
+            "predicted_ms": c.predicted_ms,
+            "measured_ms": c.measured_ms,
+            "spread_ms": c.spread_ms,
+            "tie": self.is_tie(c),
+            "gflop_per_s": gflop,
+            "gb_per_s": gb,
+            "valid": c.valid,
+            "max_error": _finite(c.max_error),
+            "error_bound": _finite(c.error_bound),
+            "phases": [str(leg) for leg in c.way],
+            "lowered": c.lowered,
+            "message": c.message,
+        }
+
 
 def _finite(value: float | None) -> float | None:
     """JSON has no infinity: null stands for it."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _row(rank: int | None, c: Candidate) -> dict[str, Any]:
-    return {
-        "rank": rank,
-        "predicted_ms": c.predicted_ms,
-        "measured_ms": c.measured_ms,
-        "valid": c.valid,
-        "max_error": _finite(c.max_error),
-        "error_bound": _finite(c.error_bound),
-        "phases": [str(leg) for leg in c.way],
-        "lowered": c.lowered,
-        "message": c.message,
-    }
 
 
 @dataclass(frozen=True)
@@ -175,30 +246,26 @@ def write(report: Report, directory: Path) -> None:
     best = report.best
     if best is None:
         raise OutputProblem("there is no valid kernel to write")
-    write_kernel(best.plan, best.program, directory)
-    _write_text(directory / "report.json", json.dumps(report.to_json(), indent=2) + "\n")
-    _write_text(directory / WAY_FILE, json.dumps(way_to_json(report.source, best.way), indent=2) + "\n")
+    found = {REPORT_FILE: report.to_json(), WAY_FILE: derivation_of(report.source, best.way)}
+    texts = {name: json_text(content) for name, content in found.items()}
+    write_texts(directory, {**_kernel_texts(best.plan, best.program), **texts}, stale=found)
 
 
 def write_kernel(plan: Plan | OpenPlan, term: ir.Program, directory: Path) -> None:
     """Write ``kernel.cl``, ``launch.json``, and the term that they were generated from as ``lowered.lift``.
+
+    What `write` wrote about another kernel goes.
 
     Raises
     ------
     OutputProblem
         If the directory cannot be written to.
     """
-    save_plan(plan, directory)
-    _write_text(directory / "lowered.lift", print_program(term))
+    write_texts(directory, _kernel_texts(plan, term), stale=(REPORT_FILE, WAY_FILE))
 
 
-def _write_text(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        beside.write_text(text)
-        beside.replace(path)
-    except OSError as problem:
-        raise OutputProblem(f"cannot write to {path.parent}: {problem.strerror}") from None
+def _kernel_texts(plan: Plan | OpenPlan, term: ir.Program) -> dict[str, str]:
+    return {**plan_texts(plan), "lowered.lift": print_program(term)}
 
 
 def require_writable(directory: Path) -> None:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
+from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
 from lift_egraph.extract.models import StructuralModel
 from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
 from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import type_of
+from lift_egraph.language.layout import LAYOUT, is_pure
+from lift_egraph.language.types import Array
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.stage_cut import cut
 
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 
@@ -39,7 +46,7 @@ class Leg:
     Attributes
     ----------
     name
-        ``algorithmic``, ``lowering`` or ``memory``.
+        ``stages``, ``algorithmic``, ``lowering`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -62,6 +69,8 @@ class Leg:
     def phase(self) -> Phase:
         """The phase, with limits that let it run as far as it did."""
         limits = Limits(self.iterations, nodes=MOST_NODES, seconds=MOST_SECONDS)
+        if self.name == "stages":
+            return stages_phase(limits)
         if self.name == "algorithmic":
             return algorithmic_phase(self.tiling, limits)
         if self.name == "lowering":
@@ -98,6 +107,12 @@ def summarise(saturation: Saturation, seconds: float) -> PhaseSummary:
     )
 
 
+def stages_phase(limits: Limits) -> Phase:
+    """The phase that decides what stands in memory between the stages of a program, and what is computed twice."""
+    simplification = book.simplification + book.let_simplification + book.stencil_simplification
+    return Phase("stages", book.stages, simplification, limits=limits)
+
+
 def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
     """The phase that restructures the high-level program."""
     return Phase("algorithmic", book.algorithmic, book.simplification, tiling, (), limits)
@@ -110,7 +125,14 @@ def lowering_phase(device: Device, widths: tuple[int, ...], limits: Limits) -> P
 
 def _lowering(device_kind: str, widths: tuple[int, ...], limits: Limits) -> Phase:
     levels = book.global_rules + (book.group_rules if device_kind == "gpu" else ())
-    return Phase("lowering", book.loop_rules + book.vector_rules + levels, book.simplification, {}, widths, limits)
+    return Phase(
+        "lowering",
+        book.generate_rules + book.loop_rules + book.vector_rules + levels,
+        book.simplification,
+        {},
+        widths,
+        limits,
+    )
 
 
 def memory_phase(spaces: tuple[str, ...], limits: Limits) -> Phase:
@@ -122,6 +144,13 @@ def memory_phase(spaces: tuple[str, ...], limits: Limits) -> Phase:
 def naive_leg(term: ir.Expr, device_kind: str) -> Leg:
     """The way to the naive low-level term, which no search makes: the rules of lowering alone."""
     return Leg("lowering", term, Limits().iterations, device_kind)
+
+
+def has_stages(term: ir.Expr) -> bool:
+    """Whether an array is computed and then read, by more than a reduction that computes it on the fly."""
+    readers = (*LAYOUT, ir.Map, ir.Scatter, ir.Apply)
+    read = (p for t in ir.subterms(term) if isinstance(t, readers) for p in ir.parts(t) if isinstance(p, ir.Expr))
+    return any(not is_pure(p) and isinstance(type_of(p), Array) for p in read)
 
 
 def search(
@@ -141,37 +170,118 @@ def search(
     PhaseSummary or Found
         The end of each phase, and each term as it is found.
     """
-    limits, lowered_cost = budget.limits, structural.on(device)
-    widths = vector_widths(program, device, budget.widths)
+    look = _Search(device, budget, structural, vector_widths(program, device, budget.widths))
+    starts: list[_Start] = [(program.body, ())]
+    yield from look.as_it_is(starts[0])  # there is something to measure at once
+    if has_stages(program.body):
+        began = time.perf_counter()
+        limits = replace(budget.phase_limits, iterations=budget.stage_iterations)
+        reached = _last(run_phase(program.body, stages_phase(limits)))
+        starts = look.starts(program.body, reached)
+        yield summarise(reached, time.perf_counter() - began)
+        for start in starts:
+            if start[1]:
+                yield from look.as_it_is(start)
+    yield from look.by_stages(program, starts[0])
     made = tilings(program, device, budget.blocks(device.kind), budget.long_array, budget.chunks_per_unit)
     for tiling in (*made[: budget.tiled_first], {}, *made[budget.tiled_first :]):
+        for start in starts:
+            yield from look.restructured(start, tiling, max(1, budget.seeds // len(starts)))
+
+
+_Start = tuple[ir.Expr, tuple[Leg, ...]]  # a high-level term, and the phases that led to it
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The phases of `search`, one after the other."""
+
+    device: Device
+    budget: Budget
+    structural: StructuralModel
+    widths: tuple[int, ...]
+
+    def starts(self, body: ir.Expr, reached: Saturation) -> list[_Start]:
+        """The program as it stands, and the best of those that keep other things in memory; cheapest first."""
+        budget, kind, own = self.budget, self.device.kind, skeleton(body)
+        counts = budget.variants, budget.seed_tries, budget.seeds_per_shape
+        found = _terms(reached, self.structural, *counts, budget.patience, budget.plainness)
+        made: list[_Start] = [
+            (t.term, (Leg("stages", t.term, len(reached.iterations), kind),))
+            for t in found
+            if t.cost <= budget.worst_seed * found[0].cost and skeleton(t.term) != own
+        ]
+        is_best = bool(found) and skeleton(found[0].term) == own
+        return [(body, ()), *made] if is_best else [*made, (body, ())]
+
+    def by_stages(self, program: ir.Program, start: _Start) -> Iterator[PhaseSummary | Found]:
+        """What is found for each stage alone, put together: the best of each, and others of one among the best."""
+        budget, kind = self.budget, self.device.kind
+        parts = cut(start[0])
+        if parts is None:
+            return
+        options: dict[ir.Input, list[Found]] = {}
+        for stage, body in parts.stages.items():
+            alone = parts.program(stage, program)
+            made = tilings(alone, self.device, budget.blocks(kind), budget.long_array, budget.chunks_per_unit)
+            found = list(self.as_it_is((body, ())))
+            if made:
+                found += self.restructured((body, ()), made[0], budget.stage_seeds)
+            yield from (item for item in found if isinstance(item, PhaseSummary))
+            naive = naive_term(alone).body
+            terms = {f.term: f for f in found if isinstance(f, Found) and f.way[-1].name == "lowering"}
+            terms.setdefault(naive, Found(inf, naive, (Leg("algorithmic", body, 0, kind), naive_leg(naive, kind))))
+            options[stage] = sorted(terms.values(), key=lambda f: f.cost)[: budget.stage_terms]
+        best = {stage: found[0] for stage, found in options.items()}
+        for chosen in (best, *({**best, stage: f} for stage, found in options.items() for f in found[1:])):
+            ways = [f.way for f in chosen.values()]
+            tiling = {n: sizes for way in ways for n, sizes in way[0].tiling.items()}
+            restructured = parts.joined({stage: f.way[0].term for stage, f in chosen.items()})
+            lowered = parts.joined({stage: f.term for stage, f in chosen.items()})
+            first = Leg("algorithmic", restructured, max(way[0].iterations for way in ways), kind, tiling)
+            last = Leg("lowering", lowered, max(way[1].iterations for way in ways), kind, widths=self.widths)
+            yield Found(sum(f.cost for f in chosen.values()), lowered, (*start[1], first, last))
+
+    def as_it_is(self, start: _Start) -> Iterator[PhaseSummary | Found]:
+        """What is found without restructuring."""
+        term, before = start
+        return self.lowered(term, (*before, Leg("algorithmic", term, 0, self.device.kind)))
+
+    def restructured(self, start: _Start, tiling: Tiling, seeds: int) -> Iterator[PhaseSummary | Found]:
+        """What is found with one tiling, from the best of the terms that it leads to."""
+        budget = self.budget
         began = time.perf_counter()
-        saturation = _last(run_phase(program.body, algorithmic_phase(tiling, limits)))
+        saturation = _last(run_phase(start[0], algorithmic_phase(tiling, budget.phase_limits)))
         yield summarise(saturation, time.perf_counter() - began)
-        counts = budget.seeds, budget.seed_tries, budget.seeds_per_shape
-        seeds = _terms(saturation, structural, *counts, budget.patience, budget.plainness)
-        for seed in seeds:
-            if seed.cost > budget.worst_seed * seeds[0].cost:
+        counts = seeds, budget.seed_tries, budget.seeds_per_shape
+        found = _terms(saturation, self.structural, *counts, budget.patience, budget.plainness)
+        for seed in found:
+            if seed.cost > budget.worst_seed * found[0].cost:
                 break
-            restructured = Leg("algorithmic", seed.term, len(saturation.iterations), device.kind, tiling)
-            began = time.perf_counter()
-            lowered = _last(run_phase(seed.term, lowering_phase(device, widths, limits)))
-            counts = budget.lowered, budget.lowered_tries, budget.lowered_per_shape
-            terms = _terms(lowered, lowered_cost, *counts, budget.patience)
-            yield summarise(lowered, time.perf_counter() - began)
-            ways = [
-                (restructured, Leg("lowering", t.term, len(lowered.iterations), device.kind, widths=widths))
-                for t in terms
-            ]
-            for found, way in zip(terms, ways, strict=True):
-                yield Found(found.cost, found.term, way)
-            spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
-            for found, way in zip(terms[: budget.staged], ways[: budget.staged], strict=True):
-                staged = _last(run_phase(found.term, memory_phase(spaces, limits)))
-                counts = budget.copies, budget.copy_tries, budget.copies_per_shape
-                for copy in _terms(staged, lowered_cost, *counts, budget.patience):
-                    leg = Leg("memory", copy.term, len(staged.iterations), device.kind, spaces=spaces)
-                    yield Found(copy.cost, copy.term, (*way, leg))
+            if not alpha_equal(seed.term, start[0]):
+                leg = Leg("algorithmic", seed.term, len(saturation.iterations), self.device.kind, tiling)
+                yield from self.lowered(seed.term, (*start[1], leg))
+
+    def lowered(self, seed: ir.Expr, before: tuple[Leg, ...]) -> Iterator[PhaseSummary | Found]:
+        """The low-level terms of one high-level term, and the best of them with data staged in faster memory."""
+        device, budget, model = self.device, self.budget, self.structural.on(self.device)
+        began = time.perf_counter()
+        lowered = _last(run_phase(seed, lowering_phase(device, self.widths, budget.phase_limits)))
+        counts = budget.lowered, budget.lowered_tries, budget.lowered_per_shape
+        terms = _terms(lowered, model, *counts, budget.patience)
+        yield summarise(lowered, time.perf_counter() - began)
+        ways = [
+            (*before, Leg("lowering", t.term, len(lowered.iterations), device.kind, widths=self.widths)) for t in terms
+        ]
+        for found, way in zip(terms, ways, strict=True):
+            yield Found(found.cost, found.term, way)
+        spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
+        for found, way in zip(terms[: budget.staged], ways[: budget.staged], strict=True):
+            staged = _last(run_phase(found.term, memory_phase(spaces, budget.phase_limits)))
+            counts = budget.copies, budget.copy_tries, budget.copies_per_shape
+            for copy in _terms(staged, model, *counts, budget.patience):
+                leg = Leg("memory", copy.term, len(staged.iterations), device.kind, spaces=spaces)
+                yield Found(copy.cost, copy.term, (*way, leg))
 
 
 def _terms(

@@ -1,41 +1,65 @@
-"""The way to a kernel's term as a file: the program, and each phase with the term that was taken from it."""
+"""``derivation.json``: the program, and each phase on the way to a kernel's term with the term that was taken from it.
+
+`derivation.schema.json` is its schema for other programs, as JSON Schema.
+"""
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
 
 from lift_egraph.errors import InputProblem, LiftError
+from lift_egraph.files import read_json
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.workbench.search import Leg
 
 WAY_FILE = "derivation.json"
-PHASES = ("algorithmic", "lowering", "memory")
+FORMAT = 1
+
+Count = Annotated[int, Meta(ge=1, lt=2**31)]
 
 
-def way_to_json(program: ir.Program, way: tuple[Leg, ...]) -> dict[str, Any]:
-    """A program and the way from it as plain data; terms are programs in LIFT's text form."""
+class PhasePart(Struct, frozen=True, forbid_unknown_fields=True):
+    phase: Annotated[str, Meta(pattern="^(stages|algorithmic|lowering|memory)$")]
+    iterations: Annotated[int, Meta(ge=0, lt=2**31)]
+    device_kind: Annotated[str, Meta(pattern="^(cpu|gpu|other)$")]
+    tiling: list[tuple[Count, list[Count]]]
+    widths: list[Count]
+    spaces: list[Annotated[str, Meta(pattern="^(local|private)$")]]
+    term: str
+
+
+class DerivationFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A program and the way from it; terms are programs in LIFT's text form."""
+
+    format: Literal[1]
+    program: str
+    phases: list[PhasePart]
+
+
+def derivation_of(program: ir.Program, way: tuple[Leg, ...]) -> DerivationFile:
+    """The content of ``derivation.json``."""
 
     def text(term: ir.Expr) -> str:
-        return print_program(ir.Program(program.name, program.inputs, term, program.sizes))
+        return print_program(replace(program, body=term))
 
-    return {
-        "program": text(program.body),
-        "phases": [
-            {
-                "phase": leg.name,
-                "iterations": leg.iterations,
-                "device_kind": leg.device_kind,
-                "tiling": [[n, list(chunks)] for n, chunks in leg.tiling.items()],
-                "widths": list(leg.widths),
-                "spaces": list(leg.spaces),
-                "term": text(leg.term),
-            }
-            for leg in way
-        ],
-    }
+    phases = [
+        PhasePart(
+            leg.name,
+            leg.iterations,
+            leg.device_kind,
+            [(n, list(chunks)) for n, chunks in leg.tiling.items()],
+            list(leg.widths),
+            list(leg.spaces),
+            text(leg.term),
+        )
+        for leg in way
+    ]
+    return DerivationFile(FORMAT, text(program.body), phases)
 
 
 def read_way(directory: Path) -> tuple[ir.Program, tuple[Leg, ...]]:
@@ -47,29 +71,22 @@ def read_way(directory: Path) -> tuple[ir.Program, tuple[Leg, ...]]:
         If the file is missing, or is no such file.
     """
     path = directory / WAY_FILE
+    if not path.exists():
+        raise InputProblem(f"there is no {path}: `lift-egraph optimize PROGRAM --out {directory}` writes it")
+    content = read_json(path, DerivationFile, FORMAT)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputProblem(f"there is no {path}: `lift-egraph optimize PROGRAM --out {directory}` writes it") from None
-    except (OSError, ValueError) as problem:
-        raise InputProblem(f"cannot read {path}: {problem}") from None
-    try:
-        return parse_program(data["program"]), tuple(_leg(item) for item in data["phases"])
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise InputProblem(f"{path} is not what `optimize` writes: {type(problem).__name__}: {problem}") from None
+        return parse_program(content.program), tuple(_leg(part) for part in content.phases)
     except LiftError as problem:
         raise InputProblem(f"{path} holds no correct program: {problem}") from None
 
 
-def _leg(item: dict[str, Any]) -> Leg:
-    if item["phase"] not in PHASES:
-        raise ValueError(f"there is no phase {item['phase']!r}")
+def _leg(part: PhasePart) -> Leg:
     return Leg(
-        item["phase"],
-        parse_program(item["term"]).body,
-        int(item["iterations"]),
-        str(item["device_kind"]),
-        {int(n): tuple(int(c) for c in chunks) for n, chunks in item["tiling"]},
-        tuple(int(w) for w in item["widths"]),
-        tuple(str(s) for s in item["spaces"]),
+        part.phase,
+        parse_program(part.term).body,
+        part.iterations,
+        part.device_kind,
+        {n: tuple(chunks) for n, chunks in part.tiling},
+        tuple(part.widths),
+        tuple(part.spaces),
     )

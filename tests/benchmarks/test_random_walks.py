@@ -10,20 +10,15 @@ import pytest
 
 from benchmarks.random_walks.terms import first_member
 from benchmarks.random_walks.walks import Rewriting, random_step, random_walks
-from lift_egraph import rules as book
+from lift_egraph.api import Phase, equal_values, evaluate, random_inputs, rules as book, specialise, type_of
 from lift_egraph.derivation.steps import World
 from lift_egraph.egraph.exact_terms import read_only_member
 from lift_egraph.egraph.frozen import from_egg
-from lift_egraph.egraph.saturate import Phase
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.syntax import parse_program, print_term
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
 from lift_egraph.programs import load
 from lift_egraph.rules.fusion import map_fusion
 from lift_egraph.rules.simplification import transpose_of_transpose
-from lift_egraph.soundness.rule_check import equal_values
 
 EXPLORING = (*book.algorithmic, *book.loop_rules, *book.vector_rules, *book.movement_rules, *book.stencil_rules[:2])
 PROGRAMS = {

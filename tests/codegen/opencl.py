@@ -63,13 +63,13 @@ def run_plan(plan: Plan, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
     for info in plan.buffers:
         dtype = np.dtype(_TYPES[info.element])
         if info.role == "input":
-            data = np.ascontiguousarray(inputs[info.name], dtype)
+            data = np.ascontiguousarray(inputs[info.name if info.name in inputs else info.value], dtype)
             assert data.size == info.length, (info.name, data.size, info.length)
             buffers[info.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=data)
         else:
             buffers[info.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE, max(info.length, 1) * dtype.itemsize)
-    scalars = {s.name: _TYPES[s.element](inputs[s.name]) for s in plan.scalars}
-    scalars = {n: np.int32(v) if v.dtype == np.uint8 else v for n, v in scalars.items()}
+    types = {**_TYPES, "bool": np.int32, "f16": np.float32}
+    scalars = {s.name: types[s.element](inputs[s.name if s.name in inputs else s.value]) for s in plan.scalars}
     for kernel in plan.kernels:
         handle = cl.Kernel(program, kernel.name)
         handle.set_args(*(buffers[a.name] if a.kind == "buffer" else scalars[a.name] for a in kernel.arguments))

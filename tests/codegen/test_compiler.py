@@ -9,15 +9,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from lift_egraph.api import parse_program, run, specialise
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.language.scalar import NUMPY_TYPES
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import Array, Pair, leaves
-from lift_egraph.meaning.interp import run
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
 from tests.codegen.opencl import in_one_build, run_plan, text_of
@@ -84,6 +82,12 @@ program looked_up(xs: [f32]N, places: [i32]M) where N = 9, M = 5 =
   mapGlb(0, fun x => x + 1.0, lookup(places, xs))
 program looked_up_vectors(xs: [f32]N, places: [i32]M) where N = 16, M = 8 =
   asScalar(mapSeq(vectorize(4, fun x => x + 1.0), asVector(4, lookup(places, xs))))
+program looked_up_by_lanes(xs: [f32]N, rows: [[i32]3]M) where N = 16, M = 8 =
+  asScalar(
+    mapGlb(0,
+      vectorize(4, fun row =>
+        reduceSeq(fun (a, p) => a + get(0, p) * to_f32(get(1, p)), xs[at(0, row)], zip(lookup(row, xs), row))),
+      asVector(4, rows)))
 program ends(xs: [f32]N) where N = 6 =
   (at(0, xs) + at(5, xs), at(2, xs))
 program pairs_in_and_out(ps: [(f32, i32)]N) where N = 24 =

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -17,7 +18,7 @@ from tests.codegen.corpus.harness import Bench, Case, bench_on
 from tests.codegen.corpus.programs import numbered
 from tests.depth import depth
 
-PLANS = depth(2, 8)  # faults of each kind
+PLANS = depth(1, 8)  # faults of each kind
 LAST = 3000  # program of the corpus in which to plant
 
 
@@ -87,13 +88,18 @@ def _compiled(number: int) -> Plan | None:
     return plan if len(plan.kernels) == 1 else None
 
 
+@pytest.fixture(scope="module")
+def benches() -> Iterator[Callable[[str], Bench]]:
+    with ExitStack() as opened:
+        yield cache(lambda device: opened.enter_context(bench_on(device)))
+
+
 @pytest.mark.parametrize(("kind", "device"), [(kind, device) for kind, f in FAULTS.items() for device in f.least])
-def test_planted_faults_are_reported(kind: str, device: str) -> None:
-    survivors = []
-    with bench_on(device) as bench:
-        for case, right, wrong in plans(kind):
-            outcome = bench.outcome(case, right)
-            assert outcome.kind == "right", outcome.message
-            if bench.outcome(case, wrong).kind != "wrong":
-                survivors.append(wrong.source)
+def test_planted_faults_are_reported(kind: str, device: str, benches: Callable[[str], Bench]) -> None:
+    survivors, bench = [], benches(device)
+    for case, right, wrong in plans(kind):
+        outcome = bench.outcome(case, right)
+        assert outcome.kind == "right", outcome.message
+        if bench.outcome(case, wrong).kind != "wrong":
+            survivors.append(wrong.source)
     assert (PLANS - len(survivors)) / PLANS >= FAULTS[kind].least[device] / 8, "\n".join(survivors)

@@ -9,8 +9,8 @@ import pytest
 
 from lift_egraph.codegen.devices import GENERIC, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
+from lift_egraph.codegen.running.opencl import build_report
 from lift_egraph.codegen.running.run import Runner, find_device
-from lift_egraph.codegen.running.worker import build_report
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, NestingProblem, SizeProblem
 from lift_egraph.language.check import specialise
 from lift_egraph.language.describe import describe
@@ -61,15 +61,20 @@ def test_a_pattern_without_an_implementation_is_named() -> None:
     assert "map(map(abs), m) : [[f32]8]8" in refusal(NestingProblem, f"{M} map(map(abs), m)")
 
 
+def test_steps_that_no_text_has_room_for_name_their_iterate() -> None:
+    text = f"{M} mapGlb(0, fun r => mapSeq(id, iterate(1000000000, fun v => mapSeq(abs, v), r)), m)"
+    assert "1000000000 steps are too many" in refusal(SizeProblem, text)
+
+
 def test_a_private_array_over_the_limit_names_its_term() -> None:
-    term = "mapSeq(id, gather(reverse, mapSeq(abs, c)))"
+    term = "mapSeq(id, gather(reverse, toPrivate(mapSeq(abs, c))))"
     found = refusal(NestingProblem, f"program p(x: [f32]4096) = join(mapGlb(0, fun c => {term}, split(2048, x)))")
     assert "2048 private elements a work-item, more than 1024" in found
-    assert found.endswith("in mapSeq(abs, c) : [f32]2048")
+    assert found.endswith("in toPrivate(mapSeq(abs, c)) : [f32]2048")
 
 
 def test_unrolling_over_the_limit_names_its_term() -> None:
-    maps = "mapSeq(abs, mapSeq(abs, mapSeq(abs, mapSeq(abs, mapSeq(abs, c)))))"
+    maps = "(toPrivate(mapSeq(abs)) . toPrivate(mapSeq(abs)) . toPrivate(mapSeq(abs)) . toPrivate(mapSeq(abs)))(c)"
     found = refusal(NestingProblem, f"program p(x: [f32]4000) = join(mapGlb(0, fun c => {maps}, split(1000, x)))")
     assert "unrolling private arrays makes more than 4096 statements" in found
     assert "in mapSeq(abs, " in found

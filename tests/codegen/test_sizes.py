@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lift_egraph.api import parse_program, random_inputs, run, specialise
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import GENERIC, POCL
 from lift_egraph.codegen.plans.arrays import load_plan, read_plan, save_plan
@@ -16,10 +17,6 @@ from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.codegen.running.run import Runner, run_directory
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import run
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
 from tests.codegen.opencl import as_pocl_likes, needs_opencl

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from lift_egraph.api import LiftError, parse_program, specialise
 from lift_egraph.codegen.c_ast import Load, loads
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC
 from lift_egraph.codegen.walkthrough import explain, reads
-from lift_egraph.errors import LiftError
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.programs import load
 from tests.codegen import low_level as low
 

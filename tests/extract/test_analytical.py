@@ -8,7 +8,8 @@ import time
 import pytest
 
 from lift_egraph.codegen.devices import INTEL, NVIDIA, POCL, Device
-from lift_egraph.codegen.plans.kernel import Launch, Plan
+from lift_egraph.codegen.plans.kernel import Launch
+from lift_egraph.codegen.plans.launch_file import launch_of, plan_of
 from lift_egraph.extract.accesses import analyse
 from lift_egraph.extract.analytical import Prediction, predict
 from lift_egraph.extract.footprint import Footprint
@@ -184,7 +185,7 @@ def test_a_column_of_a_large_power_of_two_falls_out_of_the_cache():
 def test_a_plan_without_trees():
     plan = low.plan_of(low.scal(4096), N=1 << 16)
     with pytest.raises(ValueError, match="no tree"):
-        predict(Plan.from_json(plan.to_json(), plan.source), POCL)
+        predict(plan_of(launch_of(plan), plan.source), POCL)
 
 
 @pytest.mark.alone

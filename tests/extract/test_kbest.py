@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from lift_egraph import programs as bundled
+from lift_egraph.api import Limits, Phase, StructuralCost, programs as bundled, run_phase, specialise
 from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.kbest import KBest, Rating
-from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.errors import ModelProblem
-from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
-from lift_egraph.language.check import specialise
 from lift_egraph.language.nesting import check_nesting
 from lift_egraph.rules import algorithmic, lowering, simplification
 

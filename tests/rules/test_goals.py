@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from lift_egraph.api import equal_values, evaluate, guide, random_inputs, type_of
 from lift_egraph.egraph.saturate import StopReason
-from lift_egraph.guided.stages import guide
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
-from lift_egraph.soundness.rule_check import equal_values
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 goals = pytest.importorskip("goals")

@@ -6,17 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from lift_egraph import programs
+from lift_egraph.api import guide, parse_program, programs, specialise
 from lift_egraph.guided.sketch import call, reduce_seq
-from lift_egraph.guided.stages import guide
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.rules.macros import Macro, local_tiles, overlapped_tiling, overlapped_tiling_2d
 from lift_egraph.rules.reduction import combine_lifted
 from lift_egraph.workbench import compile_low_level
 from tests.rules.test_goals import SMALL, goals
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 SUMS = parse_program(
     "program sums(xs: [f32]128) = map(fun w => reduce(add, 0.0, w), slide(3, 1, pad(1, 1, clamp, xs)))"

@@ -7,22 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
-from lift_egraph import programs
+from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, programs, random_inputs
 from lift_egraph.derivation.steps import World, makes_names
 from lift_egraph.egraph.saturate import Phase, StopReason
 from lift_egraph.errors import SizeProblem
 from lift_egraph.guided.sketch import call
 from lift_egraph.guided.stages import Guided
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise, type_of
-from lift_egraph.language.syntax import parse_program
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import Value
 from lift_egraph.rules import macros
 from lift_egraph.rules.macros import Macro
-from lift_egraph.soundness.rule_check import equal_values
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 16, "K": 12})
 MATRIX = parse_program("program negated(xss: [[f32]16]8) = map(map(fun x => 0.0 - x), xss)")

@@ -26,8 +26,7 @@ def shows(block: str, found: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "block"),
-    [("tiles.py", FILE, CHECK), ("wrong.py", FILE.replace(CONDITION, MISTAKE), CHECK_WRONG)],
+    ("name", "text", "block"), [("tiles.py", FILE, CHECK), ("wrong.py", FILE.replace(CONDITION, MISTAKE), CHECK_WRONG)]
 )
 def test_the_check_of_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, block: str):
     (tmp_path / name).write_text(text)

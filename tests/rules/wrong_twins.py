@@ -17,7 +17,7 @@ RULES = {r.name: r for r in all_rules}
 
 @dataclass(frozen=True)
 class Twin:
-    """A rule with texts of its function, or of its module where its own has none, replaced: ``right → wrong``."""
+    """A rule with texts of its function replaced, ``right → wrong``; after ``helper:`` a text of its module."""
 
     of: str
     mistake: str
@@ -30,13 +30,14 @@ class Twin:
         module = sys.modules[right.__module__]
         source, part = inspect.getsource(module), inspect.getsource(right)
         for change in self.changes:
-            text, _, instead = (side.strip() for side in change.partition("→"))
-            if text in part:
+            text, _, instead = (side.strip() for side in change.removeprefix("helper:").partition("→"))
+            if change.startswith("helper:"):
+                assert source.count(text) == 1, f"{self.of}: {text} does not stand once in its module"
+                source = source.replace(text, instead)
+            else:
+                assert text in part, f"{self.of}: {text} is not in it"
                 wrong = part.replace(text, instead)
                 source, part = source.replace(part, wrong), wrong
-            else:
-                assert source.count(text) == 1, f"{self.of}: {text} is not in it"
-                source = source.replace(text, instead)
         made: dict[str, Any] = {**vars(sorts), "__name__": __name__}
         exec(compile(source, str(module.__file__), "exec"), made)
         return rule(self.mistake)(made[self.of].body)
@@ -66,6 +67,19 @@ TWINS = (
     twin("zip_of_map_right", "the components are swapped", "make_pair(Ex(x), b) → make_pair(b, Ex(x))"),
     twin("map_fission_of_let", "p may be free in the function", ", absent_in_function(p, f) →"),
     twin("map_fusion_of_pattern", "x may be free in f", "fvf(f).not_contains(x), →"),
+    # --- stages
+    twin("let_unused", "p may be free in b", ", absent(p, b) →"),
+    twin("let_inwards", "the second part is left as it is", "to(g(let(a), let(b)) → to(g(let(a), b)"),
+    twin("let_inwards", "lets are moved into the first part only", "let(a), let(b), let(d) → let(a), b, d"),
+    twin("let_into_function", "p may be free in c, and bind v again", "is_array, *binds_another → is_array"),
+    twin("let_into_function", "v may be free in f", ", fvf(f).not_contains(v) →"),
+    twin("let_into_function", "v may be free in the operator", ", fvo(op).not_contains(v) →"),
+    twin("gather_of_map", "the order is applied twice", "map_(f, gather(r, xs)) → map_(f, gather(r, gather(r, xs)))"),
+    twin("at_of_map", "another element", "at(n, xs))) → at(i64(0), xs)))"),
+    twin("generate_by_map", "the elements are reversed",
+         "map_(f, generate(n → map_(f, gather(\"n - 1 - i\", generate(n",
+         "Ex(i))))) → Ex(i))))))"),
+    twin("let_in_global", "the copy is reversed", '"global", xs → "global", gather("n - 1 - i", xs)'),
     # --- iteration
     twin("iterate_decomposition", "one iteration too many", "iterate(n - 1, → iterate(n,"),
     twin("iterate_composition", "the counts are multiplied", "i + j → i * j"),
@@ -153,12 +167,12 @@ TWINS = (
          "fill(1, → fill(m / n,", "eq(Ty.arr(n, t)) → eq(Ty.arr(m, t))", "n: i64 → n: i64, m: i64"),
     twin("partial_reduce_in_steps", "z may be anything", "neutral(op, z), →"),
     # --- stencils
-    twin("slide_tiling", "the tiles do not overlap enough", "size + (k - 1) * step → size + (k - 1) * step - 1"),
+    twin("slide_tiling", "the tiles overlap too little", "helper: size + (k - 1) * step → size + (k - 1) * step - 1"),
     twin("slide_tiling", "k need not divide the number of windows", "*chunked(count, k) → tile(count, k), k < count"),
     twin("slide_tiling_2d", "rows and columns of tiles are exchanged",
-         "windows(length, k * step, grid) → windows(length, k * step, grid).transpose(0)"),
+         "helper: windows(length, k * step, grid) → windows(length, k * step, grid).transpose(0)"),
     twin("slide_tiling_3d", "the windows of a tile are taken in another order",
-         "found.join(done)\n    return found.term → found.join(done)\n    return found.transpose(1).term"),
+         "helper: found.join(done)\n    return found.term → found.join(done)\n    return found.transpose(1).term"),
     twin("map_of_slide", "the windows are not transposed",
          "map_(Fn.transpose(Ty.arr(n, Ty.arr(a, t))), slide(n, s, transpose(xss))) → slide(n, s, transpose(xss))"),
     twin("map_map_of_slide", "the function is mapped over the windows",

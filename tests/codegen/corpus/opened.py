@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lift_egraph.errors import LiftError
+from lift_egraph.api import LiftError, parse_program, type_of
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.pretty import print_program
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import Array, DataType, Pair
 
 

@@ -18,8 +18,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lift_egraph.language import build as b
-from lift_egraph.language import ir
+from lift_egraph.language import build as b, ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import checked
 from lift_egraph.language.nat import nat
@@ -325,7 +324,7 @@ class Grower:
         """A sequential reduction to a scalar, a tuple, or an array; or a scan."""
         inner = place.inside(ir.SEQ, t.size.constant or 0)
         kind = self.pick(("scalar", "scalar", "pair", "array", "array", "scan"))
-        if kind == "array" or has_arrays(t.element):
+        if kind == "array" or not is_data(t.element):
             start = self.accumulator(t.element, pool)
             if inner.fits(type_of(start)):
                 made = b.reduce_seq(
@@ -466,11 +465,6 @@ def _parts(e: ir.Expr) -> Pool:
     if isinstance(t, Pair):
         return (e, *_parts(b.get(0, e)), *_parts(b.rest(e)))
     return (e,)
-
-
-def has_arrays(t: DataType) -> bool:
-    """Whether a type has an array in it."""
-    return not is_data(t)
 
 
 def _has_vectors(t: DataType) -> bool:

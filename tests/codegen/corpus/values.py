@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lift_egraph.language import build as b
-from lift_egraph.language import ir
+from lift_egraph.language import build as b, ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import Section
 from lift_egraph.language.scalar import COMPARISONS

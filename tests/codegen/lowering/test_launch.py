@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from lift_egraph.api import Runner, parse_program, specialise
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import GENERIC, POCL
 from lift_egraph.codegen.plans.kernel import Launch
-from lift_egraph.codegen.running.run import Runner
 from lift_egraph.errors import DeviceProblem, NestingProblem, SizeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl
 from tests.codegen.test_sizes import check, rows, stencil, tiles, two_stage, wrapped

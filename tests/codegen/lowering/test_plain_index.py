@@ -6,8 +6,7 @@ import pickle
 from itertools import product
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lift_egraph.codegen.lowering.plain_index import PlainNat, plain
 from lift_egraph.codegen.text.index_text import IndexText

@@ -126,7 +126,12 @@ def test_numbers_read_back_exactly() -> None:
 
 def test_names_are_legal_in_c() -> None:
     taken: set[str] = set()
-    assert [c_name(n, taken) for n in ("x", "x", "float", "x'", "7up")] == ["x", "x1", "float_", "x_", "x7up"]
-    known = ("atan2", "get_global_id", "vload4", "convert_int", "CLK_LOCAL_MEM_FENCE", "FLT_MAX")
+    assert [c_name(n, taken) for n in ("x", "x", "float", "x'", "7up")] == ["x", "x1", "float_", "x_", "x7up_"]
+    known = (
+        "atan2", "get_global_id", "vload4", "convert_int", "CLK_LOCAL_MEM_FENCE", "FLT_MAX", "image1d_t", "cl_khr_fp64",
+        "image2d_depth_t", "generic", "ATOMIC_FLAG_INIT", "kernel_exec", "NAN", "linux", "float3", "abs_float8",
+    )  # fmt: skip
     assert [c_name(n, taken) for n in known] == [f"{n}_" for n in known]
-    assert [c_name(n, taken) for n in ("get", "M_i", "rows_M", "fastest")] == ["get", "M_i", "rows_M", "fastest"]
+    ordinary = ["get", "M_i", "rows_M", "fastest", "N", "acc1", "glb_0", "row_sum", "BM", "float_"]
+    assert [c_name(n, taken) for n in ordinary] == [*ordinary[:-1], "float_1"]
+    assert [c_name(n, taken) for n in ("ﬁ", "größe", "ﬁ")] == ["x2", "gr__e_", "x3"]

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from lift_egraph.codegen import c_ast as c
-from lift_egraph.codegen import compiler
+from lift_egraph.codegen import c_ast as c, compiler
 from lift_egraph.codegen.devices import DEVICES, NVIDIA, POCL
 from lift_egraph.codegen.optimise import CONTROL
 from lift_egraph.codegen.passes.common_indices import in_full, share_indices

@@ -22,17 +22,11 @@ def doubled(text: str) -> Operate:
 
 def test_a_constant_used_once_goes_through_other_constants() -> None:
     body = (Let("a", PLACE), Let("b", ONE), Store(PLACE, Operate("add", (name("a"), doubled("b")), F32)))
-    assert inline_constants(body) == (
-        Let("b", ONE),
-        Store(PLACE, Operate("add", (PLACE, doubled("b")), F32)),
-    )
+    assert inline_constants(body) == (Let("b", ONE), Store(PLACE, Operate("add", (PLACE, doubled("b")), F32)))
 
 
 def test_a_constant_stays_before_a_write_and_before_a_loop() -> None:
-    for between in (
-        Store(PLACE, ONE),
-        For(NatVar("i", 0, 3), nat(4), SEQ, 1, (Store(PLACE, name("a")),)),
-    ):
+    for between in (Store(PLACE, ONE), For(NatVar("i", 0, 3), nat(4), SEQ, 1, (Store(PLACE, name("a")),))):
         uses = Store(PLACE, ONE if isinstance(between, For) else name("a"))
         body: tuple[Statement, ...] = (Let("a", PLACE), between, uses)
         assert inline_constants(body) == body

@@ -136,9 +136,10 @@ class TestDirectory:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("{", "holds no kernel"),
-            ("[]", "is no launch description"),
-            ("{}", "is no launch description: 'format' is missing"),
+            ("{", "does not follow its schema: Input data was truncated"),
+            ("[]", "does not follow its schema: Expected `object`, got `array`"),
+            ("{}", "does not follow its schema: Object missing required field `format`"),
+            ('{"format": 2}', "has the format 2, expected 3"),
         ],
     )
     def test_a_broken_description(self, tmp_path, text, message):
@@ -147,12 +148,47 @@ class TestDirectory:
         with pytest.raises(InputProblem, match=message):
             load_plan(tmp_path)
 
-    def test_an_argument_without_description(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("place", "value", "message"),
+        [
+            (("buffers",), [], "the kernel scale takes the buffer x, which it lacks"),
+            (("buffers", 1, "role"), "temporary", "it has no output"),
+            (
+                ("buffers", 1, "role"),
+                "result",
+                r"matching regex .* at `\$\.buffers\[\.\.\.\]\.role`|buffers\[1\]\.role",
+            ),
+            (("buffers", 0, "element"), "f128", "element"),
+            (("buffers", 0, "length"), -1, "Expected `int` >= 0"),
+            (("buffers", 0, "length"), "1 / 0", "is no launch description"),
+            (("buffers", 0, "length"), "(" * 999, "is no launch description"),
+            (("buffers", 0, "length"), "M", "no value is given for M"),
+            (("buffers", 0, "shape"), [7], "has 1000 elements, but the shape"),
+            (("buffers", 0, "components"), [1], "the components of the input 'x' are not those of a tuple"),
+            (("buffers", 0, "name"), "out", "there are 2 buffers, scalars and sizes of the name out"),
+            (("scalars", 0, "value"), None, "Expected `str`, got `null`"),
+            (("sizes",), [{"name": "N", "size": "N", "value": 3, "low": 1}], "either a value, or low and high"),
+            (("kernels", 0, "name"), "a\0b", "matching regex"),
+            (("kernels", 0, "global_size"), [1, 1], "array` of length 3"),
+            (("kernels", 0, "local_size"), [7, 1, 1], "the groups of a launch must divide"),
+            (("kernels", 0, "free"), {"groups": [3], "local": []}, "Expected `int` <= 2"),
+            (("more",), 1, "unknown field `more`"),
+        ],
+    )
+    def test_an_edited_description(self, tmp_path, place, value, message):
         save_plan(scale(), tmp_path)
-        launch = json.loads((tmp_path / "launch.json").read_text())
-        launch["buffers"].pop(0)
+        launch = part = json.loads((tmp_path / "launch.json").read_text())
+        for key in place[:-1]:
+            part = part[key]
+        part[place[-1]] = value
         (tmp_path / "launch.json").write_text(json.dumps(launch))
-        with pytest.raises(InputProblem, match="the kernel scale takes the buffer x, which it lacks"):
+        with pytest.raises(InputProblem, match=message):
+            load_plan(tmp_path)
+
+    def test_the_text_of_another_kernel(self, tmp_path):
+        save_plan(scale(), tmp_path)
+        (tmp_path / "kernel.cl").write_text(scale("out[get_global_id(0)] = a;").source)
+        with pytest.raises(InputProblem, match=r"launch\.json was not written for .*kernel\.cl: compile the kernel"):
             load_plan(tmp_path)
 
     def test_a_missing_file(self, tmp_path):
@@ -236,7 +272,8 @@ class TestRun:
     def test_measure(self, runner):
         timing = runner.measure(scale(), "ramp", repeats=7, min_time=0)
         assert timing.runs == 7
-        assert 0 < timing.min_ms <= timing.median_ms < 1000
+        low, high = timing.spread_ms
+        assert 0 < timing.min_ms <= low <= timing.median_ms <= high < 1000
 
     def test_a_build_failure_shows_log_and_line(self, runner):
         with pytest.raises(BuildProblem) as problem:
@@ -244,6 +281,21 @@ class TestRun:
         assert "undeclared identifier" in str(problem.value)
         assert "    2 | out[0] = undeclared; }" in str(problem.value)
         np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"name": "scales"}, "the kernel scales does not go with its launch: .*INVALID_KERNEL_NAME"),
+            ({"arguments": (Argument("buffer", "x"),)}, "it takes 3 arguments, not 1"),
+            ({"arguments": (Argument("scalar", "a"),) * 3}, "does not go with its launch: .*INVALID_ARG_SIZE"),
+        ],
+    )
+    def test_a_launch_that_is_not_the_kernels(self, runner, change, message):
+        plan = scale()
+        wrong = dataclasses.replace(plan, kernels=(dataclasses.replace(plan.kernels[0], **change),))
+        with pytest.raises(RunProblem, match=message) as problem:
+            runner.run(wrong, "ramp")
+        assert "Traceback" not in str(problem.value)
 
     @pytest.mark.alone
     def test_an_endless_kernel_is_killed(self, device):
@@ -360,3 +412,12 @@ class TestRun:
 def test_run_directory(device, tmp_path):
     save_plan(scale(), tmp_path)
     np.testing.assert_array_equal(run_directory(tmp_path, inputs(), device.index), EXPECTED)
+
+
+def test_a_deadline_shortens_the_limit_of_each_request():
+    with Runner(DEVICE, time_limit=30) as runner:
+        assert runner.left == 30
+        runner.deadline = time.perf_counter() + 5
+        assert 4 < runner.left <= 5
+        runner.deadline = 0.0
+        assert runner.left == 0.1

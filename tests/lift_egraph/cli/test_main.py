@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -8,7 +11,7 @@ import pytest
 from lift_egraph.codegen.plans.arrays import save_plan
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running.run import list_devices
-from tests.command import interrupted, lift, start
+from tests.command import ENVIRONMENT, interrupted, lift, start
 
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 AXPY = """-- a * x + y
@@ -101,6 +104,20 @@ def test_a_description_of_ones_own(dot, device, tmp_path):
     assert failed.stderr.startswith(f"error: {mine}: like: there is no description 3; there are cpu")
 
 
+def test_a_full_device_takes_no_output():
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "lift_egraph", "programs"]
+        process = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT, check=False)
+    assert process.returncode == 1
+    assert process.stderr == b"error: standard output: No space left on device\n"
+
+
+def test_output_is_utf8_in_any_locale():
+    process = start("-m", "lift_egraph", "rules", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", LC_ALL="C")
+    shown, complaints = process.communicate()
+    assert "λ" in shown, complaints
+
+
 def test_programs():
     assert "Matrix multiplication" in succeed("programs").stdout
     facts = {fact["name"]: fact for fact in json.loads(succeed("programs", "--json").stdout)}
@@ -141,12 +158,6 @@ def test_a_split_by_a_non_divisor(tmp_path):
     path = write(tmp_path / "f.lift", f"program f(x: [f32]N) where N = 16 =\n  {body}")
     assert "split(3) does not divide an array of length 16" in fail("optimize", path)
     assert "split(3) does not divide an array of length 1" in fail("optimize", path, "--size", "N=1")
-
-
-def test_a_program_without_parallelism(tmp_path):
-    body = "reduceSeq(fun (a, x) => a * 0.5 + x, 0.0, xs)"
-    path = write(tmp_path / "f.lift", f"program f(xs: [f32]N) where N = 16 =\n  {body}")
-    assert "f has no parallelism" in fail("optimize", path)
 
 
 def test_an_unknown_program(tmp_path):
@@ -267,6 +278,18 @@ def test_run_imports_no_egglog(written, device):
     assert (written / "p.npy").exists()
 
 
+def test_run_writes_into_what_is_no_regular_file(written, device):
+    reader, writer = os.pipe()
+    p, q = Path(f"/proc/self/fd/{writer}"), written / "link.npy"
+    q.symlink_to("q.npy")
+    succeed(*run_options(written, p=p, q=q), "--device", device)
+    with open(reader, "rb") as pipe:
+        os.close(writer)
+        assert pipe.read().endswith((2.5 * np.load(written / "x.npy")).tobytes())
+    assert q.is_symlink()
+    assert np.array_equal(np.load(written / "q.npy"), 2 * np.load(written / "x.npy"))
+
+
 class TestWrongArrays:
     @pytest.mark.parametrize(
         ("array", "message"),
@@ -285,7 +308,9 @@ class TestWrongArrays:
     def test_a_file_that_is_no_array(self, written):
         np.save(written / "pickled.npy", np.array([print] * N), allow_pickle=True)
         cut_off, pickled = (written / "x.npy").read_bytes()[:-4], (written / "pickled.npy").read_bytes()
-        for content in (b"", b"no array", b"\x93NUMPY\x01\x00\xff\xff", b"PK\x03\x04", cut_off, pickled):
+        headers = ("(", "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,)}" % 2**70, "{[]: 1}", " 1\n0")  # noqa: UP031
+        made = [b"\x93NUMPY\x01\x00" + len(h).to_bytes(2, "little") + h.encode() for h in headers]
+        for content in (*made, b"", b"no array", b"\x93NUMPY\x01\x00\xff\xff", b"PK\x03\x04", cut_off, pickled):
             (written / "wrong.npy").write_bytes(content)
             assert "wrong.npy is not a .npy file" in fail(*run_options(written, x="wrong.npy"))
 
@@ -317,7 +342,7 @@ class TestWrongRuns:
         options = run_options(written)[2:]
         assert "kernel.cl: No such file or directory" in fail("run", written / "none", *options)
         (written / "k" / "launch.json").write_text("{}")
-        assert "is no launch description" in fail("run", written / "k", *options)
+        assert "does not follow its schema" in fail("run", written / "k", *options)
         (written / "k" / "launch.json").unlink()
         assert "launch.json: No such file or directory" in fail("run", written / "k", *options)
 
@@ -330,7 +355,7 @@ class TestWrongRuns:
 
 def optimised(path: Path, device: str, *options: object) -> dict:
     """The report on a program, checked for what every report has."""
-    result = succeed("optimize", path, "--device", device, "--budget", 4, "--json", *options)
+    result = succeed("optimize", path, "--device", device, "--budget", 3, "--json", *options)
     report = json.loads(result.stdout)
     assert report.keys() >= KEYS
     assert all(candidate.keys() >= CANDIDATE_KEYS for candidate in report["candidates"])
@@ -403,8 +428,13 @@ def test_compile_prints_the_kernels_of_a_low_level_program(dot, device):
 
 
 def test_compile_leaves_sizes_open_and_run_takes_what_it_wrote(dot, device, tmp_path):
+    (tmp_path / "k").mkdir()
+    mine = write(tmp_path / "k" / "x.npy", "")
+    for of_another_kernel in ("report.json", "derivation.json"):
+        write(tmp_path / "k" / of_another_kernel, "{}")
     result = succeed("compile", dot, "--device", device, "--open", "N", "--any-launch", "--out", tmp_path / "k")
     assert result.stdout == ""
+    mine.unlink()
     assert {p.name for p in (tmp_path / "k").iterdir()} == {"kernel.cl", "launch.json", "lowered.lift"}
     assert "const int N" in (tmp_path / "k" / "kernel.cl").read_text()
     x = np.arange(12, dtype=np.float32)
@@ -455,7 +485,7 @@ def test_compile_says_what_is_wrong(dot, device, program, options, message):
 def test_ctrl_c_shows_what_was_found(device, as_json):
     options = ("--size=M=64", "--size=K=64", "--size=N=64", "--device", device, "--budget", 60)
     process = start("-m", "lift_egraph", "optimize", "mm", *options, *(("--json",) if as_json else ()))
-    shown, complaints = interrupted(process, "stderr", "search: ", 1)
+    shown, complaints = interrupted(process, "stderr", "measure: ")
     assert process.returncode == 130, complaints
     if as_json:
         report = json.loads(shown)

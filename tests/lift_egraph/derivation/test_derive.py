@@ -6,20 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from lift_egraph import programs, rules
+from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, programs, rules, specialise
 from lift_egraph.derivation.derive import Derivation, explain, explain_stage, replay
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import SearchProblem
 from lift_egraph.guided.sketch import ANY, call, map_seq, nest, reduce_seq
 from lift_egraph.guided.stages import Guided, guide
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
 from lift_egraph.rules.macros import Macro, register_blocking_2d, stage, vectorised_loads
-from lift_egraph.soundness.rule_check import equal_values
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
 LOWER = stage(

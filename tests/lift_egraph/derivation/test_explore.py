@@ -8,22 +8,16 @@ import zlib
 import pytest
 from egglog import eq, i64, rewrite
 
-from lift_egraph import programs, rules
+from lift_egraph.api import Phase, alpha_equal, equal_values, evaluate, programs, random_inputs, rules, specialise
 from lift_egraph.derivation.explore import Explorer
 from lift_egraph.derivation.places import View, matching_places, near_misses
 from lift_egraph.derivation.steps import DEFINITIONS, World, makes_names, replay
 from lift_egraph.egraph.exact_terms import Node
 from lift_egraph.egraph.rule import Rule, rule
-from lift_egraph.egraph.saturate import Phase
 from lift_egraph.egraph.sorts import Ex, Ty, join, transpose, ty
 from lift_egraph.errors import ExplorationProblem, RuleProblem, SizeProblem
-from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program, print_term
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.instances import Instances
-from lift_egraph.soundness.rule_check import equal_values
 from tests.command import lift
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
@@ -161,10 +155,7 @@ PROBLEMS = {
     "no such pattern": (("split_join", "zip"), "there is no place zip in the term"),
     "no such number": (("split_join", 9), "split_join has no match number 9; there are 3, from 0 on"),
     "several": (("split_join", None), r"split_join matches in 3 ways; say which by its number:\n\[0\] at the whole: "),
-    "near miss": (
-        ("map_fission", ()),
-        r"at \(\); it almost does at the whole: needs that no variable of p",
-    ),
+    "near miss": (("map_fission", ()), r"at \(\); it almost does at the whole: needs that no variable of p"),
     "nowhere": (("iterate_once", None), "iterate_once does not match anywhere$"),
 }
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.kbest import KBest, Rating
@@ -56,7 +55,7 @@ def contains_itself(choice: Choice, above: frozenset[ClassId] = frozenset()) -> 
     return choice.class_id in above or any(contains_itself(p, inside) for p in choice.parts)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(small_graphs())
 def test_the_best_members_are_those_of_brute_force(graph):
     expected = sorted(w for w, _ in members(graph, 0))[:8]
@@ -68,7 +67,7 @@ def test_the_best_members_are_those_of_brute_force(graph):
     assert [cost for cost, _ in found] == expected
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(small_graphs())
 def test_every_shape_is_kept_apart(graph):
     """The best member is found whatever its shape; a member may contain its class in another shape."""

@@ -6,15 +6,11 @@ import random
 
 import pytest
 
-from lift_egraph import programs, rules
+from lift_egraph.api import LiftError, Limits, Phase, alpha_equal, programs, rules, run_phase, specialise
 from lift_egraph.egraph.frozen import from_egg
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
-from lift_egraph.egraph.saturate import Limits, Phase, run_phase
-from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program, print_program
 
 EVERYTHING = """

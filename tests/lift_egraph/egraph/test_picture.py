@@ -8,14 +8,10 @@ import itertools
 import networkx as nx
 import pytest
 
-from lift_egraph import rules as book
+from lift_egraph.api import Limits, Phase, Program, parse_program, rules as book, run_phase, specialise
 from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.picture import LIMIT, draw, reachable, to_networkx
-from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.errors import SearchProblem
-from lift_egraph.language.check import specialise
-from lift_egraph.language.ir import Program
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.programs import load
 
 

@@ -9,15 +9,11 @@ from dataclasses import replace
 import cloudpickle
 import pytest
 
-from lift_egraph import programs, rules
+from lift_egraph.api import StructuralCost, alpha_equal, best_terms, programs, rules, specialise, type_of
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import forms
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, StopReason, run_phase, saturate
-from lift_egraph.extract.cost import StructuralCost
-from lift_egraph.extract.kbest import best_terms
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import specialise, type_of
 from tests.command import interrupted, start
 
 
@@ -55,7 +51,7 @@ def test_nodes_are_bounded():
 @pytest.mark.alone
 def test_time_is_bounded_and_the_last_graph_kept():
     began = time.perf_counter()
-    done = saturate(mm(), phase(Limits(iterations=50, nodes=10**9, seconds=1.0), {64: (2, 4, 8, 16, 32)}))
+    done = saturate(mm(), phase(Limits(iterations=50, nodes=10**9, seconds=1.0), {64: (2, 4, 8)}))
     assert done.stop_reason in (StopReason.TIME, StopReason.MEMORY)
     assert time.perf_counter() - began < 30
     assert type_of(best_terms(done.graph, done.root, StructuralCost(), 1)[0].term) == type_of(mm())

@@ -10,6 +10,7 @@ import pytest
 from lift_egraph import programs
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import operator_laws, to_egg
+from lift_egraph.egraph.exact_terms import read_only_member
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze
 from lift_egraph.egraph.scratch import ROOT, Scratch
 from lift_egraph.egraph.sorts import tile
@@ -34,23 +35,35 @@ def shape(graph: FrozenEGraph) -> tuple[int, int, int, Counter[str]]:
 
 @pytest.fixture(scope="module")
 def scratch() -> Scratch:
-    return Scratch(operator_laws(), (CLEANING, EXPLORING))
+    return Scratch()
 
 
 def test_terms_held_one_after_the_other_are_as_in_an_e_graph_each(scratch: Scratch):
+    compiled = [(schedule, scratch.compiled(schedule)) for schedule in (CLEANING, EXPLORING)]
     for term in TERMS:
         own = egglog.EGraph()
         root = own.let(ROOT, to_egg(term))
         own.register(*operator_laws(), *TILES)
         with scratch.holding(to_egg(term), TILES) as held:
             for _ in range(2):
-                for schedule, number in ((CLEANING, 0), (EXPLORING, 1)):
+                for schedule, same in compiled:
                     own.run(schedule)
-                    held.run(number)
+                    held.run(same)
                 expected, found = freeze(own, {ROOT: root}), held.freeze()
                 assert shape(found) == shape(expected)
                 ops = [Counter(n.op for n in g.nodes[g.roots[ROOT]]) for g in (expected, found)]
                 assert ops[0] == ops[1]
+
+
+def test_a_term_with_the_names_of_the_e_graph_is_held_as_it_is(scratch: Scratch):
+    for term in TERMS:
+        with scratch.holding(to_egg(term)) as held:
+            before = held.freeze()
+        node = read_only_member(before, before.roots[ROOT])
+        with scratch.holding(node) as held:
+            after = held.freeze()
+        assert shape(after) == shape(before)
+        assert read_only_member(after, after.roots[ROOT]) == node
 
 
 def test_nothing_is_left_of_a_term_whatever_happens(scratch: Scratch):
@@ -63,6 +76,7 @@ def test_nothing_is_left_of_a_term_whatever_happens(scratch: Scratch):
 
 
 def _fail_while_holding(scratch: Scratch) -> None:
+    schedule = scratch.compiled(EXPLORING)
     with scratch.holding(to_egg(TERMS[0]), TILES) as held:
-        held.run(1, 0)
+        held.run(schedule)
         raise ZeroDivisionError

@@ -8,20 +8,15 @@ import egglog
 import pytest
 from hypothesis import given, settings
 
+from lift_egraph.api import alpha_equal, evaluate, parse_program, random_inputs, type_of
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import MAXIMAL_DEPTH, check_depth, to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
 from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.egraph.sorts import tile
 from lift_egraph.errors import LiftError, SizeProblem, TypeProblem
-from lift_egraph.language import build as b
-from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language import build as b, ir
 from lift_egraph.language.build import F32, Input, array
-from lift_egraph.language.check import type_of
-from lift_egraph.language.syntax import parse_program
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
 from lift_egraph.rules.movement import map_backwards, map_strided
 from lift_egraph.soundness.counterexamples import equal_values
 from tests.depth import depth
@@ -43,6 +38,11 @@ def there_and_back(term: ir.Expr) -> ir.Expr:
     assert choice is not None
     assert graph.type_of(graph.roots["root"]) == type_of(term)
     return from_egg(graph, choice)
+
+
+def test_each_component_has_its_own_type():
+    for body in ("map(fun p => get(0, p), xs)", "map(fun p => get(1, p), xs)", "map(fun (a, b) => (b, a), xs)"):
+        there_and_back(parse_program(f"program p(xs: [(f32, i32)]4) = {body}").body)
 
 
 ROWS = Input("rows", array(F32, 4, 6))
@@ -70,6 +70,7 @@ SOME = {
     "transpose, join": b.join(b.transpose(ROWS)),
     "calls": b.map_(lambda x: b.select(x < 0.0, b.sqrt(-x), b.pow_(x, 2.0)), XS),
     "halving": b.iterate(3, b.map_(b.reduce_(b.add, 0.0)) @ b.split(2), XS),
+    "sizes of steps": b.iterate(3, lambda h: b.map_(lambda p: b.at(1, p) / type_of(h).size, b.split(2, h)), XS),
 }
 
 
@@ -104,7 +105,7 @@ def test_a_component():
     assert alpha_equal(there_and_back(b.get(1, pair)), b.get(1, pair))
 
 
-@settings(max_examples=depth(60, 1000))
+@settings(max_examples=depth(25, 1000))
 @given(programs(low_level=True, steps=4))
 def test_round_trip_of_random_programs(program):
     """Values are compared too, for an iterate comes back at the length of its argument."""

@@ -6,24 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from lift_egraph import programs, rules
-from lift_egraph.egraph.growth import Growth
+from lift_egraph.api import Growth, alpha_equal, equal_values, evaluate, programs, rules, specialise, stage, tiling
 from lift_egraph.egraph.saturate import Limits, Phase, StopReason, run_phase
 from lift_egraph.errors import InputProblem
-from lift_egraph.guided.schedules import Comparison, PhaseRun, compare
+from lift_egraph.guided.schedules import Comparison, compare
 from lift_egraph.guided.sketch import map_, nest, reduce_seq
-from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import specialise
+from lift_egraph.guided.stages import Reached
 from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
-from lift_egraph.rules.macros import stage, tiling
-from lift_egraph.soundness.rule_check import equal_values
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
 ALL = Phase("everything", rules.algorithmic, rules.simplification, {8: (4,)}, (), Limits(iterations=3))
 TILE = tiling((8, 8), (4, 4)).stages[0]
 LOOPS = stage("loops", rules.reduction.loop_rules, nest(map_(), map_(), reduce_seq()))
-SEEN: list[tuple[str, PhaseRun]] = []
+SEEN: list[tuple[str, Reached]] = []
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +33,7 @@ def found() -> Comparison:
 
 
 def test_each_phase_starts_from_what_the_last_one_reached(found: Comparison):
-    assert [r.phase for r in found["in steps"].runs] == ["tile", "loops"]
+    assert [r.stage.phase.name for r in found["in steps"].runs] == ["tile", "loops"]
     assert [r.stop_reason for r in found["in steps"].runs] == [StopReason.SATISFIED] * 2
     assert [r.stop_reason for r in found["at once"].runs] == [StopReason.ITERATIONS]
     inputs = random_inputs(MM, 0, "integer")
@@ -89,18 +84,18 @@ def test_equal_schedules_have_nothing_of_their_own():
 def test_a_stage_that_fails_ends_its_schedule():
     never = stage("never", (), nest(map_(length=3)))
     (outcome,) = compare(MM, {"stuck": (never, LOOPS)}).outcomes
-    assert [r.phase for r in outcome.runs] == ["never"]
+    assert [r.stage.phase.name for r in outcome.runs] == ["never"]
     assert outcome.runs[0].term is None
     assert alpha_equal(outcome.term, MM.body)
 
 
 def test_what_arrived_before_an_interrupt_is_kept():
-    def interrupt(name: str, run: PhaseRun) -> None:
+    def interrupt(name: str, run: Reached) -> None:
         if len(run.iterations) == 2:
             raise KeyboardInterrupt
 
     (outcome,) = compare(MM, {"cut short": (ALL, LOOPS)}, on_iteration=interrupt).outcomes
-    assert [(r.phase, r.stop_reason, len(r.iterations)) for r in outcome.runs] == [
+    assert [(r.stage.phase.name, r.stop_reason, len(r.iterations)) for r in outcome.runs] == [
         ("everything", StopReason.INTERRUPTED, 2)
     ]
     assert outcome.holds(MM.body)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from lift_egraph import programs, rules
+from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, programs, rules, sketch as s
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.errors import SketchProblem, SyntaxProblem
-from lift_egraph.guided import sketch as s
 from lift_egraph.guided.matcher import Matcher, satisfying
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise, type_of
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
-from lift_egraph.soundness.rule_check import equal_values
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
 

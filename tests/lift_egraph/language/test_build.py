@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.errors import LiftError, SizeProblem, SyntaxProblem, TypeProblem
-from lift_egraph.language import build as b
-from lift_egraph.language import ir
+from lift_egraph.language import build as b, ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.build import F32, F64, I32, Input, array
 from lift_egraph.language.check import check_program, type_of
@@ -166,6 +165,9 @@ def test_the_size_of_an_iterate_is_new() -> None:
         (lambda: b.literal(1e39), TypeProblem, "beyond the range of f32"),
         (lambda: b.literal(1 << 40), TypeProblem, "beyond the range of i32"),
         (b.join, TypeProblem, "join takes 1 argument"),
+        (lambda: XS[8], SizeProblem, "at(8) is outside an array of length 8"),
+        (lambda: XS[b.literal(1.0)], TypeProblem, "the index of an element is an i32 or a size, got f32"),
+        (lambda: b.literal(1)[b.literal(1)], TypeProblem, "lookup works on an array, got i32"),
         (
             lambda: b.map_(b.vectorize(4, b.vectorize(2, b.abs_)), b.as_vector(4, XS)),
             TypeProblem,
@@ -178,6 +180,14 @@ def test_errors(build: Any, kind: type[LiftError], message: str) -> None:
         build()
     assert type(caught.value) is kind
     assert message in str(caught.value)
+
+
+def test_elements_by_index() -> None:
+    i = Input("i", I32)
+    assert XS[i * 2] + XS[7] == parse_term("xs[i * 2] + xs[7]", (XS, i))
+    assert XS[i] == b.at(0, b.lookup(b.fill(1, i), XS))
+    with pytest.raises(TypeError, match="not iterable"):
+        list(XS)
 
 
 def test_programs_are_checked() -> None:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 
 from lift_egraph.errors import LiftError, NestingProblem, SizeProblem, TypeProblem
-from lift_egraph.language import ir
-from lift_egraph.language import types as ty
+from lift_egraph.language import ir, types as ty
 from lift_egraph.language.build import BOOL, F32, F64, I32, array
 from lift_egraph.language.check import check_program, size_variables, specialise, type_of
 from lift_egraph.language.nat import nat
@@ -38,7 +37,7 @@ def test_index_functions_of_nothing():
         ("slide(3, 1, a)", "[[f32]3]6"), ("slide(3, 1, pad(1, 1, clamp, xs))", "[[f32]3]N"),
         ("slide(2, 2, a)", "[[f32]2]4"), ("pad(1, 2, mirror, xs)", "[f32](N + 3)"),
         ("iterate(2, fun (p: [f32]n) => map(at(0), split(2, p)), a)", "[f32]2"),
-        ("iterate(0, fun p => p, a)", "[f32]8"),
+        ("iterate(0, fun p => p, a)", "[f32]8"), ("iterate(1000000000, map(abs), xs)", "[f32]N"),
         ("at(3, m)", "[f32]K"), ("generate(N, fun k => (k, x))", "[(i32, f32)]N"), ("fill(2, m)", "[[[f32]K]M]2"),
         ("lookup(ks, xs)", "[f32]3"), ("mapGlb(0, abs, xs)", "[f32]N"),
         ("reduceSeq(fun (s, e) => s + 1, 0, xs)", "i32"),
@@ -116,6 +115,14 @@ def test_errors(term: ir.Expr, kind: type[LiftError], message: str) -> None:
     with pytest.raises(kind) as caught:
         type_of(term)
     assert message in str(caught.value)
+
+
+def test_an_iterate_whose_length_always_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lift_egraph.language.check.MOST_STEPS", 10)
+    text = "iterate({}, fun v => pad(1, 1, clamp, v), a)"
+    assert type_of(parse_term(text.format(10), INPUTS)) == parse_type("[f32]28")
+    with pytest.raises(SizeProblem, match="the length still changes after 10 of 11 steps, it is 28 then"):
+        parse_term(text.format(11), INPUTS)
 
 
 @given(programs(low_level=True))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language.nat import Nat, NatVar, divides, is_at_least, is_less, maximum, minimum, nat

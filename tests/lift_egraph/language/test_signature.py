@@ -31,8 +31,7 @@ from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms
 from lift_egraph.guided.matcher import Matcher
-from lift_egraph.language import ir
-from lift_egraph.language import signature as sig
+from lift_egraph.language import ir, signature as sig
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import CONCRETE, CONDITIONS, codomain, domain, type_of
 from lift_egraph.language.inference import made_type
@@ -47,6 +46,7 @@ from lift_egraph.meaning.values import leaves_of
 from lift_egraph.meaning.workload import workload
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.soundness.pattern_types import type_of_pattern
+from tests.depth import depth
 from tests.strategies import programs
 
 SLIDE = ir.Slide.signature
@@ -283,7 +283,7 @@ def assert_types_agree(term: ir.Expr) -> None:
             assert (graph.domain(owner), graph.codomain(owner)) == (domain(function), codomain(function))
 
 
-@settings(max_examples=60)
+@settings(max_examples=depth(25, 1000))
 @given(programs(low_level=True, steps=4))
 def test_all_engines_give_the_same_types(program: ir.Program) -> None:
     try:

@@ -170,12 +170,14 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("map(abs, x)", 3, TypeProblem, "map works on an array, got f32"),
         ("map(fun (a, b) => a, xs)", 3, TypeProblem, "takes a tuple apart, but is given f32"),
         ("map(fun (a: i32) => a, xs)", 3, TypeProblem, "a is declared as i32, but is given f32"),
+        ("(x, x) + (x, x)", 10, TypeProblem, "add works on scalars, got (f32, f32), (f32, f32)"),
+        ("(x, x) < (x, 1)", 10, TypeProblem, "lt needs arguments of one type, got (f32, f32), (f32, i32)"),
+        ("select(x, (x, x), (x, x))", 3, TypeProblem, "the condition of select is a bool, got f32"),
         ("x + map(transpose, xs)", 7, TypeProblem, "transpose works on an array, got f32"),
         ("split(4)", 3, TypeProblem, "split lacks its value"),
         ("join(xs, xs)", 3, TypeProblem, "join takes 1 argument (value), not 2"),
         ("zip(xs)", 3, TypeProblem, "zip takes two or more arrays"),
         ("get(2, (x, x))", 3, TypeProblem, "get(2) is outside a tuple of 2 components"),
-        ("N + x", 3, TypeProblem, "'N' is a size, not a value"),
         ("mapGlb(3, abs, xs)", 3, TypeProblem, "dimension 0, 1 or 2, not 3"),
         ("x(x)", 3, TypeProblem, "not a function"),
         ("split(3, xs)", 3, SizeProblem, "split(3) does not divide an array of length 8"),
@@ -201,7 +203,7 @@ def test_errors_point_to_their_place(body: str, column: int, kind: type[LiftErro
     [
         ("", "1:1", "expected 'program', but the text ends"),
         ("map(abs, xs)", "1:1", "expected 'program', found 'map'"),
-        ("program f(x: f32) where N = 4 = x", "1:25", "no input has the size 'N'"),
+        ("program f(x: f32) where N = 4 = x", "1:25", "nothing has the size 'N'"),
         ("program f(x: [f32]N) where N = 0 = x", "1:32", "at least 1"),
         ("program f(x: f32, x: f32) = x", "1:19", "'x' is declared twice"),
         ("program f(map: f32) = map", "1:11", "'map' is a word of the language"),
@@ -225,7 +227,7 @@ def test_the_caret_follows_tabs() -> None:
 
 @pytest.mark.parametrize(
     "deep",
-    ["abs(" * 500 + "x" + ")" * 500, "x" + " + x" * 5000, "let y = x in " * 1000 + "x", "- " * 1000 + "x",
+    ["abs(" * 500 + "x" + ")" * 500, "x" + " + x" * 5000, "let y = x in " * 1001 + "x", "- " * 1000 + "x",
      "get(0, " * 300 + "x" + ")" * 300, "map(fun a => " * 300],
 )  # fmt: skip
 def test_absurd_depth_is_a_clear_error(deep: str) -> None:
@@ -243,6 +245,41 @@ def test_the_deepest_allowed_nesting_works(level: str) -> None:
         text = level + text + (close.format("a" if k else "x") if "map" in level else close)
     program = syntax.parse_program(f"program f(x: {t}) = {text}")
     assert_round_trip(program)
+
+
+def test_lets_are_no_depth() -> None:
+    lets = "".join(f"let x{i + 1} = x{i} + x0 in " for i in range(300))
+    assert_round_trip(syntax.parse_program(f"program f(x0: f32) = {lets}x300"))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("let f = abs in map(f, xs)", "map(abs, xs)"),
+        ("let f = map(map(abs)) . split(2) in f(xs)", "map(map(abs), split(2, xs))"),
+        ("let f = fun p => p in (f(xs), f(x))", "(let p = xs in p, let p = x in p)"),
+        ("let y = x in let f = fun x => x * y in map(f, xs)", "let y = x in map(fun x1 => x1 * y, xs)"),
+        ("map(let f = fun e => e * x in f . f, xs)", "map(fun e => let e1 = e * x in e1 * x, xs)"),
+    ],
+)
+def test_local_functions(body: str, expected: str) -> None:
+    inputs = {"x": "f32", "xs": "[f32]8"}
+    assert alpha_equal(syntax.parse_term(body, inputs), syntax.parse_term(expected, inputs))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("let f = fun a => f(a) in f(x)", "unknown name 'f'"),
+        ("let (f, g) = abs in f(x)", "expected a value, got a function"),
+        ("let f = fun a => a in f + x", "expected a value, got a function"),
+        ("let f = fun a => transpose(a) in f(x)", "transpose works on an array, got f32"),
+        ("let map = fun a => a in map(x)", "'map' is a word of the language"),
+    ],
+)
+def test_what_is_no_local_function(body: str, message: str) -> None:
+    with pytest.raises(LiftError, match=message):
+        syntax.parse_term(body, {"x": "f32"})
 
 
 def test_many_parentheses_are_no_depth() -> None:

@@ -7,16 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from lift_egraph import programs, rules
-from lift_egraph.egraph.saturate import Limits, Phase
+from lift_egraph.api import Limits, Phase, evaluate, parse_program, programs, random_inputs, rules, specialise, type_of
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise, type_of
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import Array
 from lift_egraph.meaning.agreement import Comparer
 from lift_egraph.meaning.elements import element
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.workload import workload
 from tests.lift_egraph.egraph.test_locate import members
 
@@ -92,3 +87,15 @@ def test_sums_in_another_order_are_equal_though_they_round_differently():
         {"N": 512},
     )
     assert Comparer(program).compare(program.body, other.body).equal
+
+
+@pytest.mark.parametrize("kind", ["clamp", "mirror", "wrap"])
+def test_an_element_of_a_border_is_one_of_the_array(kind: str):
+    padded = body(f"map(pad(2, 1, {kind}), pad(1, 2, {kind}, A))")
+    special = specialise(padded, {"N": 4})
+    inputs = random_inputs(special)
+    whole = evaluate(special.body, inputs)
+    for i, j in ((0, 0), (0, 3), (6, 6), (5, 1), (2, 4)):
+        single = element(element(special.body, i), j)
+        assert not any(isinstance(part, ir.Pad) for part in ir.subterms(single))
+        assert evaluate(single, inputs) == whole[i, j]

@@ -8,8 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.meaning.bounds import BoundedDomain, evaluate_bounded

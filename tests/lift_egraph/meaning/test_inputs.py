@@ -7,6 +7,7 @@ import pytest
 
 from lift_egraph import programs
 from lift_egraph.errors import SizeProblem
+from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 
@@ -43,3 +44,35 @@ def test_kinds() -> None:
 def test_open_sizes_are_refused() -> None:
     with pytest.raises(SizeProblem, match="open size"):
         random_inputs(programs.load("dot"))
+
+
+@pytest.mark.parametrize(
+    ("t", "low", "high", "whole"),
+    [
+        ("f32", "0.1", "10", {1, 2, 3, 4, 5, 6, 7}),
+        ("f32", "100", "200", {100, 101, 102, 103, 104, 105, 106}),
+        ("f32", "-9", "0", {-7, -6, -5, -4, -3, -2, -1}),
+        ("f32", "0.1", "0.9", {i / 8 for i in range(1, 8)}),
+        ("f64", "1e30", "1e31", None),
+        ("f32", "1.0", "1.0000002", None),
+        ("i32", "0", "N", set(range(1000))),
+        ("i32", "-2", "1", {-2, -1, 0}),
+    ],
+)
+def test_values_are_in_the_range(t: str, low: str, high: str, whole: set[float] | None) -> None:
+    text = f"program f(xs: [{t}]20000 in {low}..{high}, ys: [f32]N) where N = 1000 = xs"
+    program = specialise(parse_program(text))
+    ((_, within),) = program.ranges
+    assert within.numbers is not None
+    for kind in ("float", "integer"):
+        xs = np.asarray(random_inputs(program, kind=kind)["xs"])
+        least, bound = (xs.dtype.type(number) for number in within.numbers)
+        assert (least <= xs).all()
+        assert (xs < bound).all()
+    if whole is not None:
+        assert set(xs.tolist()) == whole
+
+
+def test_an_open_range_is_refused() -> None:
+    with pytest.raises(SizeProblem, match="open"):
+        random_inputs(parse_program("program f(xs: [i32]4 in 0..N, ys: [f32]N) = xs"))

@@ -2,8 +2,10 @@ import ctypes
 import os
 import signal
 import sys
+import tempfile
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -335,3 +337,18 @@ def test_the_child_of_another_thread_outlives_that_thread_but_not_the_parent():
     parent.kill()
     parent.communicate(timeout=10)
     assert wait_until_gone(int(pid))
+
+
+def test_a_childs_temporary_folder_goes_with_it():
+    with Server(_folder_maker) as server:
+        folder = Path(server.request("file"))
+        assert list(folder.iterdir()) == [folder / "file"]
+    assert not folder.exists()
+
+
+def _folder_maker():
+    def make(name):
+        Path(tempfile.gettempdir(), name).touch()
+        return tempfile.gettempdir()
+
+    return make

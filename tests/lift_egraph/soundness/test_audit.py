@@ -6,16 +6,12 @@ import egglog
 import pytest
 from egglog import eq, i64, rewrite
 
-from lift_egraph import programs, rules
+from lift_egraph.api import Limits, Phase, check_rule, parse_program, programs, rules, run_phase, specialise
 from lift_egraph.egraph import sorts as s
 from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.rule import Rule, rule
-from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.soundness.audit import audit
-from lift_egraph.soundness.rule_check import check_rule
 from tests.command import lift
 
 # --- a name that one rule leaves behind, and another takes for new

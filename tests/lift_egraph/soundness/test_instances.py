@@ -93,9 +93,7 @@ def test_conditions_on_names_are_kept():
     for seed in range(20):
         program = Instances(guarded).draw(str(seed))[0].program
         matches = [t for t in ir.subterms(program.body) if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda)]
-        assert any(
-            not ir.free_variables(m.function.body) & set(ir.bound_variables(m.function.binder)) for m in matches
-        )
+        assert any(not ir.free_variables(m.function.body) & set(ir.bound_variables(m.function.binder)) for m in matches)
 
 
 def test_an_operator_with_laws_has_them():

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from lift_egraph import programs
 from lift_egraph.cli.main import optimize as command
+from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo, Timing
 from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.plans.kernel import Plan
@@ -26,9 +26,11 @@ from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.models import PerformanceModel
 from lift_egraph.language import ir
-from lift_egraph.process.child import End
-from lift_egraph.workbench import Budget, Found, PhaseSummary, optimize, pipeline, search
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, measuring, optimize, pipeline, search
+from lift_egraph.workbench.measuring import Clock, Lanes
 from tests.codegen.devices.test_devices import INFO
+from tests.in_process import Here
 
 GPU = replace(INFO, kind="gpu", platform="NVIDIA CUDA")
 BLOCKS = {"cpu_blocks": (4, 8), "gpu_blocks": (8, 4), "tiled_first": 1}
@@ -54,11 +56,24 @@ class Seen:
         return sum(f.way[-1].name == name for f in self.found)
 
     @property
+    def restructured(self) -> list[Found]:
+        return [f for f in self.found if f.way[0].iterations]
+
+    @property
     def tilings(self) -> list[dict[int, tuple[int, ...]]]:
-        return [dict(t) for t in dict.fromkeys(tuple(f.way[0].tiling.items()) for f in self.found)]
+        return [dict(t) for t in dict.fromkeys(tuple(f.way[0].tiling.items()) for f in self.restructured)]
 
 
 SATURATED: dict[tuple[ir.Expr, str], Saturation] = {}
+COMPILED: dict[tuple[str, str], Plan] = {}
+
+
+def compiled(program: ir.Program, device: Device, *, term_text: str) -> Plan:
+    """The kernels of a term, which are made once for all budgets."""
+    key = term_text, device.name
+    if key not in COMPILED:
+        COMPILED[key] = compile_program(program, device, term_text=term_text)
+    return COMPILED[key]
 
 
 def remembered(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
@@ -67,6 +82,12 @@ def remembered(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
     if key not in SATURATED:
         *_, SATURATED[key] = run_phase(term, phase)
     yield SATURATED[key]
+
+
+class Unhurried(Clock):
+    """Stands still."""
+
+    spent = 0.0  # pyright: ignore[reportAssignmentType]
 
 
 @cache
@@ -78,47 +99,65 @@ def see(
     child: bool = False,
     **knobs: Any,
 ) -> Seen:
-    """Optimise a small program, with a clock on which each look takes a second; in this process, if no `child` is."""
-    seen, clock = Seen(), count()
+    """Optimise a small program, measuring after the search; in this process, if no `child` is."""
+    seen = Seen()
 
-    class Here:
+    class Listed(Here):
         def __init__(self, function, *arguments, time_limit, memory_limit):
             seen.limits |= {"search": time_limit, "memory": memory_limit}
-            self.stream, self.end = function(*arguments), End("finished", "finished")
+            seen.items = list(function(*arguments))  # in this thread, which alone may use its e-graphs
+            super().__init__(lambda: iter(seen.items))
 
-        def __iter__(self):
-            for item in self.stream:
-                seen.items.append(item)
-                yield item
+        def begin(self):
+            pass
+
+        def signal(self, number):
+            pass
+
+    def reference(*_, seconds, **options):
+        seen.limits["reference"] = seconds
+        return SimpleNamespace(inputs={"": {}}, timed="", how="", check=lambda *_: Verdict(True, 0.0, 0.0, True, "", 1))
+
+    def in_numpy(program, inputs, seconds):
+        seen.limits["numpy"] = seconds
 
     class Untouched:
         def __init__(self, device, time_limit):
             seen.limits["kernel"] = time_limit
 
-        def __enter__(self):
-            return self
-
         def load_inputs(self, *_):
             pass
 
-        __exit__ = load_inputs
+        def close(self):
+            pass
 
-        def measure(self, plan, name, repeats, min_time):
-            seen.limits |= {"repeats": repeats, "timing": min_time}
+        signal = cancel = load_inputs
+
+        def measure(self, plan, name, **options):
+            seen.limits |= options
             seen.measured.append(plan)
-            return Timing(1.0, 1.0, 1)
+            return Timing(1.0, 1.0, 1, (1.0, 1.0))
+
+    class Ordered(Lanes):
+        def free(self, beside):
+            seen.limits["lanes"] = self.count
+            return not beside and not self.busy
 
     with pytest.MonkeyPatch.context() as patch:
         if not child:
-            patch.setattr(pipeline, "Stream", Here)
+            patch.setattr(pipeline, "Stream", Listed)
             patch.setattr(inspect.getmodule(search), "run_phase", remembered)
-        patch.setattr(pipeline, "Runner", Untouched)
-        patch.setattr(pipeline, "validate", lambda *_: Verdict(True, 0.0, 0.0, True, ""))
-        patch.setattr(pipeline, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
-        source, models = programs.load(program), {"structural": structural, "performance": performance}
+        patch.setattr(candidates, "compile_program", compiled)
+        patch.setattr(pipeline, "Lanes", Ordered)
+        patch.setattr(pipeline, "Clock", Unhurried)
+        patch.setattr(measuring, "Runner", Untouched)
+        patch.setattr(pipeline, "reference_of", reference)
+        patch.setattr(pipeline, "numpy_ms", in_numpy)
+        source = parse_program(program) if " " in program else programs.load(program)
+        models = {"structural": structural, "performance": performance}
         sizes = {name: 64 if program == "asum" else 8 for name, _ in source.sizes}
-        optimize(source, sizes, device=device, top=1, budget=replace(SMALL, **knobs), **models)
-    del seen.measured[0]  # the naive kernel
+        report = optimize(source, sizes, device=device, top=1, budget=replace(SMALL, **knobs), **models)
+    seen.measured = seen.measured[not report.no_baseline :]
     return seen
 
 
@@ -136,14 +175,16 @@ def longest(plan: Plan, device: Device) -> float:
 
 
 MM = {"program": "mm", "cpu_blocks": (4,), "copies": 30}
+TWO = {"program": "program p(x: [f32]16) = let y = map(abs, x) in map(add, zip(y, gather(reverse, y)))"}
+NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(fun v => v / s, x)", "seeds": 1}
 # Knob, a value that asks for less of something, what that is, and where it shows.
 KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("seconds", 10, lambda s: s.limits["kernel"], {"least_kernel": 1}),
+    ("reference_share", 0.1, lambda s: s.limits["reference"], {"seconds": 60}),
+    ("least_reference", 1, lambda s: s.limits["reference"], {"seconds": 5}),
+    ("numpy_share", 0.01, lambda s: s.limits["numpy"], {}),
     ("search_share", 0.1, lambda s: s.limits["search"], {"seconds": 60}),
-    ("least_search", 1, lambda s: s.limits["search"], {"seconds": 10}),
-    ("compile_share", 0.05, lambda s: len(s.measured), {"least_compile": 1}),
-    ("least_compile", 1, lambda s: len(s.measured), {"compile_share": 0}),
-    ("measure_share", 0.1, lambda s: len(s.measured), {"seconds": 12}),
+    ("lanes", 1, lambda s: s.limits["lanes"], {}),
     ("kernel_share", 0.1, lambda s: s.limits["kernel"], {"seconds": 60}),
     ("least_kernel", 1, lambda s: s.limits["kernel"], {"seconds": 10}),
     ("most_kernel", 10, lambda s: s.limits["kernel"], {"seconds": 60}),
@@ -154,8 +195,12 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("gpu_blocks", (4,), lambda s: len(s.tilings), {"device": GPU}),
     ("long_array", 64, lambda s: len(s.tilings), {}),
     ("chunks_per_unit", 1, lambda s: -max(s.tilings[0][64]), {"long_array": 64}),
-    ("tiled_first", 0, lambda s: s.tilings.index({}), {}),
+    ("tiled_first", 0, lambda s: s.items.index(s.restructured[0]), {"program": "mm"}),
     ("widths", 1, lambda s: len(s.found[0].way[1].widths), {}),
+    ("stage_iterations", 1, lambda s: max(f.way[0].iterations for f in s.found if f.way[0].name == "stages"), TWO),
+    ("variants", 1, lambda s: s.phases("algorithmic"), TWO),
+    ("stage_seeds", 1, lambda s: s.phases("lowering"), NORM),
+    ("stage_terms", 1, lambda s: len(s.found), NORM),
     ("seeds", 1, lambda s: s.phases("lowering"), {}),
     ("seed_tries", 1, lambda s: s.phases("lowering"), {}),
     ("seeds_per_shape", 1, lambda s: s.phases("lowering"), {}),
@@ -173,7 +218,9 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("measured_per_rank", 1, lambda s: len(s.measured), {"measured": 0}),
     ("long_source", 600, lambda s: length(s.measured[0]), {"performance": longest}),
     ("repeats", 1, lambda s: s.limits["repeats"], {}),
-    ("timing_seconds", 0.01, lambda s: s.limits["timing"], {}),
+    ("timing_seconds", 0.01, lambda s: s.limits["min_time"], {}),
+    ("timing_share", 0.01, lambda s: s.limits["max_time"], {}),
+    ("cut_off", 1, lambda s: s.limits["cut_off_ms"], {}),
 ]
 
 
@@ -232,7 +279,7 @@ def test_a_performance_model_may_leave_plans_out():
             raise SizeProblem("too long for what was learned")
         return 1.0
 
-    assert [length(plan) > 600 for plan in see(performance=short).measured] == [False]
+    assert {length(plan) > 600 for plan in see(performance=short).measured} == {False}
     assert any(length(plan) > 600 for plan in see().measured)
 
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lift_egraph import rules, workbench
+from lift_egraph.api import best_terms, judge, parse_program, references, rules, run, specialise, workbench
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.running.run import Runner, find_device
-from lift_egraph.codegen.running.validate import judge, references
 from lift_egraph.egraph.kbest import KBest
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.extract.cost import Shape, StructuralCost
-from lift_egraph.extract.kbest import best_terms
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
-from lift_egraph.meaning.interp import run
 from tests.codegen.opencl import needs_opencl
 
 GROUPS = """

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
-from lift_egraph import programs, workbench
-from lift_egraph import rules as book
+from lift_egraph import programs, rules as book, workbench
+from lift_egraph.cli.show import show_report
 from lift_egraph.codegen.devices import POCL, describe
 from lift_egraph.codegen.plans.arrays import load_plan
 from lift_egraph.codegen.running.run import Runner, find_device, run_directory
@@ -19,11 +24,22 @@ from lift_egraph.errors import SearchProblem, SizeProblem
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.tiling import chunk_size, lengths, tilings, vector_widths
 from lift_egraph.language.check import specialise, type_of
-from lift_egraph.language.syntax import parse_program, print_program
+from lift_egraph.language.syntax import parse_program, print_program, print_term
 from lift_egraph.meaning.interp import run
+from lift_egraph.process.child import End
+from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.measuring import Clock, SearchEnd
+from lift_egraph.workbench.race import Race
+from lift_egraph.workbench.report import Report
+from lift_egraph.workbench.search import Found
+from tests.codegen.devices.test_devices import INFO
 from tests.codegen.opencl import needs_opencl
 
-SMALL = workbench.Budget(seconds=20, limits=Limits(iterations=2, nodes=5_000))
+SMALL = workbench.Budget(
+    seconds=20, seeds=4, measured=10, measured_per_rank=1,
+    limits=Limits(iterations=2, nodes=5_000),
+)  # fmt: skip
 CPU = replace(POCL, compute_units=2, vector_width=16)
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 
@@ -64,6 +80,10 @@ def test_written_kernel_runs_on_arrays(report: workbench.Report, tmp_path: Path)
     product = run_directory(tmp_path / "mm", {"A": a, "B": b}, None)
     assert np.allclose(product, a @ b, atol=1e-3)
     assert load_plan(tmp_path / "mm").name == "mm"
+    assert report.best is not None
+    context = cl.create_some_context(interactive=False)
+    best = report.best.load(cl.CommandQueue(context))
+    assert np.allclose(best(A=a, B=b), product, atol=1e-3)
 
 
 @needs_opencl
@@ -74,13 +94,24 @@ def test_a_hanging_kernel_does_not_stop_the_others(monkeypatch: pytest.MonkeyPat
     good = workbench.make_candidate(naive_term(program), 0, info, describe(info))
     bad = workbench.make_candidate(naive_term(program), 0, info, describe(info))
     bad.plan = replace(bad.plan, source=bad.plan.source.replace("{\n", "{\n  for (volatile int z = 1; z;) {}\n", 1))
-    with Runner(info, time_limit=4) as runner:
+    with Runner(info, time_limit=3) as runner:
         workbench.load_references(runner, reference)
         workbench.evaluate(bad, runner, reference)
         workbench.evaluate(good, runner, reference)
     assert not bad.valid
     assert "limit" in bad.message
     assert good.valid
+
+
+@needs_opencl
+def test_the_search_goes_on_without_a_naive_kernel(monkeypatch: pytest.MonkeyPatch):
+    unlowered = lambda program: program  # noqa: E731
+    monkeypatch.setattr(workbench.pipeline, "naive_term", unlowered)
+    found = workbench.optimize(programs.load("scal"), {"N": 64}, budget=replace(SMALL, measured=1), top=1)
+    assert found.best is not None
+    assert found.speedup is None
+    assert "map that computes is left" in found.no_baseline
+    assert found.to_json()["baseline"] == {"measured_ms": None, "refused": found.no_baseline}
 
 
 def test_a_program_that_computes_nothing():
@@ -122,9 +153,25 @@ def test_rules_run_in_the_phases_they_name():
     assert not any(r.name.startswith(("map_to_wrg", "map_to_lcl")) for r in fewer.rules)
 
 
-def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
-    program = specialise(programs.load("scal"), {"N": 1 << 20})
-    assert workbench.data_bytes(program) == 4 + 2 * (4 << 20)
-    monkeypatch.setattr(workbench.demands, "available_memory", lambda: 1 << 20)
-    with pytest.raises(SizeProblem, match="GiB of memory"):
-        workbench.require_feasible(program)
+def test_what_the_code_generator_refuses_is_counted(capsys: pytest.CaptureFixture[str]):
+    program = specialise(programs.load("scal"), {"N": 64})
+    good, bad = naive_term(program), program  # nothing says how the latter runs
+    info = replace(INFO, kind="cpu")
+    first = make_candidate(good, 0.0, info, POCL)
+    race = Race([], lambda found: make_candidate(replace(program, body=found.term), 0.0, info, POCL))
+    inbox: SimpleQueue[object] = SimpleQueue()
+    for message in (Found(1.0, bad.body, ()), SearchEnd(End("finished", "finished"))):
+        inbox.put(message)
+    lanes: Any = SimpleNamespace(busy=0, working=nullcontext)
+    race.run(inbox, lanes, Budget(5), Clock(5), 1, lambda event: None)
+    report = Report(program, "a device", "", [], [first], 1, 0.0, refused=tuple(race.refused))
+    (refused,) = report.to_json()["refused"]
+    assert refused["lowered"] == print_term(bad.body)
+    assert "lower it to" in refused["message"]
+    show_report(report)
+    assert "Refused by the code generator: 1.\n  1 × " in capsys.readouterr().out
+
+
+def test_a_result_without_elements_is_not_measured():
+    with pytest.raises(SizeProblem, match=r"p computes no elements: its result is \[f32\]0"):
+        workbench.optimize(parse_program("program p(x: [f32]0) = map(abs, x)"))

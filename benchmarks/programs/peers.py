@@ -1,0 +1,195 @@
+"""What each program computes, in NumPy as its users write it: the peers of the kernels found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view as windows
+
+A = np.ndarray
+
+
+def _edge(a: A, mode: Any = "edge") -> A:
+    return np.pad(a, 1, mode=mode)
+
+
+def _box(a: A) -> A:
+    p = _edge(a)
+    m, n = a.shape
+    return sum(p[i : i + m, j : j + n] for i in range(3) for j in range(3)) / np.float32(9)  # pyright: ignore
+
+
+def _thirds(a: A) -> A:
+    p = np.concatenate((a[:1], a, a[-1:]))
+    return np.float32(0.25) * p[:-2] + np.float32(0.5) * p[1:-1] + np.float32(0.25) * p[2:]
+
+
+def _softmax(x: A) -> A:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def _stencil_life(cells: A) -> A:
+    p = np.pad(cells, 1)
+    m, n = cells.shape
+    around = sum(p[i : i + m, j : j + n] for i in range(3) for j in range(3)) - cells
+    return np.where(around == 3, 1, np.where(around == 2, cells, 0)).astype(np.int32)
+
+
+def _laplace3d(u: A) -> A:
+    p, c = _edge(u), slice(1, -1)
+    return p[2:, c, c] + p[:-2, c, c] + p[c, 2:, c] + p[c, :-2, c] + p[c, c, 2:] + p[c, c, :-2] - np.float32(6) * u
+
+
+def _heat(u: A, k: Any) -> A:
+    p, c = _edge(u), slice(1, -1)
+    return u + k * (p[2:, c] + p[:-2, c] + p[c, 2:] + p[c, :-2] - np.float32(4) * u)
+
+
+def _grad(a: A) -> A:
+    p, c = _edge(a), slice(1, -1)
+    return np.hypot(p[c, 2:] - p[c, :-2], p[2:, c] - p[:-2, c])
+
+
+def _sobel(a: A) -> A:
+    p = _edge(_box(a))
+    down = p[2:] - p[:-2]
+    right = p[:, 2:] - p[:, :-2]
+    gx = right[:-2] + 2 * right[1:-1] + right[2:]
+    gy = down[:, :-2] + 2 * down[:, 1:-1] + down[:, 2:]
+    return np.sqrt(gx * gx + gy * gy)
+
+
+def _jacobi(x: A) -> A:
+    for _ in range(8):
+        p = _edge(x)
+        x = np.float32(0.5) * (p[:-2] + p[2:])
+    return x
+
+
+def _black_scholes(s: A, x: A, t: A, r: Any, v: Any) -> A:
+    def cnd(d: A) -> A:
+        with np.errstate(over="ignore"):
+            return 1 / (1 + np.exp(np.float32(-1.5976) * d - np.float32(0.07056) * d * d * d))
+
+    d = (np.log(s / x) + (r + v * v / 2) * t) / (v * np.sqrt(t))
+    return s * cnd(d) - x * np.exp(-r * t) * cnd(d - v * np.sqrt(t))
+
+
+def _nbody(xs: A, ys: A, m: A) -> A:
+    dx, dy = xs[None] - xs[:, None], ys[None] - ys[:, None]
+    d = dx * dx + dy * dy + np.float32(0.01)
+    return (m * dx / np.sqrt(d * d * d)).sum(1)
+
+
+def _mandelbrot(re: A, im: A) -> A:
+    x, y = re[None], im[:, None]
+    a = b = np.zeros((im.size, re.size), np.float32)
+    for _ in range(16):
+        a, b = np.clip(a * a - b * b + x, -2, 2), np.clip(2 * a * b + y, -2, 2)
+    return a * a + b * b
+
+
+def _horner(c: A, x: A) -> A:
+    total = np.zeros_like(x)
+    for number in c:
+        total = total * x + number
+    return total
+
+
+def _mean_var(x: A) -> tuple[Any, Any]:
+    return x.mean(), x.var()
+
+
+def _covariance(x: A) -> A:
+    c = x - x.mean(0)
+    return c.T @ c / np.float32(len(x) - 1)
+
+
+def _distances(p: A, c: A) -> A:
+    return ((p[:, None] - c[None]) ** 2).sum(-1)
+
+
+def _layer_norm(x: A) -> A:
+    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + np.float32(1e-5))
+
+
+def _leapfrog(x: A, v: A, f: A, dt: Any) -> tuple[A, A]:
+    w = v + f * (dt / 2)
+    return w, x + dt * w
+
+
+def _cosine(x: A, y: A) -> A:
+    return (x @ y.T) / np.sqrt((x * x).sum(1)[:, None] * (y * y).sum(1))
+
+
+PEERS: dict[str, Callable[..., Any]] = {
+    "atax": lambda A, x: A.T @ (A @ x),
+    "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),
+    "axpy": lambda a, x, y: a * x + y,
+    "batch_norm": lambda X: (X - X.mean(0)) / np.sqrt(X.var(0) + np.float32(1e-5)),
+    "bicg": lambda A, p, r: (A @ p, A.T @ r),
+    "black_scholes": _black_scholes,
+    "blur_sobel": _sobel,
+    "box9": _box,
+    "column_max": lambda A: A.max(0),
+    "conv5": lambda A, mask: np.einsum("ijkl,kl->ij", windows(A, (5, 5)), mask),
+    "cosine": _cosine,
+    "covariance": _covariance,
+    "dense_relu": lambda W, b, X: np.maximum(X @ W.T + b, 0),
+    "distances": _distances,
+    "downsample": lambda A: np.float32(0.25) * (A[::2, ::2] + A[::2, 1::2] + A[1::2, ::2] + A[1::2, 1::2]),
+    "energy": lambda m, vx, vy, vz: np.float32(0.5) * (m * (vx * vx + vy * vy + vz * vz)).sum(),
+    "flip_blend": lambda A: np.float32(0.5) * (A + A[:, ::-1]),
+    "gather_add": lambda table, places, y: table[places] + y,
+    "gelu": lambda x: (
+        np.float32(0.5) * x * (1 + np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x * x * x)))
+    ),
+    "gemvt": lambda A, x: A.T @ x,
+    "ger": lambda alpha, x, y, A: A + alpha * np.outer(x, y),
+    "gesummv": lambda A, B, x, alpha, beta: alpha * (A @ x) + beta * (B @ x),
+    "grad_magnitude": _grad,
+    "grey": lambda R, G, B: np.float32(0.299) * R + np.float32(0.587) * G + np.float32(0.114) * B,
+    "heat2d": _heat,
+    "histogram8": lambda x, low, high: ((x >= low[:, None]) & (x < high[:, None])).sum(1, dtype=np.int32),
+    "horner": _horner,
+    "jacobi_steps": _jacobi,
+    "laplace3d": _laplace3d,
+    "layer_norm": _layer_norm,
+    "leapfrog": _leapfrog,
+    "life": _stencil_life,
+    "longest_step": lambda A: np.abs(np.diff(A)).max(1),
+    "mandelbrot": _mandelbrot,
+    "maxpool": lambda A: np.maximum(np.maximum(A[::2, ::2], A[::2, 1::2]), np.maximum(A[1::2, ::2], A[1::2, 1::2])),
+    "mean_var": _mean_var,
+    "min_plus": lambda A, B: (A[:, :, None] + B[None]).min(1),
+    "mlp": lambda W, V, X: np.maximum(X @ W.T, 0) @ V.T,
+    "mm_odd": lambda A, B: A @ B,
+    "moving_range": lambda price: windows(price, 10).max(1) - windows(price, 10).min(1),
+    "nbody": _nbody,
+    "nearest": lambda P, C: _distances(P, C).min(1),
+    "normalise": lambda x: x / np.sqrt((x * x).sum()),
+    "nrm2": lambda x: np.sqrt((x * x).sum()),
+    "outer_trace": lambda A, B: (A * B.T).sum(),
+    "palindrome_sum": lambda x: 4 * x * x[::-1],
+    "portfolio": lambda W, C: ((W @ C) * W).sum(1),
+    "prefix_rows": lambda A: A.cumsum(1),
+    "residual": lambda W, X: np.maximum(X + X @ W.T, 0),
+    "returns": lambda price: price[1:] / price[:-1] - 1,
+    "separable": lambda A: _thirds(_thirds(A.T).T),
+    "smooth3": lambda x: (_edge(x)[:-2] + x + _edge(x)[2:]) / np.float32(3),
+    "smooth_twice": lambda x: _thirds(_thirds(x)),
+    "softmax": _softmax,
+    "softmax_rows": _softmax,
+    "spmv_ell": lambda values, cols, x: (values * x[cols]).sum(1),
+    "spmv_twice": lambda values, cols, x: (values * (values * x[cols]).sum(1)[cols]).sum(1),
+    "standardise": lambda x: (x - x.mean()) / x.std(),
+    "stretch": lambda A: (A - A.min()) / (A.max() - A.min()),
+    "syrk": lambda A: A @ A.T,
+    "threshold_mean": lambda A: np.where(A.mean() < A, np.float32(1), np.float32(0)),
+    "two_mm": lambda A, B, C: (A @ B) @ C,
+    "unsharp": lambda A, amount: A + amount * (A - _box(A)),
+    "wave1d": lambda now, before, c: 2 * now - before + c * (np.pad(now, 1)[:-2] - 2 * now + np.pad(now, 1)[2:]),
+}

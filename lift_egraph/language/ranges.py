@@ -1,0 +1,85 @@
+"""Ranges of inputs: the values that a program is meant for, which validation and timing draw from.
+
+``x: [f32]N in 0.1..10`` has numbers from 0.1 on and below 10, ``cols: [i32]M in 0..N`` whole numbers from 0 to N - 1.
+A range is no part of a type: a kernel may be given other values, but it was not validated on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+
+from lift_egraph.errors import SizeProblem, TypeProblem
+from lift_egraph.language.nat import Nat, NatLike
+from lift_egraph.language.scalar import NUMPY_TYPES
+from lift_egraph.language.types import Array, DataType, Pair, scalar_of
+
+Bound = Union[Nat, float]
+
+
+@dataclass(frozen=True)
+class Range:
+    """``low..high``: from `low` on, below `high`. Sizes may stand in both."""
+
+    low: Bound
+    high: Bound
+
+    def __str__(self) -> str:
+        return f"{self.low}..{self.high}"
+
+    def substitute(self, values: Mapping[str, NatLike]) -> Range:
+        """The range with size variables replaced by name."""
+        low, high = (b.substitute(values) if isinstance(b, Nat) else b for b in (self.low, self.high))
+        return Range(low, high)
+
+    @property
+    def numbers(self) -> tuple[float, float] | None:
+        """Both bounds as numbers (``int`` where they are whole by form), if no size in them is open."""
+        low, high = (b.constant if isinstance(b, Nat) else b for b in (self.low, self.high))
+        return None if low is None or high is None else (low, high)
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        """The names of the sizes in it."""
+        return frozenset(v.name for b in (self.low, self.high) if isinstance(b, Nat) for v in b.variables)
+
+
+def check_range(name: str, t: DataType, values: Range) -> None:
+    """Check that an input of a type can have values in a range.
+
+    Raises
+    ------
+    TypeProblem
+        If the input is of bools or tuples, or a bound is no number of its type.
+    SizeProblem
+        If the range is empty.
+    """
+    element = t
+    while isinstance(element, Array):
+        element = element.element
+    if isinstance(element, Pair) or (scalar := scalar_of(element)).name == "bool":
+        raise TypeProblem(f"the input {name}: {t} can have no range: a range is for numbers of one type")
+    for bound in (values.low, values.high):
+        if not isinstance(bound, Nat) and not (scalar.is_float and math.isfinite(bound)):
+            wanted = "finite numbers" if scalar.is_float else "whole numbers"
+            raise TypeProblem(f"the bounds of a range of {scalar} are {wanted} or sizes, got {bound}")
+    numbers = values.numbers
+    if numbers is None:
+        difference = values.high - values.low if isinstance(values.low, Nat) and isinstance(values.high, Nat) else None
+        empty = difference is not None and difference.constant is not None and difference.constant <= 0
+    else:
+        low, high = numbers
+        dtype = NUMPY_TYPES[scalar.name]
+        if scalar.is_float:
+            with np.errstate(over="ignore"):
+                empty, fits = dtype(low) >= dtype(high), bool(np.isfinite(dtype(high) - dtype(low)))
+        else:
+            empty, fits = low >= high, np.iinfo(dtype).min <= low and high - 1 <= np.iinfo(dtype).max
+        if not fits:
+            raise TypeProblem(f"the input {name}: {t} has the range {values}, which is beyond that of {scalar}")
+    if empty:
+        raise SizeProblem(f"the input {name}: {t} has the range {values}, which is empty: the upper bound is outside")

@@ -1,0 +1,72 @@
+"""Selecting between and comparing tuples: scalar operations on their components.
+
+``select(c, p, q)`` is a tuple of selects. ``p == q`` holds where all components are equal, and ``p < q`` where the
+first two components that differ are in this order.
+"""
+
+from __future__ import annotations
+
+from lift_egraph.errors import TypeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import fresh_name, names_in
+from lift_egraph.language.check import type_of
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import Pair
+
+_STRICT = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
+
+
+def on_tuples(op: str, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
+    """A selection or a comparison of tuples of one type; what is used twice is bound by a ``let``.
+
+    Raises
+    ------
+    TypeProblem
+        If it is another operation, or the types differ.
+    """
+    first, second = arguments[-2:]
+    types = type_of(first), type_of(second)
+    if OPERATIONS[op].kind not in ("select", "comparison") or types[0] != types[1]:
+        shown = ", ".join(str(type_of(a)) for a in arguments)
+        demand = "needs arguments of one type" if types[0] != types[1] else "works on scalars"
+        raise TypeProblem(f"{op} {demand}, got {shown}")
+    taken = set().union(*map(names_in, arguments))
+    shared = {a: ir.Var(fresh_name("p", taken), type_of(a)) for a in arguments if not _is_at_hand(a)}
+    made = (_selected if op == "select" else _compared)(op, *(shared.get(a, a) for a in arguments))
+    if shared:
+        (value, binder), *others = reversed([*shared.items()])
+        for argument, variable in others:  # all in one let: no argument stands inside the others' scope
+            value, binder = ir.MakePair(argument, value), ir.PairBinder(variable, binder)
+        made = ir.Apply(ir.Lambda(binder, made), value)
+    type_of(made)
+    return made
+
+
+def _is_at_hand(term: ir.Expr) -> bool:
+    """Whether a term computes nothing."""
+    if isinstance(term, ir.Component | ir.MakePair):
+        return all(_is_at_hand(p) for p in ir.parts(term) if isinstance(p, ir.Expr))
+    return isinstance(term, ir.Var | ir.Input | ir.Literal | ir.SizeLiteral)
+
+
+def _selected(op: str, condition: ir.Expr, first: ir.Expr, second: ir.Expr) -> ir.Expr:
+    if not isinstance(type_of(first), Pair):
+        return ir.Call(op, (condition, first, second))
+    heads, tails = ((_part(i, first), _part(i, second)) for i in (0, 1))
+    return ir.MakePair(_selected(op, condition, *heads), _selected(op, condition, *tails))
+
+
+def _compared(op: str, first: ir.Expr, second: ir.Expr) -> ir.Expr:
+    if not isinstance(type_of(first), Pair):
+        return ir.Call(op, (first, second))
+    heads, tails = ((_part(i, first), _part(i, second)) for i in (0, 1))
+    if op in ("eq", "ne"):
+        return ir.Call("and" if op == "eq" else "or", (_compared(op, *heads), _compared(op, *tails)))
+    tied = ir.Call("and", (_compared("eq", *heads), _compared(op, *tails)))
+    return ir.Call("or", (_compared(_STRICT[op], *heads), tied))
+
+
+def _part(index: int, term: ir.Expr) -> ir.Expr:
+    if isinstance(term, ir.MakePair):
+        return term.second if index else term.first
+    return ir.Component(index, term)

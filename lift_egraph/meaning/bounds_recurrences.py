@@ -1,0 +1,123 @@
+"""Bounds on the states of a long fold: errors that its operator keeps from each state to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lift_egraph.meaning.bounded import Bounded, full_error
+from lift_egraph.meaning.recurrences import led_to
+from lift_egraph.meaning.values import Tree, leaves_of, map_leaves
+
+ROUNDS = 8
+TRIED = 2.0**-30  # of a value: an error from which the factors are found
+MARGIN = 1 + 2.0**-30  # on each step, for the rounding of the factors themselves
+
+Errors = list[np.ndarray]
+
+
+def follow(start: Tree, states: Tree, apply: Callable[[Tree], Tree]) -> Tree:
+    """Guessed states with bounds.
+
+    Errors grow from step to step nearly in proportion. The factors are found by trial, and the operator is evaluated on
+    the states with the errors that follow from them: no larger ones may come out. Where they do in the end, nothing is
+    known of the states from there on. How far the operator leads away from the guess is part of the error.
+    """
+    scalars = [leaf.scalar for leaf in leaves_of(start)]
+    before = list(leaves_of(led_to(map_leaves(lambda x: x.value, start), states)))
+    values = list(leaves_of(states))
+    first = [np.broadcast_to(full_error(leaf), v.shape[:-1]) for leaf, v in zip(leaves_of(start), values, strict=True)]
+
+    def outcome(tried: Sequence[np.ndarray | None]) -> Errors:
+        """What errors the states have whose predecessors have these."""
+        given = iter([Bounded(*known) for known in zip(before, tried, scalars, strict=True)])
+        after = leaves_of(apply(map_leaves(lambda _: next(given), states)))
+        return [_known(_missed(leaf, value)) for leaf, value in zip(after, values, strict=True)]
+
+    if any(e.any() for e in first) or any(e.any() for e in outcome([None] * len(values))):
+        found: list[Any] = _followed(before, first, outcome)
+    else:
+        found = [None] * len(values)
+    made = iter([Bounded(*known) for known in zip(values, found, scalars, strict=True)])
+    return map_leaves(lambda _: next(made), states)
+
+
+def _followed(before: list[np.ndarray], first: Errors, outcome: Callable[[Sequence[np.ndarray]], Errors]) -> Errors:
+    small = [TRIED * (np.abs(b) + TRIED) if b.dtype.kind == "f" else np.zeros(b.shape) for b in before]
+    exact = [not f.any() for f in first]
+    while True:  # what is exact stays so, if it depends on nothing else
+        tried = [np.zeros(s.shape) if e else s for e, s in zip(exact, small, strict=True)]
+        still = [e and not m.any() for e, m in zip(exact, outcome(tried), strict=True)]
+        if still == exact:
+            break
+        exact = still
+    small = tried
+    base, factors = _proportions(small, outcome)
+    errors, wrong = base, [np.ones(b.shape, bool) for b in base]
+    for _ in range(ROUNDS):
+        errors = _grown(first, base, factors)
+        tried = [np.concatenate([f[..., None], e[..., :-1]], -1) for f, e in zip(first, errors, strict=True)]
+        made = outcome(tried)
+        wrong = [m > e for m, e in zip(made, errors, strict=True)]
+        if not any(w.any() for w in wrong):
+            return errors
+        for i, (m, e, w) in enumerate(zip(made, errors, wrong, strict=True)):
+            base[i] = np.where(w, base[i] + 2 * np.where(np.isinf(m), m, m - e), base[i])
+    failed = np.logical_or.accumulate(np.logical_or.reduce(wrong), -1)
+    return [np.where(failed, np.inf, e) for e in errors]
+
+
+def _proportions(small: Errors, outcome: Callable[[Sequence[np.ndarray]], Errors]) -> tuple[Errors, list[Errors]]:
+    """The errors that exact states lead to, and how many times each error of a state goes into each of the next."""
+    one = outcome(small)
+    factors: list[Errors] = [[np.zeros(s.shape) for s in small] for _ in small]
+    for j, s in enumerate(small):
+        more = outcome([2 * x if i == j else x for i, x in enumerate(small)])
+        for i, (m, o) in enumerate(zip(more, one, strict=True)):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                factors[i][j] = np.where(s > 0, np.maximum(m - o, 0) / s, 0)
+                factors[i][j][np.isnan(factors[i][j])] = 0
+    return one, factors
+
+
+def _grown(first: Errors, base: Errors, factors: list[Errors]) -> Errors:
+    """The errors of all states, one after the other."""
+    grown = [np.empty(b.shape) for b in base]
+    for index in np.ndindex(first[0].shape):
+        starts = [float(f[index]) for f in first]
+        rows = [[b[index].tolist(), *(x[index].tolist() for x in row)] for b, row in zip(base, factors, strict=True)]
+        columns = [_alone(starts[0], *rows[0])] if len(rows) == 1 else _together(starts, rows)
+        for leaf, column in zip(grown, columns, strict=True):
+            leaf[index] = column
+    return [_known(g) for g in grown]
+
+
+def _alone(error: float, base: list[float], factors: list[float]) -> list[float]:
+    found: list[float] = []
+    for b, f in zip(base, factors, strict=True):
+        error = MARGIN * (b + f * error if error else b)
+        found.append(error)
+    return found
+
+
+def _together(errors: list[float], rows: list[list[list[float]]]) -> list[tuple[float, ...]]:
+    found: list[list[float]] = []
+    for step in zip(*(zip(*row, strict=True) for row in rows), strict=True):
+        errors = [MARGIN * (b + sum([f * e for f, e in zip(fs, errors, strict=True) if e])) for b, *fs in step]
+        found.append(errors)
+    return list(zip(*found, strict=True))
+
+
+def _missed(after: Bounded, guess: np.ndarray) -> np.ndarray:
+    """The error of what the operator leads to, with its distance from the guess."""
+    value = np.broadcast_to(after.value, guess.shape)
+    distance = np.abs(np.subtract(value, guess, dtype=np.float64))
+    same = (value == guess) | ((value != value) & (guess != guess))
+    off = distance if guess.dtype.kind == "f" else np.full(guess.shape, np.inf)
+    return np.where(same, 0.0, off) + full_error(after)
+
+
+def _known(errors: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(errors), np.inf, errors)

@@ -1,0 +1,246 @@
+"""Validating and timing kernels while the search still runs: side by side in lanes, each timed alone.
+
+A thread reads what the search finds, and one a lane waits for its worker process; all that happens arrives in one
+queue. While a kernel is timed on a CPU, the search and the other workers are stopped (SIGSTOP).
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.running.run import Runner
+from lift_egraph.codegen.running.validate import References
+from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProblem
+from lift_egraph.process.child import End, Stream
+from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.report import NOT_RUN, Candidate
+from lift_egraph.workbench.sampled import Sampled
+from lift_egraph.workbench.validation import load_references
+
+M = TypeVar("M")
+
+Measured = Future[tuple[Candidate, Runner]]
+BUDGET = Budget()
+GRACE = 1.0  # seconds after its end in which a budget lets a kernel finish that is being measured
+
+
+class Clock:
+    """The time that a budget leaves, in seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.began = seconds, time.perf_counter()
+
+    @property
+    def spent(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self.began
+
+    @property
+    def left(self) -> float:
+        """Until the end; below 0 after it."""
+        return self.seconds - self.spent
+
+
+@dataclass(frozen=True)
+class SearchEnd:
+    """The search found its last term, or failed."""
+
+    end: End
+    problem: LiftError | None = None
+
+
+class Pausable(Protocol):
+    """What runs in a process of its own."""
+
+    def signal(self, number: int) -> None: ...
+
+
+@contextmanager
+def stopped(others: Iterable[Pausable]) -> Iterator[None]:
+    """While something is timed, other processes stand still."""
+    others = tuple(others)
+    try:
+        for other in others:
+            other.signal(signal.SIGSTOP)
+        yield
+    finally:
+        for other in others:
+            other.signal(signal.SIGCONT)
+
+
+class Finder(Generic[M]):
+    """Reads the messages of a stream in a thread, and puts them into a queue, with a `SearchEnd` at last.
+
+    The stream's process starts at once; leaving the context kills it.
+    """
+
+    def __init__(self, stream: Stream[M], inbox: queue.SimpleQueue[Any]) -> None:
+        self._stream, self._inbox = stream, inbox
+        self._thread = threading.Thread(target=self._read, daemon=True)
+
+    def _read(self) -> None:
+        problem = None
+        try:
+            for message in self._stream:
+                self._inbox.put(message)
+        except LiftError as raised:
+            problem = raised
+        self._inbox.put(SearchEnd(self._stream.end, problem))
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process."""
+        self._stream.signal(number)
+
+    def __enter__(self) -> Self:
+        self._stream.begin()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.signal(signal.SIGKILL)
+        self._thread.join()
+
+
+class Lanes:
+    """Workers that validate and time candidates; each puts its candidate into a queue when it is done with it.
+
+    Parameters
+    ----------
+    others
+        What else is stopped while a kernel is timed, if the device is the CPU.
+    """
+
+    def __init__(
+        self,
+        info: DeviceInfo,
+        reference: References | Sampled,
+        budget: Budget,
+        clock: Clock,
+        kernel_seconds: float,
+        inbox: queue.SimpleQueue[Any],
+        others: tuple[Pausable, ...] = (),
+    ) -> None:
+        self.count = min(budget.lanes, os.cpu_count() or 1)
+        self.busy = 0
+        self._runners = [Runner(info, time_limit=kernel_seconds) for _ in range(self.count)]
+        self._idle = list(self._runners)
+        self._threads = ThreadPoolExecutor(self.count)
+        self._reference, self._budget, self._clock, self._inbox = reference, budget, clock, inbox
+        self._best_ms, self._ended = float("inf"), False
+        self._shares_the_cpu, self._others = info.kind == "cpu", others
+        self._changed, self._wanted, self._is_timing, self._is_working = threading.Condition(), 0, False, False
+        for runner in self._runners:
+            load_references(runner, reference)
+
+    def free(self, beside: bool) -> bool:
+        """Whether there is room for another candidate; `beside` a search one core is the search's."""
+        return self.busy < max(1, self.count - beside)
+
+    def submit(self, candidate: Candidate) -> None:
+        """Begin to validate and time a candidate."""
+        self.busy += 1
+        self._threads.submit(self._evaluate, self._idle.pop(), candidate).add_done_callback(self._inbox.put)
+
+    def done(self, measured: Measured) -> Candidate:
+        """The candidate that came out of the queue; its worker is free again."""
+        candidate, runner = measured.result()
+        self.busy -= 1
+        self._idle.append(runner)
+        if candidate.measured_ms is not None:
+            self._best_ms = min(self._best_ms, candidate.measured_ms)
+        return candidate
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """For work in this process that would disturb a kernel that is timed on the CPU."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._shares_the_cpu or not self._wanted)
+            self._is_working = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._is_working = False
+                self._changed.notify_all()
+
+    def _evaluate(self, runner: Runner, candidate: Candidate) -> tuple[Candidate, Runner]:
+        grace = self._clock.seconds * 0.05 + GRACE
+        runner.deadline = time.perf_counter() + self._clock.left + grace
+        cut_off_ms = self._budget.cut_off * self._best_ms
+        evaluate(candidate, runner, self._reference, self._budget, cut_off_ms, self._alone(runner))
+        if self._ended:  # what it says was made by the end, not by its kernel
+            candidate.valid, candidate.message = False, NOT_RUN
+        return candidate, runner
+
+    @contextmanager
+    def _alone(self, runner: Runner) -> Iterator[None]:
+        others = [other for other in (*self._others, *self._runners) if other is not runner and self._shares_the_cpu]
+        with self._changed:
+            self._wanted += 1
+            self._changed.wait_for(lambda: not self._is_timing and not (self._shares_the_cpu and self._is_working))
+            self._is_timing = True
+        try:
+            with stopped(others):
+                yield
+        finally:
+            with self._changed:
+                self._wanted -= 1
+                self._is_timing = False
+                self._changed.notify_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = True
+        for runner in self._runners:
+            runner.cancel()
+        self._threads.shutdown()
+        for runner in self._runners:
+            runner.close()
+
+
+def evaluate(
+    candidate: Candidate,
+    runner: Runner,
+    reference: References | Sampled,
+    budget: Budget = BUDGET,
+    cut_off_ms: float = float("inf"),
+    alone: AbstractContextManager[None] | None = None,
+) -> None:
+    """Validate a candidate, and time it if it is valid. Failures are noted on it.
+
+    Parameters
+    ----------
+    cut_off_ms
+        If its first run takes longer, it is run no more.
+    alone
+        Entered for as long as it is timed.
+    """
+    try:
+        verdict = reference.check(candidate.program, candidate.plan, runner)
+        candidate.valid, candidate.message = verdict.valid, verdict.message
+        candidate.max_error, candidate.error_bound = verdict.max_error, verdict.error_bound
+        if verdict.valid:
+            with alone or nullcontext():
+                timing = runner.measure(
+                    candidate.plan,
+                    reference.timed,
+                    repeats=budget.repeats,
+                    min_time=budget.timing_seconds,
+                    max_time=budget.seconds * budget.timing_share,
+                    cut_off_ms=cut_off_ms,
+                )
+            candidate.measured_ms, candidate.spread_ms = timing.median_ms, timing.spread_ms
+    except (BuildProblem, RunProblem, DeviceProblem) as problem:
+        candidate.valid, candidate.message = False, str(problem)

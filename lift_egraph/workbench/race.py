@@ -1,0 +1,137 @@
+"""The race of the kernels that a search finds: the most promising one is always measured next."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from concurrent.futures import Future
+from itertools import count
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from lift_egraph.errors import LiftError, ModelProblem, RunProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import canonical
+from lift_egraph.process.child import End
+from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.candidates import kernels
+from lift_egraph.workbench.measuring import Clock, Lanes, SearchEnd
+from lift_egraph.workbench.report import Candidate, Event, Listener, Refusal
+from lift_egraph.workbench.search import Found, PhaseSummary
+
+TURN = 0.05  # seconds between two looks at the clock where nothing else happens
+
+
+class Race:
+    """What a search finds becomes candidates, of which the one with the least predicted time is measured next.
+
+    Parameters
+    ----------
+    naive
+        The naive kernel, if there is one: it is measured first.
+    make
+        Compiles what was found.
+
+    Attributes
+    ----------
+    candidates
+        The naive one, and all that were made, however far they got.
+    refused
+        What was found, but cannot be made.
+    phases, stop_reason
+        Of the search.
+    """
+
+    def __init__(self, naive: list[Candidate], make: Callable[[Found], Candidate]) -> None:
+        self.candidates = list(naive)
+        self.refused: list[Refusal] = []
+        self.phases: list[PhaseSummary] = []
+        self.stop_reason = "time limit"
+        self._make, self._numbers = make, count()
+        self._texts = {kernels(c) for c in naive}
+        self._terms: set[ir.Expr] = set()
+        self._backlog: list[tuple[float, int, Found]] = []
+        self._ready: list[tuple[bool, float, int, Candidate]] = [(False, -1.0, -1, c) for c in naive]
+        self._searching = True
+
+    def run(
+        self, inbox: SimpleQueue[Any], lanes: Lanes, budget: Budget, clock: Clock, top: int, listen: Listener
+    ) -> None:
+        """Compile and measure until the time is over, or the search, and what is worth measuring of its finds.
+
+        Raises
+        ------
+        RunProblem, ModelProblem
+            If the search or a model fails.
+        """
+        total = max(budget.measured_per_rank * top, budget.measured) + len(self.candidates)
+        measured = 0
+        while clock.left > 0:
+            at_work = self._searching or bool(self._backlog)
+            while self._ready and (at_work or measured + lanes.busy < total) and lanes.free(at_work):
+                lanes.submit(heapq.heappop(self._ready)[-1])
+            if not (at_work or lanes.busy):
+                break
+            try:
+                message = inbox.get(timeout=0 if self._backlog else min(TURN, clock.left))
+            except Empty:
+                if self._backlog:
+                    with lanes.working():
+                        self._compile(budget, listen)
+                continue
+            if isinstance(message, Future):
+                lanes.done(message)
+                measured += 1
+                listen(Event("measure", self._progress(measured), clock.spent / clock.seconds))
+            else:
+                self._hear(message, clock, listen)
+        while lanes.busy:  # each has its own time limit, which is near
+            if isinstance(message := inbox.get(), Future):
+                lanes.done(message)
+
+    def _hear(self, message: Found | PhaseSummary | SearchEnd, clock: Clock, listen: Listener) -> None:
+        """What came from the search."""
+        if isinstance(message, Found):
+            term = canonical(message.term)
+            if term not in self._terms:
+                self._terms.add(term)
+                heapq.heappush(self._backlog, (message.cost, next(self._numbers), message))
+        elif isinstance(message, PhaseSummary):
+            self.phases.append(message)
+            text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(self._terms)} low-level terms"
+            listen(Event("search", text, clock.spent / clock.seconds))
+        else:
+            self._searching = False
+            if message.problem is not None:
+                raise message.problem
+            self.stop_reason = self._why(message.end)
+
+    def _why(self, end: End) -> str:
+        if end.kind == "error":
+            raise RunProblem(f"the search failed: {end.text}")
+        if end.kind == "finished":
+            return ", ".join(sorted({p.stop_reason for p in self.phases if p.name == "algorithmic"}))
+        return {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
+
+    def _compile(self, budget: Budget, listen: Listener) -> None:
+        """A candidate of the cheapest term that has none yet; those that take long to build are measured last."""
+        *_, found = heapq.heappop(self._backlog)
+        try:
+            candidate = self._make(found)
+        except ModelProblem:
+            raise
+        except LiftError as problem:  # legal in the e-graph's eyes, but not for the code generator or this device
+            self.refused.append(Refusal(found.term, str(problem)))
+            return
+        text = kernels(candidate)
+        if text not in self._texts:
+            self._texts.add(text)
+            self.candidates.append(candidate)
+            is_long = len(text) > budget.long_source
+            heapq.heappush(self._ready, (is_long, candidate.predicted_ms, next(self._numbers), candidate))
+        listen(Event("compile", f"{len(self._texts)} distinct kernels"))
+
+    def _progress(self, measured: int) -> str:
+        times = [c.measured_ms for c in self.candidates if c.measured_ms is not None]
+        best = f"best {min(times):.3g} ms" if times else "none valid yet"
+        return f"{measured} kernels validated and timed, {best}"

@@ -1,0 +1,242 @@
+"""Validation beyond the interpreter's reach: sampled elements, a small size of the same plan, another kernel's result.
+
+At the wanted size single elements are interpreted, and the whole result is held against that of the first kernel that
+was right, as a rule the naive one; where they differ most, elements are interpreted again. At a small size of the same
+plan (`lift_egraph.workbench.small_sizes`) the whole result is compared with the interpreter's.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.run import Runner
+from lift_egraph.codegen.running.validate import Reference, References, Verdict, compare, judge, references, signs_of
+from lift_egraph.errors import LiftError
+from lift_egraph.language import ir
+from lift_egraph.language.check import size_of, type_of
+from lift_egraph.language.index_arrays import number
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import Array, leaves
+from lift_egraph.meaning.bounds import evaluate_bounded
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.samples import Samples, at_place, evaluated, leaf_at, picks
+from lift_egraph.meaning.values import Value, leaves_of
+from lift_egraph.meaning.workload import effort
+from lift_egraph.workbench.differences import Difference, differences
+from lift_egraph.workbench.small_sizes import Twin, twin
+
+KINDS = ("integers", "floats")
+MOST_SAMPLES = 256
+LOOKED_AT = 8  # elements that are interpreted where two results differ most …
+PATIENCE = 10  # … one at least, unless it takes so many times the seconds for all samples
+RATE = 2.5e-8  # seconds to interpret, with its bound, an element that is made one by one
+EXACT_SUMS = 1 << 18, 1 << 21  # terms of which sums of whole numbers to 3, and of ones, are exact as a rule
+
+
+@dataclass
+class _Set:
+    """A set of inputs, samples of the program's result on it, and the result of the first kernel that was right.
+
+    `known` has the elements that were interpreted since.
+    """
+
+    inputs: Mapping[str, Value]
+    samples: Samples | None
+    result: Value | None = None
+    known: dict[ir.Expr, tuple[Value, Value]] = field(default_factory=dict)
+
+
+@dataclass
+class Sampled:
+    """What the kernels of a program are held against at sizes that are too much to interpret.
+
+    Parameters
+    ----------
+    source
+        The program with open sizes.
+    program
+        The same at the wanted sizes.
+    compiled
+        Makes the kernels of a low-level term at small sizes.
+    seconds
+        How long elements may be interpreted, all in all.
+    kinds
+        The sets of inputs: both, or one where memory is short. Kernels are timed on the last.
+    """
+
+    source: ir.Program
+    program: ir.Program
+    compiled: Callable[[ir.Program], Plan]
+    seed: int
+    seconds: float
+    kinds: tuple[str, ...] = KINDS
+    sets: dict[str, _Set] = field(init=False)
+    small: dict[tuple[tuple[str, int], ...], References] = field(default_factory=dict)
+    loaded: set[tuple[int, str]] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        pick = picks(self.seed)
+        places = [at_place(self.program.body, pick(which)) for which in range(MOST_SAMPLES)]
+        distinct = {str([p.tolist() for p in leaves_of(place)]): (term, place) for term, place in places}
+        self.sets, left = {}, self.seconds
+        cost = RATE * effort(places[0][0])
+        for kind in self.kinds:
+            inputs = self._inputs(kind)
+            share = left if kind == self.kinds[-1] else left / 2
+            samples = evaluated(list(distinct.values()), inputs, share) if cost <= left else None
+            left -= max(cost, share)
+            self.sets[kind] = _Set(inputs, samples)
+
+    @property
+    def inputs(self) -> dict[str, Mapping[str, Value]]:
+        """The sets of inputs, by their names."""
+        return {kind: made.inputs for kind, made in self.sets.items()}
+
+    @property
+    def timed(self) -> str:
+        """The set of inputs on which kernels are timed."""
+        return self.kinds[-1]
+
+    @property
+    def how(self) -> str:
+        """What is compared, in a sentence."""
+        counts = [len(next(leaves_of(s.samples.value))) if s.samples else 0 for s in self.sets.values()]
+        counted = zip(self.kinds, counts, strict=True)
+        kinds = " and ".join(f"{count or 'no'} elements on {kind}" for kind, count in counted)
+        return (
+            f"{kinds} were compared with the interpreter's, as it would take too long for all; the whole result with "
+            "that of the first right kernel; at small sizes of each plan the whole result with the interpreter's"
+        )
+
+    def check(self, lowered: ir.Program, plan: Plan, runner: Runner) -> Verdict:
+        """Run the plan of a low-level program, small and at the wanted sizes, and compare what can be compared."""
+        verdicts = [self._small(lowered, runner)]
+        results: dict[str, Value] = {}
+        for kind in self.kinds:
+            if verdicts[-1].valid:
+                results[kind] = runner.run(plan, kind)
+                verdicts.append(self._large(kind, results[kind]))
+        valid = verdicts[-1].valid and any(v.compared for v in verdicts)
+        if valid:
+            with self.lock:
+                for kind, made in self.sets.items():
+                    made.result = results[kind] if made.result is None else made.result
+        worst = max(verdicts, key=lambda v: v.max_error)
+        return Verdict(
+            valid=valid,
+            max_error=worst.max_error,
+            error_bound=worst.error_bound,
+            bitwise=all(v.bitwise for v in verdicts),
+            message="; ".join(v.message for v in (verdicts if verdicts[-1].valid else verdicts[-1:])),
+            compared=sum(v.compared for v in verdicts),
+        )
+
+    def _inputs(self, kind: str) -> dict[str, Value]:
+        if kind == "floats":
+            return random_inputs(self.program, self.seed, "float")
+        terms, (small, ones) = _longest_sum(self.program.body), EXACT_SUMS
+        made = random_inputs(self.program, self.seed, "integer")
+        return made if terms <= small else signs_of(self.program, made, min(1.0, ones / terms), self.seed)
+
+    def _small(self, lowered: ir.Program, runner: Runner) -> Verdict:
+        """The verdict on the plan at small sizes; a valid one of nothing where there is none."""
+        found = twin(self.source, dict(self.program.sizes), lowered)
+        plan = found and self._twins_plan(found)
+        if not found or not plan:
+            return Verdict(True, 0.0, 0.0, True, "no small sizes of this plan were found", 0)
+        reference = self.small[found.program.sizes]
+        shown = ", ".join(f"{name} = {size}" for name, size in found.program.sizes)
+        results = []
+        for kind, inputs in reference.inputs.items():
+            if (id(runner), name := f"{kind} at {shown}") not in self.loaded:
+                runner.load_inputs(name, inputs)
+                self.loaded.add((id(runner), name))
+            results.append(runner.run(plan, name))
+        verdict = judge(reference, *results)
+        return replace(verdict, message=f"the same plan at {shown}: {verdict.message}")
+
+    def _twins_plan(self, found: Twin) -> Plan | None:
+        """The plan at small sizes, if the interpreter says that its term means what the program means there."""
+        sizes = found.program.sizes
+        try:
+            with self.lock:
+                reference = self.small[sizes] = self.small.get(sizes) or references(found.program, self.seed)
+            value = evaluate(found.lowered.body, reference.integers.inputs)
+            if compare(reference.type, reference.integers, value).wrong:
+                return None
+            return self.compiled(found.lowered)
+        except LiftError:  # not for these sizes, which nobody asked for
+            return None
+
+    def _large(self, kind: str, result: Value) -> Verdict:
+        """The verdict on a result at the wanted sizes."""
+        made = self.sets[kind]
+        messages, errors, compared = [], (0.0, 0.0), 0
+        if made.samples is not None:
+            samples = made.samples
+            compared = len(next(leaves_of(samples.value)))
+            sampled = Reference({}, samples.value, samples.bound)
+            found = compare(Array(nat(compared), samples.type), sampled, samples.taken(result))
+            errors = found.max_error, found.bound
+            messages.append(f"of samples, {found.message}")
+            compared -= found.unbounded
+            if found.wrong:
+                return Verdict(False, *errors, False, f"on {kind}: {_placed(found.message, samples)}", compared)
+        else:
+            messages.append("no element was interpreted: that takes too long")
+        bitwise = made.samples is not None and not any(b.any() for b in leaves_of(made.samples.bound))
+        if made.result is not None:
+            found = differences(type_of(self.program.body), result, made.result, LOOKED_AT)
+            problem, text = self._judge(found, kind)
+            if problem:
+                return Verdict(False, *errors, False, f"on {kind}: {problem}", compared)
+            messages.append(text)
+        return Verdict(True, *errors, bitwise, f"on {kind}: {', '.join(messages)}", compared)
+
+    def _judge(self, found: Difference, kind: str) -> tuple[str, str]:
+        """What is wrong where two results differ most, and else what was compared."""
+        text = f"{found.equal} of all {found.elements} elements as the first right kernel's"
+        if not found.places:
+            return "", text
+        places = [(leaf_at(self.program.body, path, at), path, at, output) for path, at, output in found.places]
+        cost = RATE * effort(places[0][0])
+        if cost > PATIENCE * self.seconds:
+            problem = f"differs by {found.largest:.3g} from the first right kernel's result: too long to interpret"
+            return (problem, "") if kind == "integers" else ("", f"{text}; it {problem}")
+        places = places[: max(1, int(self.seconds / cost))]
+        known = self.sets[kind].known
+        for term, path, indices, output in places:
+            if term not in known:
+                known[term] = evaluate_bounded(term, self.sets[kind].inputs)
+            verdict = compare(type_of(term), Reference({}, *known[term]), output)
+            if verdict.wrong:
+                return verdict.first_wrong.replace("output", _name(path, indices), 1), ""
+        return "", f"{text}, {len(places)} of the others, which differ most, within the error bound"
+
+
+def _name(path: Sequence[int], indices: Sequence[int]) -> str:
+    return "output" + "".join(f".{i}" for i in path) + (f"[{', '.join(map(str, indices))}]" if indices else "")
+
+
+def _placed(message: str, samples: Samples) -> str:
+    """A message about a sample, with its place in the result for its number."""
+
+    def place(found: re.Match[str]) -> str:
+        path = tuple(int(i) for i in found[1].split(".")[1:])
+        places = dict(zip((at for at, *_ in leaves(samples.type)), leaves_of(samples.places), strict=True))
+        lane = [int(i) for i in found[3].split(", ")[1:]]
+        return _name(path, [*places[path][int(found[2])].tolist(), *lane])
+
+    return re.sub(r"^output((?:\.\d)*)\[(\d+)((?:, \d+)*)\]", place, message)
+
+
+def _longest_sum(term: ir.Part) -> int:
+    """How many terms the longest reduction has, with those inside it."""
+    inside = max((_longest_sum(part) for part in ir.parts(term)), default=1)
+    return inside * number(size_of(term.array), "array") if isinstance(term, ir.FOLDS) else inside

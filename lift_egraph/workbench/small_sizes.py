@@ -1,0 +1,123 @@
+"""The same plan at small sizes: what the interpreter can check whole."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from lift_egraph.errors import LiftError
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.pretty import print_program
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.workload import effort
+
+MOST_EFFORT = 2e6  # of the small program: a tenth of a second
+LEAST = 12  # of a small size
+TURNS = 3  # of each loop over tiles, if that is not too much
+TRIES = 200  # terms that are read for one plan
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A program and a low-level term of it, both at small sizes."""
+
+    program: ir.Program
+    lowered: ir.Program
+
+
+def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> Twin | None:
+    """A low-level term that differs from another in its sizes only, and those small, but with all its numbers.
+
+    The numbers of the term (tiles, vector widths, windows) say which sizes it has; those that are a size of the program
+    themselves become the small one. Sizes that are equal stay equal.
+
+    Parameters
+    ----------
+    source
+        The program with open sizes.
+    sizes
+        Of the program that `lowered` comes from.
+
+    Returns
+    -------
+    Twin or None
+        None where no smaller sizes were found. Whether both mean the same, only the interpreter says.
+
+    Examples
+    --------
+    >>> source = parse_program("program f(x: [f32]N) where N = 1000000 = map(abs, x)")
+    >>> lowered = parse_program("program f(x: [f32]1000000) = join(mapGlb(0, mapSeq(abs), split(16, x)))")
+    >>> dict(twin(source, {"N": 1000000}, lowered).program.sizes)
+    {'N': 48}
+    """
+    chosen, tries = dict(sizes), iter(range(TRIES))
+    numbers = _numbers(lowered.body)
+    best: Twin | None = None
+    for value in sorted(set(sizes.values()), reverse=True):
+        names = [name for name, v in sizes.items() if v == value]
+        working: list[tuple[int, Twin]] = []
+        for small, _ in zip(_candidates(value, numbers), tries, strict=False):
+            made = _at(source, {**chosen, **dict.fromkeys(names, small)}, sizes, lowered, numbers)
+            if made is not None:
+                working.append((small, made))
+            if len(working) == TURNS:
+                break
+        if working:
+            fitting = [w for w in working if effort(w[1].program.body) <= MOST_EFFORT] or working[:1]
+            small, best = fitting[-1]
+            chosen.update(dict.fromkeys(names, small))
+    return best if best is not None and effort(best.program.body) <= MOST_EFFORT else None
+
+
+def _numbers(body: ir.Expr) -> set[int]:
+    """The chunk sizes, vector widths and steps of a term."""
+    found: set[int | None] = set()
+    for part in ir.subterms(body):
+        match part:
+            case ir.Split(chunk=n) | ir.Slide(step=n):
+                found.add(n.constant)
+            case ir.AsVector(width=width):
+                found.add(width)
+    return {n for n in found if n is not None and n > 1}
+
+
+def _candidates(value: int, numbers: set[int]) -> Iterator[int]:
+    """Sizes below one, smallest first: its divisors, and what leaves the same rests."""
+    found = {d for k in range(1, math.isqrt(value) + 1) if value % k == 0 for d in (k, value // k)}
+    for period in (math.lcm(*numbers), math.prod(numbers)):
+        found |= {value % period + turns * period for turns in range(1, 2 * TURNS)}
+    yield from sorted(n for n in found if LEAST <= n < value)
+
+
+def _at(
+    source: ir.Program, small: dict[str, int], sizes: Mapping[str, int], lowered: ir.Program, numbers: set[int]
+) -> Twin | None:
+    try:
+        program = specialise(source, small)
+    except LiftError:
+        return None
+    for text in _texts(replace(lowered, inputs=program.inputs, sizes=()), sizes, small, numbers):
+        try:
+            body = parse_program(text).body
+            if type_of(body) == type_of(program.body):
+                return Twin(program, replace(program, body=body))
+        except LiftError:
+            continue
+    return None
+
+
+def _texts(lowered: ir.Program, sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int]) -> Iterator[str]:
+    """The term as text: as it is, with the program's sizes in it replaced, and with their parts by its numbers, too."""
+    text = print_program(lowered)
+    yield text
+    head, equals, body = text.partition("=\n")
+    whole = {sizes[name]: small[name] for name in sizes}
+    divisors = numbers | {a * b for a in numbers for b in numbers}
+    parts = {v // d: s // d for v, s in whole.items() for d in divisors if v % d == 0 and s % d == 0}
+    for renamed in (whole, {**{n: s for n, s in parts.items() if n not in numbers}, **whole}):
+        replaced = re.sub(r"\b\d+\b", lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
+        if replaced != body:
+            yield head + equals + replaced

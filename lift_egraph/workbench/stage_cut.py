@@ -1,0 +1,88 @@
+"""A program cut into its stages, each a program of its own, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from lift_egraph.extract.baseline import computes
+from lift_egraph.language import ir
+from lift_egraph.language.binders import unique_names
+from lift_egraph.language.check import type_of
+from lift_egraph.language.layout import is_pure
+
+LET = "let "  # before the names of variables that lets bind: no binder inside of a stage is called so
+
+
+@dataclass
+class Cut:
+    """A term whose stages are inputs of each other and of `rest`, as the variables of its lets are.
+
+    `variables` says for which variable such an input stands.
+    """
+
+    rest: ir.Expr
+    stages: dict[ir.Input, ir.Expr] = field(default_factory=dict)
+    variables: dict[ir.Input, ir.Var] = field(default_factory=dict)
+
+    def program(self, stage: ir.Input, whole: ir.Program) -> ir.Program:
+        """What one stage computes."""
+        body = self.stages[stage]
+        used = {t: None for t in ir.subterms(body) if isinstance(t, ir.Input)}
+        return replace(whole, inputs=tuple(used), body=body)
+
+    def joined(self, stages: Mapping[ir.Input, ir.Expr]) -> ir.Expr:
+        """The whole term, with these terms for its stages."""
+        term = _filled(self.rest, {**stages, **self.variables})
+        return unique_names(term, base=lambda name: name.removeprefix(LET))
+
+
+def cut(term: ir.Expr) -> Cut | None:
+    """The stages of a term outside of all its loops; None if there is one alone, or something else computes."""
+    made = Cut(term)
+    made.rest = _cut(unique_names(term), made)
+    return made if len(made.stages) > 1 and is_pure(made.rest) else None
+
+
+def _cut(term: ir.Expr, made: Cut) -> ir.Expr:
+    if isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda):
+        argument = _cut(term.argument, made)
+        known: dict[ir.Expr, ir.Expr] = {}
+        for v in ir.bound_variables(term.function.binder):
+            known[v] = stands = ir.Input(LET + v.name, v.type)
+            made.variables[stands] = ir.Var(LET + v.name, v.type)
+        binder = _renamed(term.function.binder)
+        return ir.Apply(ir.Lambda(binder, _cut(_filled(term.function.body, known), made)), argument)
+    if is_pure(term):
+        return term
+    match term:
+        case ir.Map() if computes(term.function):
+            body = replace(term, array=_cut(term.array, made))
+        case ir.Reduce(array=ir.Map() as inner) if not _has_loops(inner.function):
+            body = replace(term, array=replace(inner, array=_cut(inner.array, made)))
+        case ir.Reduce() | ir.Scan():
+            body = replace(term, array=_cut(term.array, made))
+        case ir.Generate():
+            body = term
+        case _:
+            return ir.map_parts(term, lambda p: _cut(p, made) if isinstance(p, ir.Expr) else p)
+    stage = ir.Input(f"stage {len(made.stages)}", type_of(term))
+    made.stages[stage] = body
+    return stage
+
+
+def _has_loops(function: ir.Function) -> bool:
+    return any(isinstance(t, ir.FOLDS) for t in ir.subterms(function))
+
+
+def _renamed(binder: ir.Binder) -> ir.Binder:
+    if isinstance(binder, ir.Var):
+        return ir.Var(LET + binder.name, binder.type)
+    return ir.PairBinder(_renamed(binder.first), _renamed(binder.second))
+
+
+def _filled(term: ir.Expr, known: Mapping[ir.Expr, ir.Expr]) -> ir.Expr:
+    """The term with inputs, or variables, replaced; in what replaces them too."""
+    if term in known:
+        return _filled(known[term], known)
+    return ir.map_parts(term, lambda part: _filled(part, known))

@@ -1,0 +1,133 @@
+"""A written kernel as a function on the caller's own context and queue."""
+
+import numpy as np
+import pytest
+
+import lift_egraph
+from lift_egraph.codegen.compiler import compile_open, compile_program
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.plans.arrays import save_plan
+from lift_egraph.codegen.running.run import list_devices
+from lift_egraph.errors import InputProblem, SizeProblem
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
+
+cl = pytest.importorskip("pyopencl")
+cl_array = pytest.importorskip("pyopencl.array")
+
+AXPY = parse_program("program axpy(a: f32, x: [f32]N, y: [f32]N) where N = 64 = "
+                     "mapGlb(0, fun (e, f) => a * e + f, zip(x, y))")  # fmt: skip
+PAIRS = parse_program("program pairs(up: bool, ps: [(f32, i32)]N) where N = 8 = "
+                      "mapGlb(0, fun (x, i) => (select(up, i + 1, i), x * 2.0), ps)")  # fmt: skip
+SUM = parse_program("program sum(x: [f32]N) where N = 64 = "
+                    "reduceSeq(add, 0.0, mapGlb(0, reduceSeq(add, 0.0), split(8, x)))")  # fmt: skip
+X, Y = np.arange(64, dtype=np.float32), np.ones(64, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def queue():
+    found = [d for d in list_devices() if d.platform == "Portable Computing Language"]
+    if not found:
+        pytest.skip("there is no PoCL")
+    platform, device = map(int, found[0].index.split(":"))
+    context = cl.Context([cl.get_platforms()[platform].get_devices()[device]])
+    return cl.CommandQueue(context)
+
+
+@pytest.fixture
+def load(queue, tmp_path):
+    def load(program, *, is_open=False):
+        plan = compile_open(program, POCL) if is_open else compile_program(specialise(program), POCL)
+        save_plan(plan, tmp_path)
+        return lift_egraph.load(tmp_path, queue)
+
+    return load
+
+
+def on_device(queue, array):
+    return cl_array.to_device(queue, array)
+
+
+def test_numpy_arrays(load):
+    axpy, out = load(AXPY), np.empty_like(X)
+    assert np.array_equal(axpy(a=2.0, x=X, y=Y), 2 * X + 1)
+    assert axpy({"a": np.float32(3), "x": X}, y=Y, out=out) is out
+    assert np.array_equal(out, 3 * X + 1)
+
+
+def test_arrays_and_buffers_of_pyopencl(load, queue):
+    axpy, x, y = load(AXPY), on_device(queue, X), on_device(queue, Y)
+    result = axpy(a=2, x=x, y=y)
+    assert isinstance(result, cl_array.Array)
+    assert result.events
+    assert np.array_equal(result.get(), 2 * X + 1)
+    buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, X.nbytes)
+    begin = cl.UserEvent(queue.context)
+    done = axpy.enqueue(a=3.0, x=x.base_data, y=Y, out=buffer, wait_for=[begin])
+    assert done.command_execution_status != cl.command_execution_status.COMPLETE
+    begin.set_status(cl.command_execution_status.COMPLETE)
+    out = np.empty_like(X)
+    cl.enqueue_copy(queue, out, buffer, wait_for=[done])
+    assert np.array_equal(out, 3 * X + 1)
+
+
+def test_kernels_after_each_other_on_any_queue(load, queue):
+    total, out_of_order = load(SUM), cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+    results = [total(x=on_device(queue, k * X), queue=cl.CommandQueue(queue.context, properties=out_of_order))
+               for k in range(8)]  # fmt: skip
+    assert [float(r.get()) for r in results] == [k * 2016.0 for k in range(8)]
+
+
+def test_tuples_and_flags(load, queue):
+    pairs, x, i = load(PAIRS), np.arange(8, dtype=np.float32), np.arange(8, dtype=np.int32)
+    first, second = pairs(up=True, ps=(x, i))
+    assert (first.tolist(), second.tolist()) == ((i + 1).tolist(), (2 * x).tolist())
+    out = cl_array.empty(queue, 8, np.int32), np.empty(8, np.float32)
+    assert pairs(up=False, ps=(on_device(queue, x), i), out=out) is out
+    assert (out[0].get().tolist(), out[1].tolist()) == (i.tolist(), (2 * x).tolist())
+
+
+def test_open_sizes_are_those_of_the_arrays(load, queue):
+    axpy = load(AXPY, is_open=True)
+    for n in (5, 64, 5):
+        assert np.array_equal(axpy(a=2.0, x=on_device(queue, X[:n]), y=Y[:n]).get(), 2 * X[:n] + 1)
+    with pytest.raises(SizeProblem, match="needs a value for the size N"):
+        axpy(a=2.0, x=on_device(queue, X).base_data, y=on_device(queue, Y).base_data)
+    buffers = {name: on_device(queue, array).base_data for name, array in (("x", X), ("y", Y))}
+    assert np.array_equal(axpy(buffers, a=2.0, sizes={"N": 7}).get(), 2 * X[:7] + 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": X[:-1]}, r"the input x must have the shape \(64,\), got the shape \(63,\)"),
+        ({"x": X.astype(np.float64)}, r"the input x must have elements of type float32 \(f32\), got float64"),
+        ({"x": 3.0}, r"the input x must have the shape \(64,\)"),
+        ({"b": X}, "axpy uses no input 'b'; it uses x, y, a"),
+        ({"a": "2"}, "the input a must have elements of type float32"),
+        ({"out": np.empty(63, np.float32)}, r"the result must have the shape \(64,\)"),
+        ({"out": np.empty(128, np.float32)[::2]}, "the result must go to a writeable array of NumPy, row by row"),
+        ({"out": [0.0] * 64}, "the result must go to a writeable array"),
+    ],
+)
+def test_what_does_not_fit(load, change, message):
+    axpy = load(AXPY)
+    with pytest.raises(InputProblem, match=message):
+        axpy(**{"a": 2.0, "x": X, "y": Y, **change})
+
+
+def test_what_does_not_fit_on_the_device(load, queue):
+    axpy, x = load(AXPY), on_device(queue, np.concatenate([X, X]))
+    for wrong, message in (
+        (x, r"the input x must have the shape \(64,\), got the shape \(128,\)"),
+        (x[64:], "the input x must be a whole array, row by row: copy it"),
+        (x[::2], "the input x must be a whole array"),
+        (on_device(queue, X.astype(np.int32)), "must have elements of type float32"),
+        (cl.Buffer(queue.context, cl.mem_flags.READ_ONLY, 8), "needs a buffer of 256 bytes, got one of 8"),
+    ):
+        with pytest.raises(InputProblem, match=message):
+            axpy(a=2.0, x=wrong, y=Y)
+    with pytest.raises(InputProblem, match="the result must lie on the device, not in a ndarray"):
+        axpy.enqueue(a=2.0, x=X, y=Y, out=np.empty_like(X))
+    with pytest.raises(InputProblem, match="the input y of axpy is missing"):
+        axpy(a=2.0, x=X)

@@ -1,0 +1,80 @@
+"""Sizes as values: in scalar expressions of every type, in functions of iterates, and as arguments of kernels."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.compiler import compile_open
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.errors import LiftError, SizeProblem
+from lift_egraph.language import build as b, ir
+from lift_egraph.language.check import specialise
+from lift_egraph.language.nat import nat
+from lift_egraph.language.syntax import parse_iterate_body, parse_program, print_iterate_body, print_program
+from lift_egraph.language.types import F32
+from lift_egraph.meaning.interp import run
+
+
+def test_a_size_takes_the_type_beside_it() -> None:
+    text = """program f(A: [[f32]K]N, x: f64) where N = 2, K = 4 =
+      (map(fun row => reduce(add, 0.0, row) / (K - 1), A),
+       generate(N, fun i => select(i == N - 1, -N, i * (N / 2))), x * K, N)"""
+    program = parse_program(text)
+    assert parse_program(print_program(program)) == program
+    inputs = {"A": np.float32([[1, 2, 3, 3], [6, 6, 6, 6]]), "x": np.float64(0.5)}
+    means, (numbers, (scaled, size)) = run(specialise(program, {}), inputs)
+    assert (means.tolist(), numbers.tolist(), scaled, size) == ([3, 8], [0, -2], 2.0, 2)
+
+
+def test_python_writes_the_term_first() -> None:
+    @b.program(sizes={"W": 4})
+    def ramp(a: F32):  # pyright: ignore
+        return b.generate("W", lambda i: b.to_f32(i) * a / (nat("W") - 1))
+
+    assert ramp == parse_program("program ramp(a: f32) where W = 4 = generate(W, fun i => to_f32(i) * a / (W - 1))")
+    with pytest.raises(SizeProblem, match="beside a size, a term stands first"):
+        nat("W") * ramp.inputs[0]  # pyright: ignore
+
+
+def test_a_size_that_no_input_has() -> None:
+    program = parse_program("program f(a: f32 in 0..V) where W = ?, V = 7 = generate(W, fun i => a)")
+    assert print_program(program, 200).startswith("program f(a: f32 in 0..V) where V = 7, W = ? =\n")
+    assert specialise(program, {"W": 3}).sizes == (("V", 7), ("W", 3))
+    with pytest.raises(LiftError, match="f needs a value for the size W"):
+        specialise(program)
+    with pytest.raises(LiftError, match=re.escape("<text>:1:25: nothing has the size 'W'")):
+        parse_program("program f(a: f32) where W = ? = a")
+
+
+def test_the_size_of_an_iterate() -> None:
+    program = parse_program(
+        "program f(xs: [f32]8) = iterate(3, fun (h: [f32]n) => map(fun p => at(0, p) + at(1, p) * n, split(2, h)), xs)"
+    )
+    assert parse_program(print_program(program)) == program
+    (loop,) = (t for t in ir.subterms(program.body) if isinstance(t, ir.Iterate))
+    assert parse_iterate_body(print_iterate_body(loop)) == (loop.size, loop.function)
+    expected = np.ones(8, np.float32)
+    while len(expected) > 1:
+        expected = expected[::2] + len(expected) * expected[1::2]
+    assert run(program, {"xs": np.ones(8, np.float32)}).tolist() == expected.tolist()
+
+
+def test_names_of_binders_keep_away_from_sizes() -> None:
+    xs = ir.Input("xs", b.array(F32, "N"))
+    term = b.map_(lambda N: N + nat("N"), xs)
+    program = ir.Program("f", (xs,), term)
+    assert print_program(program) == "program f(xs: [f32]N) =\n  map(fun N1 => N1 + to_f32(N), xs)\n"
+
+
+def test_a_value_beyond_i32() -> None:
+    program = parse_program("program f(xs: [f32]N) = map(fun x => x / (N * N), xs)")
+    with pytest.raises(SizeProblem, match="4294967296 as a value is beyond the range of i32"):
+        specialise(program, {"N": 65536})
+    opened = parse_program("program f(xs: [f32]N) = mapGlb(0, fun x => x / (N * N), xs)")
+    plan = compile_open(specialise(opened, keep=["N"]), POCL)
+    assert "/ (float)" in plan.source
+    with pytest.raises(SizeProblem, match=re.escape("N * N as a value is beyond the range of i32")):
+        plan.at({"N": 65536})

@@ -1,0 +1,71 @@
+"""Long folds by guessed states, against a walk over the operator for each step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lift_egraph.meaning import shortcuts
+from lift_egraph.meaning.bounds import evaluate_bounded
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.recurrences import Steps
+from lift_egraph.meaning.values import leaves_of, map_leaves
+from tests.lift_egraph.meaning.terms import parsed
+
+WELFORD = """
+    reduceSeq(fun ((n, m, s), a) =>
+        let k = n + 1.0 in let d = a - m in let next = m + d / k in (k, next, s + d * (a - next)),
+      (0.0, 0.0, 0.0), xs)
+"""
+TEXTS = [
+    "reduceSeq(fun (acc, a) => acc * at(3, xs) + a, 0.0, xs)",  # Horner's rule
+    "scanSeq(fun (y, a) => 0.9 * y + 0.1 * a, 0.0, xs)",
+    "map(fun x => reduceSeq(fun (s, a) => let b = a * a in sqrt(abs(s * x - b) + 0.5), x, xs), at(0, split(5, xs)))",
+    "reduceSeq(fun ((i, m), (j, a)) => (select(a > m, j, i), max(m, a)), (0, 0.0), zip(generate(600, id), xs))",
+    WELFORD,
+]
+
+
+@pytest.fixture
+def walks(monkeypatch: pytest.MonkeyPatch):
+    """Runs something with the interpreter walking over the operator at each step."""
+
+    def run(function, *arguments):
+        with monkeypatch.context() as patch:
+            patch.setattr(shortcuts, "LONG", 1 << 40)
+            return function(*arguments)
+
+    return run
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("text", TEXTS)
+def test_states_are_those_of_the_walk(text: str, whole: bool, walks, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shortcuts, "RUN", 250)
+    drawn = np.random.default_rng(1).uniform(-1, 1, 600).astype(np.float32)
+    values = {"xs": np.rint(drawn) if whole else drawn}
+    term = parsed(text, values)
+    for one, other in zip(*map(leaves_of, (evaluate(term, values), walks(evaluate, term, values))), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+    fast, slow = evaluate_bounded(term, values), walks(evaluate_bounded, term, values)
+    for a, b, e, f in zip(*map(leaves_of, (fast[0], slow[0], fast[1], slow[1])), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+        assert not f[e == 0].any()
+        assert (f * (1 - 1e-9) <= e).all()
+        np.testing.assert_allclose(e, f, rtol=1.0, atol=1e-8)
+
+
+def test_a_wrong_guess_is_noticed(walks, monkeypatch: pytest.MonkeyPatch):
+    values = {"xs": np.random.default_rng(1).uniform(-1, 1, 600).astype(np.float32)}
+    term = parsed(TEXTS[0], values)
+    guess = Steps.states
+
+    def off(self, start, columns):
+        return map_leaves(lambda a: a * a.dtype.type(1 + 1e-6), guess(self, start, columns))
+
+    expected, exact = evaluate(term, values), walks(evaluate_bounded, term, values)
+    monkeypatch.setattr(Steps, "states", off)
+    assert evaluate(term, values) == expected
+    value, bound = evaluate_bounded(term, values)
+    assert abs(value - exact[0]) + exact[1] <= bound < 1e-4

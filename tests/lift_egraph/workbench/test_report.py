@@ -1,0 +1,63 @@
+"""What a report says of times: ties, rates, and why nothing but the naive kernel was measured."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from lift_egraph import programs
+from lift_egraph.cli.show import show_report
+from lift_egraph.language.check import specialise
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.workbench import Candidate, Report
+from lift_egraph.workbench.rates import numpy_ms
+
+PROGRAM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
+
+
+def candidate(ms: float, low: float, high: float, **fields: Any) -> Candidate:
+    facts: dict[str, Any] = {"valid": True, "message": "all equal", **fields}
+    return Candidate(PROGRAM, cast(Any, None), 0.0, 1.0, measured_ms=ms, spread_ms=(low, high), **facts)
+
+
+def report(*candidates: Candidate, **fields: Any) -> Report:
+    return Report(PROGRAM, "a device", "saturated", [], list(candidates), 10, 1.0, **fields)
+
+
+def test_times_that_overlap_are_a_tie(capsys: pytest.CaptureFixture[str]):
+    naive, best, near, far = (candidate(*t) for t in ((2, 1.9, 3), (1.0, 0.9, 1.2), (1.3, 1.1, 1.4), (1.5, 1.3, 1.6)))
+    made = report(naive, far, near, best, numpy_ms=4.0, validation="the whole result was compared")
+    assert [made.is_tie(c) for c in made.ranked] == [False, True, False, False]
+    assert [row["tie"] for row in made.to_json()["candidates"]] == [False, True, False, False]
+    assert made.rates(best) == pytest.approx((2 * 8**3 * 1e-6, 3 * 8 * 8 * 4 * 1e-6))
+    show_report(made)
+    shown = capsys.readouterr().out
+    for text in (
+        "1.3 tie",
+        "1.1–1.4",
+        "2.00 times as fast",
+        "NumPy takes 4 ms: the best is 4.00 times",
+        "whole result",
+    ):
+        assert text in shown
+    show_report(report(candidate(1.1, 1.0, 1.3), best))
+    assert "the naive one 1.1 ms: a tie." in capsys.readouterr().out
+
+
+def test_why_only_the_naive_kernel_was_measured(capsys: pytest.CaptureFixture[str]):
+    naive, wrong, late = candidate(2, 2, 2), candidate(0, 0, 0, valid=False, message="wrong"), candidate(0, 0, 0)
+    late.valid, late.message = False, "not run"
+    assert report(naive, candidate(3, 3, 3)).only_naive == ""
+    assert report(naive).only_naive == "the search found no other (saturated)"
+    made = report(naive, wrong, late)
+    assert made.only_naive == "of others, 1 rejected, 1 not measured before the time was over"
+    show_report(made)
+    assert f"Only the naive kernel was measured, 2 ms: {made.only_naive}." in capsys.readouterr().out
+    assert made.to_json()["only_naive"] == made.only_naive
+
+
+def test_numpy_is_timed_if_there_is_time():
+    inputs = random_inputs(PROGRAM)
+    assert numpy_ms(PROGRAM, inputs, 0.0) is None
+    assert cast(float, numpy_ms(PROGRAM, inputs, 1.0)) > 0

@@ -1,0 +1,155 @@
+"""Validation beyond the interpreter's reach, with the interpreter in the device's place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from lift_egraph import programs
+from lift_egraph.codegen.running.run import Runner
+from lift_egraph.codegen.running.validate import References
+from lift_egraph.errors import SizeProblem
+from lift_egraph.extract.baseline import naive_term
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate, run
+from lift_egraph.meaning.samples import leaf_at
+from lift_egraph.meaning.values import Value
+from lift_egraph.workbench import validation
+from lift_egraph.workbench.sampled import Sampled
+from lift_egraph.workbench.small_sizes import twin
+from lift_egraph.workbench.validation import reference_of, room_for
+from tests.codegen.devices.test_devices import INFO
+
+MM = programs.load("mm")
+SIZES = dict.fromkeys("MNK", 128)
+BLOCKED = """
+program mm(A: [[f32]128]128, B: [[f32]128]128) =
+  mapGlb(0, fun row =>
+    join(reduceSeq(fun (acc, (a, b)) => mapSeq(fun (line, part) =>
+        mapSeq(fun (s, y) => s + a * y, zip(line, part)), zip(acc, split(32, b))),
+      fill(4, fill(32, 0.0)), zip(row, B))), A)
+"""
+
+
+class Interpreter:
+    """Runs low-level programs in the place of their plans; `spoil` may change what comes out."""
+
+    def __init__(self, spoil: Callable[[str, np.ndarray], None] = lambda name, result: None) -> None:
+        self.inputs: dict[str, Any] = {}
+        self.spoil = spoil
+
+    def load_inputs(self, name: str, inputs: Any) -> None:
+        self.inputs[name] = inputs
+
+    def run(self, plan: ir.Program, name: str) -> Value:
+        result = evaluate(plan.body, self.inputs[name])
+        self.spoil(name, result)
+        return result
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Sampled:
+    return Sampled(MM, specialise(MM, SIZES), lambda p: cast(Any, p), seed=0, seconds=0.3)
+
+
+def checked(sampled: Sampled, spoil: Callable[[str, np.ndarray], None] = lambda name, result: None):
+    runner = Interpreter(spoil)
+    validation.load_references(cast(Runner, runner), sampled)
+    sampled.loaded.clear()
+    return sampled.check(naive_term(sampled.program), cast(Any, naive_term(sampled.program)), cast(Runner, runner))
+
+
+def test_a_right_kernel_is_valid_and_says_what_was_compared(sampled: Sampled):
+    first, second = checked(sampled), checked(sampled)
+    assert first.valid
+    assert "the same plan at K = " in first.message
+    assert "of all 16384 elements as the first right kernel's" in second.message
+    assert second.compared > 2 * 144
+    assert "elements on integers" in sampled.how
+
+
+@pytest.mark.parametrize(
+    ("where", "at", "said"),
+    [
+        ("integers", (0, 0), "output[0, 0] is"),  # a sample
+        ("floats", (127, 127), "output[127, 127] is"),
+        ("integers", (5, 77), "output[5, 77] is"),  # differs from the first right kernel's
+        ("integers at K = ", (1, 1), "the same plan at"),
+    ],
+)
+def test_a_wrong_element_is_found(sampled: Sampled, where: str, at: tuple[int, int], said: str):
+    def spoil(name: str, result: np.ndarray) -> None:
+        if name == where or (name.startswith(where) and "=" in where):
+            result[at] += 1
+
+    assert checked(sampled).valid
+    verdict = checked(sampled, spoil)
+    assert not verdict.valid
+    assert said in verdict.message
+
+
+def test_a_plan_is_shrunk_with_the_numbers_that_are_parts_of_its_sizes():
+    found = twin(MM, SIZES, parse_program(BLOCKED))
+    assert found is not None
+    assert dict(found.program.sizes) == dict.fromkeys("KMN", 96)  # 3 * 32, as 128 is 4 * 32
+    inputs = random_inputs(found.program, 0, "integer")
+    assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
+
+
+def test_time_and_memory_decide(monkeypatch: pytest.MonkeyPatch):
+    program = specialise(MM, SIZES)
+
+    def made(seconds: float, free: int):
+        monkeypatch.setattr(validation, "available_memory", lambda: free)
+        room = room_for(program, INFO, 2)
+        return room.workers, reference_of(MM, program, room, lambda p: cast(Any, p), seconds=seconds)
+
+    workers, reference = made(10, 1 << 30)
+    assert isinstance(reference, References)
+    for seconds, free, kinds, wanted in (
+        (1e-3, 1 << 30, ("integers", "floats"), 2),
+        (10, 2 << 20, ("integers", "floats"), 2),
+        (10, 3 << 19, ("integers", "floats"), 1),
+        (10, 3 << 18, ("integers",), 1),
+    ):
+        workers, reference = made(seconds, free)
+        assert (workers, cast(Sampled, reference).kinds, reference.timed) == (wanted, kinds, kinds[-1])
+    monkeypatch.setattr(validation, "available_memory", lambda: None)
+    assert room_for(program, INFO, 2, 1 << 18) == validation.Room(("integers", "floats"), 1, True)
+    assert room_for(program, INFO, 2, 1 << 10) == validation.Room(("integers",), 1, False)
+    with pytest.raises(SizeProblem, match="GiB of memory"):
+        made(10, 1 << 16)
+
+
+def test_leaves_of_tuples_are_single_elements():
+    body = parse_program("program p(x: [f32]4) = (map(fun a => (a, a + 1.0), x), reduce(add, 0.0, x))").body
+    x = np.arange(4, dtype=np.float32)
+    values = [evaluate(leaf_at(body, path, at), {"x": x}) for path, at in (((0, 1), (2,)), ((1,), ()))]
+    assert values == [3, 6]
+
+
+def test_a_difference_that_takes_too_long_to_interpret_is_no_agreement():
+    dot = programs.load("dot")
+    hurried = Sampled(dot, specialise(dot, {"N": 1 << 14}), lambda p: cast(Any, p), seed=0, seconds=1e-9)
+
+    def verdict(wrong: float):
+        def spoil(name: str, result: np.ndarray) -> None:
+            if name == "integers":
+                result += wrong
+
+        return checked(hurried, spoil)
+
+    assert "no elements on integers" in hurried.how
+    assert verdict(0).valid
+    assert verdict(0).valid
+    assert not (unlike := verdict(1)).valid
+    assert "too long to interpret" in unlike.message
+    hurried.seconds = 1.0
+    assert "output is" in verdict(1).message
+    assert hurried.sets["integers"].known

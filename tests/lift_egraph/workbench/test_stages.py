@@ -1,0 +1,80 @@
+"""What the first phase of the search makes of programs with several stages."""
+
+import numpy as np
+import pytest
+
+from lift_egraph.egraph.saturate import Limits, run_phase
+from lift_egraph.extract.baseline import naive_term
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.kbest import best_terms, skeleton
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.layout import is_layout
+from lift_egraph.language.nesting import check_nesting
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.values import leaves_of
+from lift_egraph.workbench.search import has_stages, stages_phase
+from lift_egraph.workbench.stage_cut import cut
+
+# a program, and how many maps that compute are in its cheapest version
+STAGES = {
+    "an array used twice, in another order": (
+        "program p(x: [f32]8) = let y = map(fun v => v * v, x) in map(add, zip(y, gather(reverse, y)))", 1),
+    "two stencils": (
+        """program p(x: [f32]8) = map(fun w => at(0, w) - at(2, w), slide(3, 1, pad(1, 1, mirror,
+             map(fun w => at(0, w) + at(1, w), slide(2, 1, pad(0, 1, wrap, x))))))""", 1),
+    "a row without its mean, and the sum of its squares": (
+        """program p(X: [[f32]4]3) = map(fun row => let d = map(fun v => v - at(0, row), row) in
+             let s = reduce(add, 0.0, map(fun v => v * v, d)) in map(fun v => v * s, d), X)""", 3),
+    "a product that each row of the next one reads": (
+        """program p(W: [[f32]4]4, x: [f32]4) =
+             let h = map(fun row => reduce(add, 0.0, map(mul, zip(row, x))), W) in
+             map(fun row => reduce(add, 0.0, map(mul, zip(row, h))), W)""", 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STAGES)
+def test_cheap_steps_are_computed_again_and_dear_ones_are_kept(what: str):
+    text, maps = STAGES[what]
+    program = parse_program(text)
+    assert has_stages(program.body)
+    *_, reached = run_phase(program.body, stages_phase(Limits(iterations=8)))
+    found = best_terms(reached.graph, reached.root, StructuralCost(), 6, key=skeleton)
+    computing = [t for t in ir.subterms(found[0].term) if isinstance(t, ir.Map) and not is_layout(t.function)]
+    assert len(computing) == maps
+    inputs = random_inputs(program, 0, "integer")
+    expected = evaluate(program.body, inputs)
+    assert all(np.array_equal(evaluate(f.term, inputs), expected) for f in found)
+
+
+@pytest.mark.parametrize(
+    "body", ["map(fun r => reduce(add, 0.0, map(mul, zip(r, x))), A)", "reduce(add, 0.0, map(abs, join(A)))"]
+)
+def test_a_nest_of_loops_is_one_stage(body: str):
+    assert not has_stages(parse_program(f"program p(A: [[f32]4]4, x: [f32]4) = {body}").body)
+
+
+CUT = """program p(A: [[f32]8]8) =
+  let (m, s) = (reduce(max, 0.0, map(abs, join(A))), reduce(add, 0.0, map(abs, map(reduce(add, 0.0), A)))) in
+  let y = map(fun r => let y = map(fun v => v - m, r) in map(fun v => v / s, y), A) in
+  (m, map(map(fun w => at(0, w) * s), map(slide(2, 1), gather(reverse, y))))"""
+
+
+def test_stages_are_programs_that_make_up_the_whole():
+    program = parse_program(CUT)
+    parts = cut(program.body)
+    assert parts is not None
+    alone = [parts.program(stage, program) for stage in parts.stages]
+    assert len(alone) == 5
+    assert all(not ir.free_variables(p.body) for p in alone)
+    whole = parts.joined(parts.stages)
+    assert alpha_equal(whole, program.body)
+    naive = {stage: naive_term(p).body for stage, p in zip(parts.stages, alone, strict=True)}
+    lowered = parts.joined(naive)
+    check_nesting(lowered)
+    inputs = random_inputs(program, 0, "integer")
+    found, wanted = (leaves_of(evaluate(term, inputs)) for term in (lowered, program.body))
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, wanted, strict=True))
+    assert cut(parse_program("program p(x: [f32]8) = map(abs, x)").body) is None

@@ -1,0 +1,25 @@
+"""The JSON Schemas of our files, as they are published; ``python -m tests.schemas`` writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from lift_egraph.codegen.plans.launch_file import LaunchFile
+from lift_egraph.files import json_text
+from lift_egraph.workbench.way_file import DerivationFile
+
+SCHEMAS = {
+    Path("codegen/launch.schema.json"): LaunchFile,
+    Path("lift_egraph/workbench/derivation.schema.json"): DerivationFile,
+}
+
+
+def schema_text(schema: type) -> str:
+    return json_text({"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(schema)})
+
+
+if __name__ == "__main__":
+    for path, schema in SCHEMAS.items():
+        path.write_text(schema_text(schema), encoding="utf-8")
