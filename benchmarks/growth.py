@@ -9,13 +9,12 @@ from typing import NamedTuple
 import egglog
 
 from lift_egraph import rules as book
+from lift_egraph.api import Phase, specialise
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
-from lift_egraph.egraph.saturate import Phase
 from lift_egraph.egraph.scratch import Scratch
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.programs import load
 
 

@@ -161,7 +161,7 @@ def test_kernels_compute_what_the_interpreter_does(queue: Any, kind: str, dialec
         program = ir.Program("calls", tuple(inputs), ir.MapLevel(ir.Level("glb", 0), function, nested(ir.Zip, arrays)))
         values = random_inputs(program)
         plan = compile_program(program, DEVICES[dialect])
-        found = zip(leaves_of(LoadedKernel(plan, queue)(**values)), leaves_of(evaluate(program.body, values)), strict=True)
-        for term, (got, want) in zip(some, found, strict=True):
+        found, wanted = LoadedKernel(plan, queue)(**values), evaluate(program.body, values)
+        for term, got, want in zip(some, leaves_of(found), leaves_of(wanted), strict=True):
             close = 1e-3 if want.dtype == np.float16 else 1e-5
             np.testing.assert_allclose(got, want, rtol=close, err_msg=print_term(term))

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lift_egraph.api import random_inputs, specialise, type_of
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.language import build as b, ir
-from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.functions import to_function
 from lift_egraph.language.types import Array, DataType, Pair, Vector, leaves, scalar_of, width_of, without_lanes
-from lift_egraph.meaning.inputs import random_inputs
 
 Sizes = Mapping[str, int]
 """What a row's size variables are: name to number."""

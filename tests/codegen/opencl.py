@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lift_egraph.api import LiftError, Runner, find_device
 from lift_egraph.codegen.plans.kernel import Plan
-from lift_egraph.codegen.running.run import Runner, find_device
-from lift_egraph.errors import LiftError
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen.corpus.harness import merged
 

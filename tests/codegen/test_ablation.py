@@ -7,15 +7,14 @@ from functools import cache
 
 import pytest
 
+from lift_egraph.api import Runner, specialise
 from lift_egraph.codegen.c_ast import Barrier, Buffer, For, Load, Store, loads, stores, walk
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.optimise import ALL, CONTROL, LEVELS, NONE, Optimisations
 from lift_egraph.codegen.passes.barriers import barriers_after_maps
 from lift_egraph.codegen.plans.kernel import Plan
-from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.language.nat import NatVar, nat
 from lift_egraph.language.types import F32
 from tests.codegen import low_level as low

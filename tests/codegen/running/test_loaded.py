@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import lift_egraph
+from lift_egraph.api import parse_program, specialise
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.plans.arrays import save_plan
 from lift_egraph.errors import InputProblem, SizeProblem
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 
 cl = pytest.importorskip("pyopencl")
 cl_array = pytest.importorskip("pyopencl.array")
