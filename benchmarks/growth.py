@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from lift_egraph import rules as book
+from lift_egraph.api import Phase, specialise
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.rule import together
-from lift_egraph.egraph.saturate import Phase
 from lift_egraph.egraph.scratch import Scratch
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.programs import load
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import egglog
 import pytest
 
-from lift_egraph import programs
+from lift_egraph.api import programs, specialise
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import operator_laws, to_egg
 from lift_egraph.egraph.exact_terms import read_only_member
@@ -15,7 +15,6 @@ from lift_egraph.egraph.frozen import FrozenEGraph, freeze
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
 from lift_egraph.egraph.sorts import tile
-from lift_egraph.language.check import specialise
 from lift_egraph.rules import algorithmic, simplification
 
 DOT = ("dot", {"N": 12})

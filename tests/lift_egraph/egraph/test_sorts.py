@@ -8,7 +8,7 @@ import egglog
 import pytest
 from hypothesis import given, settings
 
-from lift_egraph.api import alpha_equal, evaluate, parse_program, random_inputs, type_of
+from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, random_inputs, type_of
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import MAXIMAL_DEPTH, check_depth, to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
@@ -19,7 +19,6 @@ from lift_egraph.errors import LiftError, SizeProblem, TypeProblem
 from lift_egraph.language import build as b, ir
 from lift_egraph.language.build import F32, Input, array
 from lift_egraph.rules.movement import map_backwards, map_strided
-from lift_egraph.soundness.counterexamples import equal_values
 from tests.depth import depth
 from tests.strategies import programs
 
