@@ -17,7 +17,7 @@ from lift_egraph.rules.opencl_vector import vector_rules, wide_rules
 from lift_egraph.rules.packing import packing_rules
 from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
 from lift_egraph.rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
-from lift_egraph.rules.remainders import remainder_rules
+from lift_egraph.rules.remainders import padding_rules, remainder_rules
 from lift_egraph.rules.simplification import simplification_rules
 from lift_egraph.rules.split_join import split_join_rules
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, let_simplification
@@ -63,5 +63,6 @@ guided: tuple[Rule, ...] = (
     *block_rules,
     *result_rules,
     *packing_rules,
+    *padding_rules,
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

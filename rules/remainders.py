@@ -3,6 +3,7 @@
 The phase that runs these rules offers, by ``tile(n, k)``, a chunk size k for arrays of length n that k does not divide.
 The part of length n - n mod k is then split, blocked and vectorised as any array whose length k divides. What remains
 is less than k elements; where a vector has more, a whole vector is computed, of which the new elements are kept.
+The other way is to pad the array to a multiple of k, and to keep what was asked for (`padding_rules`): a guarded tile.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from lift_egraph.dsl import (
     Fn,
     Op,
     P,
+    String,
     Ty,
     V,
     app,
@@ -24,6 +26,9 @@ from lift_egraph.dsl import (
     i64,
     lane_width,
     map_,
+    neutral,
+    pad,
+    pad_constant,
     reduce_,
     rewrite,
     rule,
@@ -105,6 +110,21 @@ def slice_of_slice(xs: Ex, s: i64, r: i64, a: i64, b: i64):
     yield rewrite(slice_(s, r, slice_(a, b, xs))).to(slice_(a + s, r, xs))
 
 
+@rule("map f xs = slice 0 n (map f (pad 0 r clamp xs)),  r = k - n mod k")
+def map_of_padded(f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
+    yield rewrite(map_(f, xs)).to(slice_(0, n, map_(f, pad(0, k - n % k, "clamp", xs))), *with_rest(xs, t, n, k))
+
+
+@rule("reduce ⊕ z xs = reduce ⊕ z (pad 0 r (constant z) xs),  r = k - n mod k, z neutral, a scalar")
+def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
+    yield rewrite(reduce_(op, z, xs)).to(
+        reduce_(op, z, pad_constant(0, k - n % k, z, xs)),
+        *with_rest(xs, t, n, k),
+        eq(Ty.scalar(s)).to(ty(z)),
+        neutral(op, z),
+    )
+
+
 remainder_rules = (
     map_with_rest,
     reduce_with_rest,
@@ -117,3 +137,4 @@ remainder_rules = (
     slice_of_transpose,
     slice_of_slice,
 )
+padding_rules = (map_of_padded, reduce_of_padded)
