@@ -263,7 +263,9 @@ class RuleCheck:
 
     def _one(self, number: int, careful: bool) -> tuple[int, Counterexample | None]:
         try:
-            example, choices = self.instances.draw(f"{self.seed}/{number}/{careful}", careful)
+            example, choices = self.instances.draw(
+                f"{self.seed}/{number}/{careful}", careful, number if careful else number // NEAR_MISSES
+            )
         except RuleProblem:
             if careful:
                 raise
