@@ -112,7 +112,7 @@ def main() -> None:
             found += levels_of(row, which, device, arguments.dialect, arguments.rounds)
             print(*found[-len(LEVELS) :], sep="\n", flush=True)
             notes = [*NOTES, *arguments.note, *(level.problem for level in found if level.problem)]
-            harness.save(out, TITLE, HEADINGS, table(found), notes=notes, device=device)
+            harness.report(out, TITLE, HEADINGS, table(found), notes=notes, device=device, quietly=True)
             draw(found, out.with_suffix(".svg"), device)
     harness.show(TITLE, HEADINGS, table(found), notes=[*NOTES, *arguments.note])
 

@@ -238,7 +238,8 @@ def main() -> None:
             print(*line, flush=True)
             notes = [f"{title}, {which}: {text}" for title, which, _, text in found if isinstance(text, str)]
             notes = [*NOTES, *arguments.note, *notes]
-            harness.save(arguments.out, TITLE, HEADINGS, table(found), notes=notes, device=arguments.device)
+            device = arguments.device
+            harness.report(arguments.out, TITLE, HEADINGS, table(found), notes=notes, device=device, quietly=True)
     harness.show(TITLE, HEADINGS, table(found), notes=[*NOTES, *arguments.note])
 
 

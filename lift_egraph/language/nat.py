@@ -321,11 +321,9 @@ def maximum(left: NatLike, right: NatLike) -> Nat:
 
 
 def operate(symbol: str, left: Nat, right: Nat) -> Nat:
-    """``left symbol right`` in normal form, for ``/ % min max``."""
-    if symbol == "/":
-        return left // right
-    if symbol == "%":
-        return left % right
+    """``left symbol right`` in normal form, for ``min``, ``max`` and the signs of `ARITHMETIC`."""
+    if symbol in ARITHMETIC:
+        return ARITHMETIC[symbol](left, right)
     return (type(right) if type(left) is Nat else type(left)).extreme(symbol, left, right)
 
 
