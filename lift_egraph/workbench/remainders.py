@@ -113,8 +113,8 @@ class WithRests:
                 return turned(ir.Concat(*sides))
             case ir.Slice(start=start, length=length, array=array):
                 return turned(ir.Slice(start, length, turned(self.lifted(term, binder, array))))
-            case ir.Transpose():
-                return term
+            case ir.Transpose(array=array):
+                return rows_turned(self.lifted(term, binder, array))
         return ir.Map(ir.Lambda(binder, body), term.array)
 
     def reduce(self, term: ir.Reduce) -> ir.Expr:
@@ -141,6 +141,15 @@ def part(start: int, length: int, array: ir.Expr) -> ir.Expr:
         case ir.Slice(start=before, array=inner):
             return ir.Slice(before + start, nat(length), inner)
     return ir.Slice(nat(start), nat(length), array)
+
+
+def rows_turned(term: ir.Expr) -> ir.Expr:
+    """An array of matrices, each of them transposed; twice is not at all."""
+    match term:
+        case ir.Map(function=ir.Lambda(binder=binder, body=ir.Transpose(array=inner)), array=array) if inner == binder:
+            return array
+    matrix = ir.Var("rows", type_of(term).element)  # pyright: ignore[reportAttributeAccessIssue]
+    return ir.Map(ir.Lambda(matrix, ir.Transpose(matrix)), term)
 
 
 def turned(term: ir.Expr) -> ir.Expr:
