@@ -87,6 +87,11 @@ def slice_outwards(p: P, b: Ex, xs: Ex, s: i64, r: i64):
     yield rewrite(map_(Fn.lam(p, slice_(s, r, b)), xs)).to(transpose(slice_(s, r, transpose(map_(Fn.lam(p, b), xs)))))
 
 
+@rule("map (λp. transpose b) xs = map transpose (map (λp. b) xs)")
+def transpose_outwards(p: P, b: Ex, xs: Ex, t: Ty):
+    yield rewrite(map_(Fn.lam(p, transpose(b)), xs)).to(map_(Fn.transpose(t), map_(Fn.lam(p, b), xs)), eq(t).to(ty(b)))
+
+
 @rule("slice s r (map f xs) = map f (slice s r xs)")
 def slice_of_map(f: Fn, xs: Ex, s: i64, r: i64):
     yield rewrite(slice_(s, r, map_(f, xs))).to(map_(f, slice_(s, r, xs)))
@@ -132,6 +137,7 @@ remainder_rules = (
     rest_in_vector,
     concat_outwards,
     slice_outwards,
+    transpose_outwards,
     slice_of_map,
     slice_of_zip,
     slice_of_transpose,

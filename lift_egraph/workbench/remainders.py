@@ -20,10 +20,16 @@ from lift_egraph.language.types import Array
 
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides
+LARGEST_REST = 1 / 32  # of the elements, where half the chunk leaves less
 
 
-def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Callable[[int], int | None]:
+Chunk = Callable[[int, bool], "int | None"]
+
+
+def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
     """The chunk size that leaves a rest of an array of a length; None where the length will do as it is.
+
+    A rest of scalars, which fills a vector up, may be larger than one of arrays.
 
     Parameters
     ----------
@@ -33,14 +39,12 @@ def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Callable[[int]
     least = max(device.vector_width, LEAST)
     parts = device.compute_units * chunks_per_unit
 
-    def chunk(n: int) -> int | None:
-        for k, is_good in (
-            (parts * least, n < long or (chunk_size(n, parts) or 1) % least == 0),
-            (least, n % (least // 2) == 0),
-        ):
-            if not is_good and n >= SHORTEST * k:
-                return k
-        return None
+    def chunk(n: int, of_scalars: bool) -> int | None:
+        if n >= max(long, SHORTEST * parts * least) and (chunk_size(n, parts) or 1) % least:
+            return parts * least
+        if n % (least // 2) == 0 or n < SHORTEST * least:
+            return None
+        return least if of_scalars or n % least <= n * LARGEST_REST else least // 2
 
     return chunk
 
@@ -54,7 +58,7 @@ def vector_of(device: Device) -> int:
 class WithRests:
     """Builds the term; `tiling` has the chunk sizes that left a rest."""
 
-    chunk: Callable[[int], int | None]
+    chunk: Chunk
     width: int
     tiling: Tiling = field(default_factory=dict)
 
@@ -71,17 +75,18 @@ class WithRests:
             return term
         return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) else p)
 
-    def left(self, array: ir.Expr) -> tuple[int, int] | None:
+    def left(self, array: ir.Expr, of_scalars: bool) -> tuple[int, int] | None:
         """The lengths of the part that chunks divide, and of the rest."""
         n = size_of(array).constant
-        k = self.chunk(n) if n else None
+        k = self.chunk(n, of_scalars) if n else None
         if n is None or k is None:
             return None
         self.tiling[n] = (k,)
         return n - n % k, n % k
 
     def map(self, term: ir.Map) -> ir.Expr:
-        cut = self.left(term.array)
+        is_element = not isinstance(type_of(term).element, Array)  # pyright: ignore[reportAttributeAccessIssue]
+        cut = self.left(term.array, is_element)
         if not is_pure(term.array):
             if cut is None:
                 return self.rows(ir.Map(term.function, self.term(term.array)))
@@ -92,7 +97,6 @@ class WithRests:
             return self.rows(term)
         m, r = cut
         first = self.rows(ir.Map(term.function, part(0, m, term.array)))
-        is_element = not isinstance(type_of(term).element, Array)  # pyright: ignore[reportAttributeAccessIssue]
         if is_element and r < self.width <= m + r:
             last = ir.Map(term.function, part(m + r - self.width, self.width, term.array))
             return ir.Concat(first, ir.Slice(nat(self.width - r), nat(r), last))
@@ -113,14 +117,14 @@ class WithRests:
                 return turned(ir.Concat(*sides))
             case ir.Slice(start=start, length=length, array=array):
                 return turned(ir.Slice(start, length, turned(self.lifted(term, binder, array))))
-            case ir.Transpose():
-                return term
+            case ir.Transpose(array=array):
+                return rows_turned(self.lifted(term, binder, array))
         return ir.Map(ir.Lambda(binder, body), term.array)
 
     def reduce(self, term: ir.Reduce) -> ir.Expr:
         array = term.array
         mapped = array.array if isinstance(array, ir.Map) else array
-        cut = self.left(array) if is_pure(mapped) else None
+        cut = self.left(array, True) if is_pure(mapped) else None
         if cut is None:
             return ir.Reduce(term.operator, term.initial, array if is_pure(mapped) else self.term(array))
         m, r = cut
@@ -141,6 +145,15 @@ def part(start: int, length: int, array: ir.Expr) -> ir.Expr:
         case ir.Slice(start=before, array=inner):
             return ir.Slice(before + start, nat(length), inner)
     return ir.Slice(nat(start), nat(length), array)
+
+
+def rows_turned(term: ir.Expr) -> ir.Expr:
+    """An array of matrices, each of them transposed; twice is not at all."""
+    match term:
+        case ir.Map(function=ir.Lambda(binder=binder, body=ir.Transpose(array=inner)), array=array) if inner == binder:
+            return array
+    matrix = ir.Var("rows", type_of(term).element)  # pyright: ignore[reportAttributeAccessIssue]
+    return ir.Map(ir.Lambda(matrix, ir.Transpose(matrix)), term)
 
 
 def turned(term: ir.Expr) -> ir.Expr:

@@ -259,7 +259,8 @@ class _Search:
         beside: dict[ir.Input, Found] = {}
         for stage in others:
             look, alone = self.alone(parts, stage, program)
-            found = list(look.as_it_is((alone.body, ())))
+            is_loop = isinstance(alone.body, ir.FOLDS)  # the naive one: it ends the kernel that reads the others
+            found = [] if is_loop else list(look.as_it_is((alone.body, ())))
             yield from (item for item in found if isinstance(item, PhaseSummary))
             beside[stage] = look.options(alone, found)[0]
         look, alone = self.alone(parts, main, program)

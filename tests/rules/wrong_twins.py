@@ -222,6 +222,8 @@ TWINS = (
          "map_(Fn.lam(p, b), xs)), transpose(map_(Fn.lam(p, c), xs)) → "
          "map_(Fn.lam(p, c), xs)), transpose(map_(Fn.lam(p, b), xs))"),
     twin("slice_outwards", "another part", "transpose(slice_(s, r, → transpose(slice_(0, r,"),
+    twin("transpose_outwards", "the transposition is lost",
+         "map_(Fn.transpose(t), map_(Fn.lam(p, b), xs)) → map_(Fn.lam(p, b), xs)"),
     twin("slice_of_map", "another part", "map_(f, slice_(s, r, xs))) → map_(f, slice_(0, r, xs)))"),
     twin("slice_of_zip", "another part of the second", "slice_(s, r, ys)) → slice_(0, r, ys))"),
     twin("slice_of_transpose", "another part", "slice_(s, r, Ex(row)) → slice_(0, r, Ex(row))"),
