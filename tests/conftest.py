@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -43,6 +44,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         fcntl.flock(room, fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
         fcntl.flock(door, fcntl.LOCK_UN)
         return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    """Fixtures and tests see one environment, for which the devices are asked once, not one that names the test."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+
+pytest_pyfunc_call = pytest_fixture_setup
 
 
 def _is_alone(item: pytest.Item) -> bool:
