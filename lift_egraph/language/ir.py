@@ -206,8 +206,7 @@ class Pad(Expr):
 
 
 @pattern(  # the function may also turn [t]n into [t]g(n), with n bound as `size`: it is typed step by step
-    "iterate",
-    "times: count, size: name, function: [t]n -> [t]n, array: [t]n -> [t]n",
+    "iterate", "times: count, size: name, function: [t]n -> [t]n, array: [t]n -> [t]n"
 )
 class Iterate(Expr):
     times: int

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
 from lift_egraph import rules as book
+from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
+from lift_egraph.errors import LiftError
+from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
 from lift_egraph.extract.models import StructuralModel
 from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
+from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.stage_cut import cut
+from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.stage_cut import Cut, cut
 
+PLANNED = {"packing": book.packing, "blocking": book.blocking}  # the phases of plans
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 
 
@@ -46,7 +52,7 @@ class Leg:
     Attributes
     ----------
     name
-        ``stages``, ``algorithmic``, ``lowering`` or ``memory``.
+        ``stages``, ``packing``, ``blocking``, ``algorithmic``, ``lowering`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -71,6 +77,8 @@ class Leg:
         limits = Limits(self.iterations, nodes=MOST_NODES, seconds=MOST_SECONDS)
         if self.name == "stages":
             return stages_phase(limits)
+        if self.name in PLANNED:
+            return planned_phase(self.name, self.tiling, self.widths, limits)
         if self.name == "algorithmic":
             return algorithmic_phase(self.tiling, limits)
         if self.name == "lowering":
@@ -111,6 +119,11 @@ def stages_phase(limits: Limits) -> Phase:
     """The phase that decides what stands in memory between the stages of a program, and what is computed twice."""
     simplification = book.simplification + book.let_simplification + book.stencil_simplification
     return Phase("stages", book.stages, simplification, limits=limits)
+
+
+def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
+    """A phase of a plan (`lift_egraph.workbench.plans`)."""
+    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits)
 
 
 def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
@@ -182,7 +195,7 @@ def search(
         for start in starts:
             if start[1]:
                 yield from look.as_it_is(start)
-    yield from look.by_stages(program, starts[0])
+    yield from look.by_stages(program, starts)
     made = tilings(program, device, budget.blocks(device.kind), budget.long_array, budget.chunks_per_unit)
     for tiling in (*made[: budget.tiled_first], {}, *made[budget.tiled_first :]):
         for start in starts:
@@ -214,41 +227,89 @@ class _Search:
         is_best = bool(found) and skeleton(found[0].term) == own
         return [(body, ()), *made] if is_best else [*made, (body, ())]
 
-    def by_stages(self, program: ir.Program, start: _Start) -> Iterator[PhaseSummary | Found]:
-        """What is found for each stage alone, put together: the best of each, and others of one among the best."""
-        budget, kind = self.budget, self.device.kind
-        parts = cut(start[0])
-        if parts is None:
+    def by_stages(self, program: ir.Program, starts: list[_Start]) -> Iterator[PhaseSummary | Found]:
+        """What is found for each stage alone, put together: the best of each, and others of one among the best.
+
+        Of the programs to start from it is the one with the most stages; one without stages is planned as it is.
+        """
+        all_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
+        if not all_parts:
+            yield from self.planned(starts[0])
             return
-        options: dict[ir.Input, list[Found]] = {}
-        for stage, body in parts.stages.items():
-            alone = parts.program(stage, program)
-            made = tilings(alone, self.device, budget.blocks(kind), budget.long_array, budget.chunks_per_unit)
-            found = list(self.as_it_is((body, ())))
-            if made:
-                found += self.restructured((body, ()), made[0], budget.stage_seeds)
-            yield from (item for item in found if isinstance(item, PhaseSummary))
-            naive = naive_term(alone).body
-            terms = {f.term: f for f in found if isinstance(f, Found) and f.way[-1].name == "lowering"}
-            terms.setdefault(naive, Found(inf, naive, (Leg("algorithmic", body, 0, kind), naive_leg(naive, kind))))
-            options[stage] = sorted(terms.values(), key=lambda f: f.cost)[: budget.stage_terms]
-        best = {stage: found[0] for stage, found in options.items()}
-        for chosen in (best, *({**best, stage: f} for stage, found in options.items() for f in found[1:])):
-            ways = [f.way for f in chosen.values()]
-            tiling = {n: sizes for way in ways for n, sizes in way[0].tiling.items()}
-            restructured = parts.joined({stage: f.way[0].term for stage, f in chosen.items()})
-            lowered = parts.joined({stage: f.term for stage, f in chosen.items()})
-            first = Leg("algorithmic", restructured, max(way[0].iterations for way in ways), kind, tiling)
-            last = Leg("lowering", lowered, max(way[1].iterations for way in ways), kind, widths=self.widths)
-            yield Found(sum(f.cost for f in chosen.values()), lowered, (*start[1], first, last))
+        parts, start = max(all_parts, key=lambda found: (len(found[0].stages), len(found[0].variables)))
+        stages = {stage: parts.program(stage, program) for stage in parts.stages}
+        options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
+        share = self.budget.search_seconds * self.budget.stages_share / len(stages) / 2
+        for look in (self.shallow, self.restructured_stage):
+            for stage, alone in stages.items():
+                found: list[Found] = []
+                for item in look(alone, time.perf_counter() + share):
+                    if isinstance(item, PhaseSummary):
+                        yield item
+                    else:
+                        found.append(item)
+                known = [*options[stage], *found]
+                options[stage] = self.ranked(alone, known)[: self.budget.stage_terms] if found else known
+            best = {stage: found[0] for stage, found in options.items()}
+            for chosen in (best, *({**best, stage: f} for stage, found in options.items() for f in found[1:])):
+                yield Found(sum(f.cost for f in chosen.values()), *joined(parts, chosen, start))
+
+    def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What is found for one stage as a program of its own without restructuring, and by plans."""
+        kind, body = self.device.kind, alone.body
+        yield from self.as_it_is((body, ()))
+        naive = naive_term(alone).body
+        yield Found(inf, naive, (Leg("algorithmic", body, 0, kind), naive_leg(naive, kind)))
+        yield from self.planned((body, ()), end)
+
+    def restructured_stage(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What restructuring with the first tiling finds for one stage as a program of its own."""
+        budget = self.budget
+        made = tilings(alone, self.device, budget.blocks(self.device.kind), budget.long_array, budget.chunks_per_unit)
+        for tiling in made[:1]:
+            yield from self.restructured((alone.body, ()), tiling, budget.stage_seeds, end)
+
+    def ranked(self, alone: ir.Program, found: list[Found]) -> list[Found]:
+        """Different terms of a stage that is a program of its own, by the time that is predicted for their kernels."""
+        terms = {f.term: f for f in found if f.way[-1].name == "lowering"}
+        times: dict[ir.Expr, float] = {}
+        for term in terms:
+            try:
+                plan = compile_program(replace(alone, body=term), self.device)
+                times[term] = float(predict(plan, self.device))
+            except LiftError:  # legal in the e-graph's eyes, but not for the code generator
+                times[term] = inf
+        return sorted(terms.values(), key=lambda f: (times[f.term], f.cost))
+
+    def planned(self, start: _Start, end: float = inf) -> Iterator[PhaseSummary | Found]:
+        """What the plans for the loops of a term lead to; none is begun after the end."""
+        limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations)
+        for plan in plans(start[0], self.device):
+            if time.perf_counter() > end:
+                return
+            term, way = start
+            for step in plan.steps:
+                began = time.perf_counter()
+                phase = planned_phase(step.name, step.tiling, step.widths, limits)
+                *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch))
+                yield summarise(saturation, time.perf_counter() - began)
+                if reached.term is None:
+                    break
+                term = reached.term
+                leg = Leg(step.name, term, len(reached.iterations), self.device.kind, step.tiling, step.widths)
+                way = (*way, leg)
+            else:
+                yield from self.lowered(term, way, plan.widths)
 
     def as_it_is(self, start: _Start) -> Iterator[PhaseSummary | Found]:
         """What is found without restructuring."""
         term, before = start
         return self.lowered(term, (*before, Leg("algorithmic", term, 0, self.device.kind)))
 
-    def restructured(self, start: _Start, tiling: Tiling, seeds: int) -> Iterator[PhaseSummary | Found]:
-        """What is found with one tiling, from the best of the terms that it leads to."""
+    def restructured(
+        self, start: _Start, tiling: Tiling, seeds: int, end: float = inf
+    ) -> Iterator[PhaseSummary | Found]:
+        """What is found with one tiling, from the best of the terms that it leads to; none is lowered after the end."""
         budget = self.budget
         began = time.perf_counter()
         saturation = _last(run_phase(start[0], algorithmic_phase(tiling, budget.phase_limits)))
@@ -256,32 +317,59 @@ class _Search:
         counts = seeds, budget.seed_tries, budget.seeds_per_shape
         found = _terms(saturation, self.structural, *counts, budget.patience, budget.plainness)
         for seed in found:
-            if seed.cost > budget.worst_seed * found[0].cost:
+            if seed.cost > budget.worst_seed * found[0].cost or time.perf_counter() > end:
                 break
             if not alpha_equal(seed.term, start[0]):
                 leg = Leg("algorithmic", seed.term, len(saturation.iterations), self.device.kind, tiling)
                 yield from self.lowered(seed.term, (*start[1], leg))
 
-    def lowered(self, seed: ir.Expr, before: tuple[Leg, ...]) -> Iterator[PhaseSummary | Found]:
-        """The low-level terms of one high-level term, and the best of them with data staged in faster memory."""
+    def lowered(
+        self, seed: ir.Expr, before: tuple[Leg, ...], planned: tuple[int, ...] = ()
+    ) -> Iterator[PhaseSummary | Found]:
+        """The low-level terms of one high-level term, and the best of them with data staged in faster memory.
+
+        What is `planned`, with vectors of these widths, has its data where the plan wants it.
+        """
         device, budget, model = self.device, self.budget, self.structural.on(self.device)
+        widths = planned or self.widths
         began = time.perf_counter()
-        lowered = _last(run_phase(seed, lowering_phase(device, self.widths, budget.phase_limits)))
-        counts = budget.lowered, budget.lowered_tries, budget.lowered_per_shape
+        lowered = _last(run_phase(seed, lowering_phase(device, widths, budget.phase_limits)))
+        count = budget.stage_terms if planned else budget.lowered
+        counts = count, budget.lowered_tries, budget.lowered_per_shape
         terms = _terms(lowered, model, *counts, budget.patience)
         yield summarise(lowered, time.perf_counter() - began)
-        ways = [
-            (*before, Leg("lowering", t.term, len(lowered.iterations), device.kind, widths=self.widths)) for t in terms
-        ]
+        ways = [(*before, Leg("lowering", t.term, len(lowered.iterations), device.kind, widths=widths)) for t in terms]
         for found, way in zip(terms, ways, strict=True):
             yield Found(found.cost, found.term, way)
         spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
-        for found, way in zip(terms[: budget.staged], ways[: budget.staged], strict=True):
-            staged = _last(run_phase(found.term, memory_phase(spaces, budget.phase_limits)))
+        staged = 0 if planned else budget.staged
+        for found, way in zip(terms[:staged], ways[:staged], strict=True):
+            reached = _last(run_phase(found.term, memory_phase(spaces, budget.phase_limits)))
             counts = budget.copies, budget.copy_tries, budget.copies_per_shape
-            for copy in _terms(staged, model, *counts, budget.patience):
-                leg = Leg("memory", copy.term, len(staged.iterations), device.kind, spaces=spaces)
+            for copy in _terms(reached, model, *counts, budget.patience):
+                leg = Leg("memory", copy.term, len(reached.iterations), device.kind, spaces=spaces)
                 yield Found(copy.cost, copy.term, (*way, leg))
+
+
+def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> tuple[ir.Expr, tuple[Leg, ...]]:
+    """What was found for each stage as one term, and the phases that lead there: each takes all stages as far as it did
+    one.
+    """
+    terms, legs = dict(parts.stages), list(start[1])
+    for name in (*PLANNED, "algorithmic", "lowering"):
+        of_stages = {stage: leg for stage, f in chosen.items() for leg in f.way if leg.name == name}
+        if not of_stages:
+            continue
+        terms |= {stage: leg.term for stage, leg in of_stages.items()}
+        tiling: dict[int, tuple[int, ...]] = {}
+        for leg in of_stages.values():
+            for n, sizes in leg.tiling.items():
+                tiling[n] = tuple(dict.fromkeys((*tiling.get(n, ()), *sizes)))
+        widths = dict.fromkeys(w for leg in of_stages.values() for w in leg.widths)
+        iterations = max(leg.iterations for leg in of_stages.values())
+        kind = next(iter(of_stages.values())).device_kind
+        legs.append(Leg(name, parts.joined(terms), iterations, kind, tiling, tuple(widths)))
+    return legs[-1].term, tuple(legs)
 
 
 def _terms(
