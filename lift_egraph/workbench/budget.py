@@ -74,6 +74,10 @@ class Budget:
     stage_iterations, variants
         Iterations that decide what stands in memory between the stages of a program, and how many programs that
         they lead to are searched beside it.
+    plan_iterations
+        Iterations of each phase of a plan.
+    stages_share
+        The part of the search after which nothing more is begun for stages alone.
     stage_seeds, stage_terms
         High-level terms that are lowered for each stage alone, and how many of its low-level terms are tried among
         the best of the others.
@@ -138,6 +142,8 @@ class Budget:
     widths: CountOrZero = 2
     stage_iterations: Count = 8
     variants: Count = 3
+    plan_iterations: Count = 8
+    stages_share: Share = 0.4
     stage_seeds: Count = 4
     stage_terms: Count = 4
     seeds: Count = 16
