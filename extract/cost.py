@@ -54,8 +54,8 @@ class Shaped(NamedTuple):
 Parts = tuple[Shaped, ...]
 LAYOUT = Shape()
 LAYOUT_NODES = frozenset(
-    ("app", "transpose", "join", "split", "zip_", "map_", "gather", "scatter", "slide", "pad", "as_vector", "as_scalar",
-     "component", "make_pair", "Fn_map", "Fn_join", "Fn_transpose", "Fn_split", "Fn_zip")
+    ("app", "transpose", "join", "split", "zip_", "slice_", "concat", "map_", "gather", "scatter", "slide", "pad",
+     "as_vector", "as_scalar", "component", "make_pair", "Fn_map", "Fn_join", "Fn_transpose", "Fn_split", "Fn_zip")
 )  # fmt: skip
 COMPUTATION = Shape(computes=True)
 CALLS = {  # all functions of floats; other operations cost 1

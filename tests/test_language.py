@@ -16,6 +16,7 @@ from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import freeze, from_egg
 from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.egraph.rule import together
 from lift_egraph.language import ir
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen.corpus.harness import Case, bench_on
@@ -151,7 +152,7 @@ def test_the_interpreter_agrees_with_numpy(name: str) -> None:
 def test_the_e_graph_gives_it_back(name: str) -> None:
     graph, term = egglog.EGraph(), specialise(program(name)).body
     root = graph.let("root", to_egg(term))
-    graph.run(egglog.unstable_combine_rulesets(*analyses).saturate())
+    graph.run(together(analyses).saturate())
     frozen = freeze(graph, {"root": root})
     choice = MemberSampler(frozen).sample(frozen.roots["root"], random.Random(0))
     assert choice is not None

@@ -20,7 +20,7 @@ from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import freeze
-from lift_egraph.egraph.rule import rule
+from lift_egraph.egraph.rule import rule, together
 from lift_egraph.egraph.sorts import Ex
 from lift_egraph.errors import LiftError, TypeProblem
 from lift_egraph.extract import analytical_cpu, analytical_gpu, cost
@@ -95,7 +95,7 @@ def types_in_the_e_graph() -> dict[ir.Call, DataType | None]:
     graph = egglog.EGraph()
     terms = [term for op in OPERATIONS.values() for term in calls(op)]
     roots: dict[str, egglog.Expr] = {f"root_{n}": graph.let(f"root_{n}", to_egg(term)) for n, term in enumerate(terms)}
-    graph.run(egglog.unstable_combine_rulesets(*analyses).saturate())
+    graph.run(together(analyses).saturate())
     frozen = freeze(graph, roots)
     return {term: frozen.type_of(frozen.roots[root]) for term, root in zip(terms, roots, strict=True)}
 

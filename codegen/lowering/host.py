@@ -12,24 +12,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from lift_egraph.codegen.c_ast import Body, Buffer, Name
+from lift_egraph.codegen.c_ast import Body, Buffer, Const, Name
 from lift_egraph.codegen.devices import Device
-from lift_egraph.codegen.lowering.launch import Threads, launch_sizes
+from lift_egraph.codegen.lowering.launch import Threads, launch_sizes, parallel_lengths
 from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE, memory
 from lift_egraph.codegen.lowering.sharing import idle_levels
 from lift_egraph.codegen.lowering.term_views import bindings, view_of, write_step
-from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Value, View
+from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Shifted, Value, View
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import Optimisations
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import array_type, iterate_steps, size_variables, type_of
+from lift_egraph.language.check import array_type, iterate_steps, size_of, size_variables, type_of
 from lift_egraph.language.layout import LAYOUT, is_layout, is_pure
-from lift_egraph.language.nat import maximum
+from lift_egraph.language.nat import is_at_least, maximum
 from lift_egraph.language.nesting import check_nesting, is_parallel
-from lift_egraph.language.types import Array, DataType, Pair
+from lift_egraph.language.types import I32, Array, DataType, Pair
+
+NOTHING = Value(Const(0, I32))  # an acceptor for which nobody writes
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,35 @@ class Host:
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))
+        elif isinstance(term, ir.Concat):
+            self.concat(term, acceptor)
         elif (step := write_step(term, acceptor)) is not None:
             self.produce(*step)
         else:
             self.emit(ir.map_parts(term, lambda p: self.hoist(p, False) if isinstance(p, ir.Expr) else p), acceptor)
+
+    def concat(self, term: ir.Concat, acceptor: View) -> None:
+        """Both parts, in one kernel where the launch of the first has work-items for the second."""
+        whole = ir.Concat(self.ready(term.first), self.ready(term.second))
+        if _fits_launch(whole.first, whole.second):
+            self.emit(whole, acceptor)
+            return
+        self.produce(whole.first, acceptor)
+        self.produce(whole.second, Shifted(size_of(whole.first), acceptor))
+
+    def ready(self, term: ir.Expr) -> ir.Expr:
+        """A term that one kernel computes, or a few: what they read is finished by kernels before them."""
+        if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
+            return self.ready(self.bind(term))
+        if isinstance(term, ir.ToMemory):
+            return self.ready(term.value)
+        if isinstance(term, ir.MapLevel) and term.level.kind != "seq":
+            return ir.MapLevel(term.level, term.function, self.hoist(term.array, True))
+        if not is_parallel(term) or (isinstance(term, ir.Iterate) and is_parallel(term.function)):
+            return term
+        is_passed_on = isinstance(term, ir.Zip | ir.MakePair | ir.Concat) or write_step(term, NOTHING) is not None
+        change = self.ready if is_passed_on else lambda p: self.hoist(p, False)
+        return ir.map_parts(term, lambda p: change(p) if isinstance(p, ir.Expr) else p)
 
     def bind(self, term: ir.Apply) -> ir.Expr:
         """Makes the variables of a ``let`` known; returns its body."""
@@ -174,6 +201,14 @@ class Host:
 def _longest(types: list[Array]) -> Array:
     """The array type that has room for all of some: they differ in the length only."""
     return Array(reduce(maximum, (t.size for t in types)), types[0].element)
+
+
+def _fits_launch(first: ir.Expr, second: ir.Expr) -> bool:
+    """Whether a launch for the first term has a work-item, or group, for each that the second one needs."""
+    if any(isinstance(t, ir.Iterate) and is_parallel(t.function) for t in (*ir.subterms(first), *ir.subterms(second))):
+        return False
+    sizes, more = parallel_lengths(first), parallel_lengths(second)
+    return all(level in sizes and is_at_least(sizes[level] - length, 0) for level, length in more.items())
 
 
 def taken_names(program: ir.Program) -> set[str]:

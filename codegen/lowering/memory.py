@@ -36,7 +36,11 @@ def declared_space(term: ir.Expr) -> str | None:
             return inner or {"lcl": "local", "glb": "global", "wrg": "global"}.get(level.kind)
         case ir.Apply(function=function) | ir.Iterate(function=function):
             return declared_space(ir.function_body(function).body)
+        case ir.Concat(first=first, second=second):
+            return declared_space(first) or declared_space(second)
         case ir.Join() | ir.Split() | ir.Transpose() | ir.Scatter() | ir.AsScalar() | ir.AsVector() | ir.Map():
+            return declared_space(term.array)
+        case ir.Slice():
             return declared_space(term.array)
         case ir.ReduceSeq(operator=operator):
             return _named_space(ir.function_body(operator).body) or _named_space(term.initial)

@@ -80,7 +80,9 @@ def is_shared_out(term: ir.Expr) -> bool:
     match term:
         case ir.Join() | ir.Split() | ir.Transpose() | ir.Scatter() | ir.AsScalar() | ir.AsVector() | ir.Map():
             return is_shared_out(term.array)
-        case ir.Zip() | ir.MakePair():
+        case ir.Slice():
+            return is_shared_out(term.array)
+        case ir.Zip() | ir.MakePair() | ir.Concat():
             return is_shared_out(term.first) or is_shared_out(term.second)
         case ir.ToMemory():
             return is_shared_out(term.value)

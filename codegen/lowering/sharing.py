@@ -21,7 +21,7 @@ from lift_egraph.codegen.lowering.views import Access, Component, OwnershipProbl
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
 from lift_egraph.language.types import Array, DataType, Pair, Vector, is_data, leaves, width_of
 
 GROUP_INDEX = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
@@ -161,6 +161,10 @@ def store(lowering: State, place: c_ast.CExpr, value: c_ast.CExpr) -> None:
             lowering.emit(c_ast.Store(place, value))
         else:
             lowering.emit(by_one(lowering, target, c_ast.Store(place, value, origin=lowering.term)))
+    elif isinstance(place, c_ast.Choose):
+        _store_where(lowering, place, value)
+    elif isinstance(place, c_ast.Nowhere):
+        return
     elif isinstance(place, c_ast.Pack) and len(place.items) > 1:
         if width_of(value.type) > 1 and not isinstance(value, c_ast.Name):
             value = lowering.name("lanes", value)
@@ -168,6 +172,25 @@ def store(lowering: State, place: c_ast.CExpr, value: c_ast.CExpr) -> None:
             store(lowering, item, c_ast.lane_of(value, nat(number)))
     else:
         raise NestingProblem(f"a value cannot be written through this layout: {type(place).__name__}")
+
+
+def _store_where(lowering: State, place: c_ast.Choose, value: c_ast.CExpr) -> None:
+    """Writes to the first place where all conditions hold, to the second one else."""
+    value = value if isinstance(value, c_ast.Name | c_ast.Const) else lowering.name("kept", value)
+    needed = tuple(c for c in place.conditions if not is_at_least(c, 0))
+    _store_if(lowering, needed, place.inside, value)
+    for k, condition in enumerate(needed):
+        _store_if(lowering, (*needed[:k], -1 - condition), place.outside, value)
+
+
+def _store_if(lowering: State, conditions: tuple[Nat, ...], place: c_ast.CExpr, value: c_ast.CExpr) -> None:
+    conditions = tuple(c for c in conditions if not is_at_least(c, 0))
+    if any(is_at_least(-1 - c, 0) for c in conditions):
+        return
+    with lowering.block() as body:
+        store(lowering, place, value)
+    for statement in [c_ast.If(conditions, tuple(body))] if conditions and body else body:
+        lowering.emit(statement)
 
 
 # --- who writes -----------------------------------------------------------------------------------------

@@ -79,11 +79,11 @@ from lift_egraph.language.types import (
 
 __all__ = [
     "BOOL", "F16", "F32", "F64", "I32", "I64", "U8", "U32", "Input", "abs_", "add", "and_", "array", "as_scalar",
-    "as_vector", "at", "ceil", "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather", "ge",
-    "generate", "get", "gt", "id_", "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d",
+    "as_vector", "at", "ceil", "concat", "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather",
+    "ge", "generate", "get", "gt", "id_", "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d",
     "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_",
-    "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_seq", "rest", "reverse",
-    "rsqrt", "scan", "scan_seq", "scatter", "select", "sin", "slide", "slide2d", "slide3d", "split", "sqrt", "stride",
+    "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt",
+    "scan", "scan_seq", "scatter", "select", "sin", "slice_", "slide", "slide2d", "slide3d", "split", "sqrt", "stride",
     "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local", "to_private",
     "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "zip_",
 ]  # fmt: skip
@@ -306,6 +306,8 @@ reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce, "reduce", ir.ReduceSeq))
 scan = _pattern(ir.Scan, _fold(ir.Scan, "scan", ir.ScanSeq))
 split = _pattern(ir.Split)
 join = _pattern(ir.Join)
+slice_ = _pattern(ir.Slice)
+concat = _pattern(ir.Concat)
 transpose = _pattern(ir.Transpose)
 gather = _pattern(ir.Gather)
 scatter = _pattern(ir.Scatter)
@@ -362,9 +364,9 @@ BUILTINS: dict[str, Any] = {
     **{
         p.name: p
         for p in (
-            map_, map2d, map3d, reduce_, scan, scan_seq, split, join, transpose, gather, scatter, slide, slide2d,
-            slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg, map_lcl,
-            map_seq, reduce_seq, to_global, to_local, to_private, as_vector, as_scalar, vectorize,
+            map_, map2d, map3d, reduce_, scan, scan_seq, split, join, slice_, concat, transpose, gather, scatter, slide,
+            slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg,
+            map_lcl, map_seq, reduce_seq, to_global, to_local, to_private, as_vector, as_scalar, vectorize,
         )
     },
     "zip": zip_,

@@ -224,6 +224,11 @@ CONDITIONS: dict[type, tuple[str, ...]] = {
         "split: the chunk size must be at least 1, got {chunk}",
         "split({chunk}) does not divide an array of length {m}",
     ),
+    ir.Slice: (
+        "slice: the start must not be negative, got {start}",
+        "slice: the length must be at least 1, got {length}",
+        "slice({start}, {length}) does not fit into an array of length {m}",
+    ),
     ir.Slide: (
         "slide: the window size must be at least 1, got {size}",
         "slide: the step must be at least 1, got {step}",

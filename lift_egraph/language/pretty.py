@@ -71,11 +71,7 @@ def print_program(program: ir.Program, width: int = 88) -> str:
     else:
         head.append(" =")
     names = _outer(program.body)
-    names = replace(
-        names,
-        taken=names.taken | {i.name for i in program.inputs},
-        sizes=names.sizes | set(open_in),
-    )
+    names = replace(names, taken=names.taken | {i.name for i in program.inputs}, sizes=names.sizes | set(open_in))
     return lay_out((*head, Nest((SPACE, _term(program.body, names, 0))), Line("")), width)
 
 
@@ -138,8 +134,11 @@ def _term(term: ir.Expr, names: _Names, level: int) -> Document:
     if isinstance(term, ir.Apply):
         return _apply(term, names, level)
     match term:
-        case ir.At(index=i, array=ir.Lookup(indices=ir.Fill(size=n, value=place), array=array)) if (
-            (i, n) == (nat(0), nat(1)) and any(isinstance(part, ir.Var | ir.Input) for part in ir.subterms(place))
+        case ir.At(index=i, array=ir.Lookup(indices=ir.Fill(size=n, value=place), array=array)) if (i, n) == (
+            nat(0),
+            nat(1),
+        ) and any(
+            isinstance(part, ir.Var | ir.Input) for part in ir.subterms(place)
         ):  # a number or a size between the brackets is the index of an `at`
             return (_term(array, names, _ATOM), "[", _term(place, names, 0), "]")
     name, arguments = _printed(term, names)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.kbest import CostModel
+from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
@@ -20,10 +22,14 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
+from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.stage_cut import cut
+from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
+from lift_egraph.workbench.stage_cut import Cut, cut
 
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
+MOST_STEPS = 12  # iterations until lengths are in parts
+LARGEST_REST = 0.1  # of the work of the largest part: more is searched as a stage of its own
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Leg:
     Attributes
     ----------
     name
-        ``stages``, ``algorithmic``, ``lowering`` or ``memory``.
+        ``stages``, ``remainders``, ``algorithmic``, ``lowering`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -71,6 +77,8 @@ class Leg:
         limits = Limits(self.iterations, nodes=MOST_NODES, seconds=MOST_SECONDS)
         if self.name == "stages":
             return stages_phase(limits)
+        if self.name == "remainders":
+            return remainders_phase(self.tiling, self.widths, limits)
         if self.name == "algorithmic":
             return algorithmic_phase(self.tiling, limits)
         if self.name == "lowering":
@@ -111,6 +119,11 @@ def stages_phase(limits: Limits) -> Phase:
     """The phase that decides what stands in memory between the stages of a program, and what is computed twice."""
     simplification = book.simplification + book.let_simplification + book.stencil_simplification
     return Phase("stages", book.stages, simplification, limits=limits)
+
+
+def remainders_phase(tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
+    """The phase that takes lengths that nothing divides apart: chunks of these sizes, and a rest."""
+    return Phase("remainders", book.remainders, book.simplification, tiling, widths, limits)
 
 
 def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
@@ -182,11 +195,14 @@ def search(
         for start in starts:
             if start[1]:
                 yield from look.as_it_is(start)
+    for start in starts:
+        taken = look.with_rests(start)
+        if taken is not None:
+            phase, apart = taken
+            yield phase
+            yield from look.by_parts(program, apart)
     yield from look.by_stages(program, starts[0])
-    made = tilings(program, device, budget.blocks(device.kind), budget.long_array, budget.chunks_per_unit)
-    for tiling in (*made[: budget.tiled_first], {}, *made[budget.tiled_first :]):
-        for start in starts:
-            yield from look.restructured(start, tiling, max(1, budget.seeds // len(starts)))
+    yield from look.tiled(program, starts)
 
 
 _Start = tuple[ir.Expr, tuple[Leg, ...]]  # a high-level term, and the phases that led to it
@@ -214,33 +230,83 @@ class _Search:
         is_best = bool(found) and skeleton(found[0].term) == own
         return [(body, ()), *made] if is_best else [*made, (body, ())]
 
+    def with_rests(self, start: _Start) -> tuple[PhaseSummary, _Start] | None:
+        """The start with the lengths that nothing divides in parts, where there are any."""
+        budget, began = self.budget, time.perf_counter()
+        width = vector_of(self.device)
+        plan = WithRests(chunk_for(self.device, budget.long_array, budget.chunks_per_unit), width)
+        term = plan.term(start[0])
+        if not plan.tiling:
+            return None
+        limits = replace(budget.phase_limits, iterations=MOST_STEPS)
+        for reached in run_phase(start[0], remainders_phase(plan.tiling, (width,), limits)):
+            if locate(reached.graph, reached.root, term) is not None:
+                kind, steps = self.device.kind, len(reached.iterations)
+                leg = Leg("remainders", term, steps, kind, plan.tiling, (width,))
+                return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
+        return None
+
+    def by_parts(self, program: ir.Program, start: _Start) -> Iterator[PhaseSummary | Found]:
+        """What is found for the part that takes longest, if one does, with the best of all others beside it."""
+        parts = cut(start[0])
+        if parts is None:
+            return
+        efforts = {stage: effort(body) for stage, body in parts.stages.items()}
+        main, *others = sorted(efforts, key=lambda stage: -efforts[stage])
+        if efforts[others[0]] > LARGEST_REST * efforts[main]:
+            yield from self.by_stages(program, start)
+            return
+        beside: dict[ir.Input, Found] = {}
+        for stage in others:
+            look, alone = self.alone(parts, stage, program)
+            found = list(look.as_it_is((alone.body, ())))
+            yield from (item for item in found if isinstance(item, PhaseSummary))
+            beside[stage] = look.options(alone, found)[0]
+        look, alone = self.alone(parts, main, program)
+        itself: _Start = (alone.body, ())
+        for item in chain(look.as_it_is(itself), look.tiled(alone, [itself])):
+            yield _joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
+
     def by_stages(self, program: ir.Program, start: _Start) -> Iterator[PhaseSummary | Found]:
         """What is found for each stage alone, put together: the best of each, and others of one among the best."""
-        budget, kind = self.budget, self.device.kind
         parts = cut(start[0])
         if parts is None:
             return
         options: dict[ir.Input, list[Found]] = {}
-        for stage, body in parts.stages.items():
-            alone = parts.program(stage, program)
-            made = tilings(alone, self.device, budget.blocks(kind), budget.long_array, budget.chunks_per_unit)
-            found = list(self.as_it_is((body, ())))
-            if made:
-                found += self.restructured((body, ()), made[0], budget.stage_seeds)
+        for stage in parts.stages:
+            look, alone = self.alone(parts, stage, program)
+            found = list(look.as_it_is((alone.body, ())))
+            for tiling in look.tilings(alone)[:1]:
+                found += look.restructured((alone.body, ()), tiling, self.budget.stage_seeds)
             yield from (item for item in found if isinstance(item, PhaseSummary))
-            naive = naive_term(alone).body
-            terms = {f.term: f for f in found if isinstance(f, Found) and f.way[-1].name == "lowering"}
-            terms.setdefault(naive, Found(inf, naive, (Leg("algorithmic", body, 0, kind), naive_leg(naive, kind))))
-            options[stage] = sorted(terms.values(), key=lambda f: f.cost)[: budget.stage_terms]
+            options[stage] = look.options(alone, found)[: self.budget.stage_terms]
         best = {stage: found[0] for stage, found in options.items()}
         for chosen in (best, *({**best, stage: f} for stage, found in options.items() for f in found[1:])):
-            ways = [f.way for f in chosen.values()]
-            tiling = {n: sizes for way in ways for n, sizes in way[0].tiling.items()}
-            restructured = parts.joined({stage: f.way[0].term for stage, f in chosen.items()})
-            lowered = parts.joined({stage: f.term for stage, f in chosen.items()})
-            first = Leg("algorithmic", restructured, max(way[0].iterations for way in ways), kind, tiling)
-            last = Leg("lowering", lowered, max(way[1].iterations for way in ways), kind, widths=self.widths)
-            yield Found(sum(f.cost for f in chosen.values()), lowered, (*start[1], first, last))
+            yield _joined(parts, chosen, start)
+
+    def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
+        """One stage as a program, and the search for it."""
+        program = parts.program(stage, whole)
+        return replace(self, widths=vector_widths(program, self.device, self.budget.widths)), program
+
+    def options(self, program: ir.Program, found: Iterable[PhaseSummary | Found]) -> list[Found]:
+        """The low-level terms of a stage, cheapest first; the naive one at the end, if it was not found."""
+        kind, naive = self.device.kind, naive_term(program).body
+        terms = {f.term: f for f in found if isinstance(f, Found) and f.way[-1].name == "lowering"}
+        terms.setdefault(naive, Found(inf, naive, (Leg("algorithmic", program.body, 0, kind), naive_leg(naive, kind))))
+        return sorted(terms.values(), key=lambda f: f.cost)
+
+    def tilings(self, program: ir.Program) -> list[Tiling]:
+        """The tilings of a program, the most promising first."""
+        budget = self.budget
+        return tilings(program, self.device, budget.blocks(self.device.kind), budget.long_array, budget.chunks_per_unit)
+
+    def tiled(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found]:
+        """What is found by restructuring, tiling by tiling, for versions of a program."""
+        made, first = self.tilings(program), self.budget.tiled_first
+        for tiling in (*made[:first], {}, *made[first:]):
+            for start in starts:
+                yield from self.restructured(start, tiling, max(1, self.budget.seeds // len(starts)))
 
     def as_it_is(self, start: _Start) -> Iterator[PhaseSummary | Found]:
         """What is found without restructuring."""
@@ -282,6 +348,25 @@ class _Search:
             for copy in _terms(staged, model, *counts, budget.patience):
                 leg = Leg("memory", copy.term, len(staged.iterations), device.kind, spaces=spaces)
                 yield Found(copy.cost, copy.term, (*way, leg))
+
+
+def _joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> Found:
+    """What was found for each stage as one term of the whole, with the phases of all stages together."""
+    ways = [found.way for found in chosen.values()]
+    legs: list[Leg] = []
+    for k in range(max(map(len, ways))):
+        here = {stage: found.way[min(k, len(found.way) - 1)] for stage, found in chosen.items()}
+        leg = next(way[k] for way in ways if len(way) > k)
+        legs.append(
+            replace(
+                leg,
+                term=parts.joined({stage: each.term for stage, each in here.items()}),
+                iterations=max(way[k].iterations for way in ways if len(way) > k),
+                tiling={n: sizes for way in ways if len(way) > k for n, sizes in way[k].tiling.items()},
+                widths=tuple(dict.fromkeys(w for way in ways if len(way) > k for w in way[k].widths)),
+            )
+        )
+    return Found(sum(f.cost for f in chosen.values() if f.cost < inf), legs[-1].term, (*start[1], *legs))
 
 
 def _terms(

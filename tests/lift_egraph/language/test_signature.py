@@ -25,6 +25,7 @@ from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES
 from lift_egraph.egraph.picture import to_networkx
+from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.rule_forms import read_term
 from lift_egraph.language import ir, signature as sig
 from lift_egraph.language.check import CONCRETE, CONDITIONS, codomain, domain, type_of
@@ -110,7 +111,7 @@ def program_of(term: ir.Expr) -> ir.Program:
 def frozen(term: ir.Expr) -> FrozenEGraph:
     graph = egglog.EGraph()
     root = graph.let("root", to_egg(term))
-    graph.run(egglog.unstable_combine_rulesets(*analyses).saturate())
+    graph.run(together(analyses).saturate())
     return freeze(graph, {"root": root}, facts=True)
 
 
