@@ -37,8 +37,8 @@ from tests.codegen.devices.test_devices import INFO
 from tests.codegen.opencl import needs_opencl
 
 SMALL = workbench.Budget(
-    seconds=20, seeds=4, measured=6, measured_per_rank=1,
-    limits=Limits(iterations=2, nodes=5_000),
+    seconds=20, seeds=2, lowered=5, staged=1, measured=6, measured_per_rank=1,
+    limits=Limits(iterations=2, nodes=5_000), cpu_blocks=(8,),
 )  # fmt: skip
 CPU = replace(POCL, compute_units=2, vector_width=16)
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
