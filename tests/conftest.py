@@ -7,10 +7,12 @@ import os
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from lift_egraph.codegen.running.run import Runner, find_device
 from tests.depth import PROFILE
 from tests.in_process import no_children
 
@@ -62,6 +64,23 @@ def in_process() -> Iterator[None]:
     """See `no_children`."""
     with no_children():
         yield
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    """A runner on PoCL."""
+    with Runner(find_device("Portable")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def queue() -> Any:
+    """A queue of PyOpenCL on PoCL, in this process."""
+    cl = pytest.importorskip("pyopencl", reason="PyOpenCL is not installed")
+    for platform in cl.get_platforms():
+        if platform.name == "Portable Computing Language":
+            return cl.CommandQueue(cl.Context(platform.get_devices()))
+    pytest.skip("there is no PoCL")
 
 
 @pytest.fixture
