@@ -28,7 +28,12 @@ from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.stage_cut import Cut, cut
 
-PLANNED = {"packing": book.packing, "blocking": book.blocking}  # the phases of plans
+PLANNED = {
+    "packing": book.packing,
+    "blocking": book.blocking,
+    "columns": book.columns,
+    "lanes": book.lanes,
+}  # the phases of plans
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 
 
@@ -52,7 +57,7 @@ class Leg:
     Attributes
     ----------
     name
-        ``stages``, ``packing``, ``blocking``, ``algorithmic``, ``lowering`` or ``memory``.
+        ``stages``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -324,17 +329,17 @@ class _Search:
                 yield from self.lowered(seed.term, (*start[1], leg))
 
     def lowered(
-        self, seed: ir.Expr, before: tuple[Leg, ...], planned: tuple[int, ...] = ()
+        self, seed: ir.Expr, before: tuple[Leg, ...], planned: tuple[int, ...] | None = None
     ) -> Iterator[PhaseSummary | Found]:
         """The low-level terms of one high-level term, and the best of them with data staged in faster memory.
 
         What is `planned`, with vectors of these widths, has its data where the plan wants it.
         """
         device, budget, model = self.device, self.budget, self.structural.on(self.device)
-        widths = planned or self.widths
+        widths = self.widths if planned is None else planned
         began = time.perf_counter()
         lowered = _last(run_phase(seed, lowering_phase(device, widths, budget.phase_limits)))
-        count = budget.stage_terms if planned else budget.lowered
+        count = budget.lowered if planned is None else budget.stage_terms
         counts = count, budget.lowered_tries, budget.lowered_per_shape
         terms = _terms(lowered, model, *counts, budget.patience)
         yield summarise(lowered, time.perf_counter() - began)
@@ -342,7 +347,7 @@ class _Search:
         for found, way in zip(terms, ways, strict=True):
             yield Found(found.cost, found.term, way)
         spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
-        staged = 0 if planned else budget.staged
+        staged = budget.staged if planned is None else 0
         for found, way in zip(terms[:staged], ways[:staged], strict=True):
             reached = _last(run_phase(found.term, memory_phase(spaces, budget.phase_limits)))
             counts = budget.copies, budget.copy_tries, budget.copies_per_shape
