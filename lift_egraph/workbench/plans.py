@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Cpu, Device
+from lift_egraph.egraph.saturate import Limits, Phase
 from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
@@ -22,12 +24,14 @@ BLOCKS = (6, 4, 8, 5, 3, 2)  # rows whose partial results are kept in registers,
 LONG, CHUNKS = 1 << 15, 8  # the length from which an array is reduced in chunks, and how many for each compute unit
 SPARE = 3  # registers beside the partial results
 
+PLANNED = {"packing": book.packing, "blocking": book.blocking, "columns": book.columns, "lanes": book.lanes}
+
 
 @dataclass(frozen=True)
 class Step:
     """One phase of a plan, what steers it, and the sketch that ends it.
 
-    Its name is ``packing``, ``blocking``, ``columns`` or ``lanes``.
+    Its name is that of the phase in `PLANNED`.
     """
 
     name: str
@@ -54,16 +58,24 @@ class Nest:
     reads_map: bool
 
 
+def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
+    """A phase of a plan."""
+    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits)
+
+
 def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     """The plans for a stage on a device, the most promising first."""
     if not isinstance(device.throughput, Cpu):
         return
+    cpu = device.throughput
     for nest in dict.fromkeys(nests(term)):
         if len(nest.maps) > 1:
-            yield from _products(nest, device, device.throughput)
-        elif nest.maps:
-            yield from _columns(nest, device, device.throughput)
-        yield from _lanes(nest, device, device.throughput)
+            yield from _products(nest, device, cpu)
+        in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
+        first, second = (_columns, _lanes) if in_columns else (_lanes, _columns)
+        yield from first(nest, device, cpu)
+        if len(nest.maps) <= 1:
+            yield from second(nest, device, cpu)
 
 
 def nests(term: ir.Expr) -> Iterator[Nest]:
@@ -127,7 +139,7 @@ def _lanes(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
 
 def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
     """Blocks of several vectors of columns, whose elements lie side by side in each row that is reduced."""
-    columns = _length(nest.maps[-1])
+    columns = _length(nest.maps[-1]) if nest.maps else 1
     width = _width(columns, device, cpu)
     if width is None:
         return

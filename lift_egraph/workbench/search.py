@@ -25,15 +25,9 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.plans import PLANNED, planned_phase, plans
 from lift_egraph.workbench.stage_cut import Cut, cut
 
-PLANNED = {
-    "packing": book.packing,
-    "blocking": book.blocking,
-    "columns": book.columns,
-    "lanes": book.lanes,
-}  # the phases of plans
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 
 
@@ -124,11 +118,6 @@ def stages_phase(limits: Limits) -> Phase:
     """The phase that decides what stands in memory between the stages of a program, and what is computed twice."""
     simplification = book.simplification + book.let_simplification + book.stencil_simplification
     return Phase("stages", book.stages, simplification, limits=limits)
-
-
-def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
-    """A phase of a plan (`lift_egraph.workbench.plans`)."""
-    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits)
 
 
 def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
@@ -244,7 +233,7 @@ class _Search:
         parts, start = max(all_parts, key=lambda found: (len(found[0].stages), len(found[0].variables)))
         stages = {stage: parts.program(stage, program) for stage in parts.stages}
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
-        share = self.budget.search_seconds * self.budget.stages_share / len(stages) / 2
+        share = self.budget.search_seconds * self.budget.stages_share / len(stages)
         for look in (self.shallow, self.restructured_stage):
             for stage, alone in stages.items():
                 found: list[Found] = []
