@@ -142,6 +142,11 @@ class Choose(CExpr):
         return self.inside.type if width_of(self.inside.type) > 1 else self.outside.type
 
 
+@dataclass(frozen=True)  # the place of elements that are computed and not kept
+class Nowhere(CExpr):
+    type: Scalar  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
 @dataclass(frozen=True)
 class Computed(NatVar):
     """An index that the kernel reads from data; its name is the text of its value, so equals are equal."""

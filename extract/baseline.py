@@ -54,7 +54,7 @@ def _stage(term: ir.Expr, is_stored: bool = False) -> ir.Expr:
     nest = _map_of(term)
     if nest is not None and (is_stored or not is_pure(term)):
         return _parallel(nest, _depth(nest), _stage(nest.array))
-    is_passed_on = isinstance(term, ir.Zip | ir.MakePair | ir.ToMemory) or reordered(term) is not None
+    is_passed_on = isinstance(term, ir.Zip | ir.MakePair | ir.Concat | ir.ToMemory) or reordered(term) is not None
     if is_stored and not is_passed_on and isinstance(t := type_of(term), Array):
         return _copied(_stage(term), min(MOST_DIMENSIONS, _nested(t)))
     return ir.map_parts(

@@ -1,7 +1,7 @@
 """The rule book: every rule of lift-egraph, one module a family, in explicit tuples.
 
-`stages`, `algorithmic`, `lowering` and `simplification` are what unguided search uses; the other collections are for
-guided search, where a phase names the few that it needs.
+`stages`, `remainders`, `algorithmic`, `lowering` and `simplification` are what unguided search uses; the other
+collections are for guided search, where a phase names the few that it needs.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from lift_egraph.rules.opencl_vector import vector_rules, wide_rules
 from lift_egraph.rules.packing import pack_vectors, packing_rules
 from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
 from lift_egraph.rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
+from lift_egraph.rules.remainders import padding_rules, remainder_rules
 from lift_egraph.rules.simplification import simplification_rules
 from lift_egraph.rules.split_join import split_join, split_join_rules, split_of_map
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, let_simplification
@@ -46,6 +47,7 @@ lowering: tuple[Rule, ...] = (
 stages: tuple[Rule, ...] = (
     *inlining_rules, *element_rules, *movement_rules, *fusion_rules, *zip_rules, *pattern_fusion_rules
 )  # fmt: skip
+remainders: tuple[Rule, ...] = remainder_rules
 blocking: tuple[Rule, ...] = (split_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
@@ -77,5 +79,6 @@ guided: tuple[Rule, ...] = (
     *block_rules,
     *result_rules,
     *packing_rules,
+    *padding_rules,
 )
-all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + guided
+all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

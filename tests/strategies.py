@@ -142,7 +142,10 @@ class _Grower:
         yield "scatter", lambda draw: b.scatter(draw(permutations(n)), e)
         yield "zip", lambda draw: b.zip_(e, draw(st.sampled_from(self._of_length(n))))
         yield "lookup", lambda draw: b.lookup(b.generate(draw(sizes), lambda i: i * draw(small) - 1), e)
+        alike = [x for x in self.pool if isinstance(t := type_of(x), Array) and t.element == element]
+        yield "concat", lambda draw: b.concat(e, draw(st.sampled_from(alike)))
         if n:
+            yield "slice", lambda draw: b.slice_(*draw(slices(n)), e)
             yield "at", lambda draw: b.at(draw(st.integers(0, n - 1)), e)
             yield "slide", lambda draw: b.slide(*draw(windows(n)), e)
             yield "pad", lambda draw: _pad(draw, e, n, element)
@@ -192,6 +195,11 @@ class _Grower:
 
 
 small = st.integers(0, 3)
+
+
+def slices(n: int) -> st.SearchStrategy[tuple[int, int]]:
+    """Starts and lengths of parts of an array of a length."""
+    return st.integers(0, n - 1).flatmap(lambda start: st.tuples(st.just(start), st.integers(1, n - start)))
 
 
 def windows(n: int) -> st.SearchStrategy[tuple[int, int]]:

@@ -9,28 +9,29 @@ Source: 000 §4.3.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from lift_egraph.codegen.c_ast import Body, Buffer, Name
+from lift_egraph.codegen.c_ast import Body, Buffer, Const, Name
 from lift_egraph.codegen.devices import Device
-from lift_egraph.codegen.lowering.launch import Threads, launch_sizes
+from lift_egraph.codegen.lowering.launch import Threads, launch_sizes, parallel_lengths
 from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE, memory
 from lift_egraph.codegen.lowering.sharing import idle_levels
 from lift_egraph.codegen.lowering.term_views import bindings, view_of, write_step
-from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Value, View
+from lift_egraph.codegen.lowering.views import Component, Memory, OwnershipProblem, Pairs, Shifted, Value, View
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import Optimisations
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import array_type, iterate_steps, size_variables, type_of
+from lift_egraph.language.check import array_type, iterate_steps, size_of, size_variables, type_of
 from lift_egraph.language.layout import LAYOUT, is_layout, is_pure
-from lift_egraph.language.nat import Nat, NatVar, maximum
-from lift_egraph.language.nesting import check_nesting
-from lift_egraph.language.types import Array, DataType, Pair, leaves
+from lift_egraph.language.nat import is_at_least, maximum
+from lift_egraph.language.nesting import check_nesting, is_parallel
+from lift_egraph.language.types import I32, Array, DataType, Pair
+
+NOTHING = Value(Const(0, I32))  # an acceptor for which nobody writes
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,35 @@ class Host:
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))
+        elif isinstance(term, ir.Concat):
+            self.concat(term, acceptor)
         elif (step := write_step(term, acceptor)) is not None:
             self.produce(*step)
         else:
             self.emit(ir.map_parts(term, lambda p: self.hoist(p, False) if isinstance(p, ir.Expr) else p), acceptor)
+
+    def concat(self, term: ir.Concat, acceptor: View) -> None:
+        """Both parts, in one kernel where the launch of the first has work-items for the second."""
+        whole = ir.Concat(self.ready(term.first), self.ready(term.second))
+        if _fits_launch(whole.first, whole.second):
+            self.emit(whole, acceptor)
+            return
+        self.produce(whole.first, acceptor)
+        self.produce(whole.second, Shifted(size_of(whole.first), acceptor))
+
+    def ready(self, term: ir.Expr) -> ir.Expr:
+        """A term that one kernel computes, or a few: what they read is finished by kernels before them."""
+        if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
+            return self.ready(self.bind(term))
+        if isinstance(term, ir.ToMemory):
+            return self.ready(term.value)
+        if isinstance(term, ir.MapLevel) and term.level.kind != "seq":
+            return ir.MapLevel(term.level, term.function, self.hoist(term.array, True))
+        if not is_parallel(term) or (isinstance(term, ir.Iterate) and is_parallel(term.function)):
+            return term
+        is_passed_on = isinstance(term, ir.Zip | ir.MakePair | ir.Concat) or write_step(term, NOTHING) is not None
+        change = self.ready if is_passed_on else lambda p: self.hoist(p, False)
+        return ir.map_parts(term, lambda p: change(p) if isinstance(p, ir.Expr) else p)
 
     def bind(self, term: ir.Apply) -> ir.Expr:
         """Makes the variables of a ``let`` known; returns its body."""
@@ -177,39 +203,22 @@ def _longest(types: list[Array]) -> Array:
     return Array(reduce(maximum, (t.size for t in types)), types[0].element)
 
 
-def is_parallel(term: ir.Part) -> bool:
-    """Whether a parallel map stands anywhere in a term."""
-    return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
+def _fits_launch(first: ir.Expr, second: ir.Expr) -> bool:
+    """Whether a launch for the first term has a work-item, or group, for each that the second one needs."""
+    if any(isinstance(t, ir.Iterate) and is_parallel(t.function) for t in (*ir.subterms(first), *ir.subterms(second))):
+        return False
+    sizes, more = parallel_lengths(first), parallel_lengths(second)
+    return all(level in sizes and is_at_least(sizes[level] - length, 0) for level, length in more.items())
 
 
 def taken_names(program: ir.Program) -> set[str]:
     """The names that no buffer or variable of a kernel may have: those of shared indices, and of open sizes."""
-    return {"lane", *(f"lcl_{d}" for d in range(3)), *(v.name for v in open_sizes(program))}
+    return {"lane", *(f"lcl_{d}" for d in range(3)), *open_sizes(program)}
 
 
-def open_sizes(program: ir.Program) -> tuple[NatVar, ...]:
+def open_sizes(program: ir.Program) -> tuple[str, ...]:
     """The sizes without a value, in order of appearance: in the types of the inputs, then in the program."""
-    every = {v.name: v for term in (*program.inputs, program.body) for v in _free_sizes(term)}
-    ordered = [name for name in size_variables(program) if name in every]
-    return tuple(every[name] for name in dict.fromkeys((*ordered, *sorted(every))))
-
-
-def _free_sizes(term: ir.Part) -> Iterator[NatVar]:
-    inner = (v for part in ir.parts(term) for v in _free_sizes(part))
-    if isinstance(term, ir.Iterate):
-        inner = (v for v in inner if v.name != term.size)
-    yield from inner
-    if isinstance(term, ir.Input | ir.Var):
-        for _, sizes, _ in leaves(term.type):
-            for size in sizes:
-                yield from size.variables
-        return
-    for name in getattr(term, "__dataclass_fields__", ()):
-        value = getattr(term, name)
-        if isinstance(value, Nat):
-            yield from value.variables
-        elif isinstance(value, ir.IndexFunction):
-            yield from (v for v in value.body.variables if v.name not in (value.variable, "n"))
+    return size_variables(replace(program, ranges=()))  # a size that only a range mentions is no kernel's
 
 
 def lower_program(

@@ -23,7 +23,7 @@ from lift_egraph.codegen.lowering.ownership import is_shared_out
 from lift_egraph.codegen.lowering.sharing import allocate_for, copy, copy_for, store_data
 from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.term_views import Environment, Mapped
-from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, Value, View
+from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, Shifted, Value, View
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, type_of
@@ -184,6 +184,9 @@ class Lowering(State):
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))
+        elif isinstance(term, ir.Concat):
+            self.produce(term.first, acceptor)
+            self.produce(term.second, Shifted(size_of(term.first), acceptor))
         elif isinstance(term, ir.Generate):
             lambda_ = ir.function_body(term.function)
             with self.loop(term.size) as index:

@@ -80,12 +80,12 @@ def is_shared_out(term: ir.Expr) -> bool:
     match term:
         case ir.Join() | ir.Split() | ir.Transpose() | ir.Scatter() | ir.AsScalar() | ir.AsVector() | ir.Map():
             return is_shared_out(term.array)
-        case ir.Zip() | ir.MakePair():
+        case ir.Slice():
+            return is_shared_out(term.array)
+        case ir.Zip() | ir.MakePair() | ir.Concat():
             return is_shared_out(term.first) or is_shared_out(term.second)
         case ir.ToMemory():
             return is_shared_out(term.value)
-        case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
-            return is_shared_out(ir.function_body(function).body)
-        case ir.MapLevel(function=function):
+        case ir.Apply(function=function) | ir.ReduceSeq(operator=function) | ir.MapLevel(function=function):
             return is_shared_out(ir.function_body(function).body)
     return False

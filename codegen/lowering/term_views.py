@@ -68,6 +68,10 @@ def layout_view(term: ir.Expr, arguments: list[views.View]) -> views.View:
             return views.Split(chunk, arguments[0])
         case ir.Join(array=array):
             return views.Join(inner_size(array), arguments[0])
+        case ir.Slice(start=start):
+            return views.Shifted(start, arguments[0])
+        case ir.Concat(first=first):
+            return views.Concat(size_of(first), arguments[0], arguments[1])
         case ir.Transpose():
             return views.Transpose(arguments[0])
         case ir.Gather(indices=indices, array=array):
@@ -164,6 +168,8 @@ def write_step(term: ir.Expr, acceptor: views.View) -> tuple[ir.Expr, views.View
             return array, views.Split(inner_size(array), acceptor)
         case ir.Split(chunk=chunk, array=array):
             return array, views.Join(chunk, acceptor)
+        case ir.Slice(start=start, length=length, array=array):
+            return array, views.Trimmed(start, length, acceptor)
         case ir.Transpose(array=array):
             return array, views.Transpose(acceptor)
         case ir.Scatter(indices=indices, array=array):

@@ -17,7 +17,18 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from lift_egraph.codegen.c_ast import Buffer, CExpr, Choose, Const, IndexValue, Load, Pack, computed_index, lane_of
+from lift_egraph.codegen.c_ast import (
+    Buffer,
+    CExpr,
+    Choose,
+    Const,
+    IndexValue,
+    Load,
+    Nowhere,
+    Pack,
+    computed_index,
+    lane_of,
+)
 from lift_egraph.codegen.lowering.lanes import widen
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
@@ -196,6 +207,61 @@ class Join(View):
     def resolve(self, indices: Indices, choices: Choices) -> CExpr:
         index, *rest = indices
         return self.base.resolve((index // self.inner, index % self.inner, *rest), choices)
+
+
+@dataclass(frozen=True)
+class Shifted(View):
+    """A part of an array, from an element on: ``slice`` when read, a part of ``concat`` when written."""
+
+    start: Nat
+    base: View
+
+    def resolve(self, indices: Indices, choices: Choices) -> CExpr:
+        index, *rest = indices
+        return self.base.resolve((index + self.start, *rest), choices)
+
+
+@dataclass(frozen=True)
+class Concat(View):
+    """Two arrays one after the other, the first with `length` elements."""
+
+    length: Nat
+    first: View
+    second: View
+
+    @property
+    def space(self) -> str | None:
+        spaces = {self.first.space, self.second.space}
+        return spaces.pop() if len(spaces) == 1 else None
+
+    def resolve(self, indices: Indices, choices: Choices) -> CExpr:
+        index, *rest = indices
+        before = self.length - 1 - index
+        if is_at_least(before, 0):
+            return self.first.resolve(indices, choices)
+        second = self.second.resolve((index - self.length, *rest), choices)
+        if is_at_least(index - self.length, 0):
+            return second
+        return Choose((before,), self.first.resolve(indices, choices), second)
+
+
+@dataclass(frozen=True)
+class Trimmed(View):
+    """``slice`` when written: of an array that is computed, `length` elements from `start` on are kept."""
+
+    start: Nat
+    length: Nat
+    base: View
+
+    @property
+    def space(self) -> str | None:
+        return None  # an accumulator would be read where nothing is kept
+
+    def resolve(self, indices: Indices, choices: Choices) -> CExpr:
+        index, rest = indices[0] - self.start, indices[1:]
+        place = self.base.resolve((index, *rest), choices)
+        conditions = tuple(c for c in (index, self.length - 1 - index) if not is_at_least(c, 0))
+        return Choose(conditions, place, Nowhere(scalar_of(place.type))) if conditions else place
 
 
 @dataclass(frozen=True)

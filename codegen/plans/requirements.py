@@ -49,6 +49,12 @@ def _of(term: ir.Expr) -> Iterator[Requirement]:
             yield Requirement(chunk, 1, None, f"split({chunk}): the chunk size must be at least 1")
             n = size_of(array)
             yield Requirement(n % chunk, 0, 0, f"split({chunk}) does not divide an array of length {n}")
+        case ir.Slice(start=start, length=length, array=array):
+            n = size_of(array)
+            yield Requirement(start, 0, None, f"slice: the start must not be negative, got {start}")
+            yield Requirement(length, 1, None, f"slice: the length must be at least 1, got {length}")
+            text = f"slice({start}, {length}) does not fit into an array of length {n}"
+            yield Requirement(n - start - length, 0, None, text)
         case ir.AsVector(width=width, array=array):
             n = size_of(array)
             yield Requirement(n % width, 0, 0, f"asVector({width}) does not divide an array of length {n}")

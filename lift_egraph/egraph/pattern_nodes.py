@@ -22,7 +22,7 @@ from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.signature import Parameter, Signature
 
 Number = Union[int, str]
-SHADOWED = ("map", "reduce", "zip")  # names of Python's own: the operation has an underscore more
+SHADOWED = ("map", "reduce", "zip", "slice")  # names of Python's own: the operation has an underscore more
 SPELT = {"tuple": "make_pair", "let": "app"}
 
 

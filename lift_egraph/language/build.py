@@ -35,7 +35,7 @@ from typing import Any, overload
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import check_program, size_variables, type_of
+from lift_egraph.language.check import array_type, check_program, size_variables, type_of
 from lift_egraph.language.functions import (
     RESERVED,
     Abstraction,
@@ -79,11 +79,11 @@ from lift_egraph.language.types import (
 
 __all__ = [
     "BOOL", "F16", "F32", "F64", "I32", "I64", "U8", "U32", "Input", "abs_", "add", "and_", "array", "as_scalar",
-    "as_vector", "at", "ceil", "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather", "ge",
-    "generate", "get", "gt", "id_", "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d",
+    "as_vector", "at", "ceil", "concat", "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather",
+    "ge", "generate", "get", "gt", "id_", "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d",
     "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_",
-    "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_seq", "rest", "reverse",
-    "rsqrt", "scan", "scan_seq", "scatter", "select", "sin", "slide", "slide2d", "slide3d", "split", "sqrt", "stride",
+    "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt",
+    "scan", "scan_seq", "scatter", "select", "sin", "slice_", "slide", "slide2d", "slide3d", "split", "sqrt", "stride",
     "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local", "to_private",
     "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "zip_",
 ]  # fmt: skip
@@ -166,16 +166,9 @@ def boundary(value: BoundaryLike, element: DataType) -> ir.Boundary:
 # --- patterns -------------------------------------------------------------------------------------------
 
 
-def _elements(term: ir.Expr, where: str) -> Array:
-    t = type_of(term)
-    if not isinstance(t, Array):
-        raise TypeProblem(f"{where} works on an array, got {t}")
-    return t
-
-
 def _map(function: Any, xs: Any) -> ir.Expr:
     xs = as_expr(xs)
-    return ir.Map(to_function(function, _elements(xs, "map").element, "map"), xs)
+    return ir.Map(to_function(function, array_type(xs, "map").element, "map"), xs)
 
 
 def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
@@ -184,7 +177,7 @@ def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
         where = name if kind == "seq" else f"{name}({dimension})"
         if dimension not in (0, 1, 2):
             raise TypeProblem(f"{name} takes a dimension 0, 1 or 2, not {dimension}")
-        return ir.MapLevel(ir.Level(kind, dimension), to_function(function, _elements(xs, where).element, where), xs)
+        return ir.MapLevel(ir.Level(kind, dimension), to_function(function, array_type(xs, where).element, where), xs)
 
     return make
 
@@ -194,7 +187,7 @@ def _fold(node: Callable[..., ir.Expr], where: str, other: Callable[..., ir.Expr
 
     def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)
-        element = _elements(xs, where).element
+        element = array_type(xs, where).element
         start = as_expr(initial, element)
         made = node if type_of(start) == element else other
         return made(to_function(operator, Pair(type_of(start), element), where), start, xs)
@@ -204,12 +197,12 @@ def _fold(node: Callable[..., ir.Expr], where: str, other: Callable[..., ir.Expr
 
 def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
     xs = as_expr(xs)
-    return ir.Pad(left, right, boundary(edge, _elements(xs, "pad").element), xs)
+    return ir.Pad(left, right, boundary(edge, array_type(xs, "pad").element), xs)
 
 
 def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
     xs = as_expr(xs)
-    t = _elements(xs, "iterate")
+    t = array_type(xs, "iterate")
     declared = getattr(function.names, "type", None) if isinstance(function, Abstraction) else None
     known = scope().sizes | {v.name for v in t.size.variables}
     named = new_size(declared, known)
@@ -313,6 +306,8 @@ reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce, "reduce", ir.ReduceSeq))
 scan = _pattern(ir.Scan, _fold(ir.Scan, "scan", ir.ScanSeq))
 split = _pattern(ir.Split)
 join = _pattern(ir.Join)
+slice_ = _pattern(ir.Slice)
+concat = _pattern(ir.Concat)
 transpose = _pattern(ir.Transpose)
 gather = _pattern(ir.Gather)
 scatter = _pattern(ir.Scatter)
@@ -369,9 +364,9 @@ BUILTINS: dict[str, Any] = {
     **{
         p.name: p
         for p in (
-            map_, map2d, map3d, reduce_, scan, scan_seq, split, join, transpose, gather, scatter, slide, slide2d,
-            slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg, map_lcl,
-            map_seq, reduce_seq, to_global, to_local, to_private, as_vector, as_scalar, vectorize,
+            map_, map2d, map3d, reduce_, scan, scan_seq, split, join, slice_, concat, transpose, gather, scatter, slide,
+            slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg,
+            map_lcl, map_seq, reduce_seq, to_global, to_local, to_private, as_vector, as_scalar, vectorize,
         )
     },
     "zip": zip_,

@@ -165,6 +165,21 @@ class Join(Expr):
     array: Expr
 
 
+@pattern(
+    "slice", "start: offset, length: nat, array: [t]m -> [t]length", where="0 <= start, 0 < length, start + length <= m"
+)
+class Slice(Expr):
+    start: Nat
+    length: Nat
+    array: Expr
+
+
+@pattern("concat", "first: [t]m, second: [t]n -> [t](m + n)")
+class Concat(Expr):
+    first: Expr
+    second: Expr
+
+
 @pattern("transpose", "array: [[t]n]m -> [[t]m]n")
 class Transpose(Expr):
     array: Expr
@@ -347,8 +362,8 @@ LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
 SPACES = ("global", "local", "private")
 BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
-    Map, Reduce, Scan, Zip, Split, Join, Transpose, Gather, Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup,
-    MapLevel, ReduceSeq, ScanSeq, ToMemory, AsVector, AsScalar,
+    Map, Reduce, Scan, Zip, Split, Join, Slice, Concat, Transpose, Gather, Scatter, Slide, Pad, Iterate, At, Generate,
+    Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ToMemory, AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
 FOLDS = (Reduce, ReduceSeq, Scan, ScanSeq)  # they carry an accumulator from element to element

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lift_egraph.language import ir
 
 LAYOUT = (
-    ir.Zip, ir.MakePair, ir.Component, ir.Split, ir.Join, ir.Transpose, ir.Gather, ir.Slide, ir.Pad,
-    ir.At, ir.Fill, ir.Lookup, ir.AsVector, ir.AsScalar,
+    ir.Zip, ir.MakePair, ir.Component, ir.Split, ir.Join, ir.Slice, ir.Concat, ir.Transpose, ir.Gather, ir.Slide,
+    ir.Pad, ir.At, ir.Fill, ir.Lookup, ir.AsVector, ir.AsScalar,
 )  # fmt: skip
 REORDERING = (ir.Join, ir.Split, ir.Transpose, ir.Scatter, ir.AsScalar, ir.AsVector)  # each element once
 _NAMES = (ir.Var, ir.Input, ir.Literal, ir.SizeLiteral)

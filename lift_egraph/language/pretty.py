@@ -219,13 +219,12 @@ def _section(function: ir.Lambda) -> str | None:
     body = function.body
     if not isinstance(body, ir.Call) or body.op not in OPERATIONS or len(body.arguments) != OPERATIONS[body.op].arity:
         return None
-    parameters: list[ir.Binder] = []
-    last = function.binder
-    while isinstance(last, ir.PairBinder):
-        parameters.append(last.first)
-        last = last.second
-    parameters.append(last)
-    return body.op if tuple(parameters) == body.arguments and len(set(parameters)) == len(parameters) else None
+    parameters = _components(function.binder)
+    return body.op if parameters == body.arguments and len(set(parameters)) == len(parameters) else None
+
+
+def _components(binder: ir.Binder) -> tuple[ir.Binder, ...]:
+    return (binder.first, *_components(binder.second)) if isinstance(binder, ir.PairBinder) else (binder,)
 
 
 def _partial(function: ir.Lambda, names: _Names) -> Document | None:
@@ -248,12 +247,7 @@ def _binder(function: ir.Lambda, names: _Names) -> tuple[str, _Names]:
         if isinstance(pattern, ir.Var):
             spelled[pattern] = fresh_name(_identifier(pattern.name), taken)
             return spelled[pattern]
-        parts: list[str] = []
-        last: ir.Binder = pattern
-        while isinstance(last, ir.PairBinder):
-            parts.append(bind(last.first))
-            last = last.second
-        return f"({', '.join([*parts, bind(last)])})"
+        return f"({', '.join(map(bind, _components(pattern)))})"
 
     text = bind(function.binder)
     return text, _Names(spelled, frozenset(taken), names.sizes)

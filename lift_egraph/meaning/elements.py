@@ -29,6 +29,11 @@ def element(array: ir.Expr, index: int) -> ir.Expr:
         case ir.Join(array=xss):
             length = number(inner_size(xss), "join")
             return element(element(xss, index // length), index % length)
+        case ir.Slice(start=start, array=xs):
+            return element(xs, number(start, "slice") + index)
+        case ir.Concat(first=xs, second=ys):
+            length = number(size_of(xs), "concat")
+            return element(xs, index) if index < length else element(ys, index - length)
         case ir.Transpose(array=xss):
             return _column(xss, index)
         case ir.At(index=chunk, array=ir.Split(chunk=n, array=xs)):

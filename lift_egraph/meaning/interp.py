@@ -281,6 +281,15 @@ class _Interpreter:
     def join(self, term: ir.Join, scope: Scope) -> Tree:
         return self.each(lambda a: merge(a, scope.depth), self.value(term.array, scope))
 
+    def slice(self, term: ir.Slice, scope: Scope) -> Tree:
+        start, length = number(term.start, "slice"), number(term.length, "slice")
+        index = at(scope.depth, slice(start, start + length))
+        return self.each(lambda a: a[index], self.value(term.array, scope))
+
+    def concat(self, term: ir.Concat, scope: Scope) -> Tree:
+        trees = self.value(term.first, scope), self.value(term.second, scope)
+        return zip_leaves(lambda *leaves: self.domain.concatenate(leaves, scope.depth), *trees)
+
     def transpose(self, term: ir.Transpose, scope: Scope) -> Tree:
         axis = scope.depth
         return self.each(lambda a: a.swapaxes(axis, axis + 1), self.value(term.array, scope))
@@ -396,6 +405,8 @@ _MEANING: dict[type, Callable[[_Interpreter, Any, Scope], Tree]] = {
     ir.Zip: _Interpreter.zip,
     ir.Split: _Interpreter.split,
     ir.Join: _Interpreter.join,
+    ir.Slice: _Interpreter.slice,
+    ir.Concat: _Interpreter.concat,
     ir.Transpose: _Interpreter.transpose,
     ir.Gather: _Interpreter.gather,
     ir.Scatter: _Interpreter.scatter,

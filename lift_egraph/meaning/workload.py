@@ -13,7 +13,7 @@ from lift_egraph.language.types import Array, DataType, Pair, width_of
 from lift_egraph.meaning.contractions import factors, product_of
 from lift_egraph.meaning.folds import fold_form
 
-_MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad)
+_MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Concat, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad)
 COPIED, MULTIPLIED, WALKED = 1.0, 0.01, 40.0  # the time of an element of a factor, a product and a step of a fold …
 SIDE_BY_SIDE = 256  # … of which so many take as long as any more
 

@@ -50,6 +50,9 @@ class Budget:
         take longer is sampled.
     numpy_share
         The part for the program in NumPy, which kernels are compared with; where it would take longer, it is not run.
+    roofline_share
+        The part for measuring what the device reaches, where that is not known; where it would take longer, it is
+        not measured.
     search_share
         The part after which the search ends. Kernels are generated, validated and timed while it goes on.
     lanes
@@ -123,6 +126,7 @@ class Budget:
     reference_share: Share = 0.15
     least_reference: Positive = 2.0
     numpy_share: Share = 0.03
+    roofline_share: Share = 0.1
     search_share: Share = 0.8
     lanes: Count = 2
     kernel_share: Share = 0.25
@@ -178,6 +182,11 @@ class Budget:
     def numpy_seconds(self) -> float:
         """How long the program may run in NumPy."""
         return self.seconds * self.numpy_share
+
+    @property
+    def roofline_seconds(self) -> float:
+        """How long it may take to measure the device's roofline."""
+        return self.seconds * self.roofline_share
 
     @property
     def search_seconds(self) -> float:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.kbest import CostModel
+from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.errors import LiftError
 from lift_egraph.extract.analytical import predict
@@ -24,11 +26,15 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
+from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.plans import PLANNED, planned_phase, plans
+from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
+MOST_STEPS = 12  # iterations until lengths are in parts
+LARGEST_REST = 0.1  # of the work of the largest part: more is searched as a stage of its own
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class Leg:
     Attributes
     ----------
     name
-        ``stages``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering`` or ``memory``.
+        ``stages``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -76,6 +82,8 @@ class Leg:
         limits = Limits(self.iterations, nodes=MOST_NODES, seconds=MOST_SECONDS)
         if self.name == "stages":
             return stages_phase(limits)
+        if self.name == "remainders":
+            return remainders_phase(self.tiling, self.widths, limits)
         if self.name in PLANNED:
             return planned_phase(self.name, self.tiling, self.widths, limits)
         if self.name == "algorithmic":
@@ -118,6 +126,11 @@ def stages_phase(limits: Limits) -> Phase:
     """The phase that decides what stands in memory between the stages of a program, and what is computed twice."""
     simplification = book.simplification + book.let_simplification + book.stencil_simplification
     return Phase("stages", book.stages, simplification, limits=limits)
+
+
+def remainders_phase(tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
+    """The phase that takes lengths that nothing divides apart: chunks of these sizes, and a rest."""
+    return Phase("remainders", book.remainders, book.simplification, tiling, widths, limits)
 
 
 def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
@@ -189,11 +202,14 @@ def search(
         for start in starts:
             if start[1]:
                 yield from look.as_it_is(start)
+    for start in starts:
+        taken = look.with_rests(start)
+        if taken is not None:
+            phase, apart = taken
+            yield phase
+            yield from look.by_parts(program, apart)
     yield from look.by_stages(program, starts)
-    made = tilings(program, device, budget.blocks(device.kind), budget.long_array, budget.chunks_per_unit)
-    for tiling in (*made[: budget.tiled_first], {}, *made[budget.tiled_first :]):
-        for start in starts:
-            yield from look.restructured(start, tiling, max(1, budget.seeds // len(starts)))
+    yield from look.tiled(program, starts)
 
 
 _Start = tuple[ir.Expr, tuple[Leg, ...]]  # a high-level term, and the phases that led to it
@@ -221,6 +237,47 @@ class _Search:
         is_best = bool(found) and skeleton(found[0].term) == own
         return [(body, ()), *made] if is_best else [*made, (body, ())]
 
+    def with_rests(self, start: _Start) -> tuple[PhaseSummary, _Start] | None:
+        """The start with the lengths that nothing divides in parts, where there are any."""
+        budget, began = self.budget, time.perf_counter()
+        width = vector_of(self.device)
+        plan = WithRests(chunk_for(self.device, budget.long_array, budget.chunks_per_unit), width)
+        term = plan.term(start[0])
+        if not plan.tiling:
+            return None
+        limits = replace(budget.phase_limits, iterations=MOST_STEPS)
+        for reached in run_phase(start[0], remainders_phase(plan.tiling, (width,), limits)):
+            if locate(reached.graph, reached.root, term) is not None:
+                kind, steps = self.device.kind, len(reached.iterations)
+                leg = Leg("remainders", term, steps, kind, plan.tiling, (width,))
+                return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
+        return None
+
+    def by_parts(self, program: ir.Program, start: _Start) -> Iterator[PhaseSummary | Found]:
+        """What is found for the part that takes longest, if one does, with the best of all others beside it."""
+        parts = cut(start[0])
+        if parts is None:
+            return
+        efforts = {stage: effort(body) for stage, body in parts.stages.items()}
+        main, *others = sorted(efforts, key=lambda stage: -efforts[stage])
+        if efforts[others[0]] > LARGEST_REST * efforts[main]:
+            yield from self.by_stages(program, [start])
+            return
+        beside: dict[ir.Input, Found] = {}
+        for stage in others:
+            look, alone = self.alone(parts, stage, program)
+            found = [look.naive(alone)]  # a loop is so at best: it ends the kernel that reads the others
+            for item in () if isinstance(alone.body, ir.FOLDS) else look.as_it_is((alone.body, ())):
+                if isinstance(item, PhaseSummary):
+                    yield item
+                else:
+                    found.append(item)
+            beside[stage] = look.ranked(alone, found)[0]
+        look, alone = self.alone(parts, main, program)
+        itself: _Start = (alone.body, ())
+        for item in chain(look.as_it_is(itself), look.planned(itself), look.tiled(alone, [itself])):
+            yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
+
     def by_stages(self, program: ir.Program, starts: list[_Start]) -> Iterator[PhaseSummary | Found]:
         """What is found for each stage alone, put together: the best of each, and others of one among the best.
 
@@ -231,37 +288,45 @@ class _Search:
             yield from self.planned(starts[0])
             return
         parts, start = max(all_parts, key=lambda found: (len(found[0].stages), len(found[0].variables)))
-        stages = {stage: parts.program(stage, program) for stage in parts.stages}
+        stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
         share = self.budget.search_seconds * self.budget.stages_share / len(stages)
-        for look in (self.shallow, self.restructured_stage):
-            for stage, alone in stages.items():
+        for deeper in (False, True):
+            for stage, (look, alone) in stages.items():
                 found: list[Found] = []
-                for item in look(alone, time.perf_counter() + share):
+                end = time.perf_counter() + share
+                for item in look.restructured_stage(alone, end) if deeper else look.shallow(alone, end):
                     if isinstance(item, PhaseSummary):
                         yield item
                     else:
                         found.append(item)
                 known = [*options[stage], *found]
-                options[stage] = self.ranked(alone, known)[: self.budget.stage_terms] if found else known
+                options[stage] = look.ranked(alone, known)[: self.budget.stage_terms] if found else known
             best = {stage: found[0] for stage, found in options.items()}
             for chosen in (best, *({**best, stage: f} for stage, found in options.items() for f in found[1:])):
-                yield Found(sum(f.cost for f in chosen.values()), *joined(parts, chosen, start))
+                yield joined(parts, chosen, start)
+
+    def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
+        """One stage as a program, and the search for it."""
+        program = parts.program(stage, whole)
+        return replace(self, widths=vector_widths(program, self.device, self.budget.widths)), program
 
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What is found for one stage as a program of its own without restructuring, and by plans."""
-        kind, body = self.device.kind, alone.body
-        yield from self.as_it_is((body, ()))
-        naive = naive_term(alone).body
-        yield Found(inf, naive, (Leg("algorithmic", body, 0, kind), naive_leg(naive, kind)))
-        yield from self.planned((body, ()), end)
+        itself: _Start = (alone.body, ())
+        yield from self.as_it_is(itself)
+        yield self.naive(alone)
+        yield from self.planned(itself, end)
+
+    def naive(self, alone: ir.Program) -> Found:
+        """The naive low-level term of a program."""
+        kind, term = self.device.kind, naive_term(alone).body
+        return Found(inf, term, (Leg("algorithmic", alone.body, 0, kind), naive_leg(term, kind)))
 
     def restructured_stage(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What restructuring with the first tiling finds for one stage as a program of its own."""
-        budget = self.budget
-        made = tilings(alone, self.device, budget.blocks(self.device.kind), budget.long_array, budget.chunks_per_unit)
-        for tiling in made[:1]:
-            yield from self.restructured((alone.body, ()), tiling, budget.stage_seeds, end)
+        for tiling in self.tilings(alone)[:1]:
+            yield from self.restructured((alone.body, ()), tiling, self.budget.stage_seeds, end)
 
     def ranked(self, alone: ir.Program, found: list[Found]) -> list[Found]:
         """Different terms of a stage that is a program of its own, by the time that is predicted for their kernels."""
@@ -294,6 +359,18 @@ class _Search:
                 way = (*way, leg)
             else:
                 yield from self.lowered(term, way, plan.widths)
+
+    def tilings(self, program: ir.Program) -> list[Tiling]:
+        """The tilings of a program, the most promising first."""
+        budget = self.budget
+        return tilings(program, self.device, budget.blocks(self.device.kind), budget.long_array, budget.chunks_per_unit)
+
+    def tiled(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found]:
+        """What is found by restructuring, tiling by tiling, for versions of a program."""
+        made, first = self.tilings(program), self.budget.tiled_first
+        for tiling in (*made[:first], {}, *made[first:]):
+            for start in starts:
+                yield from self.restructured(start, tiling, max(1, self.budget.seeds // len(starts)))
 
     def as_it_is(self, start: _Start) -> Iterator[PhaseSummary | Found]:
         """What is found without restructuring."""
@@ -345,12 +422,12 @@ class _Search:
                 yield Found(copy.cost, copy.term, (*way, leg))
 
 
-def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> tuple[ir.Expr, tuple[Leg, ...]]:
+def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> Found:
     """What was found for each stage as one term, and the phases that lead there: each takes all stages as far as it did
     one.
     """
     terms, legs = dict(parts.stages), list(start[1])
-    for name in (*PLANNED, "algorithmic", "lowering"):
+    for name in (*PLANNED, "algorithmic", "lowering", "memory"):
         of_stages = {stage: leg for stage, f in chosen.items() for leg in f.way if leg.name == name}
         if not of_stages:
             continue
@@ -361,9 +438,9 @@ def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> tuple
                 tiling[n] = tuple(dict.fromkeys((*tiling.get(n, ()), *sizes)))
         widths = dict.fromkeys(w for leg in of_stages.values() for w in leg.widths)
         iterations = max(leg.iterations for leg in of_stages.values())
-        kind = next(iter(of_stages.values())).device_kind
-        legs.append(Leg(name, parts.joined(terms), iterations, kind, tiling, tuple(widths)))
-    return legs[-1].term, tuple(legs)
+        first, term = next(iter(of_stages.values())), parts.joined(terms)
+        legs.append(replace(first, term=term, iterations=iterations, tiling=tiling, widths=tuple(widths)))
+    return Found(sum(f.cost for f in chosen.values() if f.cost < inf), legs[-1].term, tuple(legs))
 
 
 def _terms(

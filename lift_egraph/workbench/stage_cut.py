@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from lift_egraph.extract.baseline import computes
 from lift_egraph.language import ir
@@ -11,6 +12,7 @@ from lift_egraph.language.binders import unique_names
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 
+T = TypeVar("T", bound=ir.Part)
 LET = "let "  # before the names of variables that lets bind: no binder inside of a stage is called so
 
 
@@ -18,12 +20,13 @@ LET = "let "  # before the names of variables that lets bind: no binder inside o
 class Cut:
     """A term whose stages are inputs of each other and of `rest`, as the variables of its lets are.
 
-    `variables` says for which variable such an input stands.
+    `variables` says for which variable such an input stands, `slices` for which part of an input.
     """
 
     rest: ir.Expr
     stages: dict[ir.Input, ir.Expr] = field(default_factory=dict)
     variables: dict[ir.Input, ir.Var] = field(default_factory=dict)
+    slices: dict[ir.Input, ir.Expr] = field(default_factory=dict)
 
     def program(self, stage: ir.Input, whole: ir.Program) -> ir.Program:
         """What one stage computes."""
@@ -33,7 +36,7 @@ class Cut:
 
     def joined(self, stages: Mapping[ir.Input, ir.Expr]) -> ir.Expr:
         """The whole term, with these terms for its stages."""
-        term = _filled(self.rest, {**stages, **self.variables})
+        term = _filled(self.rest, {**stages, **self.variables, **self.slices})
         return unique_names(term, base=lambda name: name.removeprefix(LET))
 
 
@@ -41,6 +44,7 @@ def cut(term: ir.Expr) -> Cut | None:
     """The stages of a term outside of all its loops; None if there is one alone, or something else computes."""
     made = Cut(term)
     made.rest = _cut(unique_names(term), made)
+    made.stages = {stage: _without_slices(body, made) for stage, body in made.stages.items()}
     return made if len(made.stages) > 1 and is_pure(made.rest) else None
 
 
@@ -59,9 +63,10 @@ def _cut(term: ir.Expr, made: Cut) -> ir.Expr:
         case ir.Map() if computes(term.function):
             body = replace(term, array=_cut(term.array, made))
         case ir.Reduce(array=ir.Map() as inner) if not _has_loops(inner.function):
-            body = replace(term, array=replace(inner, array=_cut(inner.array, made)))
+            array = replace(inner, array=_cut(inner.array, made))
+            body = replace(term, initial=_cut(term.initial, made), array=array)
         case ir.Reduce() | ir.Scan():
-            body = replace(term, array=_cut(term.array, made))
+            body = replace(term, initial=_cut(term.initial, made), array=_cut(term.array, made))
         case ir.Generate():
             body = term
         case _:
@@ -69,6 +74,17 @@ def _cut(term: ir.Expr, made: Cut) -> ir.Expr:
     stage = ir.Input(f"stage {len(made.stages)}", type_of(term))
     made.stages[stage] = body
     return stage
+
+
+def _without_slices(term: T, made: Cut) -> T:
+    """A term in which inputs stand for parts of inputs: how they lie there does not concern a stage."""
+    match term:
+        case ir.Slice() | ir.Map(function=ir.Lambda(body=ir.Slice())) if is_pure(term) and not ir.free_variables(term):
+            known = next((name for name, part in made.slices.items() if part == term), None)
+            stands = known or ir.Input(f"part {len(made.slices)}", type_of(term))
+            made.slices[stands] = term
+            return stands  # pyright: ignore[reportReturnType]
+    return ir.map_parts(term, lambda part: _without_slices(part, made))
 
 
 def _has_loops(function: ir.Function) -> bool:

@@ -218,6 +218,25 @@ TWINS = (
     twin("keep_block_in_private", "the copy of a square block = the block, though transposed",
          '"private", reduce_seq(f, z, xs) → "private", transpose(reduce_seq(f, z, xs))',
          "Ty.arr(m, Ty.arr(n, t)) → Ty.arr(n, Ty.arr(n, t))"),
+    # --- remainders
+    twin("map_with_rest", "the rest begins one element early", "slice_(m, n % k, xs) → slice_(m - 1, n % k, xs)"),
+    twin("reduce_with_rest", "the rest is folded first",
+         "reduce_(op, z, slice_(0, m, xs)), slice_(m, n % k, xs) → "
+         "reduce_(op, z, slice_(m, n % k, xs)), slice_(0, m, xs)"),
+    twin("map_of_named", "v may be free in f", ", fvf(f).not_contains(v) →"),
+    twin("rest_in_vector", "the first elements are kept", "slice_(w - r, r, map_ → slice_(0, r, map_"),
+    twin("concat_outwards", "the parts are exchanged",
+         "map_(Fn.lam(p, b), xs)), transpose(map_(Fn.lam(p, c), xs)) → "
+         "map_(Fn.lam(p, c), xs)), transpose(map_(Fn.lam(p, b), xs))"),
+    twin("slice_outwards", "another part", "transpose(slice_(s, r, → transpose(slice_(0, r,"),
+    twin("transpose_outwards", "the transposition is lost",
+         "map_(Fn.transpose(t), map_(Fn.lam(p, b), xs)) → map_(Fn.lam(p, b), xs)"),
+    twin("slice_of_map", "another part", "map_(f, slice_(s, r, xs))) → map_(f, slice_(0, r, xs)))"),
+    twin("slice_of_zip", "another part of the second", "slice_(s, r, ys)) → slice_(0, r, ys))"),
+    twin("slice_of_transpose", "another part", "slice_(s, r, Ex(row)) → slice_(0, r, Ex(row))"),
+    twin("slice_of_slice", "the first start is forgotten", "slice_(a + s, r, xs) → slice_(s, r, xs)"),
+    twin("map_of_padded", "the padding is kept", "slice_(0, n, map_ → slice_(k - n % k, n, map_"),
+    twin("reduce_of_padded", "any number will do", "neutral(op, z), →"),
     # --- simplification
     twin("join_of_split", "a transposition between them is ignored", ".to(xs) → .to(join(transpose(split(n, xs))))"),
     twin("split_of_join", "the rows may have any length", ", eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xs)) →"),

@@ -211,9 +211,13 @@ class Grower:
         yield lambda: b.zip_(e, self.pick(_of_length(n, pool)))
         if n or isinstance(t.element, Scalar):
             yield lambda: self.pad(e, n, t.element)
+        alike = [x for x in pool if isinstance(u := type_of(x), Array) and u.element == t.element]
+        yield lambda: b.concat(*self.pick(((e, self.pick((e, *alike))), (self.pick((e, *alike)), e))))
         if n:  # an empty array has no edges, and nothing can be looked up in it
             yield lambda: b.lookup(self.indices(n, pool), e)
             yield lambda: b.at(self.pick(range(n)), e)
+            start = self.pick(range(n))
+            yield lambda: b.slice_(start, self.pick(range(1, n - start + 1)), e)
         if isinstance(t.element, Array):
             yield lambda: b.join(e)
             yield lambda: b.transpose(e)

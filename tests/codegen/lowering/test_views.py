@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from lift_egraph.codegen.c_ast import Choose, IndexValue, Load, Name, Operate, Pack, computed_index, substitute_index
+from lift_egraph.codegen.c_ast import (
+    Choose,
+    IndexValue,
+    Load,
+    Name,
+    Nowhere,
+    Operate,
+    Pack,
+    computed_index,
+    substitute_index,
+)
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.lanes import widen
 from lift_egraph.codegen.lowering.memory import declared_space, memory
 from lift_egraph.codegen.lowering.ownership import owners_of
-from lift_egraph.codegen.lowering.views import Access, AsScalar, AsVector, Join, Pad, Slide, Split, Transpose
+from lift_egraph.codegen.lowering.views import (
+    Access,
+    AsScalar,
+    AsVector,
+    Concat,
+    Join,
+    Pad,
+    Shifted,
+    Slide,
+    Split,
+    Transpose,
+    Trimmed,
+)
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.text.index_text import IndexText
 from lift_egraph.codegen.text.scalar_text import literal
@@ -45,6 +67,21 @@ def test_adjacent_lanes_are_one_load_and_strided_ones_are_gathered() -> None:
     column = AsVector(4, Join(nat(8), Transpose(MATRIX))).resolve((nat(0),), ())
     assert isinstance(column, Pack)
     assert [str(x.index) for x in column.items if isinstance(x, Load)] == ["0", "4", "8", "12"]
+
+
+def test_parts_of_arrays_are_shifted_and_what_is_not_kept_has_no_place() -> None:
+    assert address(Shifted(nat(5), ARRAY), i) == "i + 5"
+    both = Concat(nat(8), ARRAY, Shifted(nat(8), ARRAY))
+    assert address(both, i) == "i"
+    assert address(both, nat(i) + 8) == "i + 8"
+    either = both.resolve((nat(i) + 4,), ())
+    assert isinstance(either, Choose)
+    assert [str(c) for c in either.conditions] == ["-i + 3"]
+    assert address(Trimmed(nat(4), nat(32), ARRAY), nat(i) + 4) == "i"
+    kept = Trimmed(nat(4), nat(2), ARRAY).resolve((nat(i),), ())
+    assert isinstance(kept, Choose)
+    assert [str(c) for c in kept.conditions] == ["i - 4", "-i + 5"]
+    assert isinstance(kept.outside, Nowhere)
 
 
 def test_a_lane_of_a_vector_load_is_a_scalar_load() -> None:

@@ -82,6 +82,10 @@ def listed(term: Any, inputs: dict, scope: dict) -> Any:
             return [xs[i : i + n] for i in range(0, len(xs), n)]
         case ir.Join():
             return [x for xs in go(term.array) for x in xs]
+        case ir.Slice():
+            return go(term.array)[term.start.constant :][: term.length.constant]
+        case ir.Concat():
+            return go(term.first) + go(term.second)
         case ir.Transpose():
             rows, outer = go(term.array), type_of(term)
             return [[row[j] for row in rows] for j in range(outer.size.constant)]

@@ -1,0 +1,161 @@
+"""Where a search starts for lengths that nothing divides: a program as parts of lengths that chunks divide, and rests.
+
+The term is built here, outermost part first, as the rules of `lift_egraph.rules.remainders` build it; that they do is
+what the phase ``remainders`` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lift_egraph.codegen.devices import Device
+from lift_egraph.extract.baseline import computes
+from lift_egraph.extract.tiling import Tiling, chunk_size
+from lift_egraph.language import ir
+from lift_egraph.language.check import size_of, type_of
+from lift_egraph.language.layout import is_pure
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import Array
+
+SHORTEST = 4  # chunks that are worth a rest
+LEAST = 16  # elements of a chunk: what every block and vector divides
+LARGEST_REST = 1 / 32  # of the elements, where half the chunk leaves less
+
+
+Chunk = Callable[[int, bool], "int | None"]
+
+
+def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
+    """The chunk size that leaves a rest of an array of a length; None where the length will do as it is.
+
+    A rest of scalars, which fills a vector up, may be larger than one of arrays.
+
+    Parameters
+    ----------
+    long, chunks_per_unit
+        As for `lift_egraph.extract.tiling.tilings`.
+    """
+    least = max(device.vector_width, LEAST)
+    parts = device.compute_units * chunks_per_unit
+
+    def chunk(n: int, of_scalars: bool) -> int | None:
+        if n >= max(long, SHORTEST * parts * least) and (chunk_size(n, parts) or 1) % least:
+            return parts * least
+        if n % (least // 2) == 0 or n < SHORTEST * least:
+            return None
+        return least if of_scalars or n % least <= n * LARGEST_REST else least // 2
+
+    return chunk
+
+
+def vector_of(device: Device) -> int:
+    """The lanes that a rest is filled up to."""
+    return max(device.vector_width, 4)
+
+
+@dataclass
+class WithRests:
+    """Builds the term; `tiling` has the chunk sizes that left a rest."""
+
+    chunk: Chunk
+    width: int
+    tiling: Tiling = field(default_factory=dict)
+
+    def term(self, term: ir.Expr) -> ir.Expr:
+        """A term outside of all loops, its parts one after the other."""
+        match term:
+            case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
+                return ir.Apply(ir.Lambda(binder, self.term(body)), self.term(argument))
+            case ir.Map(function=ir.Lambda()) if computes(term.function):
+                return self.map(term)
+            case ir.Reduce():
+                return self.reduce(term)
+        if is_pure(term) or isinstance(term, ir.Scan | ir.Iterate | ir.Generate):
+            return term
+        return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) else p)
+
+    def left(self, array: ir.Expr, of_scalars: bool) -> tuple[int, int] | None:
+        """The lengths of the part that chunks divide, and of the rest."""
+        n = size_of(array).constant
+        k = self.chunk(n, of_scalars) if n else None
+        if n is None or k is None:
+            return None
+        self.tiling[n] = (k,)
+        return n - n % k, n % k
+
+    def map(self, term: ir.Map) -> ir.Expr:
+        is_element = not isinstance(type_of(term).element, Array)  # pyright: ignore[reportAttributeAccessIssue]
+        cut = self.left(term.array, is_element)
+        if not is_pure(term.array):
+            if cut is None:
+                return self.rows(ir.Map(term.function, self.term(term.array)))
+            whole = ir.Var("array", type_of(term.array))
+            named = ir.Lambda(whole, self.map(ir.Map(term.function, whole)))
+            return ir.Apply(named, self.term(term.array))
+        if cut is None:
+            return self.rows(term)
+        m, r = cut
+        first = self.rows(ir.Map(term.function, part(0, m, term.array)))
+        if is_element and r < self.width <= m + r:
+            last = ir.Map(term.function, part(m + r - self.width, self.width, term.array))
+            return ir.Concat(first, ir.Slice(nat(self.width - r), nat(r), last))
+        return ir.Concat(first, self.map(ir.Map(term.function, part(m, r, term.array))))
+
+    def rows(self, term: ir.Map) -> ir.Expr:
+        """A map whose own length will do, with the rests inside of its function outside of it."""
+        function = term.function
+        body = function.body if isinstance(function, ir.Lambda) else None
+        if not isinstance(body, ir.Map) or not is_pure(body.array) or not computes(body.function):
+            return term
+        return self.lifted(term, function.binder, self.map(body))  # pyright: ignore[reportAttributeAccessIssue]
+
+    def lifted(self, term: ir.Map, binder: ir.Binder, body: ir.Expr) -> ir.Expr:
+        match body:
+            case ir.Concat(first=first, second=second):
+                sides = (turned(self.lifted(term, binder, side)) for side in (first, second))
+                return turned(ir.Concat(*sides))
+            case ir.Slice(start=start, length=length, array=array):
+                return turned(ir.Slice(start, length, turned(self.lifted(term, binder, array))))
+            case ir.Transpose(array=array):
+                return rows_turned(self.lifted(term, binder, array))
+        return ir.Map(ir.Lambda(binder, body), term.array)
+
+    def reduce(self, term: ir.Reduce) -> ir.Expr:
+        array = term.array
+        mapped = array.array if isinstance(array, ir.Map) else array
+        cut = self.left(array, True) if is_pure(mapped) else None
+        if cut is None:
+            return ir.Reduce(term.operator, term.initial, array if is_pure(mapped) else self.term(array))
+        m, r = cut
+        first = ir.Reduce(term.operator, term.initial, part(0, m, array))
+        return ir.Reduce(term.operator, first, part(m, r, array))
+
+
+def part(start: int, length: int, array: ir.Expr) -> ir.Expr:
+    """A part of an array, as near to the inputs as it gets."""
+    match array:
+        case ir.Map(function=function, array=inner):
+            return ir.Map(function, part(start, length, inner))
+        case ir.Zip(first=first, second=second):
+            return ir.Zip(part(start, length, first), part(start, length, second))
+        case ir.Transpose(array=inner):
+            row = ir.Var("row", type_of(inner).element)  # pyright: ignore[reportAttributeAccessIssue]
+            return ir.Transpose(ir.Map(ir.Lambda(row, ir.Slice(nat(start), nat(length), row)), inner))
+        case ir.Slice(start=before, array=inner):
+            return ir.Slice(before + start, nat(length), inner)
+    return ir.Slice(nat(start), nat(length), array)
+
+
+def rows_turned(term: ir.Expr) -> ir.Expr:
+    """An array of matrices, each of them transposed; twice is not at all."""
+    match term:
+        case ir.Map(function=ir.Lambda(binder=binder, body=ir.Transpose(array=inner)), array=array) if inner == binder:
+            return array
+    matrix = ir.Var("rows", type_of(term).element)  # pyright: ignore[reportAttributeAccessIssue]
+    return ir.Map(ir.Lambda(matrix, ir.Transpose(matrix)), term)
+
+
+def turned(term: ir.Expr) -> ir.Expr:
+    """A matrix transposed; twice is not at all."""
+    return term.array if isinstance(term, ir.Transpose) else ir.Transpose(term)

@@ -1,0 +1,146 @@
+"""Lengths that nothing divides: the greatest part that a chunk size divides, and a rest, one after the other.
+
+The phase that runs these rules offers, by ``tile(n, k)``, a chunk size k for arrays of length n that k does not divide.
+The part of length n - n mod k is then split, blocked and vectorised as any array whose length k divides. What remains
+is less than k elements; where a vector has more, a whole vector is computed, of which the new elements are kept.
+The other way is to pad the array to a multiple of k, and to keep what was asked for (`padding_rules`): a guarded tile.
+"""
+
+from __future__ import annotations
+
+import egglog
+from egglog.egraph import FactLike
+
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    Op,
+    P,
+    String,
+    Ty,
+    V,
+    app,
+    concat,
+    eq,
+    fvf,
+    i64,
+    lane_width,
+    map_,
+    neutral,
+    pad,
+    pad_constant,
+    reduce_,
+    rewrite,
+    rule,
+    slice_,
+    tile,
+    transpose,
+    ty,
+    zip_,
+)
+
+
+def with_rest(xs: Ex, t: Ty, n: i64, k: i64) -> tuple[FactLike, ...]:
+    """The conditions that n elements are chunks of k and a rest."""
+    return eq(Ty.arr(n, t)).to(ty(xs)), tile(n, k), k > 0, k < n, n % k > 0
+
+
+@rule("map f xs = concat (map f (slice 0 m xs)) (map f (slice m (n - m) xs)),  m = n - n mod k > 0")
+def map_with_rest(f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
+    m = n - n % k
+    yield rewrite(map_(f, xs)).to(
+        concat(map_(f, slice_(0, m, xs)), map_(f, slice_(m, n % k, xs))), *with_rest(xs, t, n, k)
+    )
+
+
+@rule("reduce ⊕ z xs = reduce ⊕ (reduce ⊕ z (slice 0 m xs)) (slice m (n - m) xs),  m = n - n mod k > 0")
+def reduce_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
+    m = n - n % k
+    yield rewrite(reduce_(op, z, xs)).to(
+        reduce_(op, reduce_(op, z, slice_(0, m, xs)), slice_(m, n % k, xs)), *with_rest(xs, t, n, k)
+    )
+
+
+@rule("map f xs = let v = xs in map f v,  v not free in f; where a rest will follow")
+def map_of_named(f: Fn, xs: Ex, n: i64, k: i64, t: Ty, e: Ex):
+    v, left, where = V("$array", Ty.arr(n, t)), map_(f, xs), with_rest(xs, t, n, k)
+    yield egglog.rule(eq(e).to(left), *where).then(v)
+    yield rewrite(left).to(app(Fn.lam(P.var(v), map_(f, Ex(v))), xs), *where, fvf(f).not_contains(v))
+
+
+@rule("map f (slice s r xs) = slice (w - r) r (map f (slice (s + r - w) w xs)),  r < w <= s + r")
+def rest_in_vector(f: Fn, xs: Ex, s: i64, r: i64, w: i64):
+    yield rewrite(map_(f, slice_(s, r, xs))).to(
+        slice_(w - r, r, map_(f, slice_(s + r - w, w, xs))), lane_width(w), r < w, w <= s + r
+    )
+
+
+@rule("map (λp. concat b c) xs = transpose (concat (transpose (map (λp. b) xs)) (transpose (map (λp. c) xs)))")
+def concat_outwards(p: P, b: Ex, c: Ex, xs: Ex):
+    yield rewrite(map_(Fn.lam(p, concat(b, c)), xs)).to(
+        transpose(concat(transpose(map_(Fn.lam(p, b), xs)), transpose(map_(Fn.lam(p, c), xs))))
+    )
+
+
+@rule("map (λp. slice s r b) xs = transpose (slice s r (transpose (map (λp. b) xs)))")
+def slice_outwards(p: P, b: Ex, xs: Ex, s: i64, r: i64):
+    yield rewrite(map_(Fn.lam(p, slice_(s, r, b)), xs)).to(transpose(slice_(s, r, transpose(map_(Fn.lam(p, b), xs)))))
+
+
+@rule("map (λp. transpose b) xs = map transpose (map (λp. b) xs)")
+def transpose_outwards(p: P, b: Ex, xs: Ex, t: Ty):
+    yield rewrite(map_(Fn.lam(p, transpose(b)), xs)).to(map_(Fn.transpose(t), map_(Fn.lam(p, b), xs)), eq(t).to(ty(b)))
+
+
+@rule("slice s r (map f xs) = map f (slice s r xs)")
+def slice_of_map(f: Fn, xs: Ex, s: i64, r: i64):
+    yield rewrite(slice_(s, r, map_(f, xs))).to(map_(f, slice_(s, r, xs)))
+
+
+@rule("slice s r (zip xs ys) = zip (slice s r xs) (slice s r ys)")
+def slice_of_zip(xs: Ex, ys: Ex, s: i64, r: i64):
+    yield rewrite(slice_(s, r, zip_(xs, ys))).to(zip_(slice_(s, r, xs), slice_(s, r, ys)))
+
+
+@rule("slice s r (transpose xss) = transpose (map (λrow. slice s r row) xss)")
+def slice_of_transpose(xss: Ex, s: i64, r: i64, m: i64, n: i64, t: Ty):
+    row = V("$row", Ty.arr(n, t))
+    yield rewrite(slice_(s, r, transpose(xss))).to(
+        transpose(map_(Fn.lam(P.var(row), slice_(s, r, Ex(row))), xss)), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss))
+    )
+
+
+@rule("slice s r (slice a b xs) = slice (a + s) r xs")
+def slice_of_slice(xs: Ex, s: i64, r: i64, a: i64, b: i64):
+    yield rewrite(slice_(s, r, slice_(a, b, xs))).to(slice_(a + s, r, xs))
+
+
+@rule("map f xs = slice 0 n (map f (pad 0 r clamp xs)),  r = k - n mod k")
+def map_of_padded(f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
+    yield rewrite(map_(f, xs)).to(slice_(0, n, map_(f, pad(0, k - n % k, "clamp", xs))), *with_rest(xs, t, n, k))
+
+
+@rule("reduce ⊕ z xs = reduce ⊕ z (pad 0 r (constant z) xs),  r = k - n mod k, z neutral, a scalar")
+def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
+    yield rewrite(reduce_(op, z, xs)).to(
+        reduce_(op, z, pad_constant(0, k - n % k, z, xs)),
+        *with_rest(xs, t, n, k),
+        eq(Ty.scalar(s)).to(ty(z)),
+        neutral(op, z),
+    )
+
+
+remainder_rules = (
+    map_with_rest,
+    reduce_with_rest,
+    map_of_named,
+    rest_in_vector,
+    concat_outwards,
+    slice_outwards,
+    transpose_outwards,
+    slice_of_map,
+    slice_of_zip,
+    slice_of_transpose,
+    slice_of_slice,
+)
+padding_rules = (map_of_padded, reduce_of_padded)

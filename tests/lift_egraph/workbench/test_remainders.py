@@ -1,0 +1,114 @@
+"""Lengths that nothing divides: parts and rests that the phase proves, and a search that starts from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.saturate import Limits, run_phase
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import size_of, specialise, type_of
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.values import leaves_of
+from lift_egraph.workbench import Budget, Found, explain_way
+from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
+from lift_egraph.workbench.search import MOST_STEPS, remainders_phase, search
+from lift_egraph.workbench.stage_cut import cut
+from tests.in_process import no_children
+
+CPU = replace(POCL, compute_units=2, vector_width=16)
+FAST = Budget(limits=Limits(iterations=2, nodes=5_000), seeds=1, lowered=2, staged=1, copies=1, stage_seeds=1)
+LONG = 1 << 12  # from which arrays are cut into chunks for work-items, to keep the interpreter's work small
+
+ODD = {  # and the number of parts
+    "saxpy": ("program p(a: f32, x: [f32]131, y: [f32]131) = map(fun (u, v) => a * u + v, zip(x, y))", 2),
+    "a long map": ("program p(x: [f32]8265) = map(abs, x)", 3),
+    "a reduction": ("program p(x: [f32]101, y: [f32]101) = reduce(add, 0.0, map(mul, zip(x, y)))", 2),
+    "a product of matrices": (
+        """program p(A: [[f32]3]67, B: [[f32]73]3) =
+             map(fun row => map(fun col => reduce(add, 0.0, map(mul, zip(row, col))), transpose(B)), A)""", 4),
+    "a stencil in two dimensions": (
+        """program p(A: [[f32]66]68) = map2d(fun w => at(1, at(0, w)) - at(2, at(1, w)),
+             slide2d(3, 1, pad2d(1, 1, clamp, A)))""", 4),
+    "a nest of three": ("program p(A: [[[f32]65]2]66) = map3d(fun v => v * v, A)", 4),
+    "two stages": (
+        "program p(x: [f32]83) = map(fun u => u * 2.0, map(fun w => at(0, w) - at(2, w), slide(3, 1, map(abs, x))))",
+        6),
+    "two results": ("program p(x: [f32]83) = (map(abs, x), reduce(max, 0.0, x))", 4),
+}  # fmt: skip
+
+
+def apart() -> WithRests:
+    return WithRests(chunk_for(CPU, LONG, 8), vector_of(CPU))
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_the_phase_proves_the_parts_equal_to_the_program(what: str) -> None:
+    text, count = ODD[what]
+    program = parse_program(text)
+    plan = apart()
+    term = plan.term(program.body)
+    assert type_of(term) == type_of(program.body)
+    parts = cut(term)
+    assert parts is not None
+    assert len(parts.stages) == count
+    *_, reached = run_phase(program.body, remainders_phase(plan.tiling, (plan.width,), Limits(iterations=MOST_STEPS)))
+    assert locate(reached.graph, reached.root, term) is not None
+    inputs = random_inputs(program, 0, "integer")
+    pairs = zip(leaves_of(evaluate(term, inputs)), leaves_of(evaluate(program.body, inputs)), strict=True)
+    assert all(np.array_equal(found, wanted) for found, wanted in pairs)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 13, 61, 64, 72, 1024])
+def test_short_and_round_lengths_stay_whole(n: int) -> None:
+    program = parse_program(f"program p(x: [f32]{n}) = map(abs, x)")
+    plan = apart()
+    assert plan.term(program.body) == program.body
+    assert not plan.tiling
+
+
+def test_what_stands_for_a_part_of_an_input_is_put_back() -> None:
+    program = parse_program(ODD["a product of matrices"][0])
+    term = apart().term(program.body)
+    parts = cut(term)
+    assert parts is not None
+    for stage in parts.stages:
+        alone = parts.program(stage, program)
+        assert not any(isinstance(t, ir.Slice) for t in ir.subterms(alone.body))
+    assert alpha_equal(parts.joined(parts.stages), term)
+
+
+def found_for(text: str) -> tuple[ir.Program, list[Found]]:
+    program = specialise(parse_program(text))
+    return program, [f for f in search(program, CPU, FAST, StructuralCost()) if isinstance(f, Found)]
+
+
+@pytest.mark.parametrize("n", [67, 101, 131])
+def test_a_prime_length_gets_vectors(n: int) -> None:
+    program, found = found_for(f"program p(x: [f32]{n}) = map(fun v => v * 2.0, x)")
+    inputs = random_inputs(program, 0, "integer")
+    wanted = evaluate(program.body, inputs)
+    lanes = [size_of(t.array).constant for f in found for t in ir.subterms(f.term) if isinstance(t, ir.AsVector)]
+    assert lanes
+    for each in found:
+        assert np.array_equal(evaluate(each.term, inputs), wanted)
+    assert min(len(compile_program(replace(program, body=f.term), CPU).kernels) for f in found if len(f.way) > 2) == 1
+
+
+def test_a_search_from_parts_is_explained() -> None:
+    program, found = found_for(ODD["saxpy"][0])
+    each = next(f for f in found if f.way[0].name == "remainders")
+    with no_children():
+        explanation = explain_way(program, each.way)
+    assert explanation.complete
+    assert explanation.sound
+    assert {"map_with_rest", "rest_in_vector"} <= {checked.step.rule.name for checked in explanation.steps}
