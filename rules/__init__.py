@@ -13,11 +13,12 @@ from lift_egraph.rules.fusion import (
     fusion_rules,
     let_rules,
     pattern_fusion_rules,
+    reduction_rules,
     zip_rules,
 )
 from lift_egraph.rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
 from lift_egraph.rules.iteration import iteration_rules
-from lift_egraph.rules.movement import movement_rules, reordering_rules, reordering_simplification
+from lift_egraph.rules.movement import movement_rules, reordering_rules, reordering_simplification, transpose_of_map_map
 from lift_egraph.rules.opencl_memory import block_rules, memory_rules, result_rules
 from lift_egraph.rules.opencl_parallel import global_rules, group_rules, third_dimension_rules
 from lift_egraph.rules.opencl_vector import vector_rules, wide_rules
@@ -26,7 +27,7 @@ from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, 
 from lift_egraph.rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
 from lift_egraph.rules.remainders import padding_rules, remainder_rules
 from lift_egraph.rules.simplification import simplification_rules
-from lift_egraph.rules.split_join import split_join, split_join_rules
+from lift_egraph.rules.split_join import split_join, split_join_rules, split_of_map
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, let_simplification
 from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
 
@@ -49,6 +50,10 @@ stages: tuple[Rule, ...] = (
 remainders: tuple[Rule, ...] = remainder_rules
 blocking: tuple[Rule, ...] = (split_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
+columns: tuple[Rule, ...] = (*blocking, *strided_rules)
+lanes: tuple[Rule, ...] = (
+    *splitting_rules, *reduction_rules, split_of_map, transpose_of_map_map, *pattern_fusion_rules, *vector_rules
+)  # fmt: skip
 guided: tuple[Rule, ...] = (
     *inlining_rules,
     *element_rules,
@@ -56,6 +61,7 @@ guided: tuple[Rule, ...] = (
     *zip_rules,
     *let_rules,
     *epilogue_rules,
+    *reduction_rules,
     *pattern_fusion_rules,
     *iteration_rules,
     *movement_rules,

@@ -178,6 +178,7 @@ from lift_egraph.dsl import (
     eq,
     fresh,
     fvf,
+    fvo,
     i64,
     join,
     make_pair,
@@ -278,6 +279,16 @@ def map_fission_of_let_beside(p: P, q: P, b: Ex, c: Ex, xs: Ex):
     )
 
 
+@rule("map (reduce ⊕ z) xss = map (λx. reduce ⊕ z x) xss,  x fresh", source="new: eta, from right to left")
+def map_of_reduction(e: Ex, op: Op, z: Ex, xss: Ex, n: i64, t: Ty):
+    x = V(ELEMENT, t)
+    left, rows = map_(Fn.reduce(op, z, t), xss), eq(Ty.arr(n, t)).to(ty(xss))
+    yield egglog.rule(eq(e).to(left), rows).then(x)
+    yield rewrite(left).to(
+        map_(Fn.lam(P.var(x), reduce_(op, z, Ex(x))), xss), rows, fresh(x, z), fvo(op).not_contains(x)
+    )
+
+
 @rule("g (reduce ⊕ z xs) a … = let x = reduce ⊕ z xs in g x a …,  g an operation, x fresh", source="new")
 def let_reduction(e: Ex, name: String, op: Op, z: Ex, xs: Ex, a: Ex, t: Ty):
     total, x = reduce_(op, z, xs), V("$total", t)
@@ -306,4 +317,5 @@ zip_rules = (zip_of_map_left, zip_of_map_right)
 let_rules = (map_fission_of_let,)
 pattern_fusion_rules = (map_fusion_of_pattern,)
 fission_rules = (map_fission,)
+reduction_rules = (map_of_reduction,)
 epilogue_rules = (let_reduction, let_outwards, map_fission_of_let_beside)

@@ -77,7 +77,7 @@ class Budget:
     plan_iterations
         Iterations of each phase of a plan.
     stages_share
-        The part of the search after which nothing more is begun for stages alone.
+        The part of the search for plans of stages alone, and again for restructuring them.
     stage_seeds, stage_terms
         High-level terms that are lowered for each stage alone, and how many of its low-level terms are tried among
         the best of the others.
@@ -143,7 +143,7 @@ class Budget:
     stage_iterations: Count = 8
     variants: Count = 3
     plan_iterations: Count = 8
-    stages_share: Share = 0.4
+    stages_share: Share = 0.3
     stage_seeds: Count = 4
     stage_terms: Count = 4
     seeds: Count = 16

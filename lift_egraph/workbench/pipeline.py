@@ -105,7 +105,8 @@ def optimize(
         check_limits(made.plan, info)
         return made
 
-    race = Race(naive, make)
+    kernel_seconds = budget.kernel_seconds(data_bytes(special))
+    race = Race(naive, make, 1e3 * kernel_seconds)
     how, in_numpy, roof = "", None, None
     try:
         with Finder(stream, inbox) as finder:
@@ -117,8 +118,8 @@ def optimize(
             with stopped([finder]):
                 in_numpy = numpy_ms(special, reference.inputs[reference.timed], budget.numpy_seconds)
                 roof = roofline(info, budget.roofline_seconds)
-            seconds = budget.kernel_seconds(data_bytes(special))
-            with Lanes(info, reference, replace(budget, lanes=room.workers), clock, seconds, inbox, (finder,)) as lanes:
+            workers = replace(budget, lanes=room.workers)
+            with Lanes(info, reference, workers, clock, kernel_seconds, inbox, (finder,)) as lanes:
                 listen(Event("baseline", "timing the naive kernel" if naive else f"there is none: {baseline}"))
                 race.run(inbox, lanes, budget, clock, top, listen)
     except KeyboardInterrupt:

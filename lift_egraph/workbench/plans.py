@@ -11,20 +11,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Cpu, Device
-from lift_egraph.extract.tiling import Tiling
+from lift_egraph.egraph.saturate import Limits, Phase
+from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array, DataType, Scalar, array
 
 BLOCKS = (6, 4, 8, 5, 3, 2)  # rows whose partial results are kept in registers, the best first
+LONG, CHUNKS = 1 << 15, 8  # the length from which an array is reduced in chunks, and how many for each compute unit
 SPARE = 3  # registers beside the partial results
+
+PLANNED = {"packing": book.packing, "blocking": book.blocking, "columns": book.columns, "lanes": book.lanes}
 
 
 @dataclass(frozen=True)
 class Step:
-    """One phase of a plan: ``packing`` or ``blocking``, what steers it, and the sketch that ends it."""
+    """One phase of a plan, what steers it, and the sketch that ends it.
+
+    Its name is that of the phase in `PLANNED`.
+    """
 
     name: str
     sketch: sk.Sketch
@@ -50,20 +58,31 @@ class Nest:
     reads_map: bool
 
 
+def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
+    """A phase of a plan."""
+    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits)
+
+
 def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     """The plans for a stage on a device, the most promising first."""
     if not isinstance(device.throughput, Cpu):
         return
+    cpu = device.throughput
     for nest in dict.fromkeys(nests(term)):
         if len(nest.maps) > 1:
-            yield from _products(nest, device, device.throughput)
+            yield from _products(nest, device, cpu)
+        in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
+        first, second = (_columns, _lanes) if in_columns else (_lanes, _columns)
+        yield from first(nest, device, cpu)
+        if len(nest.maps) <= 1:
+            yield from second(nest, device, cpu)
 
 
 def nests(term: ir.Expr) -> Iterator[Nest]:
-    """The reductions of a stage that maps repeat, each with these maps."""
+    """The reductions of a stage to scalars, each with the maps that repeat it."""
 
     def walk(part: ir.Part, maps: tuple[ir.Expr, ...]) -> Iterator[Nest]:
-        if isinstance(part, ir.Reduce) and maps:
+        if isinstance(part, ir.Reduce):
             result, length = type_of(part.initial), _length(part.array)
             if isinstance(result, Scalar) and length:
                 yield Nest(maps, length, result, isinstance(part.array, ir.Map))
@@ -92,12 +111,53 @@ def _written(array: ir.Expr) -> sk.Sketch:
             return sk.ANY
 
 
+def _width(length: int, device: Device, cpu: Cpu) -> int | None:
+    """Two hardware vectors at once, or less if the length asks for it."""
+    lanes = min(device.vector_width, cpu.most_lanes)
+    return next((w for w in (2 * lanes, lanes, lanes // 2) if w > 1 and length % w == 0), None)
+
+
+def _lanes(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
+    """A reduction whose partial results are the lanes of a vector; each work-item has a chunk of a long array."""
+    long = nest.length >= LONG and not nest.maps
+    chunk = chunk_size(nest.length, device.compute_units * CHUNKS) if long else nest.length
+    width = _width(chunk or 1, device, cpu)
+    if chunk is None or width is None or width >= chunk:
+        return
+    element = sk.map_() if nest.reads_map else sk.ANY
+    inner = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=chunk // width))
+    lanes = sk.map_(sk.vectorize(width, inner), sk.as_vector(width, sk.transpose(sk.split(width))))
+    sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.as_scalar(lanes), length=width))
+    if long:
+        chunks = sk.map_(sketch, sk.split(chunk))
+        sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, chunks, length=nest.length // chunk))
+        tiling = {nest.length: (chunk,), chunk: (width,)}
+    else:
+        tiling = {chunk: (width,)}
+    yield Plan((Step("lanes", sketch, tiling, (width,)),), ())
+
+
+def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
+    """Blocks of several vectors of columns, whose elements lie side by side in each row that is reduced."""
+    columns = _length(nest.maps[-1]) if nest.maps else 1
+    width = _width(columns, device, cpu)
+    if width is None:
+        return
+    for count in [c for c in (8, 4) if columns % (c * width) == 0][:1]:
+        block = count * width
+        element = sk.map_(sk.map_(length=count)) if nest.reads_map else sk.ANY
+        inner = sk.of_type(array(nest.result, count), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
+        vectors = sk.contains(sk.map_(sk.contains(inner), sk.transpose(sk.split(width)), length=width))
+        step = Step("columns", sk.contains(sk.map_(vectors, sk.split(block))), {columns: (block,), block: (count,)})
+        yield Plan((step,), (width,))
+
+
 def _products(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
     """Blocks of rows, times vectors of columns."""
     rows, columns = map(_length, nest.maps[-2:])
     lanes = min(device.vector_width, cpu.most_lanes)
     registers = (32 if lanes >= 16 else 16) - SPARE
-    width = next((w for w in (2 * lanes, lanes, lanes // 2) if w > 1 and columns % w == 0), None)
+    width = _width(columns, device, cpu)
     if width is None:
         return
     parts = max(1, width // lanes)

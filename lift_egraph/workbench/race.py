@@ -19,6 +19,7 @@ from lift_egraph.workbench.measuring import Clock, Lanes, SearchEnd
 from lift_egraph.workbench.report import Candidate, Event, Listener, Refusal
 from lift_egraph.workbench.search import Found, PhaseSummary
 
+LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
 
 
@@ -28,9 +29,11 @@ class Race:
     Parameters
     ----------
     naive
-        The naive kernel, if there is one: it is measured first.
+        The naive kernel, if there is one: it is measured first, if it is not predicted to take longer than it may.
     make
         Compiles what was found.
+    limit_ms
+        How long a kernel may take.
 
     Attributes
     ----------
@@ -42,16 +45,20 @@ class Race:
         Of the search.
     """
 
-    def __init__(self, naive: list[Candidate], make: Callable[[Found], Candidate]) -> None:
+    def __init__(
+        self, naive: list[Candidate], make: Callable[[Found], Candidate], limit_ms: float = float("inf")
+    ) -> None:
         self.candidates = list(naive)
         self.refused: list[Refusal] = []
         self.phases: list[PhaseSummary] = []
         self.stop_reason = "time limit"
-        self._make, self._numbers = make, count()
+        self._make, self._numbers, self._limit_ms = make, count(), limit_ms
         self._texts = {kernels(c) for c in naive}
         self._terms: set[ir.Expr] = set()
         self._backlog: list[tuple[float, int, Found]] = []
-        self._ready: list[tuple[bool, float, int, Candidate]] = [(False, -1.0, -1, c) for c in naive]
+        self._ready: list[tuple[bool, float, int, Candidate]] = [
+            (False, -1.0, -1, c) for c in naive if c.predicted_ms <= limit_ms
+        ]
         self._searching = True
 
     def run(
@@ -68,7 +75,7 @@ class Race:
         measured = 0
         while clock.left > 0:
             at_work = self._searching or bool(self._backlog)
-            while self._ready and (at_work or measured + lanes.busy < total) and lanes.free(at_work):
+            while self._promises(clock) and (at_work or measured + lanes.busy < total) and lanes.free(at_work):
                 lanes.submit(heapq.heappop(self._ready)[-1])
             if not (at_work or lanes.busy):
                 break
@@ -88,6 +95,11 @@ class Race:
         while lanes.busy:  # each has its own time limit, which is near
             if isinstance(message := inbox.get(), Future):
                 lanes.done(message)
+
+    def _promises(self, clock: Clock) -> bool:
+        """Whether there is a kernel to measure, and nothing better is to be expected soon."""
+        waits = self._searching and clock.spent < LONG * clock.seconds
+        return bool(self._ready) and not (waits and self._ready[0][0])
 
     def _hear(self, message: Found | PhaseSummary | SearchEnd, clock: Clock, listen: Listener) -> None:
         """What came from the search."""
@@ -114,7 +126,7 @@ class Race:
         return {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
 
     def _compile(self, budget: Budget, listen: Listener) -> None:
-        """A candidate of the cheapest term that has none yet; those that take long to build are measured last."""
+        """A candidate of the cheapest term that has none yet; those that take long, to build too, are measured last."""
         *_, found = heapq.heappop(self._backlog)
         try:
             candidate = self._make(found)
@@ -127,7 +139,7 @@ class Race:
         if text not in self._texts:
             self._texts.add(text)
             self.candidates.append(candidate)
-            is_long = len(text) > budget.long_source
+            is_long = len(text) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
             heapq.heappush(self._ready, (is_long, candidate.predicted_ms, next(self._numbers), candidate))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))
 

@@ -28,11 +28,10 @@ from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.plans import PLANNED, planned_phase, plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 
-PLANNED = {"packing": book.packing, "blocking": book.blocking}  # the phases of plans
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 MOST_STEPS = 12  # iterations until lengths are in parts
 LARGEST_REST = 0.1  # of the work of the largest part: more is searched as a stage of its own
@@ -58,7 +57,7 @@ class Leg:
     Attributes
     ----------
     name
-        ``stages``, ``remainders``, ``packing``, ``blocking``, ``algorithmic``, ``lowering`` or ``memory``.
+        ``stages``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -132,11 +131,6 @@ def stages_phase(limits: Limits) -> Phase:
 def remainders_phase(tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
     """The phase that takes lengths that nothing divides apart: chunks of these sizes, and a rest."""
     return Phase("remainders", book.remainders, book.simplification, tiling, widths, limits)
-
-
-def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
-    """A phase of a plan (`lift_egraph.workbench.plans`)."""
-    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits)
 
 
 def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
@@ -296,7 +290,7 @@ class _Search:
         parts, start = max(all_parts, key=lambda found: (len(found[0].stages), len(found[0].variables)))
         stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
-        share = self.budget.search_seconds * self.budget.stages_share / len(stages) / 2
+        share = self.budget.search_seconds * self.budget.stages_share / len(stages)
         for deeper in (False, True):
             for stage, (look, alone) in stages.items():
                 found: list[Found] = []
@@ -401,17 +395,17 @@ class _Search:
                 yield from self.lowered(seed.term, (*start[1], leg))
 
     def lowered(
-        self, seed: ir.Expr, before: tuple[Leg, ...], planned: tuple[int, ...] = ()
+        self, seed: ir.Expr, before: tuple[Leg, ...], planned: tuple[int, ...] | None = None
     ) -> Iterator[PhaseSummary | Found]:
         """The low-level terms of one high-level term, and the best of them with data staged in faster memory.
 
         What is `planned`, with vectors of these widths, has its data where the plan wants it.
         """
         device, budget, model = self.device, self.budget, self.structural.on(self.device)
-        widths = planned or self.widths
+        widths = self.widths if planned is None else planned
         began = time.perf_counter()
         lowered = _last(run_phase(seed, lowering_phase(device, widths, budget.phase_limits)))
-        count = budget.stage_terms if planned else budget.lowered
+        count = budget.lowered if planned is None else budget.stage_terms
         counts = count, budget.lowered_tries, budget.lowered_per_shape
         terms = _terms(lowered, model, *counts, budget.patience)
         yield summarise(lowered, time.perf_counter() - began)
@@ -419,7 +413,7 @@ class _Search:
         for found, way in zip(terms, ways, strict=True):
             yield Found(found.cost, found.term, way)
         spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
-        staged = 0 if planned else budget.staged
+        staged = budget.staged if planned is None else 0
         for found, way in zip(terms[:staged], ways[:staged], strict=True):
             reached = _last(run_phase(found.term, memory_phase(spaces, budget.phase_limits)))
             counts = budget.copies, budget.copy_tries, budget.copies_per_shape

@@ -67,6 +67,8 @@ TWINS = (
     twin("zip_of_map_right", "the components are swapped", "make_pair(Ex(x), b) → make_pair(b, Ex(x))"),
     twin("map_fission_of_let", "p may be free in the function", ", absent_in_function(p, f) →"),
     twin("map_fission_of_let_beside", "the pairs are in the other order", "P.pair(q, p) → P.pair(p, q)"),
+    twin("map_of_reduction", "x is read backwards",
+         'reduce_(op, z, Ex(x)) → reduce_(op, z, gather("n - 1 - i", Ex(x)))'),
     twin("let_reduction", "x is where the sum begins", "form(Ex(x))), total) → form(Ex(x))), z)"),
     twin("let_outwards", "the arguments change places", "let(call2(name, a, b)) → let(call2(name, b, a))"),
     twin("map_fusion_of_pattern", "x may be free in f", "fvf(f).not_contains(x), →"),

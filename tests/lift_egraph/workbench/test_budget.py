@@ -29,6 +29,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, measuring, optimize, pipeline, search
 from lift_egraph.workbench.measuring import Clock, Lanes
+from lift_egraph.workbench.plans import PLANNED
 from tests.codegen.devices.test_devices import INFO
 from tests.in_process import Here
 
@@ -57,7 +58,11 @@ class Seen:
 
     @property
     def restructured(self) -> list[Found]:
-        return [f for f in self.found if f.way[0].iterations]
+        return [f for f in self.found if f.way[0].name == "algorithmic" and f.way[0].iterations]
+
+    @property
+    def planned(self) -> list[Found]:
+        return [f for f in self.found if f.way[0].name in PLANNED]
 
     @property
     def tilings(self) -> list[dict[int, tuple[int, ...]]]:
@@ -194,7 +199,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("least_kernel", 1, lambda s: s.limits["kernel"], {"seconds": 10}),
     ("most_kernel", 10, lambda s: s.limits["kernel"], {"seconds": 60}),
     ("copy_rate", 1e9, lambda s: s.limits["kernel"], {}),
-    ("limits", Limits(1, 5_000), lambda s: max(f.way[0].iterations for f in s.found), {}),
+    ("limits", Limits(1, 5_000), lambda s: max(f.way[0].iterations for f in s.restructured), {}),
     ("limits", Limits(2, 5_000, memory_mb=500), lambda s: s.limits["memory"], {}),
     ("cpu_blocks", (4,), lambda s: len(s.tilings), {}),
     ("gpu_blocks", (4,), lambda s: len(s.tilings), {"device": GPU}),
@@ -204,6 +209,8 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("widths", 1, lambda s: len(s.found[0].way[1].widths), {}),
     ("stage_iterations", 1, lambda s: max(f.way[0].iterations for f in s.found if f.way[0].name == "stages"), TWO),
     ("variants", 1, lambda s: s.phases("algorithmic"), TWO),
+    ("plan_iterations", 1, lambda s: len(s.planned), {}),
+    ("stages_share", 0, lambda s: len(s.planned), NORM),
     ("stage_seeds", 1, lambda s: s.phases("lowering"), NORM),
     ("stage_terms", 1, lambda s: len(s.found), NORM),
     ("seeds", 1, lambda s: s.phases("lowering"), {}),

@@ -173,6 +173,20 @@ def test_what_the_code_generator_refuses_is_counted(capsys: pytest.CaptureFixtur
     assert "Refused by the code generator: 1.\n  1 × " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("share", "submitted"), [(2.0, 1), (0.5, 0)])
+def test_a_naive_kernel_that_is_predicted_to_take_too_long_is_not_run(share: float, submitted: int):
+    program = specialise(programs.load("scal"), {"N": 64})
+    naive = make_candidate(naive_term(program), 0.0, replace(INFO, kind="cpu"), POCL)
+    race = Race([naive], lambda found: naive, limit_ms=share * naive.predicted_ms)
+    inbox: SimpleQueue[object] = SimpleQueue()
+    inbox.put(SearchEnd(End("finished", "finished")))
+    measured: list[object] = []
+    lanes: Any = SimpleNamespace(busy=0, working=nullcontext, free=lambda beside: True, submit=measured.append)
+    race.run(inbox, lanes, Budget(5), Clock(5), 1, lambda event: None)
+    assert measured == [naive][:submitted]
+    assert race.candidates == [naive]
+
+
 def test_a_result_without_elements_is_not_measured():
     with pytest.raises(SizeProblem, match=r"p computes no elements: its result is \[f32\]0"):
         workbench.optimize(parse_program("program p(x: [f32]0) = map(abs, x)"))
