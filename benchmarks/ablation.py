@@ -12,12 +12,11 @@ import harness
 from rows import Row
 from table_4_2 import TIME_LIMIT, code_lines, compare, lift_lines, read_options, shown, validate
 
+from lift_egraph.api import LiftError, Runner
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.optimise import LEVELS
-from lift_egraph.codegen.running.run import Runner
-from lift_egraph.errors import LiftError
 
 ROUNDS = 5
 HEADINGS = ("row", "input", "sizes", "level", "by hand / generated", "lines of OpenCL", "bytes", "lines of LIFT")
@@ -113,7 +112,7 @@ def main() -> None:
             found += levels_of(row, which, device, arguments.dialect, arguments.rounds)
             print(*found[-len(LEVELS) :], sep="\n", flush=True)
             notes = [*NOTES, *arguments.note, *(level.problem for level in found if level.problem)]
-            harness.save(out, TITLE, HEADINGS, table(found), notes=notes, device=device)
+            harness.report(out, TITLE, HEADINGS, table(found), notes=notes, device=device, quietly=True)
             draw(found, out.with_suffix(".svg"), device)
     harness.show(TITLE, HEADINGS, table(found), notes=[*NOTES, *arguments.note])
 

@@ -9,8 +9,7 @@ import harness
 import numpy as np
 from growth import algorithmic, grow, mm
 
-from lift_egraph.extract.cost import StructuralCost
-from lift_egraph.extract.kbest import best_terms
+from lift_egraph.api import StructuralCost, best_terms
 from lift_egraph.process.child import call
 
 SIZE = 512

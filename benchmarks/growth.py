@@ -6,16 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import egglog
-
 from lift_egraph import rules as book
+from lift_egraph.api import Phase, specialise
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
-from lift_egraph.egraph.saturate import Phase
+from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.scratch import Scratch
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.programs import load
 
 
@@ -43,8 +41,8 @@ def grow(
 ) -> Iterator[Grown]:
     """Run a phase without limits, and read the e-graph out after the wanted iterations."""
     scratch = Scratch(phase.facts)
-    cleaning = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in phase.simplification)).saturate()
-    exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
+    cleaning = together((*analyses, *(r.ruleset for r in phase.simplification))).saturate()
+    exploring = together(r.ruleset for r in phase.rules)
     clean, explore = map(scratch.compiled, (cleaning, exploring))
     with scratch.holding(to_egg(term)) as held:
         seconds = _timed(lambda: held.run(clean))

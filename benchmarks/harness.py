@@ -49,12 +49,19 @@ def report(
     *,
     notes: Sequence[str] = (),
     device: DeviceInfo | None = None,
+    quietly: bool = False,
 ) -> None:
-    """Print a table, and write it as Markdown with the circumstances under which it was made."""
+    """Write a table as Markdown with the circumstances under which it was made, and print it, but `quietly`."""
     rows = list(rows)
-    show(title, headings, rows, notes=notes)
-    save(out, title, headings, rows, notes=notes, device=device)
-    print(f"written to {out}")
+    texts = [[_text(value) for value in row] for row in rows]
+    lines = [f"# {title}", "", _line(headings), _line(["---"] * len(headings)), *map(_line, texts), ""]
+    lines += [f"- {note}" for note in notes]
+    lines += ["", "## Circumstances", "", *(f"- {key}: {value}" for key, value in circumstances(device).items())]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if not quietly:
+        show(title, headings, rows, notes=notes)
+        print(f"written to {out}")
 
 
 def show(title: str, headings: Sequence[str], rows: Iterable[Row], *, notes: Sequence[str] = ()) -> None:
@@ -66,24 +73,6 @@ def show(title: str, headings: Sequence[str], rows: Iterable[Row], *, notes: Seq
     console.print(table)
     for note in notes:
         console.print(note, markup=False, highlight=False)
-
-
-def save(
-    out: Path,
-    title: str,
-    headings: Sequence[str],
-    rows: Iterable[Row],
-    *,
-    notes: Sequence[str] = (),
-    device: DeviceInfo | None = None,
-) -> None:
-    """Write a table as Markdown with the circumstances under which it was made."""
-    texts = [[_text(value) for value in row] for row in rows]
-    lines = [f"# {title}", "", _line(headings), _line(["---"] * len(headings)), *map(_line, texts), ""]
-    lines += [f"- {note}" for note in notes]
-    lines += ["", "## Circumstances", "", *(f"- {key}: {value}" for key, value in circumstances(device).items())]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def circumstances(device: DeviceInfo | None) -> dict[str, str]:

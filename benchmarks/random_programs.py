@@ -19,14 +19,11 @@ from hypothesis import HealthCheck, Phase, given, seed as seeded, settings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from lift_egraph.api import LiftError, judge, optimize, print_program, references
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.running.run import Runner, check_limits, find_device
-from lift_egraph.codegen.running.validate import judge, references
-from lift_egraph.errors import LiftError
 from lift_egraph.extract.baseline import computes
 from lift_egraph.language import ir
-from lift_egraph.language.syntax import print_program
-from lift_egraph.workbench import optimize
 from tests.pipelines import pipelines
 
 RIGHT = "right"

@@ -13,16 +13,15 @@ import harness
 import numpy as np
 from rows import ROWS, Row
 
+from lift_egraph.api import Runner, find_device, print_program
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import DEVICES, describe
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.plans.kernel import Plan
-from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import judge, references_for
 from lift_egraph.errors import LiftError, RunProblem
 from lift_egraph.language import ir
-from lift_egraph.language.pretty import print_program
 
 ROUNDS = 9
 LONG = 300.0  # milliseconds from which one run a round is enough
@@ -239,7 +238,8 @@ def main() -> None:
             print(*line, flush=True)
             notes = [f"{title}, {which}: {text}" for title, which, _, text in found if isinstance(text, str)]
             notes = [*NOTES, *arguments.note, *notes]
-            harness.save(arguments.out, TITLE, HEADINGS, table(found), notes=notes, device=arguments.device)
+            device = arguments.device
+            harness.report(arguments.out, TITLE, HEADINGS, table(found), notes=notes, device=device, quietly=True)
     harness.show(TITLE, HEADINGS, table(found), notes=[*NOTES, *arguments.note])
 
 

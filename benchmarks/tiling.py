@@ -5,11 +5,10 @@ from __future__ import annotations
 import goals
 import harness
 
-from lift_egraph.egraph.saturate import Limits, Phase
+from lift_egraph.api import Limits, Phase, parse_program
 from lift_egraph.guided.sketch import call
 from lift_egraph.guided.stages import Stage, guide
 from lift_egraph.language import ir
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.rules.fusion import map_fission
 from lift_egraph.rules.interchange import map_map_on_matrix
 from lift_egraph.rules.macros import SIMPLIFICATION, Macro, tiling_on_grid

@@ -70,9 +70,8 @@ def compile_program(
     """
     sizes = open_sizes(program)
     if sizes:
-        names = ", ".join(v.name for v in sizes)
         raise SizeProblem(
-            f"{program.name} is open in the size {names}: give it a value "
+            f"{program.name} is open in the size {', '.join(sizes)}: give it a value "
             "(lift_egraph.language.check.specialise), or make it an argument of the kernels (compile_open)"
         )
     made = compile_open(program, device, launch=launch, any_launch=any_launch, term_text=term_text, optimise=optimise)
@@ -149,8 +148,8 @@ def _compiled(
 
 def _named_sizes(program: ir.Program) -> tuple[ir.Program, tuple[OpenSize, ...]]:
     """The program with its open sizes under names that C accepts."""
-    variables, taken = open_sizes(program), {"lane", "lcl_0", "lcl_1", "lcl_2"}
-    sizes = tuple(OpenSize(c_name(v.name, taken), v.name) for v in variables)
+    taken = {"lane", "lcl_0", "lcl_1", "lcl_2"}
+    sizes = tuple(OpenSize(c_name(name, taken), name) for name in open_sizes(program))
     values: dict[str, NatLike] = {s.size: nat(s.name) for s in sizes if s.name != s.size}
     if not values:
         return program, sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
@@ -43,6 +43,15 @@ class Shape(NamedTuple):
     staged: frozenset[str] = frozenset()
 
 
+class Shaped(NamedTuple):
+    """A `Rating` with such a shape."""
+
+    cost: float
+    shape: Shape
+    layout: int = 0
+
+
+Parts = tuple[Shaped, ...]
 LAYOUT = Shape()
 LAYOUT_NODES = frozenset(
     ("app", "transpose", "join", "split", "zip_", "slice_", "concat", "map_", "gather", "scatter", "slide", "pad",
@@ -120,15 +129,14 @@ class StructuralCost:
         if handler is None:
             rating = Rating(sum([p.cost for p in parts]), _together(tuple([p.shape for p in parts]), LAYOUT))
         else:
-            rating = handler(self, graph, owner, node, parts)
+            rating = handler(self, graph, owner, node, cast("Parts", parts))
             if rating is None:
                 return None
         layout = sum([p.layout for p in parts]) + (node.op in LAYOUT_NODES)
         return Rating(rating.cost, rating.shape, layout) if layout else rating
 
-    def _intermediate(self, graph: FrozenEGraph, array: ClassId, shape: Hashable) -> float:
+    def _intermediate(self, graph: FrozenEGraph, array: ClassId, shape: Shape) -> float:
         """The traffic of an array that is computed, written and read again."""
-        assert isinstance(shape, Shape)
         t = graph.type_of(array)
         return self.materialise * element_count(t) if shape.computes and isinstance(t, Array) else 0.0
 
@@ -140,20 +148,18 @@ class StructuralCost:
         t = graph.domain(f)
         return 0.0 if t is None else self.load * data_leaves(t)
 
-    def _call(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating:
+    def _call(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating:
         cost = CALLS.get(str(node.children[0]), 1)
         return Rating(sum(p.cost for p in parts) + cost, _together(tuple([p.shape for p in parts]), COMPUTATION))
 
-    def _combine(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _combine(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         if self.lowered:
             return None
         cost = sum(p.cost for p in parts) + element_count(graph.type_of(owner))
         return Rating(cost, _together(tuple([p.shape for p in parts]), COMPUTATION))
 
-    def _map(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _map(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, xs = parts
-        assert isinstance(f.shape, Shape)
-        assert isinstance(xs.shape, Shape)
         if not f.shape.computes:
             return Rating(f.cost + xs.cost, xs.shape._replace(mapped=False))
         if self.lowered or f.shape.host:
@@ -163,45 +169,39 @@ class StructuralCost:
         cost += self._intermediate(graph, node.classes[1], xs.shape)
         return Rating(xs.cost + cost, _together((f.shape, xs.shape), LAYOUT)._replace(mapped=True))
 
-    def _generate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _generate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         (f,) = parts
-        assert isinstance(f.shape, Shape)
         if f.shape.levels or f.shape.host:
             return None
         each = self._iteration(graph, owner, node.classes[0], f) if f.shape.computes else f.cost
         return Rating(each * max(1, int(node.children[0])), f.shape)
 
-    def _map_function(
-        self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]
-    ) -> Rating | None:
+    def _map_function(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         (f,) = parts
-        assert isinstance(f.shape, Shape)
         if f.shape.computes and self.lowered:
             return None
         return Rating(f.cost * max(1, int(node.children[0])), f.shape)
 
-    def _iteration(self, graph: FrozenEGraph, owner: ClassId, function: ClassId, f: Rating) -> float:
+    def _iteration(self, graph: FrozenEGraph, owner: ClassId, function: ClassId, f: Shaped) -> float:
         result = graph.type_of(owner)
         stores = data_leaves(result.element) if isinstance(result, Array) else 0
         return f.cost + self._bound(graph, function) + self.store * stores + self.overhead
 
-    def _apply(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _apply(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, x = parts
-        assert isinstance(x.shape, Shape)
         cost = f.cost + x.cost + self._intermediate(graph, node.classes[1], x.shape)
         merged = _together((f.shape, x.shape), LAYOUT)
         if self.lowered and (x.shape.host or _outer(x.shape.levels)):  # a kernel of its own computes the argument
             merged = merged._replace(levels=frozenset(), host=True)
         return Rating(cost, merged)
 
-    def _reduce(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _reduce(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         if self.lowered:
             return None
         op, z, xs = parts
         n = self._length(graph, node.classes[2])
         size = element_count(graph.type_of(node.classes[1]))
         each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size) + self._kept(node, size)
-        assert isinstance(xs.shape, Shape)
         extra = 0.0 if xs.shape.mapped else self._intermediate(graph, node.classes[2], xs.shape)
         return Rating(z.cost + xs.cost + n * each + extra, _together((z.shape, xs.shape), self._blocked(size)))
 
@@ -216,9 +216,7 @@ class StructuralCost:
         """A scan stores its accumulator after each step."""
         return self.store * size if node.op.startswith("scan") else 0.0
 
-    def _reduce_function(
-        self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]
-    ) -> Rating | None:
+    def _reduce_function(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         if self.lowered:
             return None
         op, z = parts
@@ -228,7 +226,7 @@ class StructuralCost:
         each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size)
         return Rating(z.cost + n * each, self._blocked(size))
 
-    def _map_level(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _map_level(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, xs = parts
         kind, dimension = str(node.children[0]), int(node.children[1])
         shape = _nested(kind, dimension, f.shape, xs.shape)
@@ -243,11 +241,8 @@ class StructuralCost:
             cost = body * max(1.0, n / shared) + (self.launch if kind in ("glb", "wrg") and dimension == 0 else 0)
         return Rating(xs.cost + max(cost, body), shape)
 
-    def _reduce_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _reduce_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, z, xs = parts
-        assert isinstance(f.shape, Shape)
-        assert isinstance(z.shape, Shape)
-        assert isinstance(xs.shape, Shape)
         if f.shape.host or z.shape.host or _outer(f.shape.levels) or z.shape.levels:
             return None
         n = self._length(graph, node.classes[2])
@@ -263,16 +258,14 @@ class StructuralCost:
         merged = _together((f.shape, z.shape, xs.shape), self._blocked(size))
         return Rating(cost + (self.launch if host else 0), merged._replace(levels=levels, host=host))
 
-    def _vectorised(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _vectorised(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         (f,) = parts
-        assert isinstance(f.shape, Shape)
         if f.shape.levels or f.shape.host or f.shape.width or not f.shape.computes:
             return None
         return Rating(f.cost, f.shape._replace(width=int(node.children[0])))
 
-    def _to_memory(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
+    def _to_memory(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         (x,) = parts
-        assert isinstance(x.shape, Shape)
         staged = x.shape.staged | {str(node.children[0])}
         return Rating(x.cost, x.shape._replace(computes=True, mapped=False, staged=staged))
 
@@ -294,10 +287,8 @@ def _outer(levels: frozenset[str]) -> frozenset[str]:
     return frozenset(level for level in levels if not level.startswith("lcl"))
 
 
-def _nested(kind: str, dimension: int, inside: Hashable, array: Hashable) -> Shape | None:
+def _nested(kind: str, dimension: int, inside: Shape, array: Shape) -> Shape | None:
     """The shape of a map at a level, or None where OpenCL's thread hierarchy forbids it (000 §2.2)."""
-    assert isinstance(inside, Shape)
-    assert isinstance(array, Shape)
     if inside.host:
         return None
     levels = inside.levels
@@ -321,16 +312,9 @@ def _nested(kind: str, dimension: int, inside: Hashable, array: Hashable) -> Sha
 
 
 _HANDLERS = {
-    "Ex___init__": lambda s, g, o, n, p: Rating(0.0, LAYOUT),
-    "Ex_input": lambda s, g, o, n, p: Rating(0.0, LAYOUT),
-    "Ex_literal": lambda s, g, o, n, p: Rating(0.0, LAYOUT),
-    "Fn_lam": lambda s, g, o, n, p: p[0],
-    "Op_scalar": lambda s, g, o, n, p: Rating(0.0, LAYOUT),
-    "Op_lift": lambda s, g, o, n, p: p[0],
-    "Op_fn": lambda s, g, o, n, p: p[0],
-    "call1": StructuralCost._call,
-    "call2": StructuralCost._call,
-    "call3": StructuralCost._call,
+    **dict.fromkeys(("Ex___init__", "Ex_input", "Ex_literal", "Op_scalar"), lambda s, g, o, n, p: Rating(0.0, LAYOUT)),
+    **dict.fromkeys(("Fn_lam", "Op_lift", "Op_fn"), lambda s, g, o, n, p: p[0]),
+    **dict.fromkeys(("call1", "call2", "call3"), StructuralCost._call),
     "app": StructuralCost._apply,
     "combine": StructuralCost._combine,
     "map_": StructuralCost._map,

@@ -7,19 +7,26 @@ collections are for guided search, where a phase names the few that it needs.
 from __future__ import annotations
 
 from lift_egraph.dsl import Rule
-from lift_egraph.rules.fusion import fission_rules, fusion_rules, let_rules, pattern_fusion_rules, zip_rules
+from lift_egraph.rules.fusion import (
+    epilogue_rules,
+    fission_rules,
+    fusion_rules,
+    let_rules,
+    pattern_fusion_rules,
+    zip_rules,
+)
 from lift_egraph.rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
 from lift_egraph.rules.iteration import iteration_rules
 from lift_egraph.rules.movement import movement_rules, reordering_rules, reordering_simplification
 from lift_egraph.rules.opencl_memory import block_rules, memory_rules, result_rules
 from lift_egraph.rules.opencl_parallel import global_rules, group_rules, third_dimension_rules
 from lift_egraph.rules.opencl_vector import vector_rules, wide_rules
-from lift_egraph.rules.packing import packing_rules
+from lift_egraph.rules.packing import pack_vectors, packing_rules
 from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
 from lift_egraph.rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
 from lift_egraph.rules.remainders import padding_rules, remainder_rules
 from lift_egraph.rules.simplification import simplification_rules
-from lift_egraph.rules.split_join import split_join_rules
+from lift_egraph.rules.split_join import split_join, split_join_rules
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, let_simplification
 from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
 
@@ -40,12 +47,15 @@ stages: tuple[Rule, ...] = (
     *inlining_rules, *element_rules, *movement_rules, *fusion_rules, *zip_rules, *pattern_fusion_rules
 )  # fmt: skip
 remainders: tuple[Rule, ...] = remainder_rules
+blocking: tuple[Rule, ...] = (split_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
+packing: tuple[Rule, ...] = (pack_vectors,)
 guided: tuple[Rule, ...] = (
     *inlining_rules,
     *element_rules,
     *let_simplification,
     *zip_rules,
     *let_rules,
+    *epilogue_rules,
     *pattern_fusion_rules,
     *iteration_rules,
     *movement_rules,

@@ -164,6 +164,7 @@ from lift_egraph.dsl import (
     Fn,
     Op,
     P,
+    String,
     Ty,
     V,
     absent,
@@ -171,6 +172,8 @@ from lift_egraph.dsl import (
     absent_in_operator,
     app,
     bvs,
+    call1,
+    call2,
     disjoint,
     eq,
     fresh,
@@ -268,8 +271,39 @@ def map_fission_of_let(p: P, f: Fn, c: Ex, xs: Ex):
     yield rewrite(map_(Fn.lam(p, app(f, c)), xs)).to(map_(f, map_(Fn.lam(p, c), xs)), absent_in_function(p, f))
 
 
+@rule("map (λp. let q = c in b) xs = map (λ(q, p). b) (zip (map (λp. c) xs) xs),  p and q disjoint", source="new")
+def map_fission_of_let_beside(p: P, q: P, b: Ex, c: Ex, xs: Ex):
+    yield rewrite(map_(Fn.lam(p, app(Fn.lam(q, b), c)), xs)).to(
+        map_(Fn.lam(P.pair(q, p), b), zip_(map_(Fn.lam(p, c), xs), xs)), disjoint(p, q)
+    )
+
+
+@rule("g (reduce ⊕ z xs) a … = let x = reduce ⊕ z xs in g x a …,  g an operation, x fresh", source="new")
+def let_reduction(e: Ex, name: String, op: Op, z: Ex, xs: Ex, a: Ex, t: Ty):
+    total, x = reduce_(op, z, xs), V("$total", t)
+    forms = (
+        (lambda r: call1(name, r), ()),
+        (lambda r: call2(name, r, a), (fresh(x, a),)),
+        (lambda r: call2(name, a, r), (fresh(x, a),)),
+    )
+    for form, conditions in forms:
+        yield egglog.rule(eq(e).to(form(total)), eq(t).to(ty(total))).then(x)
+        yield rewrite(form(total)).to(app(Fn.lam(P.var(x), form(Ex(x))), total), eq(t).to(ty(total)), *conditions)
+
+
+@rule("g (let p = c in b) a … = let p = c in g b a …,  g an operation, p not free in a", source="new")
+def let_outwards(name: String, p: P, b: Ex, c: Ex, a: Ex):
+    def let(body: Ex) -> Ex:
+        return app(Fn.lam(p, body), c)
+
+    yield rewrite(call1(name, let(b))).to(let(call1(name, b)))
+    yield rewrite(call2(name, let(b), a)).to(let(call2(name, b, a)), absent(p, a))
+    yield rewrite(call2(name, a, let(b))).to(let(call2(name, a, b)), absent(p, a))
+
+
 fusion_rules = (map_fusion, zip_of_maps)
 zip_rules = (zip_of_map_left, zip_of_map_right)
 let_rules = (map_fission_of_let,)
 pattern_fusion_rules = (map_fusion_of_pattern,)
 fission_rules = (map_fission,)
+epilogue_rules = (let_reduction, let_outwards, map_fission_of_let_beside)

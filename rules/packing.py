@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import egglog
+
 from lift_egraph.dsl import (
     EMPTY,
     Ex,
@@ -9,9 +11,15 @@ from lift_egraph.dsl import (
     P,
     Ty,
     V,
+    absent,
+    app,
+    as_scalar,
+    as_vector,
     eq,
+    fresh,
     fv,
     i64,
+    lane_width,
     map_,
     map_level,
     reduce_seq,
@@ -22,6 +30,7 @@ from lift_egraph.dsl import (
     to_memory,
     transpose,
     ty,
+    zip_,
 )
 
 
@@ -83,4 +92,29 @@ def keep_block_in_private(f: Fn, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     )
 
 
-packing_rules = (pack_transposed, pack_chunks, pack_blocks, keep_block_in_private)
+@rule(
+    "map (λp. map f xss) ys = let v = toGlobal (mapGlb(0) (mapSeq id) (asVector w xss)) in "
+    "map (λp. map f (asScalar v)) ys,  w | length, p not free in xss, a matrix;  the same for map f (zip xss zs)",
+    source="new; array packing, as tiled matrix multiplications do",
+    phase="memory",
+)
+def pack_vectors(e: Ex, p: P, f: Fn, xss: Ex, ys: Ex, zs: Ex, w: i64, n: i64, k: i64, t: Ty):
+    lanes = Ty.lanes(w, t)
+    item, row, panels = V("$item", lanes), V("$row", Ty.arr(k, lanes)), V("$panels", Ty.arr(n / w, Ty.arr(k, lanes)))
+    copy_row = map_level("seq", 0, Fn.lam(P.var(item), Ex(item)), Ex(row))
+    copied = to_memory("global", map_level("glb", 0, Fn.lam(P.var(row), copy_row), as_vector(w, xss)))
+    where = (
+        lane_width(w),
+        eq(Ty.arr(n, Ty.arr(k, t))).to(ty(xss)),
+        eq(n % w).to(i64(0)),
+        scalar_like(t),
+        absent(p, xss),
+    )
+    for inner in (lambda xs: map_(f, xs), lambda xs: map_(f, zip_(xs, zs))):
+        left = map_(Fn.lam(p, inner(xss)), ys)
+        yield egglog.rule(eq(e).to(left), *where).then(panels)
+        right = map_(Fn.lam(p, inner(as_scalar(Ex(panels)))), ys)
+        yield rewrite(left).to(app(Fn.lam(P.var(panels), right), copied), *where, fresh(panels, left))
+
+
+packing_rules = (pack_transposed, pack_chunks, pack_blocks, keep_block_in_private, pack_vectors)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from lift_egraph.codegen.running.run import Runner, find_device
 from tests.depth import PROFILE
 from tests.in_process import no_children
 
@@ -43,6 +46,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    """Fixtures and tests see one environment, for which the devices are asked once, not one that names the test."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+
+pytest_pyfunc_call = pytest_fixture_setup
+
+
 def _is_alone(item: pytest.Item) -> bool:
     return item.get_closest_marker("alone") is not None
 
@@ -52,6 +64,23 @@ def in_process() -> Iterator[None]:
     """See `no_children`."""
     with no_children():
         yield
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    """A runner on PoCL."""
+    with Runner(find_device("Portable")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def queue() -> Any:
+    """A queue of PyOpenCL on PoCL, in this process."""
+    cl = pytest.importorskip("pyopencl", reason="PyOpenCL is not installed")
+    for platform in cl.get_platforms():
+        if platform.name == "Portable Computing Language":
+            return cl.CommandQueue(cl.Context(platform.get_devices()))
+    pytest.skip("there is no PoCL")
 
 
 @pytest.fixture

@@ -11,17 +11,13 @@ import egglog
 import numpy as np
 import pytest
 
+from lift_egraph.api import alpha_equal, naive_term, parse_program, print_program, random_inputs, run, specialise
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import freeze, from_egg
 from lift_egraph.egraph.members import MemberSampler
-from lift_egraph.extract.baseline import naive_term
+from lift_egraph.egraph.rule import together
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program, print_program
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import run
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen.corpus.harness import Case, bench_on
 
@@ -156,7 +152,7 @@ def test_the_interpreter_agrees_with_numpy(name: str) -> None:
 def test_the_e_graph_gives_it_back(name: str) -> None:
     graph, term = egglog.EGraph(), specialise(program(name)).body
     root = graph.let("root", to_egg(term))
-    graph.run(egglog.unstable_combine_rulesets(*analyses).saturate())
+    graph.run(together(analyses).saturate())
     frozen = freeze(graph, {"root": root})
     choice = MemberSampler(frozen).sample(frozen.roots["root"], random.Random(0))
     assert choice is not None

@@ -12,15 +12,14 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from lift_egraph.api import LiftError, Phase
 from lift_egraph.derivation.fits import Values
 from lift_egraph.derivation.steps import DEFINITIONS
 from lift_egraph.egraph.encoding import operator_laws
 from lift_egraph.egraph.frozen import ClassId, FrozenEGraph
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Form, Node, forms
-from lift_egraph.egraph.saturate import Phase
 from lift_egraph.egraph.scratch import ROOT
-from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 
 from .terms import Terms

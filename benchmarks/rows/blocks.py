@@ -5,11 +5,11 @@ CLBlast's kernels want it.
 # ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from lift_egraph.language import build, ir
 
-from .row import map_vectors, zeros
+from .row import map_vectors, repeated
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,7 @@ class Blocks:
     @property
     def defines(self) -> dict[str, int | float | str]:
         """The same for the hand-written text."""
-        return {
-            "ITEMS_M": self.items_m,
-            "ITEMS_N": self.items_n,
-            "LINES": self.lines,
-            "VECTORS": self.vectors,
-            "WIDTH": self.width,
-            "DEPTH": self.depth,
-            "LINE_WIDTH": self.line_width,
-        }
+        return {name.upper(): value for name, value in asdict(self).items()}
 
 
 def vectors_of(width: int, xs: ir.Expr) -> ir.Expr:
@@ -62,9 +54,14 @@ def scalars_of(width: int, xs: ir.Expr) -> ir.Expr:
     return build.as_scalar(xs) if width > 1 else xs
 
 
-def shares(items: int, width: int, row: ir.Expr) -> ir.Expr:
-    """Each work-item's vectors of a row, those of neighbours next to each other: ``[[vector]count]items``."""
-    return build.transpose(build.split(items, vectors_of(width, row)))
+def shares(items: int, width: int, rows: ir.Expr) -> ir.Expr:
+    """Each work-item's vectors of some rows, those of neighbours next to each other: ``[[[vector]count]rows]items``."""
+    return build.transpose(build.map_(lambda row: build.transpose(build.split(items, vectors_of(width, row))), rows))
+
+
+def of_items(blocks: Blocks, a_lines: ir.Expr, b_lines: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+    """What each work-item reads of A, and of B."""
+    return shares(blocks.items_m, blocks.line_width, a_lines), shares(blocks.items_n, blocks.width, b_lines)
 
 
 def staged(blocks: Blocks, width: int, tile: ir.Expr, columns: int) -> ir.Expr:
@@ -108,7 +105,7 @@ def in_rows(blocks: Blocks, parts: ir.Expr) -> ir.Expr:
 
 def zero_block(blocks: Blocks) -> ir.Expr:
     """Where a work-item's sums start."""
-    return build.fill(blocks.lines, build.fill(blocks.vectors, zeros(blocks.width)))
+    return build.fill(blocks.lines, build.fill(blocks.vectors, repeated(blocks.width, 0.0)))
 
 
 def tiled(matrix: ir.Expr, rows: int, columns: int) -> ir.Expr:
@@ -128,10 +125,7 @@ def in_local_memory(blocks: Blocks) -> ir.Program:
     def mm(A: "[[f32]M]K", B: "[[f32]N]K"):
         def step(sums: ir.Expr, a_tile: ir.Expr, b_tile: ir.Expr) -> ir.Expr:
             def by_items(a_local: ir.Expr, b_local: ir.Expr) -> ir.Expr:
-                of_lines = build.transpose(
-                    build.map_(lambda row: shares(blocks.items_m, blocks.line_width, row), a_local)
-                )
-                of_columns = build.transpose(build.map_(lambda row: shares(blocks.items_n, blocks.width, row), b_local))
+                of_lines, of_columns = of_items(blocks, a_local, b_local)
                 return build.map_lcl(
                     1,
                     lambda line, of_a: build.map_lcl(
@@ -169,8 +163,7 @@ def in_registers(blocks: Blocks) -> ir.Program:
     @build.program
     def mm(A: "[[f32]M]K", B: "[[f32]N]K"):
         def tile(a_lines: ir.Expr, b_lines: ir.Expr) -> ir.Expr:
-            of_lines = build.transpose(build.map_(lambda row: shares(blocks.items_m, blocks.line_width, row), a_lines))
-            of_columns = build.transpose(build.map_(lambda row: shares(blocks.items_n, blocks.width, row), b_lines))
+            of_lines, of_columns = of_items(blocks, a_lines, b_lines)
 
             def block(of_a: ir.Expr, of_b: ir.Expr) -> ir.Expr:
                 return build.map_seq(build.map_seq(build.id_), accumulate(blocks, zero_block(blocks), of_a, of_b))

@@ -7,7 +7,7 @@ from typing import Any
 
 from lift_egraph.language import build as b, ir
 
-from .row import ByHand, Row, Sizes, on_gpu, one_kernel, repeated
+from .row import ByHand, Row, Sizes, in_vectors, on_gpu, one_kernel, repeated
 
 WIDTH = 16  # points in a vector, on a CPU
 CHUNK = 800  # points of a work-item, on a CPU
@@ -46,15 +46,7 @@ def term(dialect: str) -> ir.Program:
         points = b.transpose(features)
         if on_gpu(dialect):
             return b.map_glb(0, lambda point: nearest(point, centres, 1), points)
-        return b.join(
-            b.map_glb(
-                0,
-                lambda chunk: b.as_scalar(
-                    b.map_seq(lambda point: nearest(point, centres, WIDTH), b.as_vector(WIDTH, chunk))
-                ),
-                b.split(CHUNK, points),
-            )
-        )
+        return in_vectors(WIDTH, CHUNK, lambda point: nearest(point, centres, WIDTH), points)
 
     return kmeans
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from lift_egraph.language import build as b, ir
 
-from .row import on_gpu
+from .row import halves, on_gpu
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ def row_shape(dialect: str) -> Shape:
     return Shape(8, 32, 8) if on_gpu(dialect) else Shape(16, 16, 8)
 
 
+def copied(rows: ir.Expr) -> ir.Expr:
+    """A copy of some rows, by all work-items of a group."""
+    return b.map_lcl(1, lambda row: b.map_lcl(0, b.id_, row), rows)
+
+
 def row_sums(shape: Shape, product: Any, rows: ir.Expr, x: ir.Expr) -> ir.Expr:
     """Each work-item's sum of ``product(element, of_x)`` in its row of a block: ``[[f32]lanes]rows``."""
 
@@ -58,7 +63,7 @@ def row_sums(shape: Shape, product: Any, rows: ir.Expr, x: ir.Expr) -> ir.Expr:
             )
 
         return b.let(
-            b.join(b.to_local(b.map_lcl(1, lambda part: b.map_lcl(0, b.id_, part), b.split(shape.lanes, piece)))),
+            b.join(b.to_local(copied(b.split(shape.lanes, piece)))),
             lambda staged: b.map_lcl(1, lambda mine, row: row_step(mine, row, staged), b.zip_(sums, pieces)),
         )
 
@@ -68,10 +73,6 @@ def row_sums(shape: Shape, product: Any, rows: ir.Expr, x: ir.Expr) -> ir.Expr:
 
 def tree(shape: Shape, sums: ir.Expr) -> ir.Expr:
     """The sum of a row's work-items, in local memory: ``[f32]1``."""
-
-    def halves(xs: ir.Expr) -> ir.Expr:
-        return b.split(2, b.gather(lambda i, n: i // 2 + (n // 2) * (i % 2), xs))
-
     return b.iterate(
         shape.lanes.bit_length() - 1,
         lambda xs: b.map_lcl(0, lambda pair: b.to_local(b.reduce_seq(b.add, 0.0, pair)), halves(xs)),
@@ -101,12 +102,9 @@ def columns(shape: Shape, matrix: ir.Expr, x: ir.Expr) -> ir.Expr:
             )
 
         return b.let(
-            b.join(b.to_local(b.map_lcl(1, lambda part: b.map_lcl(0, b.id_, part), b.split(shape.steps, piece)))),
+            b.join(b.to_local(copied(b.split(shape.steps, piece)))),
             lambda staged: b.map_lcl(1, row_step, b.zip_(sums, own_rows(lines), own_rows(staged))),
         )
-
-    def halves(lines: ir.Expr) -> ir.Expr:
-        return b.split(2, b.gather(lambda i, n: i // 2 + (n // 2) * (i % 2), lines))
 
     def add_lines(lines: ir.Expr) -> ir.Expr:
         return b.map_lcl(
@@ -118,9 +116,9 @@ def columns(shape: Shape, matrix: ir.Expr, x: ir.Expr) -> ir.Expr:
     def block(own: ir.Expr) -> ir.Expr:
         start = b.fill(shape.rows, b.fill(shape.lanes, 0.0))
         sums = b.reduce_seq(step, start, b.zip_(b.split(chunk, b.transpose(own)), b.split(chunk, x)))
-        held = b.to_local(b.map_lcl(1, lambda row: b.map_lcl(0, b.id_, row), sums))
+        held = b.to_local(copied(sums))
         total = b.iterate(shape.rows.bit_length() - 1, add_lines, held)
-        return b.join(b.map_lcl(1, lambda row: b.map_lcl(0, b.id_, row), total))
+        return b.join(copied(total))
 
     one = b.fill(1, 0)  # of dimension 1 there is one group
     blocks = b.split(shape.lanes, b.transpose(matrix))

@@ -11,7 +11,7 @@ import numpy as np
 from lift_egraph.language import build, ir
 from lift_egraph.language.types import Array
 
-from .row import ByHand, Row, Sizes, lane, on_gpu, one_kernel, repeated, vector_of
+from .row import ByHand, Row, Sizes, lane, lanes, on_gpu, one_kernel, parts, repeated, vector_of
 
 CUT_OFF, LJ1, LJ2 = 16.0, 1.5, 2.0
 CHUNK = 500  # atoms of a work-item, on a CPU
@@ -27,8 +27,8 @@ def strength(square: Any) -> Any:
 
 def force(atom: Any, neighbour: Any, total: Any) -> Any:
     """The force on an atom with that of a neighbour added, if it is near enough; component by component."""
-    (x, y, z), (other_x, other_y, other_z) = ([lane(k, p) for k in range(3)] for p in (atom, neighbour))
-    fx, fy, fz = (build.get(k, total) for k in range(3))
+    (x, y, z), (other_x, other_y, other_z) = (lanes(p, 3) for p in (atom, neighbour))
+    fx, fy, fz = parts(3, total)
 
     def added(dx, dy, dz, scale):
         return fx + dx * scale, fy + dy * scale, fz + dz * scale
@@ -65,15 +65,13 @@ def term(dialect: str) -> ir.Program:
     def md(positions: "[f32x4]N", neighbours: "[[i32]N]M"):
         def components(p, numbers):
             total = build.reduce_seq(lambda f, q: force(p, q, f), (0.0, 0.0, 0.0), build.lookup(numbers, positions))
-            return build.let(
-                total, lambda f: vector_of(build.get(0, f), build.get(1, f), build.get(2, f), build.literal(0.0))
-            )
+            return build.let(total, lambda f: vector_of(*parts(3, f), build.literal(0.0)))
 
         def vector(p, numbers):
             total = build.reduce_seq(
                 lambda f, q: vector_force(p, q, f), repeated(4, 0.0), build.lookup(numbers, positions)
             )
-            return build.let(total, lambda f: vector_of(lane(0, f), lane(1, f), lane(2, f), build.literal(0.0)))
+            return build.let(total, lambda f: vector_of(*lanes(f, 3), build.literal(0.0)))
 
         atoms = build.zip_(positions, build.transpose(neighbours))
         if on_gpu(dialect):

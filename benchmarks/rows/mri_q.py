@@ -12,7 +12,7 @@ from typing import Any
 
 from lift_egraph.language import build as b, ir
 
-from .row import ByHand, Row, Sizes, lane, on_gpu, one_kernel, repeated
+from .row import ByHand, Row, Sizes, in_vectors, lanes, on_gpu, one_kernel, parts, repeated
 
 WIDTH = 16  # voxels in a vector, on a CPU
 VECTORS = 4  # vectors of a work-item, on a CPU
@@ -34,7 +34,7 @@ def term(dialect: str) -> ir.Program:
     def mri_q(xs: "[f32]N", ys: "[f32]N", zs: "[f32]N", samples: "[f32x4]K"):
         def voxel(x, y, z):
             def step(q, s):
-                return add_sample(q, (x, y, z), tuple(lane(k, s) for k in range(4)))
+                return add_sample(q, (x, y, z), lanes(s))
 
             return b.reduce_seq(step, (0.0, 0.0), samples)
 
@@ -46,17 +46,11 @@ def term(dialect: str) -> ir.Program:
             nothing = repeated(WIDTH, 0.0)
 
             def step(q, s):
-                return add_sample(q, (x, y, z), tuple(b.get(k, s) for k in range(4)))
+                return add_sample(q, (x, y, z), parts(4, s))
 
             return b.reduce_seq(step, (nothing, nothing), samples)
 
-        return b.join(
-            b.map_glb(
-                0,
-                lambda chunk: b.as_scalar(b.map_seq(voxels, b.as_vector(WIDTH, chunk))),
-                b.split(WIDTH * VECTORS, b.zip_(xs, ys, zs)),
-            )
-        )
+        return in_vectors(WIDTH, WIDTH * VECTORS, voxels, b.zip_(xs, ys, zs))
 
     return mri_q if on_gpu(dialect) else mri_q_cpu
 

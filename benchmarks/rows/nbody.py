@@ -7,11 +7,12 @@ each component is an array of its own, and a vector holds the same component of 
 # ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lift_egraph.language import build, ir
 
-from .row import ByHand, HandKernel, Row, Sizes, lane, on_gpu, one_kernel, repeated, vector_of
+from .row import ByHand, HandKernel, Row, Sizes, in_vectors, lanes, on_gpu, one_kernel, parts, repeated, vector_of
 
 SOFTENING, STEP, DAMPING = 0.01, 0.016, 0.995
 DEFINES = {"SOFTENING": f"{SOFTENING}f", "STEP": f"{STEP}f", "DAMPING": f"{DAMPING}f"}
@@ -43,44 +44,25 @@ def pull(body: Any, other: Any, acceleration: Any) -> Any:
     return build.let((other_x - x, other_y - y, other_z - z), distance)
 
 
-def parts(count: int, value: Any) -> tuple[Any, ...]:
-    """The components of a tuple."""
-    return tuple(build.get(k, value) for k in range(count))
+def step(place: Any, velocity: Any, acceleration: Any, made: Callable[..., Any]) -> Any:
+    """What is made of the coordinates and the velocity after a step; all are tuples of components."""
+    x, y, z = place
 
+    def moved(ux, uy, uz):
+        return made((x + ux * STEP, y + uy * STEP, z + uz * STEP), (ux, uy, uz))
 
-def lanes(vector: Any) -> tuple[Any, ...]:
-    """The components of a ``float4``."""
-    return tuple(lane(k, vector) for k in range(4))
-
-
-def moved(component: Any, velocity: Any) -> Any:
-    """One coordinate after a step."""
-    return component + velocity * STEP
-
-
-def faster(velocity: Any, acceleration: Any) -> Any:
-    """One component of the velocity after a step."""
-    return (velocity + acceleration * STEP) * DAMPING
+    return build.let(tuple((v + a * STEP) * DAMPING for v, a in zip(velocity, acceleration, strict=True)), moved)
 
 
 def step_on_gpu(position: Any, velocity: Any, acceleration: Any) -> Any:
     """The new position and velocity, each a ``float4``."""
-    (x, y, z, mass), (vx, vy, vz, last) = lanes(position), lanes(velocity)
-    ax, ay, az = parts(3, acceleration)
-    return build.let(
-        (faster(vx, ax), faster(vy, ay), faster(vz, az)),
-        lambda ux, uy, uz: (vector_of(moved(x, ux), moved(y, uy), moved(z, uz), mass), vector_of(ux, uy, uz, last)),
-    )
+    (*place, mass), (*old, last) = lanes(position), lanes(velocity)
+    return step(place, old, parts(3, acceleration), lambda p, v: (vector_of(*p, mass), vector_of(*v, last)))
 
 
 def step_on_cpu(position: Any, velocity: Any, acceleration: Any) -> Any:
     """The new position and velocity, each a tuple of vectors."""
-    (x, y, z), (vx, vy, vz) = parts(3, position), parts(3, velocity)
-    ax, ay, az = parts(3, acceleration)
-    return build.let(
-        (faster(vx, ax), faster(vy, ay), faster(vz, az)),
-        lambda ux, uy, uz: ((moved(x, ux), moved(y, uy), moved(z, uz)), (ux, uy, uz)),
-    )
+    return step(parts(3, position), parts(3, velocity), parts(3, acceleration), lambda p, v: (p, v))
 
 
 # --- A: positions through local memory -----------------------------------------------------------------
@@ -101,7 +83,7 @@ def term_a(dialect: str) -> ir.Program:
                     return build.map_lcl(
                         0,
                         lambda acc, p: build.reduce_seq(
-                            lambda a, q: pull(lanes(p)[:3], lanes(q), parts(3, a)), acc, local
+                            lambda a, q: pull(lanes(p, 3), lanes(q), parts(3, a)), acc, local
                         ),
                         build.zip_(accelerations, own),
                     )
@@ -169,9 +151,7 @@ def term_b(dialect: str) -> ir.Program:
     @build.program
     def nbody_b(positions: "[f32x4]N", velocities: "[f32x4]N"):
         def body(p, v):
-            summed = build.reduce_seq(
-                lambda a, q: pull(lanes(p)[:3], lanes(q), parts(3, a)), (0.0, 0.0, 0.0), positions
-            )
+            summed = build.reduce_seq(lambda a, q: pull(lanes(p, 3), lanes(q), parts(3, a)), (0.0, 0.0, 0.0), positions)
             return build.let(summed, lambda total: step_on_gpu(p, v, total))
 
         return build.map_glb(0, body, build.zip_(positions, velocities))
@@ -185,13 +165,7 @@ def term_b(dialect: str) -> ir.Program:
             )
             return build.let(summed, lambda total: step_on_cpu(p, v, total))
 
-        return build.join(
-            build.map_glb(
-                0,
-                lambda chunk: build.as_scalar(build.map_seq(bodies, build.as_vector(WIDTH, chunk))),
-                build.split(WIDTH * VECTORS, build.zip_(positions, velocities)),
-            )
-        )
+        return in_vectors(WIDTH, WIDTH * VECTORS, bodies, build.zip_(positions, velocities))
 
     return nbody_b if on_gpu(dialect) else nbody_b_cpu
 

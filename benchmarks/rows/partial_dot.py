@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lift_egraph.language import build, ir
 
-from .row import ByHand, HandKernel, Row, Sizes
+from .row import ByHand, HandKernel, Row, Sizes, halves
 
 CHUNK = 128  # elements of a group: 2 to the power of 6 + 1
 STEPS = 6
@@ -20,9 +20,6 @@ def term(dialect: str) -> ir.Program:
 
     def one(value: ir.Expr) -> ir.Expr:
         return build.to_local(build.map_seq(build.id_, build.fill(1, value)))
-
-    def halves(xs: ir.Expr) -> ir.Expr:
-        return build.split(2, build.gather(lambda i, n: i // 2 + (n // 2) * (i % 2), xs))
 
     @build.program
     def partial_dot(x: "[f32]N", y: "[f32]N"):

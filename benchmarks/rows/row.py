@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lift_egraph.api import random_inputs, specialise, type_of
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
-from lift_egraph.language import ir
-from lift_egraph.language.build import as_scalar, as_vector, at, equal, fill, generate, literal, map_seq, select
-from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language import build as b, ir
 from lift_egraph.language.functions import to_function
 from lift_egraph.language.types import Array, DataType, Pair, Vector, leaves, scalar_of, width_of, without_lanes
-from lift_egraph.meaning.inputs import random_inputs
 
 Sizes = Mapping[str, int]
 """What a row's size variables are: name to number."""
@@ -158,9 +157,7 @@ def _buffers(name: str, t: DataType, role: str) -> list[BufferInfo]:
     found = []
     for path, sizes, leaf in leaves(t):
         shape = tuple(s.evaluate({}) for s in sizes)
-        length = width_of(leaf)
-        for size in shape:
-            length *= size
+        length = math.prod(shape) * width_of(leaf)
         shape = (*shape, width_of(leaf)) if isinstance(leaf, Vector) else shape
         made = "".join((name, *(f"_{component}" for component in path)))
         value = "result" if role == "output" else name
@@ -179,16 +176,16 @@ def _three(sizes: tuple[int, ...]) -> tuple[int, int, int]:
 def map_vectors(width: int, function: Any, xs: ir.Expr) -> ir.Expr:
     """``mapSeq(vectorize(width, f), xs)``; without a vector for a width of 1."""
     if width == 1:
-        return map_seq(function, xs)
+        return b.map_seq(function, xs)
     t = type_of(xs)
     assert isinstance(t, Array)
     _, lane = without_lanes(t.element)
-    return map_seq(ir.Vectorize(width, to_function(function, lane, "vectorize")), xs)
+    return b.map_seq(ir.Vectorize(width, to_function(function, lane, "vectorize")), xs)
 
 
 def lane(number: int, vector: ir.Expr) -> ir.Expr:
     """One component of a vector."""
-    return at(number, as_scalar(fill(1, vector)))
+    return b.at(number, b.as_scalar(b.fill(1, vector)))
 
 
 def vector_of(*components: ir.Expr) -> ir.Expr:
@@ -197,17 +194,34 @@ def vector_of(*components: ir.Expr) -> ir.Expr:
     def component(index: ir.Expr) -> ir.Expr:
         chosen = components[-1]
         for number, value in reversed(list(enumerate(components[:-1]))):
-            chosen = select(equal(index, number), value, chosen)
+            chosen = b.select(b.equal(index, number), value, chosen)
         return chosen
 
-    return at(0, as_vector(len(components), generate(len(components), component)))
+    return b.at(0, b.as_vector(len(components), b.generate(len(components), component)))
 
 
 def repeated(width: int, value: float) -> ir.Expr:
     """A vector with the same number in all lanes; the number, for a width of 1."""
-    return literal(value) if width == 1 else at(0, as_vector(width, fill(width, value)))
+    return b.literal(value) if width == 1 else b.at(0, b.as_vector(width, b.fill(width, value)))
 
 
-def zeros(width: int) -> ir.Expr:
-    """A vector of zeros."""
-    return repeated(width, 0.0)
+def lanes(vector: ir.Expr, count: int = 4) -> tuple[ir.Expr, ...]:
+    """The components of a vector."""
+    return tuple(lane(k, vector) for k in range(count))
+
+
+def parts(count: int, value: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The components of a tuple."""
+    return tuple(b.get(k, value) for k in range(count))
+
+
+def halves(xs: ir.Expr) -> ir.Expr:
+    """Each element of the first half of an array in a pair with its counterpart in the second."""
+    return b.split(2, b.gather(lambda i, n: i // 2 + (n // 2) * (i % 2), xs))
+
+
+def in_vectors(width: int, length: int, function: Any, xs: ir.Expr) -> ir.Expr:
+    """A work-item for each chunk of an array; it calls the function with vector after vector."""
+    return b.join(
+        b.map_glb(0, lambda chunk: b.as_scalar(b.map_seq(function, b.as_vector(width, chunk))), b.split(length, xs))
+    )

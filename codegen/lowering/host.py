@@ -9,7 +9,6 @@ Source: 000 §4.3.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -28,9 +27,9 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
 from lift_egraph.language.check import array_type, iterate_steps, size_of, size_variables, type_of
 from lift_egraph.language.layout import LAYOUT, is_layout, is_pure
-from lift_egraph.language.nat import Nat, NatVar, is_at_least, maximum
-from lift_egraph.language.nesting import check_nesting
-from lift_egraph.language.types import I32, Array, DataType, Pair, leaves
+from lift_egraph.language.nat import is_at_least, maximum
+from lift_egraph.language.nesting import check_nesting, is_parallel
+from lift_egraph.language.types import I32, Array, DataType, Pair
 
 NOTHING = Value(Const(0, I32))  # an acceptor for which nobody writes
 
@@ -212,39 +211,14 @@ def _fits_launch(first: ir.Expr, second: ir.Expr) -> bool:
     return all(level in sizes and is_at_least(sizes[level] - length, 0) for level, length in more.items())
 
 
-def is_parallel(term: ir.Part) -> bool:
-    """Whether a parallel map stands anywhere in a term."""
-    return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
-
-
 def taken_names(program: ir.Program) -> set[str]:
     """The names that no buffer or variable of a kernel may have: those of shared indices, and of open sizes."""
-    return {"lane", *(f"lcl_{d}" for d in range(3)), *(v.name for v in open_sizes(program))}
+    return {"lane", *(f"lcl_{d}" for d in range(3)), *open_sizes(program)}
 
 
-def open_sizes(program: ir.Program) -> tuple[NatVar, ...]:
+def open_sizes(program: ir.Program) -> tuple[str, ...]:
     """The sizes without a value, in order of appearance: in the types of the inputs, then in the program."""
-    every = {v.name: v for term in (*program.inputs, program.body) for v in _free_sizes(term)}
-    ordered = [name for name in size_variables(program) if name in every]
-    return tuple(every[name] for name in dict.fromkeys((*ordered, *sorted(every))))
-
-
-def _free_sizes(term: ir.Part) -> Iterator[NatVar]:
-    inner = (v for part in ir.parts(term) for v in _free_sizes(part))
-    if isinstance(term, ir.Iterate):
-        inner = (v for v in inner if v.name != term.size)
-    yield from inner
-    if isinstance(term, ir.Input | ir.Var):
-        for _, sizes, _ in leaves(term.type):
-            for size in sizes:
-                yield from size.variables
-        return
-    for name in getattr(term, "__dataclass_fields__", ()):
-        value = getattr(term, name)
-        if isinstance(value, Nat):
-            yield from value.variables
-        elif isinstance(value, ir.IndexFunction):
-            yield from (v for v in value.body.variables if v.name not in (value.variable, "n"))
+    return size_variables(replace(program, ranges=()))  # a size that only a range mentions is no kernel's
 
 
 def lower_program(

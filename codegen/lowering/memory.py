@@ -34,7 +34,7 @@ def declared_space(term: ir.Expr) -> str | None:
         case ir.MapLevel(level=level, function=function):
             inner = declared_space(ir.function_body(function).body)
             return inner or {"lcl": "local", "glb": "global", "wrg": "global"}.get(level.kind)
-        case ir.Apply(function=function):
+        case ir.Apply(function=function) | ir.Iterate(function=function):
             return declared_space(ir.function_body(function).body)
         case ir.Concat(first=first, second=second):
             return declared_space(first) or declared_space(second)
@@ -44,8 +44,6 @@ def declared_space(term: ir.Expr) -> str | None:
             return declared_space(term.array)
         case ir.ReduceSeq(operator=operator):
             return _named_space(ir.function_body(operator).body) or _named_space(term.initial)
-        case ir.Iterate(function=function):
-            return declared_space(function.body)
     return None
 
 
@@ -103,10 +101,7 @@ def memory(
             element = Vector(element, lanes) if lanes > 1 else element
         elif lanes > 1:
             shape.append(lanes)
-        offset = nat(0)
-        inner = nat(1)
-        for size in sizes:
-            inner = inner * size
+        offset, inner = nat(0), prod(sizes, start=nat(1))
         for index, size in prefix:
             offset = offset * size + index
         shape = [_number(size, space, name, t) for _, size in prefix] + shape

@@ -86,8 +86,6 @@ def is_shared_out(term: ir.Expr) -> bool:
             return is_shared_out(term.first) or is_shared_out(term.second)
         case ir.ToMemory():
             return is_shared_out(term.value)
-        case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
-            return is_shared_out(ir.function_body(function).body)
-        case ir.MapLevel(function=function):
+        case ir.Apply(function=function) | ir.ReduceSeq(operator=function) | ir.MapLevel(function=function):
             return is_shared_out(ir.function_body(function).body)
     return False

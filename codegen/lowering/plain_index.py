@@ -50,41 +50,6 @@ class PlainNat(Nat):
         """The expression as written."""
         return _text(self)
 
-    # --- arithmetic: the result's normal form, and this node on top --------------------------------
-
-    def __add__(self, other: NatLike) -> Nat:
-        return _node("+", self, nat(other))
-
-    def __radd__(self, other: NatLike) -> Nat:
-        return _node("+", nat(other), self)
-
-    def __sub__(self, other: NatLike) -> Nat:
-        return _node("-", self, nat(other))
-
-    def __rsub__(self, other: NatLike) -> Nat:
-        return _node("-", nat(other), self)
-
-    def __neg__(self) -> Nat:
-        return _node("-", nat(0), self)
-
-    def __mul__(self, other: NatLike) -> Nat:
-        return _node("*", self, nat(other))
-
-    def __rmul__(self, other: NatLike) -> Nat:
-        return _node("*", nat(other), self)
-
-    def __floordiv__(self, other: NatLike) -> Nat:
-        return _node("/", self, nat(other))
-
-    def __rfloordiv__(self, other: NatLike) -> Nat:
-        return _node("/", nat(other), self)
-
-    def __mod__(self, other: NatLike) -> Nat:
-        return _node("%", self, nat(other))
-
-    def __rmod__(self, other: NatLike) -> Nat:
-        return _node("%", nat(other), self)
-
     @classmethod
     def extreme(cls, symbol: str, left: Nat, right: Nat) -> Nat:
         return _node(symbol, left, right)
@@ -94,11 +59,10 @@ class PlainNat(Nat):
     def substitute(self, values: Mapping[str, NatLike]) -> Nat:
         if not any(v.name in values for v in self.mentioned):
             return self
-        return self._replaced(
-            simple(self).substitute({name: simple(nat(value)) for name, value in values.items()}),
-            lambda part: part.substitute(values),
-            lambda leaf: leaf.substitute(values),
-        )
+        if not self.symbol:
+            return simple(self).substitute(values)
+        whole = simple(self).substitute({name: simple(nat(value)) for name, value in values.items()})
+        return PlainNat(whole.terms, self.symbol, self.left.substitute(values), self.right.substitute(values))
 
     def rebuild(self, replace: Callable[[Atom], Nat | None]) -> Nat:
         """As for any `Nat`; where an operation is replaced, those parts of the written form that equal it are."""
@@ -114,10 +78,11 @@ class PlainNat(Nat):
         written = _rebuilt(self, replace, replaced)
         return _with_terms(whole, written) if simple(written) == whole else whole
 
-    def _replaced(self, whole: Nat, part: Callable[[Nat], Nat], leaf: Callable[[Nat], Nat]) -> Nat:
-        if not self.symbol:
-            return leaf(simple(self))
-        return PlainNat(whole.terms, self.symbol, part(self.left), part(self.right))
+
+for _sign, _name in (("+", "add"), ("-", "sub"), ("*", "mul"), ("/", "floordiv"), ("%", "mod")):
+    # the result's normal form, and this node on top
+    setattr(PlainNat, f"__{_name}__", lambda self, other, sign=_sign: _node(sign, self, nat(other)))
+    setattr(PlainNat, f"__r{_name}__", lambda self, other, sign=_sign: _node(sign, nat(other), self))
 
 
 def plain(value: NatLike) -> PlainNat:
@@ -135,25 +100,13 @@ def parts(value: Nat) -> tuple[str, Nat, Nat] | None:
     return (value.symbol, value.left, value.right) if isinstance(value, PlainNat) and value.symbol else None
 
 
-def _arithmetic(symbol: str, left: Nat, right: Nat) -> Nat:
-    left, right = simple(left), simple(right)
-    match symbol:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-    return operate(symbol, left, right)
-
-
 def _node(symbol: str, left: Nat, right: Nat) -> Nat:
     neutral = _NEUTRAL.get(symbol)  # the sums that normal forms and addresses start from are nobody's
     if neutral is not None and type(right) is Nat and right.constant == neutral:
         return left
     if symbol in "+*" and type(left) is Nat and left.constant == neutral:
         return right
-    return PlainNat(_arithmetic(symbol, left, right).terms, symbol, left, right)
+    return PlainNat(operate(symbol, simple(left), simple(right)).terms, symbol, left, right)
 
 
 def _with_terms(whole: Nat, written: Nat) -> Nat:
@@ -171,7 +124,7 @@ def _rebuilt(value: Nat, replace: Callable[[Atom], Nat | None], replaced: Mappin
         return leaf.rebuild(lambda atom: replace(atom) if isinstance(atom, NatVar) else replaced.get(nat(atom)))
     symbol, left, right = found
     left, right = _rebuilt(left, replace, replaced), _rebuilt(right, replace, replaced)
-    return PlainNat(_arithmetic(symbol, left, right).terms, symbol, left, right)
+    return PlainNat(operate(symbol, simple(left), simple(right)).terms, symbol, left, right)
 
 
 def _text(value: Nat) -> str:

@@ -11,17 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lift_egraph.codegen import c_ast
+from lift_egraph.codegen.lowering import ownership
 from lift_egraph.codegen.lowering.launch import Threads
 from lift_egraph.codegen.lowering.memory import memory
-from lift_egraph.codegen.lowering.ownership import (
-    NOBODY,
-    Owners,
-    is_shared_out,
-    of_component,
-    of_elements,
-    outermost,
-    owners_of,
-)
+from lift_egraph.codegen.lowering.ownership import NOBODY, Owners
 from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.term_views import component, layout_view, write_step
 from lift_egraph.codegen.lowering.views import Access, Component, OwnershipProblem, Pairs, View
@@ -69,7 +62,7 @@ def allocate(lowering: State, name: str, t: DataType, space: str, owners: Owners
 
 def allocate_for(lowering: State, name: str, term: ir.Expr, space: str) -> View:
     """New memory for the value of a term; private memory in the form in which a mapLcl makes it."""
-    if space != "private" or not is_shared_out(term):
+    if space != "private" or not ownership.is_shared_out(term):
         return allocate(lowering, name, type_of(term), space)
     match term:
         case ir.Zip(first=first, second=second) | ir.MakePair(first=first, second=second):
@@ -80,7 +73,7 @@ def allocate_for(lowering: State, name: str, term: ir.Expr, space: str) -> View:
             return allocate_for(lowering, name, value, space)
         case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
             return allocate_for(lowering, name, ir.function_body(function).body, space)
-    return allocate(lowering, name, type_of(term), space, owners_of(term))
+    return allocate(lowering, name, type_of(term), space, ownership.owners_of(term))
 
 
 # --- copies ---------------------------------------------------------------------------------------------
@@ -88,7 +81,7 @@ def allocate_for(lowering: State, name: str, term: ir.Expr, space: str) -> View:
 
 def copy_for(lowering: State, term: ir.Expr, source: View, acceptor: View) -> None:
     """Copies a value of the term's type; the work-items that make the parts of the term copy those parts."""
-    if not is_shared_out(term):
+    if not ownership.is_shared_out(term):
         copy(lowering, source, acceptor, type_of(term))
         return
     match term:
@@ -108,28 +101,28 @@ def copy_for(lowering: State, term: ir.Expr, source: View, acceptor: View) -> No
             assert to is not None
             copy_for(lowering, term.array, from_[1], to[1])
             return
-    copy(lowering, source, acceptor, type_of(term), owners_of(term))
+    copy(lowering, source, acceptor, type_of(term), ownership.owners_of(term))
 
 
 def copy(lowering: State, source: View, acceptor: View, t: DataType, owners: Owners = NOBODY) -> None:
     """Copies a value, element by element; dimensions owned by a mapLcl are copied by it."""
     if isinstance(t, Array):
-        owner = {outermost(owners, choices) for choices, _, _ in leaves(t)}
+        owner = {ownership.outermost(owners, choices) for choices, _, _ in leaves(t)}
         if isinstance(t.element, Pair) and (len(owner) > 1 or not is_data(t.element)):
             for k, part in enumerate((t.element.first, t.element.second)):
-                inner = of_component(owners, k)
+                inner = ownership.of_component(owners, k)
                 copy(lowering, component(k, source), Component(k, acceptor), Array(t.size, part), inner)
             return
         (dimension,) = owner
         level = ir.SEQ if dimension is None else ir.Level("lcl", dimension)
         with lowering.loop(t.size, level) as index:
-            copy(lowering, Access(index, source), Access(index, acceptor), t.element, of_elements(owners))
+            copy(lowering, Access(index, source), Access(index, acceptor), t.element, ownership.of_elements(owners))
     elif is_data(t):
         store_data(lowering, source, acceptor, t)
     else:
         assert isinstance(t, Pair)
-        copy(lowering, component(0, source), Component(0, acceptor), t.first, of_component(owners, 0))
-        copy(lowering, component(1, source), Component(1, acceptor), t.second, of_component(owners, 1))
+        copy(lowering, component(0, source), Component(0, acceptor), t.first, ownership.of_component(owners, 0))
+        copy(lowering, component(1, source), Component(1, acceptor), t.second, ownership.of_component(owners, 1))
 
 
 # --- stores ---------------------------------------------------------------------------------------------

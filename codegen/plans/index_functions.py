@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from math import prod
 
 from lift_egraph.codegen.plans.open_plan import Requirement
 from lift_egraph.errors import SizeProblem
@@ -97,11 +98,9 @@ def _interval(value: Nat, index: NatVar, n: Nat) -> Interval:
     for monomial, coefficient in value.terms:
         ends = [_of_atom(atom, index, n) for atom in monomial]
         if all(is_at_least(least, 0) for least, _ in ends):
-            least, most = nat(1), nat(1)
-            for bottom, top in ends:
-                least, most = least * bottom, most * top
+            least, most = prod((low for low, _ in ends), start=nat(1)), prod((high for _, high in ends), start=nat(1))
         else:
-            corners = [_product(corner) for corner in product(*ends)]
+            corners = [prod(corner, start=nat(1)) for corner in product(*ends)]
             least, most = corners[0], corners[0]
             for corner in corners[1:]:
                 least, most = minimum(least, corner), maximum(most, corner)
@@ -109,13 +108,6 @@ def _interval(value: Nat, index: NatVar, n: Nat) -> Interval:
             least, most = most, least
         low, high = low + coefficient * least, high + coefficient * most
     return low, high
-
-
-def _product(factors: tuple[Nat, ...]) -> Nat:
-    result = nat(1)
-    for factor in factors:
-        result = result * factor
-    return result
 
 
 def _of_atom(atom: Atom, index: NatVar, n: Nat) -> Interval:

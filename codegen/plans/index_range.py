@@ -41,10 +41,7 @@ def largest_values(body: Body, sizes: Iterable[Nat]) -> list[Nat]:
 
 def _bounds(value: Nat, limits: Mapping[str, Nat]) -> Iterator[Nat]:
     """Bounds of the sum of the positive terms, of that of the negative ones, and of what stands inside."""
-    for sign in (1, -1):
-        terms = [(m, abs(c)) for m, c in value.terms if c * sign > 0]
-        if terms:
-            yield sum((c * prod((_size(a, limits) for a in m), start=nat(1)) for m, c in terms), start=nat(0))
+    yield from (_sum(value, sign, limits) for sign in (1, -1))
     for monomial, _ in value.terms:
         for atom in monomial:
             if isinstance(atom, Operation):
@@ -55,6 +52,12 @@ def _bounds(value: Nat, limits: Mapping[str, Nat]) -> Iterator[Nat]:
                     yield 2 * _magnitude(atom.right, limits) - 1
                     if atom.symbol == "/":
                         yield _magnitude(atom.left, limits) + _magnitude(atom.right, limits) - 1
+
+
+def _sum(value: Nat, sign: int, limits: Mapping[str, Nat]) -> Nat:
+    """An upper bound of the absolute value of the sum of the terms with a sign."""
+    terms = [(m, abs(c)) for m, c in value.terms if c * sign > 0]
+    return sum((c * prod((_size(a, limits) for a in m), start=nat(1)) for m, c in terms), start=nat(0))
 
 
 def _size(atom: Atom, limits: Mapping[str, Nat]) -> Nat:
@@ -80,11 +83,5 @@ def _size(atom: Atom, limits: Mapping[str, Nat]) -> Nat:
 
 
 def _magnitude(value: Nat, limits: Mapping[str, Nat]) -> Nat:
-    positive, negative = nat(0), nat(0)
-    for monomial, coefficient in value.terms:
-        product = abs(coefficient) * prod((_size(a, limits) for a in monomial), start=nat(1))
-        if coefficient > 0:
-            positive = positive + product
-        else:
-            negative = negative + product
+    positive, negative = (_sum(value, sign, limits) for sign in (1, -1))
     return positive if not negative.terms else maximum(positive, negative)

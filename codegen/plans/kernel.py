@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any, Generic, TypeVar
 
 from lift_egraph.codegen.c_ast import Body
 from lift_egraph.errors import DeviceProblem, InputProblem
 from lift_egraph.language.nat import Nat
+
+B = TypeVar("B", bound=Any)
 
 LARGEST_LAUNCH = 1 << 30  # work-items of a dimension: index plus stride stay within 32 bits
 
@@ -162,8 +165,24 @@ class Origins:
         return None if known is None else self.subterms[known]
 
 
+class Buffers(Generic[B]):
+    """What has buffers, each with a role."""
+
+    buffers: tuple[B, ...]
+
+    @property
+    def inputs(self) -> tuple[B, ...]:
+        """The buffers to fill before the first kernel."""
+        return tuple(b for b in self.buffers if b.role == "input")
+
+    @property
+    def outputs(self) -> tuple[B, ...]:
+        """The buffers that hold the result's leaves after the last kernel."""
+        return tuple(b for b in self.buffers if b.role == "output")
+
+
 @dataclass(frozen=True)
-class Plan:
+class Plan(Buffers[BufferInfo]):
     """The kernels of a program in the order to run them; `source` is the OpenCL C text of all.
 
     `origins` says which part of the LIFT term each line of it computes; it is not part of ``launch.json``.
@@ -178,16 +197,6 @@ class Plan:
     options: tuple[str, ...] = ()
     origins: Origins = field(default=Origins(), compare=False, repr=False)
     sizes: tuple[SizeValue, ...] = ()
-
-    @property
-    def inputs(self) -> tuple[BufferInfo, ...]:
-        """The buffers to fill before the first kernel."""
-        return tuple(b for b in self.buffers if b.role == "input")
-
-    @property
-    def outputs(self) -> tuple[BufferInfo, ...]:
-        """The buffers that hold the result's leaves after the last kernel."""
-        return tuple(b for b in self.buffers if b.role == "output")
 
     def launched(self, launch: Launch) -> Plan:
         """The plan with another launch of its kernels, in the dimensions that each of them leaves free.

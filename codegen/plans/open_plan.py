@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lift_egraph.codegen.plans.kernel import BufferInfo, Kernel, Launch, Origins, Plan, ScalarInfo, SizeValue
+from lift_egraph.codegen.plans.kernel import BufferInfo, Buffers, Kernel, Launch, Origins, Plan, ScalarInfo, SizeValue
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language.nat import Nat, nat
 
@@ -50,7 +50,7 @@ class OpenBuffer:
 
 
 @dataclass(frozen=True)
-class OpenPlan:
+class OpenPlan(Buffers[OpenBuffer]):
     """The kernels of a program with sizes as arguments; everything else is as in `Plan`.
 
     Expressions speak of the sizes by their names in the kernels.
@@ -66,16 +66,6 @@ class OpenPlan:
     requirements: tuple[Requirement, ...] = ()
     options: tuple[str, ...] = ()
     origins: Origins = field(default=Origins(), compare=False, repr=False)
-
-    @property
-    def inputs(self) -> tuple[OpenBuffer, ...]:
-        """The buffers to fill before the first kernel."""
-        return tuple(b for b in self.buffers if b.role == "input")
-
-    @property
-    def outputs(self) -> tuple[OpenBuffer, ...]:
-        """The buffers that hold the result's leaves after the last kernel."""
-        return tuple(b for b in self.buffers if b.role == "output")
 
     def at(self, sizes: Mapping[str, int]) -> Plan:
         """The plan for given sizes: numbers for all lengths and launches, the sizes as arguments.
@@ -107,23 +97,16 @@ class OpenPlan:
             x, y, z = (n.evaluate(values) for n in k.global_size or map(nat, k.launch.global_size))
             return replace(k, launch=Launch((x, y, z), k.launch.local_size), global_size=None)
 
+        def buffer(b: OpenBuffer) -> BufferInfo:
+            shape = tuple(n.evaluate(values) for n in b.shape)
+            return BufferInfo(**vars(b) | {"length": b.length.evaluate(values), "shape": shape})
+
         return Plan(
             self.name,
             self.dialect,
             self.source,
             tuple(kernel(k) for k in self.kernels),
-            tuple(
-                BufferInfo(
-                    b.name,
-                    b.role,
-                    b.element,
-                    b.length.evaluate(values),
-                    b.value,
-                    b.components,
-                    tuple(n.evaluate(values) for n in b.shape),
-                )
-                for b in self.buffers
-            ),
+            tuple(buffer(b) for b in self.buffers),
             self.scalars,
             self.options,
             self.origins,

@@ -15,17 +15,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cl_array
 
-from lift_egraph.codegen.plans.arrays import (
-    array_of,
-    byte_size,
-    component_of,
-    join_outputs,
-    read_plan,
-    require_form,
-    require_names,
-    shape_of,
-    shown,
-)
+from lift_egraph.codegen.plans import arrays
 from lift_egraph.codegen.plans.kernel import BufferInfo, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, passed, set_arguments
@@ -47,7 +37,7 @@ def load(directory: Path | str, queue: cl.CommandQueue) -> LoadedKernel:
     BuildProblem
         If the device's compiler refuses the kernels.
     """
-    return LoadedKernel(read_plan(directory), queue)
+    return LoadedKernel(arrays.read_plan(directory), queue)
 
 
 class LoadedKernel:
@@ -135,13 +125,13 @@ class LoadedKernel:
         prepared = self._prepared_for(values, sizes)
         for leaf in prepared.outputs:
             if not _is_on_device(to := leaf.part(out)):
-                raise InputProblem(f"{shown(leaf.place)} must lie on the device, not in a {type(to).__name__}")
+                raise InputProblem(f"{arrays.shown(leaf.place)} must lie on the device, not in a {type(to).__name__}")
         return self._launch(prepared, values, out, queue, wait_for)[0]
 
     def _prepared_for(self, values: Mapping[str, Any], sizes: Mapping[str, int] | None) -> _Prepared:
         """The kernels at the sizes that the inputs have."""
         if values.keys() != self._names:
-            require_names(self.plan, values)
+            arrays.require_names(self.plan, values)
         plan = self.plan
         if isinstance(plan, Plan):
             if sizes:
@@ -190,8 +180,8 @@ class _Leaf:
 
     def __init__(self, place: BufferInfo | ScalarInfo) -> None:
         self.place, self.name, self.value, self.components = place, place.name, place.value, place.components
-        self.dtype, self.shape = np.dtype(NUMPY_TYPES[place.element]), shape_of(place)
-        self.size = byte_size(place) if isinstance(place, BufferInfo) else 0
+        self.dtype, self.shape = np.dtype(NUMPY_TYPES[place.element]), arrays.shape_of(place)
+        self.size = arrays.byte_size(place) if isinstance(place, BufferInfo) else 0
 
     def of(self, values: Mapping[str, Any]) -> Any:
         """Its part of the inputs."""
@@ -199,18 +189,18 @@ class _Leaf:
 
     def part(self, value: Any) -> Any:
         """Its part of a value."""
-        return component_of(self.place, value) if self.components else value
+        return arrays.component_of(self.place, value) if self.components else value
 
     def number(self, value: Any) -> Any:
         """The argument for a scalar."""
-        number = value if type(value) is self.dtype.type else array_of(self.place, value)[()]
+        number = value if type(value) is self.dtype.type else arrays.array_of(self.place, value)[()]
         return passed(number)
 
     def read(self, queue: cl.CommandQueue, value: Any) -> Any:
         """The buffer of an input; what is not on the device is copied there."""
         if _is_on_device(value):
             return self._on_device(value)
-        array, flags = array_of(self.place, value), cl.mem_flags
+        array, flags = arrays.array_of(self.place, value), cl.mem_flags
         if not array.size:
             return self._new(queue)
         return cl.Buffer(queue.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=array)
@@ -220,9 +210,9 @@ class _Leaf:
         if _is_on_device(value):
             return self._on_device(value)
         if not isinstance(value, np.ndarray) or not value.flags.c_contiguous or not value.flags.writeable:
-            what = shown(self.place)
+            what = arrays.shown(self.place)
             raise InputProblem(f"{what} must go to a writeable array of NumPy, row by row, or to the device")
-        require_form(self.place, value.dtype, value.shape)
+        arrays.require_form(self.place, value.dtype, value.shape)
         return self._new(queue)
 
     def _new(self, queue: cl.CommandQueue) -> cl.Buffer:
@@ -231,12 +221,14 @@ class _Leaf:
     def _on_device(self, value: Any) -> Any:
         if not isinstance(value, cl_array.Array):
             if value.size < self.size:
-                raise InputProblem(f"{shown(self.place)} needs a buffer of {self.size} bytes, got one of {value.size}")
+                raise InputProblem(
+                    f"{arrays.shown(self.place)} needs a buffer of {self.size} bytes, got one of {value.size}"
+                )
             return value
         if value.dtype != self.dtype or value.shape != self.shape:
-            require_form(self.place, value.dtype, value.shape)
+            arrays.require_form(self.place, value.dtype, value.shape)
         if value.offset or not value.flags.c_contiguous:
-            raise InputProblem(f"{shown(self.place)} must be a whole array, row by row: copy it")
+            raise InputProblem(f"{arrays.shown(self.place)} must be a whole array, row by row: copy it")
         return value.base_data
 
 
@@ -252,7 +244,7 @@ class _Prepared:
         temporaries = [b for b in plan.buffers if b.role == "temporary"]
         self._own: dict[str, Any] = {s.name: np.int32(s.value) for s in plan.sizes}
         for b in temporaries:
-            self._own[b.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE, memory_of(byte_size(b)))
+            self._own[b.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE, memory_of(arrays.byte_size(b)))
         self._is_shared = bool(temporaries)
         self._last: list[cl.Event] = []  # of the call before, which uses the same memory
 
@@ -275,7 +267,7 @@ class _Prepared:
         def made(leaf: _Leaf) -> Any:
             return np.empty(leaf.shape, leaf.dtype) if queue is None else cl_array.Array(queue, leaf.shape, leaf.dtype)
 
-        return join_outputs(self.plan, {leaf.name: made(leaf) for leaf in self.outputs})
+        return arrays.join_outputs(self.plan, {leaf.name: made(leaf) for leaf in self.outputs})
 
 
 def _is_on_device(value: Any) -> bool:

@@ -231,10 +231,7 @@ class Printer:
                 return [f"const {'int' if self.index.fits(value) else 'long'} {variable.name} = {self.index(value)}"]
             case c_ast.Point(read=read, write=write, first=first, second=second):
                 kind = f"{read.space} {type_name(read.element, MEMORY_NAMES)} *"
-                return [
-                    f"{kind}{read.name} = {self.halves(first)}",
-                    f"{kind}{write.name} = {self.halves(second)}",
-                ]
+                return [f"{kind}{read.name} = {self.halves(first)}", f"{kind}{write.name} = {self.halves(second)}"]
             case c_ast.Swap(read=read, write=write, first=first, second=second):
                 return [
                     f"{read.name} = {write.name}",

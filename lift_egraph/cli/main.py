@@ -70,22 +70,33 @@ def main(
 
 
 @app.command()
-def devices(description: DeviceFile = None, as_json: Json = False) -> None:
-    """List the OpenCL devices that kernels can be made for, and which description each has."""
+def devices(
+    description: DeviceFile = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Measure each device's roofline, and keep it.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """List the OpenCL devices that kernels can be made for, which description each has, and what it reaches."""
     from lift_egraph.cli.show import print_json, stdout, table_of
     from lift_egraph.codegen.devices import describe
+    from lift_egraph.codegen.running.roofline import kept_roofline, measure_roofline
     from lift_egraph.codegen.running.run import find_device, list_devices
 
     found = list_devices() or [find_device()]  # with no device at all, the latter says what to do
     known = [description if description and description.fits(d) else describe(d) for d in found]
+    roofs = [measure_roofline(d) if calibrate else kept_roofline(d) for d in found]
+    rows = list(zip(found, known, roofs, strict=True))
     if as_json:
-        print_json([{**vars(d), "description": model.name} for d, model in zip(found, known, strict=True)])
+        print_json([{**vars(d), "description": model.name, "roofline": r and vars(r)} for d, model, r in rows])
         return
-    table = table_of("index", "platform", "device", "kind", "units", "memory", "local memory", "version", "description")
-    for d, model in zip(found, known, strict=True):
+    columns = "index", "platform", "device", "kind", "units", "memory", "local memory", "version", "description"
+    table = table_of(*columns, "GFLOP/s", "GB/s")
+    for d, model, r in rows:
         memory, local = f"{d.global_memory / 2**30:.1f} GiB", f"{d.local_memory / 2**10:.0f} KiB"
         units, version = str(d.compute_units), d.opencl_c_version
-        table.add_row(d.index, d.platform, d.name, d.kind, units, memory, local, version, model.name)
+        reached = [f"{r.gflop_per_s:.0f}", f"{r.gb_per_s:.0f}"] if r else ["", ""]
+        table.add_row(d.index, d.platform, d.name, d.kind, units, memory, local, version, model.name, *reached)
     stdout().print(table)
 
 

@@ -117,12 +117,21 @@ def _verdict(report: Report, best: Candidate) -> Iterator[str]:
         yield f"The best kernel takes {_number(best.measured_ms)} ms. The naive one: {naive.message}."
     if rates := report.rates(best):
         operations = f"{_number(rates[0])} GFLOP/s, " if rates[0] else ""
-        yield f"Of the best: {operations}{_number(rates[1])} GB/s of inputs and result."
+        yield f"Of the best: {operations}{_number(rates[1])} GB/s of inputs and result{_of_roofline(report, best)}."
     if report.numpy_ms is not None and best.measured_ms:
         ratio = report.numpy_ms / best.measured_ms
         yield f"NumPy takes {_number(report.numpy_ms)} ms: the best is {ratio:.2f} times as fast."
     yield f"Validation: {report.validation}."
     yield f"Validation of the best: {best.message}."
+
+
+def _of_roofline(report: Report, best: Candidate) -> str:
+    reached, roof = report.of_roofline(best), report.roofline
+    if roof is None or reached is None:
+        return ""
+    why = ", so caches held its data" if reached > 1 else ""
+    most = f"{_number(roof.gflop_per_s)} GFLOP/s, {_number(roof.gb_per_s)} GB/s"
+    return f", {100 * reached:.0f}% of the device's roofline ({most}){why}"
 
 
 def _spread(c: Candidate) -> str:

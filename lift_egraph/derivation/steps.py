@@ -21,7 +21,7 @@ from lift_egraph.egraph.exact_terms import Node, Path, choice_of, class_of, plac
 from lift_egraph.egraph.frozen import FrozenEGraph, from_egg, read_part
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import embedding, known_nodes
-from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.rule import Rule, together
 from lift_egraph.egraph.saturate import MARKS, Phase
 from lift_egraph.egraph.scratch import ROOT, Held, Schedule, Scratch
 from lift_egraph.errors import LiftError
@@ -111,16 +111,16 @@ class World:
         self.phase = phase
         self._scratch = Scratch(phase.facts)
         steps = (r.ruleset for r in phase.simplification if r.name not in DEFINITIONS)
-        self.simplification = egglog.unstable_combine_rulesets(*steps)
+        self.simplification = together(steps)
         definitions = [r.ruleset for r in phase.simplification if r.name in DEFINITIONS]
-        self._knowing = self._scratch.compiled(egglog.unstable_combine_rulesets(*analyses, *definitions).saturate())
+        self._knowing = self._scratch.compiled(together((*analyses, *definitions)).saturate())
         self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], bool] = {}
         self._decoded: dict[Node, ir.Expr] = {}
         self._runs: dict[int, tuple[Any, Schedule]] = {}  # rulesets have no hash
 
     @cached_property
     def _cleaning(self) -> Schedule:
-        every = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in self.phase.simplification))
+        every = together((*analyses, *(r.ruleset for r in self.phase.simplification)))
         return self._scratch.compiled(every.saturate())
 
     def _run(self, ruleset: Any) -> Schedule:
@@ -160,7 +160,7 @@ class World:
 
     def reaches_together(self, start: Node, rules: Sequence[Rule], iterations: int, target: ir.Expr) -> bool:
         """Whether iterations of rules, as a phase runs them, make a term equal to another."""
-        every = egglog.unstable_combine_rulesets(*(r.ruleset for r in rules))
+        every = together(r.ruleset for r in rules)
         return self._equal_after(start, [self._run(every)] * iterations, target)
 
     def _equal_after(self, start: Node, runs: Sequence[Schedule], target: ir.Expr) -> bool:

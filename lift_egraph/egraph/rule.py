@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import itertools
 import pickle
 import sys
 from collections.abc import Callable, Iterable
@@ -18,10 +19,12 @@ import cloudpickle
 import egglog
 from egglog import Ruleset
 from egglog.declarations import Ident
+from egglog.egraph import UnstableCombinedRuleset
 
 from lift_egraph.egraph import sorts
 
 PHASES = ("algorithmic", "lowering", "memory", "simplification")
+_NUMBERS = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def rule(
         raise ValueError(f"unknown phase {phase!r}; known are {', '.join(PHASES)}")
 
     def make(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> Rule:
-        rules = Ruleset(Ident(body.__name__, body.__module__))
+        rules = Ruleset(Ident(_own_name(body.__name__), body.__module__))
         rules.register(body, _increase_frame=True)
         return Rule(
             name=body.__name__,
@@ -123,6 +126,20 @@ def rule(
         )
 
     return make
+
+
+def together(rulesets: Iterable[Ruleset]) -> UnstableCombinedRuleset:
+    """Rulesets that run as one."""
+    return egglog.unstable_combine_rulesets(*rulesets, name=_own_name("together"))
+
+
+def _own_name(name: str) -> str:
+    """A name that no other rules get: an e-graph runs what it was told first under a name.
+
+    egglog would use the address of rulesets without a name, which is used again, and a rule's name is used again for
+    its next version.
+    """
+    return f"{name} {next(_NUMBERS)}"
 
 
 def _named(module: str, name: str) -> Any:

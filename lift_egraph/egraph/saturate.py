@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import egglog
 from egglog import i64
 from egglog.egraph import ActionLike
 
@@ -21,7 +20,7 @@ from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import check_depth, to_egg, type_to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
-from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.rule import Rule, together
 from lift_egraph.egraph.scratch import ROOT, Scratch
 from lift_egraph.egraph.sorts import V
 from lift_egraph.errors import RunProblem
@@ -126,8 +125,8 @@ class _Prepared:
         self.phase = phase
         self.scratch = Scratch()
         simplifying = (r.ruleset for r in phase.simplification)
-        cleaning = egglog.unstable_combine_rulesets(*analyses, *simplifying).saturate()
-        exploring = egglog.unstable_combine_rulesets(*(r.ruleset for r in phase.rules))
+        cleaning = together((*analyses, *simplifying)).saturate()
+        exploring = together(r.ruleset for r in phase.rules)
         self.cleaning, self.exploring = map(self.scratch.compiled, (cleaning, exploring))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 from lift_egraph.errors import LiftError
@@ -47,60 +48,48 @@ def unique_names(term: Any, taken: set[str] | None = None, base: Callable[[str],
     from for each binder.
     """
     used = set(taken or ()) | {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
-    return _rename(term, {}, used, base)
+    return _rename(term, {}, lambda name: fresh_name(base(name), used))
 
 
-def _rename(term: Any, names: dict[ir.Var, ir.Var], taken: set[str], base: Callable[[str], str] = str) -> Any:
+def _rename(term: Any, names: dict[ir.Var, ir.Var], new: Callable[[str], str]) -> Any:
     if isinstance(term, ir.Var):
         return names.get(term, term)
     if isinstance(term, ir.Lambda):
         inner = dict(names)
-        pattern = _rename_pattern(term.binder, inner, taken, base)
-        return ir.Lambda(pattern, _rename(term.body, inner, taken, base))
-    return ir.map_parts(term, lambda part: _rename(part, names, taken, base))
+        pattern = _rename_pattern(term.binder, inner, new)
+        return ir.Lambda(pattern, _rename(term.body, inner, new))
+    return ir.map_parts(term, lambda part: _rename(part, names, new))
 
 
-def _rename_pattern(
-    pattern: ir.Binder, names: dict[ir.Var, ir.Var], taken: set[str], base: Callable[[str], str]
-) -> ir.Binder:
+def _rename_pattern(pattern: ir.Binder, names: dict[ir.Var, ir.Var], new: Callable[[str], str]) -> ir.Binder:
     if isinstance(pattern, ir.Var):
-        names[pattern] = ir.Var(fresh_name(base(pattern.name), taken), pattern.type)
+        names[pattern] = ir.Var(new(pattern.name), pattern.type)
         return names[pattern]
-    first = _rename_pattern(pattern.first, names, taken, base)
-    return ir.PairBinder(first, _rename_pattern(pattern.second, names, taken, base))
+    first = _rename_pattern(pattern.first, names, new)
+    return ir.PairBinder(first, _rename_pattern(pattern.second, names, new))
 
 
 def canonical(term: Any) -> Any:
     """The term with binders (also of sizes and indices) numbered: equal for terms that differ in names only."""
-    return _number(term, {}, [0])
+    return _number(term, {}, count())
 
 
-def _number(term: Any, names: dict[ir.Var, ir.Var], count: list[int]) -> Any:
+def _number(term: Any, names: dict[ir.Var, ir.Var], numbers: Iterator[int]) -> Any:
     if isinstance(term, ir.Var):
         return names.get(term, term)
     if isinstance(term, ir.Lambda):
         inner = dict(names)
-
-        def bind(pattern: ir.Binder) -> ir.Binder:
-            if isinstance(pattern, ir.Var):
-                inner[pattern] = ir.Var(f"${count[0]}", pattern.type)
-                count[0] += 1
-                return inner[pattern]
-            first = bind(pattern.first)
-            return ir.PairBinder(first, bind(pattern.second))
-
-        pattern = bind(term.binder)
-        return ir.Lambda(pattern, _number(term.body, inner, count))
+        pattern = _rename_pattern(term.binder, inner, lambda _: f"${next(numbers)}")
+        return ir.Lambda(pattern, _number(term.body, inner, numbers))
     if isinstance(term, ir.IndexFunction):
         return ir.IndexFunction("$i", term.body.substitute({term.variable: nat("$i")}))
     if isinstance(term, ir.Iterate):
-        size = f"$n{count[0]}"
-        count[0] += 1
+        size = f"$n{next(numbers)}"
         function = substitute_nats(term.function, {term.size: nat(size)})
         term = ir.Iterate(term.times, size, function, term.array)
     elif isinstance(term, ir.Gather | ir.Scatter):
-        return type(term)(_number(_order(term), names, count), _number(term.array, names, count))
-    return ir.map_parts(term, lambda part: _number(part, names, count))
+        return type(term)(_number(_order(term), names, numbers), _number(term.array, names, numbers))
+    return ir.map_parts(term, lambda part: _number(part, names, numbers))
 
 
 def _order(term: ir.Gather | ir.Scatter) -> ir.IndexFunction:
@@ -127,6 +116,7 @@ def substitute(term: Any, values: dict[ir.Var, ir.Expr]) -> Any:
             return term
         incoming = {v.name for e in inner.values() for v in ir.free_variables(e)}
         if any(v.name in incoming for v in bound):
-            term = _rename(term, {}, incoming | {v.name for v in free})
+            taken = incoming | {v.name for v in free}
+            term = _rename(term, {}, lambda name: fresh_name(name, taken))
         return ir.Lambda(term.binder, substitute(term.body, inner))
     return ir.map_parts(term, lambda part: substitute(part, values))

@@ -35,7 +35,7 @@ from typing import Any, overload
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import check_program, size_variables, type_of
+from lift_egraph.language.check import array_type, check_program, size_variables, type_of
 from lift_egraph.language.functions import (
     RESERVED,
     Abstraction,
@@ -166,16 +166,9 @@ def boundary(value: BoundaryLike, element: DataType) -> ir.Boundary:
 # --- patterns -------------------------------------------------------------------------------------------
 
 
-def _elements(term: ir.Expr, where: str) -> Array:
-    t = type_of(term)
-    if not isinstance(t, Array):
-        raise TypeProblem(f"{where} works on an array, got {t}")
-    return t
-
-
 def _map(function: Any, xs: Any) -> ir.Expr:
     xs = as_expr(xs)
-    return ir.Map(to_function(function, _elements(xs, "map").element, "map"), xs)
+    return ir.Map(to_function(function, array_type(xs, "map").element, "map"), xs)
 
 
 def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
@@ -184,7 +177,7 @@ def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
         where = name if kind == "seq" else f"{name}({dimension})"
         if dimension not in (0, 1, 2):
             raise TypeProblem(f"{name} takes a dimension 0, 1 or 2, not {dimension}")
-        return ir.MapLevel(ir.Level(kind, dimension), to_function(function, _elements(xs, where).element, where), xs)
+        return ir.MapLevel(ir.Level(kind, dimension), to_function(function, array_type(xs, where).element, where), xs)
 
     return make
 
@@ -194,7 +187,7 @@ def _fold(node: Callable[..., ir.Expr], where: str, other: Callable[..., ir.Expr
 
     def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)
-        element = _elements(xs, where).element
+        element = array_type(xs, where).element
         start = as_expr(initial, element)
         made = node if type_of(start) == element else other
         return made(to_function(operator, Pair(type_of(start), element), where), start, xs)
@@ -204,12 +197,12 @@ def _fold(node: Callable[..., ir.Expr], where: str, other: Callable[..., ir.Expr
 
 def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
     xs = as_expr(xs)
-    return ir.Pad(left, right, boundary(edge, _elements(xs, "pad").element), xs)
+    return ir.Pad(left, right, boundary(edge, array_type(xs, "pad").element), xs)
 
 
 def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
     xs = as_expr(xs)
-    t = _elements(xs, "iterate")
+    t = array_type(xs, "iterate")
     declared = getattr(function.names, "type", None) if isinstance(function, Abstraction) else None
     known = scope().sizes | {v.name for v in t.size.variables}
     named = new_size(declared, known)

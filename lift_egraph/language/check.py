@@ -5,7 +5,7 @@ Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.index_arrays import index_values
 from lift_egraph.language.inference import Misfit, result_type
-from lift_egraph.language.nat import Nat, NatLike, NatVar, divides, nat
+from lift_egraph.language.nat import ARITHMETIC, Nat, NatLike, NatVar, divides, nat
 from lift_egraph.language.ranges import check_range
 from lift_egraph.language.scalar import result_type as result_type_of_call
 from lift_egraph.language.signature import ArrayForm, Condition, Parameter
@@ -115,7 +115,7 @@ class _Concrete:
         return lanes(_width(width), t)
 
     def arithmetic(self, sign: str, left: NatLike, right: NatLike) -> NatLike:
-        return _ARITHMETIC[sign](nat(left), nat(right))
+        return ARITHMETIC[sign](nat(left), nat(right))
 
     def parts_of_array(self, t: DataType) -> tuple[NatLike, DataType]:
         if not isinstance(t, Array):
@@ -157,12 +157,6 @@ class _Concrete:
 
 
 CONCRETE = _Concrete()
-_ARITHMETIC: dict[str, Callable[[Nat, Nat], Nat]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a // b,
-}
 
 
 def _width(width: NatLike) -> int:
@@ -383,10 +377,8 @@ def substitute_nats(term: Any, values: dict[str, NatLike]) -> Any:
     if isinstance(term, ir.IndexFunction):
         inner = {k: v for k, v in values.items() if k not in (term.variable, "n")}
         return ir.IndexFunction(term.variable, term.body.substitute(inner))
-    if isinstance(term, ir.Var):
-        return ir.Var(term.name, substitute_sizes(term.type, values))
-    if isinstance(term, ir.Input):
-        return ir.Input(term.name, substitute_sizes(term.type, values))
+    if isinstance(term, ir.Var | ir.Input):
+        return type(term)(term.name, substitute_sizes(term.type, values))
     if isinstance(term, ir.SizeLiteral):
         return size_value(term.size.substitute(values))
     if isinstance(term, ir.Literal | ir.Level | ir.Boundary) or not hasattr(term, "__dataclass_fields__"):

@@ -177,6 +177,9 @@ class Composable:
     def __rmatmul__(self, outer: Any) -> Composition:
         return Composition(outer, self)
 
+    def __call__(self, argument: Any) -> Any:
+        return apply(self, as_expr(argument))
+
 
 @dataclass(frozen=True)
 class Bind:
@@ -195,9 +198,6 @@ class Abstraction(Composable):
 
     names: Names
     body: Callable[..., Any]
-
-    def __call__(self, argument: Any) -> ir.Expr:
-        return apply(self, as_expr(argument))
 
 
 @dataclass(frozen=True)
@@ -224,9 +224,6 @@ class Composition(Composable):
     outer: Any
     inner: Any
 
-    def __call__(self, argument: Any) -> ir.Expr:
-        return apply(self, as_expr(argument))
-
 
 @dataclass(frozen=True)
 class Vectorized(Composable):
@@ -234,9 +231,6 @@ class Vectorized(Composable):
 
     width: int
     function: Any
-
-    def __call__(self, argument: Any) -> ir.Expr:
-        return apply(self, as_expr(argument))
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
 from lift_egraph.errors import SyntaxProblem
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import SCALAR_BYTES, Scalar
+
+T = TypeVar("T")
 
 MAX_DEPTH, MAX_LETS = 128, 1000
 SUFFIXES = tuple(name for name in SCALAR_BYTES if name != "bool")  # of numbers
@@ -182,6 +184,15 @@ def _tree(kind: str, place: Place, *items: Any) -> Tree:
 class _Trees(Transformer[Token, Any]):
     """Builds syntax trees while parsing, so that no recursion follows the nesting of the text."""
 
+    def __default__(self, data: str, children: list[Any], meta: Any) -> Any:
+        """A node with its children as they are, placed where the first stands; a word or sign in front is no part."""
+        if data.startswith("_"):  # a rule of the parser's own
+            return super().__default__(data, children, meta)
+        first, *rest = children
+        if isinstance(first, Tree):
+            return _tree(str(data), first.place, *children)
+        return _tree(str(data), _place(first), *([str(first)] if first.type == "NAME" else []), *rest)
+
     def program(self, start: Token, name: Token, *items: Any) -> Tree:
         parts = [i for i in items if isinstance(i, Tree)]
         inputs = tuple(p for p in parts if p.kind == "input")
@@ -194,29 +205,11 @@ class _Trees(Transformer[Token, Any]):
     def annotation(self, type: Tree, range: Tree | None = None) -> Tree:
         return _tree("annotation", type.place, type, range)
 
-    def range(self, low: Tree, high: Tree) -> Tree:
-        return _tree("range", low.place, low, high)
-
-    def variable(self, name: Token, type: Tree) -> Tree:
-        return _tree("variable", _place(name), str(name), type)
-
     def judgement(self, *items: Tree) -> Tree:
         return _tree("judgement", items[-1].place, items[:-1], items[-1])
 
     def size(self, name: Token, value: Token | None = None) -> Tree:
         return _tree("size", _place(name), str(name), None if value is None else self.number(value))
-
-    def array_type(self, element: Tree, extent: Tree) -> Tree:
-        return _tree("array_type", element.place, element, extent)
-
-    def named_type(self, name: Token) -> Tree:
-        return _tree("named_type", _place(name), str(name))
-
-    def tuple_type(self, *components: Tree) -> Tree:
-        return _tree("tuple_type", components[0].place, *components)
-
-    def fun(self, start: Token, pattern: Tree, body: Tree) -> Tree:
-        return _tree("fun", _place(start), pattern, body)
 
     def let(self, start: Token, pattern: Tree, value: Tree, body: Tree) -> Tree:
         above = _tree("let", _place(start), pattern, value)  # a chain of lets is as deep as its deepest part
@@ -224,9 +217,6 @@ class _Trees(Transformer[Token, Any]):
         if lets > MAX_LETS:
             raise Misplaced(f"more than {MAX_LETS} lets stand inside each other", above.place)
         return Tree("let", (pattern, value, body), above.place, max(above.depth, body.depth), lets)
-
-    def index(self, name: Token, body: Tree) -> Tree:
-        return _tree("index", _place(name), str(name), body)
 
     def compose(self, outer: Tree, sign: Token, inner: Tree) -> Tree:
         return _tree("compose", _place(sign), outer, inner)
@@ -239,18 +229,6 @@ class _Trees(Transformer[Token, Any]):
             number, type = value.items
             return _tree("number", _place(sign), -number, type)
         return _tree("negate", _place(sign), value)
-
-    def call(self, callee: Tree, *arguments: Tree | None) -> Tree:
-        return _tree("call", callee.place, callee, *(a for a in arguments if a is not None))
-
-    def element(self, array: Tree, index: Tree) -> Tree:
-        return _tree("element", array.place, array, index)
-
-    def tuple(self, start: Token, *items: Tree) -> Tree:
-        return _tree("tuple", _place(start), *items)
-
-    def name(self, name: Token) -> Tree:
-        return _tree("name", _place(name), str(name))
 
     def number(self, token: Token) -> Tree:
         suffix = next((s for s in SUFFIXES if token.endswith(s)), None)
@@ -300,6 +278,22 @@ def parse_tree(source: Source, start: str) -> Tree:
         raise Misplaced(f"{found!r} cannot stand here", Place(error.line, error.column)) from None
     except UnexpectedToken as error:
         raise Misplaced(*_unexpected(error, source)) from None
+
+
+def read_text(source: Source, start: str, read: Callable[[Tree], T]) -> T:
+    """What is read from the syntax tree of a text.
+
+    Raises
+    ------
+    SyntaxProblem, TypeProblem, SizeProblem
+        With line, column, the line and a caret.
+    """
+    try:
+        return read(parse_tree(source, start))
+    except Misplaced as problem:
+        raise problem.located(source) from None
+    except RecursionError:
+        raise SyntaxProblem(f"{source.name}: this is nested too deeply") from None
 
 
 def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import gcd
+from operator import add, floordiv, mod, mul, sub
 from typing import Union
 
 from lift_egraph.errors import SizeProblem
@@ -216,28 +217,26 @@ class Nat:
         """This expression with variables replaced by name, in normal form again."""
         if not any(v.name in values for v in self.variables):
             return self
-        total = nat(0)
-        for monomial, coefficient in self.terms:
-            product = nat(coefficient)
-            for atom in monomial:
-                product = product * _substitute_atom(atom, values)
-            total = total + product
-        return total
+        return self._of_atoms(lambda atom: _substitute_atom(atom, values))
 
     def rebuild(self, replace: Callable[[Atom], Nat | None]) -> Nat:
         """This expression with some atoms replaced (``None`` keeps an atom), innermost last."""
+
+        def rebuilt(atom: Atom) -> Nat:
+            new = replace(atom)
+            if new is not None or isinstance(atom, NatVar):
+                return nat(atom) if new is None else new
+            return operate(atom.symbol, atom.left.rebuild(replace), atom.right.rebuild(replace))
+
+        return self._of_atoms(rebuilt)
+
+    def _of_atoms(self, value_of: Callable[[Atom], Nat]) -> Nat:
+        """The sum of products of what stands for each atom."""
         total = nat(0)
         for monomial, coefficient in self.terms:
             product = nat(coefficient)
             for atom in monomial:
-                new = replace(atom)
-                if new is None:
-                    new = (
-                        nat(atom)
-                        if isinstance(atom, NatVar)
-                        else operate(atom.symbol, atom.left.rebuild(replace), atom.right.rebuild(replace))
-                    )
-                product = product * new
+                product = product * value_of(atom)
             total = total + product
         return total
 
@@ -307,6 +306,10 @@ def _nat(value: Union[NatVar, Operation, int, str]) -> Nat:
     return Nat((((value,), 1),))
 
 
+ARITHMETIC: dict[str, Callable[[Nat, Nat], Nat]] = {"+": add, "-": sub, "*": mul, "/": floordiv, "%": mod}
+"""The signs that stand between sizes."""
+
+
 def minimum(left: NatLike, right: NatLike) -> Nat:
     """The smaller of two expressions, decided by ranges where they tell."""
     return operate("min", nat(left), nat(right))
@@ -318,11 +321,9 @@ def maximum(left: NatLike, right: NatLike) -> Nat:
 
 
 def operate(symbol: str, left: Nat, right: Nat) -> Nat:
-    """``left symbol right`` in normal form, for ``/ % min max``."""
-    if symbol == "/":
-        return left // right
-    if symbol == "%":
-        return left % right
+    """``left symbol right`` in normal form, for ``min``, ``max`` and the signs of `ARITHMETIC`."""
+    if symbol in ARITHMETIC:
+        return ARITHMETIC[symbol](left, right)
     return (type(right) if type(left) is Nat else type(left)).extreme(symbol, left, right)
 
 

@@ -24,7 +24,7 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
     """
     if isinstance(term, ir.MapLevel):
         problem = _level_problem(term.level, above)
-        if not problem and isinstance(term.function, ir.Vectorize) and _is_parallel(term.function):
+        if not problem and isinstance(term.function, ir.Vectorize) and is_parallel(term.function):
             problem = "a vectorised function runs in one work-item: no parallel map may stand inside it"
         if problem:
             raise blame(NestingProblem(problem), term)
@@ -48,7 +48,8 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         check_nesting(part, above)
 
 
-def _is_parallel(term: ir.Part) -> bool:
+def is_parallel(term: ir.Part) -> bool:
+    """Whether a parallel map stands anywhere in a term."""
     return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
 
 

@@ -71,11 +71,7 @@ def print_program(program: ir.Program, width: int = 88) -> str:
     else:
         head.append(" =")
     names = _outer(program.body)
-    names = replace(
-        names,
-        taken=names.taken | {i.name for i in program.inputs},
-        sizes=names.sizes | set(open_in),
-    )
+    names = replace(names, taken=names.taken | {i.name for i in program.inputs}, sizes=names.sizes | set(open_in))
     return lay_out((*head, Nest((SPACE, _term(program.body, names, 0))), Line("")), width)
 
 
@@ -138,8 +134,11 @@ def _term(term: ir.Expr, names: _Names, level: int) -> Document:
     if isinstance(term, ir.Apply):
         return _apply(term, names, level)
     match term:
-        case ir.At(index=i, array=ir.Lookup(indices=ir.Fill(size=n, value=place), array=array)) if (
-            (i, n) == (nat(0), nat(1)) and any(isinstance(part, ir.Var | ir.Input) for part in ir.subterms(place))
+        case ir.At(index=i, array=ir.Lookup(indices=ir.Fill(size=n, value=place), array=array)) if (i, n) == (
+            nat(0),
+            nat(1),
+        ) and any(
+            isinstance(part, ir.Var | ir.Input) for part in ir.subterms(place)
         ):  # a number or a size between the brackets is the index of an `at`
             return (_term(array, names, _ATOM), "[", _term(place, names, 0), "]")
     name, arguments = _printed(term, names)
@@ -220,13 +219,12 @@ def _section(function: ir.Lambda) -> str | None:
     body = function.body
     if not isinstance(body, ir.Call) or body.op not in OPERATIONS or len(body.arguments) != OPERATIONS[body.op].arity:
         return None
-    parameters: list[ir.Binder] = []
-    last = function.binder
-    while isinstance(last, ir.PairBinder):
-        parameters.append(last.first)
-        last = last.second
-    parameters.append(last)
-    return body.op if tuple(parameters) == body.arguments and len(set(parameters)) == len(parameters) else None
+    parameters = _components(function.binder)
+    return body.op if parameters == body.arguments and len(set(parameters)) == len(parameters) else None
+
+
+def _components(binder: ir.Binder) -> tuple[ir.Binder, ...]:
+    return (binder.first, *_components(binder.second)) if isinstance(binder, ir.PairBinder) else (binder,)
 
 
 def _partial(function: ir.Lambda, names: _Names) -> Document | None:
@@ -249,12 +247,7 @@ def _binder(function: ir.Lambda, names: _Names) -> tuple[str, _Names]:
         if isinstance(pattern, ir.Var):
             spelled[pattern] = fresh_name(_identifier(pattern.name), taken)
             return spelled[pattern]
-        parts: list[str] = []
-        last: ir.Binder = pattern
-        while isinstance(last, ir.PairBinder):
-            parts.append(bind(last.first))
-            last = last.second
-        return f"({', '.join([*parts, bind(last)])})"
+        return f"({', '.join(map(bind, _components(pattern)))})"
 
     text = bind(function.binder)
     return text, _Names(spelled, frozenset(taken), names.sizes)

@@ -18,22 +18,7 @@ from typing import Any
 import numpy as np
 
 from lift_egraph.errors import TypeProblem
-from lift_egraph.language.types import (
-    BOOL,
-    F16,
-    F32,
-    F64,
-    I32,
-    I64,
-    U8,
-    U32,
-    Array,
-    DataType,
-    Scalar,
-    Vector,
-    scalar_of,
-    width_of,
-)
+from lift_egraph.language.types import BOOL, F32, F64, Array, DataType, Scalar, Vector, scalar_of, width_of
 
 
 @dataclass(frozen=True)
@@ -153,13 +138,8 @@ _TABLE = (
     ScalarOp("not",    1, "logic",      np.logical_not),
     ScalarOp("select", 3, "select",     np.where),
     ScalarOp("dot",    2, "lanes",      lambda a, b: np.sum(a * b, axis=-1)),
-    ScalarOp("to_f32", 1, "cast",       _cast(np.float32),                   result=F32),
-    ScalarOp("to_f64", 1, "cast",       _cast(np.float64),                   result=F64),
-    ScalarOp("to_i32", 1, "cast",       _cast(np.int32),                     result=I32),
-    ScalarOp("to_i64", 1, "cast",       _cast(np.int64),                     result=I64),
-    ScalarOp("to_u32", 1, "cast",       _cast(np.uint32),                    result=U32),
-    ScalarOp("to_u8",  1, "cast",       _cast(np.uint8),                     result=U8),
-    ScalarOp("to_f16", 1, "cast",       _cast(np.float16),                   result=F16),
+    *(ScalarOp(f"to_{name}", 1, "cast", _cast(t), result=Scalar(name))
+      for name, t in NUMPY_TYPES.items() if name != "bool"),
 )  # fmt: skip
 
 OPERATIONS: dict[str, ScalarOp] = {op.name: op for op in _TABLE}

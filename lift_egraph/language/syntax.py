@@ -25,15 +25,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lift_egraph.errors import InputProblem, SizeProblem, SyntaxProblem, TypeProblem
+from lift_egraph.errors import InputProblem, SizeProblem, TypeProblem
 from lift_egraph.language import build, functions, ir
 from lift_egraph.language.check import size_variables, type_of
-from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, parse_tree, suggestion
-from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, read_text, suggestion
+from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.pretty import print_iterate_body, print_program, print_term
 from lift_egraph.language.ranges import Range, check_range
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.type_text import NAT_INFIX, parse_type, read_range, read_size, read_type, size_infix
+from lift_egraph.language.type_text import any_size, parse_type, read_range, read_size, read_type, size_infix
 from lift_egraph.language.types import I32, DataType, Scalar, size_names
 
 __all__ = [
@@ -65,7 +65,7 @@ def parse_program(text: str, source: str = "<text>") -> ir.Program:
     >>> twice.sizes
     (('N', 8),)
     """
-    return _located(Source(text, source), "program", _program)
+    return read_text(Source(text, source), "program", _program)
 
 
 def parse_file(path: str | Path) -> ir.Program:
@@ -115,7 +115,7 @@ def parse_term(
         with functions.opened(scope.values, scope.sizes):
             return _value(tree, scope)
 
-    return _located(Source(text, source), "expr", read)
+    return read_text(Source(text, source), "expr", read)
 
 
 def parse_size(text: str) -> Nat:
@@ -124,7 +124,7 @@ def parse_size(text: str) -> Nat:
     >>> print(parse_size("i / 2 + N * 3"))
     3 * N + (i / 2)
     """
-    return _located(Source(text, "<size>"), "expr", lambda tree: read_size(tree, lambda name, _: nat(name)))
+    return read_text(Source(text, "<size>"), "expr", lambda tree: read_size(tree, any_size))
 
 
 def parse_iterate_body(text: str) -> tuple[str, ir.Lambda]:
@@ -142,7 +142,7 @@ def parse_iterate_body(text: str) -> tuple[str, ir.Lambda]:
         assert isinstance(made, ir.Lambda)
         return build.new_size(argument, scope.sizes) or "n", made
 
-    return _located(Source(text, "<iterate>"), "judgement", read)
+    return read_text(Source(text, "<iterate>"), "judgement", read)
 
 
 # --- elaboration ------------------------------------------------------------------------------------------
@@ -175,15 +175,6 @@ def _outer(known: Iterable[ir.Input | ir.Var]) -> _Scope:
     values = {item.name: item for item in known}
     sizes = frozenset(n for item in values.values() for n in size_names(item.type))
     return _Scope(values, sizes, any_size=True)
-
-
-def _located(source: Source, start: str, read: Any) -> Any:
-    try:
-        return read(parse_tree(source, start))
-    except Misplaced as problem:
-        raise problem.located(source) from None
-    except RecursionError:
-        raise SyntaxProblem(f"{source.name}: this is nested too deeply") from None
 
 
 def _program(tree: Tree) -> ir.Program:
@@ -310,7 +301,7 @@ def _infix(sign: str, left: Any, right: Any, place: Place) -> Any:
     """Sizes and whole numbers together are a size, whose division rounds down; else it is a scalar operation."""
     first, second = _whole(left), _whole(right)
     with_size = isinstance(left, Nat) or isinstance(right, Nat)
-    if sign in NAT_INFIX and with_size and first is not None and second is not None:
+    if sign in ARITHMETIC and with_size and first is not None and second is not None:
         return size_infix(sign, first, second, place)
     return functions.Section(INFIX[sign])(left, right)
 

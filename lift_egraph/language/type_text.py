@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, parse_tree, suggestion
-from lift_egraph.language.nat import Nat, maximum, minimum, nat
+from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, read_text, suggestion
+from lift_egraph.language.nat import ARITHMETIC, Nat, maximum, minimum, nat
 from lift_egraph.language.ranges import Range
 from lift_egraph.language.types import SCALAR_BYTES, WIDTHS, Array, DataType, Scalar, Vector, tuple_of
 
-NAT_INFIX: dict[str, Callable[[Nat, Nat], Nat]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-}
-
 
 def size_infix(sign: str, left: Nat, right: Nat, place: Place) -> Nat:
-    """Two sizes with a sign of `NAT_INFIX` between them."""
+    """Two sizes with a sign of `ARITHMETIC` between them."""
     if sign in "/%" and right.constant == 0:
         raise Misplaced("a size cannot be divided by zero", place)
-    return NAT_INFIX[sign](left, right)
+    return ARITHMETIC[sign](left, right)
+
+
+def any_size(name: str, _: Place) -> Nat:
+    """What a name in a size means, where any name is one."""
+    return nat(name)
 
 
 def read_size(tree: Tree, known: Callable[[str, Place], Nat]) -> Nat:
@@ -34,7 +31,7 @@ def read_size(tree: Tree, known: Callable[[str, Place], Nat]) -> Nat:
             return nat(value)
         case Tree("negate", (value,)):
             return -read_size(value, known)
-        case Tree("infix", (sign, left, right)) if sign in NAT_INFIX:
+        case Tree("infix", (sign, left, right)) if sign in ARITHMETIC:
             return size_infix(sign, read_size(left, known), read_size(right, known), tree.place)
         case Tree("call", (Tree("name", ("min" | "max" as name,)), left, right)):
             extreme = minimum if name == "min" else maximum
@@ -85,16 +82,12 @@ def parse_annotation(text: str) -> tuple[DataType, Range | None]:
     >>> print(*parse_annotation("[f32]N in 0.1..N + 1"))
     [f32]N 0.1..N + 1
     """
-    source = Source(text, "<type>")
 
-    def known(name: str, _: Place) -> Nat:
-        return nat(name)
+    def read(tree: Tree) -> tuple[DataType, Range | None]:
+        of_type, of_range = tree.items
+        return read_type(of_type, any_size), None if of_range is None else read_range(of_range, any_size)
 
-    try:
-        of_type, of_range = parse_tree(source, "annotation").items
-        return read_type(of_type, known), None if of_range is None else read_range(of_range, known)
-    except Misplaced as problem:
-        raise problem.located(source) from None
+    return read_text(Source(text, "<type>"), "annotation", read)
 
 
 def parse_type(text: str) -> DataType:
@@ -110,8 +103,4 @@ def parse_type(text: str) -> DataType:
     >>> print(parse_type("[[(f32, i32)]4](N / 2)"))
     [[(f32, i32)]4](N / 2)
     """
-    source = Source(text, "<type>")
-    try:
-        return read_type(parse_tree(source, "type"), lambda name, _: nat(name))
-    except Misplaced as problem:
-        raise problem.located(source) from None
+    return read_text(Source(text, "<type>"), "type", lambda tree: read_type(tree, any_size))

@@ -1,76 +1,27 @@
 """Programs around a match of any rule, made from the rule's own left-hand side and conditions.
 
-Types and sizes come from `lift_egraph.soundness.pattern_types`; every variable gets a random term in the scope it
-stands in, mostly one that mentions what would be captured. Draws that break a condition on names are rejected.
+Types and sizes come from `lift_egraph.soundness.pattern_types`, the rest from random choices
+(`lift_egraph.soundness.matches`). Names clash on purpose (`lift_egraph.soundness.clashes`) where the conditions let
+them, and, in the programs that break a condition, where they do not; beside these there are programs in which anything
+may happen by chance. Draws that break a condition on names are rejected.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
-import egglog
-from egglog.egraph import ActionLike
-
-from lift_egraph.egraph import sorts
-from lift_egraph.egraph.encoding import encoded, function_to_egg, operator_to_egg, to_egg, type_to_egg
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern, forms, holes, subpatterns
+from lift_egraph.egraph.rule_forms import Form, forms
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
-from lift_egraph.language import ir
-from lift_egraph.language.check import binder_type, domain, type_of
-from lift_egraph.language.index_arrays import REVERSE
-from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import F32, F64, I32, Array, DataType, Pair, Scalar
+from lift_egraph.soundness.clashes import Clash, clashes_of, excludes
+from lift_egraph.soundness.matches import Example, Match, Prepared
 from lift_egraph.soundness.pattern_types import typing_of
-from lift_egraph.soundness.pattern_values import Operator, Rejected, Term, Values
-from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose, Context, Recorder, neutral, operator_on
-from lift_egraph.soundness.unification import Typing
+from lift_egraph.soundness.pattern_values import Rejected
+from lift_egraph.soundness.random_terms import Choose, Recorder
 
 ATTEMPTS = 400  # draws that may be rejected in a row
-
-
-def _whole(arity: int) -> tuple[str, ...]:
-    """The operations on all numbers that give whole numbers of whole numbers."""
-    known = (op for op in OPERATIONS.values() if op.kind == "arithmetic" and op.name != "div")
-    return tuple(op.name for op in known if op.arity == arity)
-
-
-OPTIONS = {
-    "level": ("seq", "glb", "wrg", "lcl"),
-    "space": ("private", "local", "global"),
-    "boundary": ("clamp", "mirror", "wrap"),
-    "indices": (str(REVERSE.body), "i"),
-    "operator": ASSOCIATIVE,
-    "call1": _whole(1),
-    "call2": _whole(2),
-    "call3": ("select",),
-}
-
-
-@dataclass(frozen=True)
-class Example:
-    """A program with a match of a rule.
-
-    Attributes
-    ----------
-    program
-        The program.
-    facts
-        What the rule's conditions ask for beside it: tile sizes, vector widths, marked binders.
-    """
-
-    program: ir.Program
-    facts: tuple[ActionLike, ...]
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    form: Form
-    typing: Typing
-    solutions: list[dict[str, int]]
+TRIES = 40  # after so many, another form or clash is drawn
 
 
 class Instances:
@@ -84,9 +35,19 @@ class Instances:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.prepared = [self._prepare(form) for form in forms(rule)]
+        plain = [self._prepare(form) for form in forms(rule)]
+        self.prepared = list(plain)
+        allowed: list[int] = []
+        excluded: list[int] = []
+        for p in plain:
+            for clash in p.clashes:
+                clashing = _with_clash(p, clash)
+                if clashing is not None:
+                    (excluded if excludes(p.form, clash) else allowed).append(len(self.prepared))
+                    self.prepared.append(clashing)
+        self._plain, self._clashes = range(len(plain)), {True: allowed, False: excluded}
 
-    def _prepare(self, form: Form) -> _Prepared:
+    def _prepare(self, form: Form) -> Prepared:
         try:
             typing = typing_of(form)
         except TypeProblem as problem:
@@ -98,7 +59,7 @@ class Instances:
             raise RuleProblem(
                 self.rule.name, self.rule.place, f"no small sizes fit its left-hand side {form.left} and its conditions"
             )
-        return _Prepared(form, typing, solutions)
+        return Prepared(form, typing, solutions, clashes_of(form))
 
     def example(self, choose: Choose, careful: bool = True) -> Example:
         """A program from a sequence of choices.
@@ -113,14 +74,20 @@ class Instances:
         Rejected
             If the choices break a condition.
         """
-        prepared = choose(self.prepared)
+        prepared = choose(self.prepared)  # the forms without a clash come first
         try:
-            return _Instance(prepared, choose, careful).example()
+            return Match(prepared, choose, careful).example()
         except (LiftError, AssertionError) as problem:  # sizes that fit no pattern: choose others
             raise Rejected(str(problem)) from problem
 
-    def draw(self, seed: str, careful: bool = True) -> tuple[Example, tuple[int, ...]]:
+    def draw(self, seed: str, careful: bool = True, number: int = 1) -> tuple[Example, tuple[int, ...]]:
         """A random program and the choices that made it.
+
+        Parameters
+        ----------
+        number
+            The programs of even numbers have the clashes of names that the conditions allow, or break if `careful` is
+            false, one after the other; those of odd numbers are of the rule's forms in turn.
 
         Raises
         ------
@@ -128,8 +95,13 @@ class Instances:
             If no draw keeps the rule's conditions.
         """
         last: Exception | None = None
+        clashes = self._clashes[careful]
+        turns = clashes if clashes and number % 2 == 0 else self._plain
+        turn = turns[(number // 2 if clashes else number) % len(turns)]
         for attempt in range(ATTEMPTS):
-            recorder = Recorder(random.Random(f"{seed}/{attempt}"))
+            if attempt == TRIES:  # this form, or clash, may have no program
+                turn = None
+            recorder = Recorder(random.Random(f"{seed}/{attempt}"), () if turn is None else (turn,))
             try:
                 return self.example(recorder, careful), tuple(recorder.taken)
             except Rejected as problem:
@@ -137,275 +109,13 @@ class Instances:
         raise RuleProblem(self.rule.name, self.rule.place, f"no program was found that it applies to: {last}")
 
 
-class _Instance(Values):
-    """A match of one form, made from choices."""
-
-    def __init__(self, prepared: _Prepared, choose: Choose, careful: bool) -> None:
-        super().__init__()
-        self.prepared, self.choose, self.careful = prepared, choose, careful
-
-    def example(self) -> Example:
-        real = self.choose((F32, I32, F64))
-        context = Context(self.choose, real)
-        self.context = context
-        self.sizes = self.choose(self.prepared.solutions)
-        self.typing = self.prepared.typing.copy()
-        self._constrain()
-        form = self.prepared.form
-        self._types()
-        self._texts()
-        binders = self._binders(form.left)
-        provoking = {v for p in binders for v in ir.bound_variables(p)} | self._made_names(form)
-        outer = [*self._outer(provoking), *self._unbound()]
-        inside = context.bind(*outer)
-        self._terms(form, inside, provoking)
-        if self.careful:
-            for c in form.conditions:
-                self._require(c)
-        match = self._root(form.left, inside)
-        program = self._around(match, outer, context)
-        inputs = {p.name: p for p in ir.subterms(program) if isinstance(p, ir.Input)}
-        type_of(program)
-        ordered = tuple(inputs[name] for name in sorted(inputs))
-        return Example(ir.Program("example", ordered, program), tuple(self._facts(form)))
-
-    # --- types and names ---
-
-    def _constrain(self) -> None:
-        """Choose for what must be a number or have no vectors before anything else is chosen."""
-        real = self.context.real
-        for t in self.typing.numbers:
-            self.typing.concrete(t, self.sizes, lambda _: real)
-        for t in self.typing.lawful:
-            self.typing.concrete(t, self.sizes, lambda _: self.choose((real, real, self.context.row())))
-        for t in self.typing.plain:
-            self.typing.concrete(t, self.sizes, lambda _: self.context.element(vectors=False))
-
-    def _type(self, t: Any) -> DataType:
-        return self.typing.concrete(t, self.sizes, lambda _: self.context.element())
-
-    def _types(self) -> None:
-        for hole in sorted(self._holes(), key=str):
-            if hole.sort == "Ty":
-                self.values[hole.name] = self._type(self.typing.values[hole.name])
-            elif hole.sort == "i64":
-                self.values[hole.name] = self.sizes.get(hole.name, 0)
-
-    def _holes(self) -> set[Hole]:
-        form = self.prepared.form
-        found = holes(form.left)
-        for c in form.conditions:
-            found |= holes(c.left) | holes(c.right) if isinstance(c, Equation) else holes(c)
-        return {h for h in found if h.name in self.typing.values}
-
-    def _texts(self) -> None:
-        for name, role in self.typing.roles.items():
-            if role not in OPTIONS:
-                raise Rejected(f"{name} may be any text")
-            self.values[name] = self.choose(OPTIONS[role])
-
-    def _binders(self, p: Pattern) -> list[ir.Binder]:
-        """Choose the binding patterns, and return them."""
-        found: list[ir.Binder] = []
-        form = self.prepared.form
-        literal = [v.name for v in sorted(self._made_names(form), key=str)]
-        for node in subpatterns(p):
-            if isinstance(node, Node) and node.op == "Fn_lam":
-                self._bind(node.parts[0], (), literal)
-                found.append(self.pattern(node.parts[0]))
-        return found
-
-    def _unbound(self) -> list[ir.Binder]:
-        """Choose the variables that the left-hand side mentions without a binder: they are bound around it."""
-        found: list[ir.Binder] = []
-        for hole in sorted(self._holes(), key=str):
-            if hole.sort in ("P", "V") and hole.name not in self.values:
-                self._bind(hole, (), [])
-                found.append(self.values[hole.name])
-        return found
-
-    def _bind(self, p: Pattern, avoid: tuple[ir.Binder, ...], literal: list[str]) -> tuple[ir.Binder, ...]:
-        if isinstance(p, Hole):
-            if p.name not in self.values:
-                t = self._type(self.typing.values[p.name])
-                if literal and self.choose((False,) * 7 + (True,)):
-                    made: ir.Binder = ir.Var(self.choose(literal), t)
-                elif p.sort == "V":
-                    made = self.context.variable(t, avoid)
-                else:
-                    made = self.context.pattern(t, avoid)
-                self.values[p.name] = made
-            made = self.values[p.name]
-            if {v for q in avoid for v in ir.bound_variables(q)} & set(ir.bound_variables(made)):
-                raise Rejected("a variable is bound twice in one pattern")
-            return (*avoid, made)
-        if isinstance(p, Node) and p.op in ("P_pair", "P_var"):
-            for part in p.parts:
-                avoid = self._bind(part, avoid, literal)
-            return avoid
-        return (*avoid, self.pattern(p))
-
-    def _made_names(self, form: Form) -> set[ir.Var]:
-        """The variables with fixed names that the rule introduces."""
-        found = set()
-        for node in subpatterns(form.right):
-            if isinstance(node, Node) and node.op == "V___init__" and isinstance(node.parts[0], Constant):
-                t = self._made_type(node.parts[1])
-                if t is not None:
-                    found.add(ir.Var(node.parts[0].value, t))
-        return found
-
-    def _made_type(self, t: Pattern) -> DataType | None:
-        try:
-            return self.value(t)
-        except (KeyError, Rejected, LiftError):
-            return None
-
-    def _outer(self, provoking: set[ir.Var]) -> list[ir.Binder]:
-        """Binders around the match: mostly of the names and types that the rule binds."""
-        context = self.context
-        found: list[ir.Binder] = []
-        likely = sorted(provoking, key=str)
-        for _ in range(self.choose((0, 1, 2, 1, 2))):
-            t = context.real
-            if likely and self.choose((True, True, True, False)):
-                found.append(self.choose(likely))
-            else:
-                found.append(context.pattern(self.choose((t, context.row(), Pair(t, t)))))
-        return found
-
-    # --- terms ---
-
-    def _terms(self, form: Form, inside: Context, provoking: set[ir.Var]) -> None:
-        scopes: dict[str, list[set[ir.Var]]] = {}
-        self._scopes(form.left, (), scopes)
-        starts = {
-            c.parts[1].name: c.parts[0]
-            for c in form.conditions
-            if isinstance(c, Node) and c.op == "neutral" and isinstance(c.parts[1], Hole) and self.careful
-        }
-        lawful = {
-            h.name
-            for c in form.conditions
-            if isinstance(c, Node) and c.op in ("associative", "commutative", "neutral")
-            for h in holes(c)
-        }
-        wanted = [h for h in self._holes() if h.sort in ("Op", "Fn", "Ex")]
-        for hole in sorted(wanted, key=lambda h: (h.sort != "Op", str(h))):
-            if hole.name in self.values:
-                continue
-            visible = set.intersection(*scopes[hole.name]) if hole.name in scopes else set()
-            context = inside.bind(*sorted(visible, key=str))
-            hidden = provoking - visible
-            mode = self.choose(("inner", "inner", "capture", "capture", "free", "closed"))
-            if mode == "inner":
-                context = context.urging(visible)
-            elif mode == "capture":
-                context = context.urging(hidden)
-            elif mode == "closed" and not visible:
-                context = context.closed()
-            if hole.sort == "Op":
-                self.values[hole.name] = self._operator(hole, context, self.careful and hole.name in lawful)
-            elif hole.sort == "Fn":
-                a, b = self.typing.values[hole.name]
-                made = context.function(self._type(a), self._type(b))
-                self.values[hole.name] = Term(made, function_to_egg(made))
-            elif hole.name in starts:
-                operator = self.operator(starts[hole.name], self._type(self.typing.values[hole.name]))
-                if operator.law is None:
-                    raise Rejected("the operator has no neutral element")
-                made = neutral(operator.law, type_of(operator.function.body))
-                self.values[hole.name] = Term(made, to_egg(made))
-            else:
-                made = context.term(self._type(self.typing.values[hole.name]))
-                self.values[hole.name] = Term(made, to_egg(made))
-
-    def _scopes(self, p: Pattern, above: tuple[ir.Binder, ...], found: dict[str, list[set[ir.Var]]]) -> None:
-        if isinstance(p, Hole):
-            found.setdefault(p.name, []).append({v for q in above for v in ir.bound_variables(q)})
-        elif isinstance(p, Node):
-            if p.op == "Fn_lam":
-                self._scopes(p.parts[1], (*above, self.pattern(p.parts[0])), found)
-                return
-            for part in p.parts:
-                self._scopes(part, above, found)
-
-    def _operator(self, hole: Hole, context: Context, lawful: bool) -> Operator:
-        t = self._type(self.typing.values[hole.name])
-        has_laws = isinstance(_scalar_leaf(t), Scalar)
-        if has_laws and (lawful or self.choose((True, False))):
-            law = self.choose(ASSOCIATIVE)
-            f = operator_on(law, t)
-            return Operator(f, operator_to_egg(f), law)
-        if lawful:
-            raise Rejected(f"no operator on {t} has laws")
-        f = context.odd_operator(t)
-        return Operator(f, operator_to_egg(f), None)
-
-    def _root(self, left: Pattern, inside: Context) -> ir.Expr:
-        value = self.value(left)
-        if not isinstance(value, Term):
-            raise Rejected("the left-hand side is neither a term nor a function")
-        if isinstance(value.meaning, ir.Expr):
-            return encoded(value.meaning, value.egg)
-        t = domain(value.meaning)
-        if self.choose((True, False)):
-            argument = inside.term(t)
-            return encoded(ir.Apply(value.meaning, argument), sorts.app(value.egg, to_egg(argument)))
-        array = inside.array(inside.size(), t)
-        return encoded(ir.Map(value.meaning, array), sorts.map_(value.egg, to_egg(array)))
-
-    def _around(self, match: ir.Expr, outer: list[ir.Binder], context: Context) -> ir.Expr:
-        for depth in range(len(outer), 0, -1):
-            p = outer[depth - 1]
-            here = context.bind(*outer[:depth])
-            beside = context.bind(*outer[: depth - 1])
-            body = here.around(match)
-            t = binder_type(p)
-            if self.choose((True, True, False)):
-                match = ir.Map(ir.Lambda(p, body), beside.array(self.choose((2, 3)), t))
-            else:
-                match = ir.Apply(ir.Lambda(p, body), beside.term(t))
-        return context.around(match)
-
-    # --- conditions ---
-
-    def _require(self, c: Equation | Node) -> None:
-        """Reject the draw if a condition on names, texts or laws fails; others are left to the rule."""
-        if isinstance(c, Equation):
-            left, right = self.names(c.left), self.names(c.right)
-            if left is not None and right is not None and left != right:
-                raise Rejected(f"{c.left} is not {c.right}")
-            if _is_text(c.left) and _is_text(c.right) and self.value(c.left) != self.value(c.right):
-                raise Rejected(f"{c.left} is not {c.right}")
-            return
-        if c.op in ("Set_not_contains", "Set_contains"):
-            names, name = self.names(c.parts[0]), self.variable(c.parts[1])
-            if names is not None and (name in names) != (c.op == "Set_contains"):
-                raise Rejected(f"{c.parts[1]} and {c.parts[0]}")
-        elif c.op in ("associative", "commutative", "neutral") and isinstance(c.parts[0], Hole):
-            if self.values[c.parts[0].name].law is None:
-                raise Rejected("an operator without laws")
-        elif c.op == "!=" and all(map(_is_text, c.parts)) and self.value(c.parts[0]) == self.value(c.parts[1]):
-            raise Rejected("equal texts")
-
-    def _facts(self, form: Form) -> Iterator[ActionLike]:
-        """The facts that steer the rule."""
-        for c in form.conditions:
-            if isinstance(c, Node):
-                if c.op == "tile":
-                    yield sorts.tile(*(egglog.i64(self.value(p)) for p in c.parts))
-                elif c.op == "lane_width":
-                    yield sorts.lane_width(egglog.i64(self.value(c.parts[0])))
-                elif c.op in ("stage_local", "stage_private"):
-                    binder = self.pattern(c.parts[0])
-                    assert isinstance(binder, ir.Var)
-                    yield getattr(sorts, c.op)(sorts.V(binder.name, type_to_egg(binder.type)))
-
-
-def _is_text(p: Pattern) -> bool:
-    return isinstance(p.value, str) if isinstance(p, Constant) else p.sort == "String"
-
-
-def _scalar_leaf(t: DataType) -> DataType:
-    return _scalar_leaf(t.element) if isinstance(t, Array) else t
+def _with_clash(p: Prepared, clash: Clash) -> Prepared | None:
+    """The form for programs with a clash; None if types or sizes do not let two binders be one."""
+    if not clash.shares:
+        return replace(p, clash=clash)
+    try:
+        typing = typing_of(p.form, ((clash.binder, clash.other),))
+    except TypeProblem:
+        return None
+    solutions = typing.solutions()
+    return replace(p, typing=typing, solutions=solutions, clash=clash) if solutions else None

@@ -6,7 +6,8 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -102,17 +103,29 @@ def check_rules(
     LiftError
         If a file cannot be read.
     """
-    known, problems = _load(sources, simplification)
-    yield from problems
+
+    def new_server() -> Server:
+        return Server(_Session, sources, simplification, seed, memory_limit=MEMORY)
+
+    first = new_server()  # it lists the rules, and is the first to check them
+    known: list[_Known] = []
+    with ExitStack() as until_known:
+        until_known.enter_context(first)
+        for index, source in enumerate(sources):
+            found, problems = _list(first, index, source)
+            known += found
+            yield from problems
+        if known:
+            until_known.pop_all()
     waiting: queue.SimpleQueue[_Known] = queue.SimpleQueue()
     for k in known:
         waiting.put(k)
     done: queue.SimpleQueue[tuple[bool, Verdict | BaseException]] = queue.SimpleQueue()
     stop = threading.Event()
 
-    def work() -> None:
+    def work(server: Server) -> None:
         try:
-            with Server(_Session, sources, simplification, seed, memory_limit=MEMORY) as server:
+            with server:
                 while not stop.is_set():
                     try:
                         rule = waiting.get_nowait()
@@ -127,8 +140,8 @@ def check_rules(
         except BaseException as problem:  # it belongs to the thread that waits for the verdicts
             done.put((True, problem))
 
-    for _ in range(min(jobs, len(known))):
-        threading.Thread(target=work, daemon=True).start()
+    for number in range(min(jobs, len(known))):
+        threading.Thread(target=work, args=(new_server() if number else first,), daemon=True).start()
     left = len(known)
     try:
         while left:
@@ -147,27 +160,18 @@ def check_rules(
         stop.set()
 
 
-def _load(sources: Sources, simplification: tuple[Rule, ...]) -> tuple[list[_Known], list[Verdict]]:
-    """What rules there are; files are read in a child process, as reading one runs it."""
-    known: list[_Known] = []
-    problems: list[Verdict] = []
-    for index, source in enumerate(sources):
-        if not isinstance(source, Path):
-            known += [
-                _Known(index, i, Verdict(r.name, r.law, r.place), r.phase == "simplification")
-                for i, r in enumerate(source)
-            ]
-            continue
+def _list(server: Server, index: int, source: Path | tuple[Rule, ...]) -> tuple[list[_Known], list[Verdict]]:
+    """What rules there are in a source; a file is read in a child process, as reading one runs it."""
+    if not isinstance(source, Path):
+        rules = [(Verdict(r.name, r.law, r.place), r.phase == "simplification") for r in source]
+        problems: list[Verdict] = []
+    else:
         try:
-            with Server(_Session, (source,), simplification, 0, memory_limit=MEMORY) as server:
-                found, wrong = server.request(("list",), time_limit=BATCH_SECONDS)
+            rules, problems = server.request(("load", index), time_limit=BATCH_SECONDS)
         except RunProblem as problem:
             text = f"the file cannot be read as Python: it {problem}"
-            problems.append(Verdict(source.name, "", f"{source}:1", problem=text))
-            continue
-        known += [_Known(index, i, verdict, saturates) for i, (verdict, saturates) in enumerate(found)]
-        problems += wrong
-    return known, problems
+            return [], [Verdict(source.name, "", f"{source}:1", problem=text)]
+    return [_Known(index, i, verdict, saturates) for i, (verdict, saturates) in enumerate(rules)], problems
 
 
 def _check(server: Server, rule: _Known, examples: int, seconds: float) -> Iterator[Verdict]:
@@ -175,6 +179,7 @@ def _check(server: Server, rule: _Known, examples: int, seconds: float) -> Itera
     verdict = rule.verdict
     began = time.perf_counter()
     try:
+        server.request(("load", rule.source), time_limit=BATCH_SECONDS)
         server.request(("begin", rule.source, rule.index), time_limit=seconds)
         yield verdict
         while verdict.examples < examples and verdict.counterexample is None:
@@ -221,31 +226,31 @@ FIRE_RATE = 0.95  # the share of its own examples in which a rule must fire
 class _Session:
     """The child's side: it holds the rules, and the check of one of them."""
 
-    def __init__(self, sources: Iterable[Path | tuple[Rule, ...]], simplification: tuple[Rule, ...], seed: int) -> None:
+    def __init__(self, sources: Sources, simplification: tuple[Rule, ...], seed: int) -> None:
         from lift_egraph.egraph.rule_files import load_rules
-
-        self.simplification, self.seed = simplification, seed
-        self.rules: list[tuple[Rule, ...]] = []
-        self.problems: list[RuleProblem] = []
-        for source in sources:
-            if isinstance(source, Path):
-                found, wrong = load_rules(source)
-                self.problems += wrong
-            else:
-                found = source
-            self.rules.append(found)
-        self.check: Any = None
-
-    def __call__(self, request: tuple[Any, ...]) -> Any:
         from lift_egraph.soundness.rule_check import RuleCheck
 
+        self.load_rules, self.new_check = load_rules, RuleCheck
+        self.sources, self.simplification, self.seed = sources, simplification, seed
+        self.rules: dict[int, tuple[tuple[Rule, ...], tuple[RuleProblem, ...]]] = {}
+        self.check: Any = None
+
+    def load(self, index: int) -> tuple[tuple[Rule, ...], tuple[RuleProblem, ...]]:
+        """The rules of a source and what is wrong in it; a file is run once."""
+        if index not in self.rules:
+            source = self.sources[index]
+            self.rules[index] = self.load_rules(source) if isinstance(source, Path) else (source, ())
+        return self.rules[index]
+
+    def __call__(self, request: tuple[Any, ...]) -> Any:
         match request:
-            case ("list",):
-                found = [(Verdict(r.name, r.law, r.place), r.phase == "simplification") for r in self.rules[0]]
-                return found, [Verdict(p.rule, "", p.place, problem=p.text) for p in self.problems]
+            case ("load", source):
+                rules, problems = self.load(source)
+                found = [(Verdict(r.name, r.law, r.place), r.phase == "simplification") for r in rules]
+                return found, [Verdict(p.rule, "", p.place, problem=p.text) for p in problems]
             case ("begin", source, index):
-                rule = self.rules[source][index]
-                self.check = RuleCheck(rule, simplification=self.simplification, seed=self.seed)
+                rule = self.load(source)[0][index]
+                self.check = self.new_check(rule, simplification=self.simplification, seed=self.seed)
                 return None
             case ("run", examples):
                 report = self.check.run(examples)

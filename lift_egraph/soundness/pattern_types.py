@@ -21,8 +21,8 @@ from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, WIDTHS, Mad
 DOMAINS = {"offset": (1, 2, 0), "count": (1, 2, 3, 4, 0), "width": WIDTHS, "level": (0, 1)}  # sizes are solved for
 
 
-def typing_of(form: Form) -> Typing:
-    """The types of a form.
+def typing_of(form: Form, equal: tuple[tuple[Pattern, Pattern], ...] = ()) -> Typing:
+    """The types of a form, in which some parts have equal types.
 
     Raises
     ------
@@ -37,6 +37,8 @@ def typing_of(form: Form) -> Typing:
             infer.equation(c)
         else:
             infer.fact(c)
+    for a, b in equal:
+        t.equate(infer(a), infer(b))
     for value in (*t.numbers, *t.lawful):
         found = t.find(value)
         if isinstance(found, Made) and found.kind == "pair":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import LAWS
-from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, Vector
+from lift_egraph.language.types import BOOL, I32, Array, DataType, Pair, Scalar, Vector
 
 Choose = Callable[[Sequence[Any]], Any]  # one of several options, such as a `Recorder` or a `Replayer`
 ASSOCIATIVE = tuple(op for op, laws in LAWS.items() if "i32" in laws.neutral and op != "mul")  # products round
@@ -25,13 +25,14 @@ NAMES = ("x", "y", "z", "u", "v", "w", "r", "s", "p", "q", "a", "b", "c", "d", "
 
 
 class Recorder:
-    """Chooses at random and notes which option was taken."""
+    """Chooses at random, after choices that are given, and notes which option was taken."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng, self.taken = rng, []
+    def __init__(self, rng: random.Random, given: Sequence[int] = ()) -> None:
+        self.rng, self.given, self.taken = rng, given, []
 
     def __call__(self, options: Sequence[Any]) -> Any:
-        index = self.rng.randrange(len(options))
+        at = len(self.taken)
+        index = self.given[at] if at < len(self.given) else self.rng.randrange(len(options))
         self.taken.append(index)
         return options[index]
 
@@ -87,6 +88,10 @@ class Context:
     def urging(self, variables: set[ir.Var]) -> Context:
         """For terms that should use some of the variables, where they are in scope."""
         return replace(self, urged=tuple(v for v in self.scope if v in variables))
+
+    def without(self, variables: set[ir.Var]) -> Context:
+        """For terms in which the variables are not free."""
+        return replace(self, scope=tuple(v for v in self.scope if v not in variables))
 
     def closed(self) -> Context:
         """For terms without free variables."""
@@ -186,6 +191,23 @@ class Context:
             inner = inner.urging({*inner.urged, *ir.bound_variables(p)})
         return ir.Lambda(p, inner.term(u))
 
+    def using(self, term: ir.Expr, variables: Iterable[ir.Var]) -> ir.Expr:
+        """The term, made to depend on variables as far as their types are its own."""
+        missing = sorted({*variables} - ir.free_variables(term), key=str)
+        t = type_of(term)
+        if not missing or isinstance(t, Vector):
+            return term
+        if isinstance(t, Pair):
+            return ir.MakePair(self.using(ir.Component(0, term), missing), ir.Component(1, term))
+        if isinstance(t, Array):
+            p = self.variable(t.element, (*missing,))
+            return ir.Map(ir.Lambda(p, self.using(p, missing)), term)
+        for v in missing:
+            leaves = [e for e in self._inside(v) if type_of(e) == t != BOOL]
+            if leaves:
+                term = ir.Call("sub", (term, self.one_of(*leaves)))
+        return term
+
     # --- operators of reductions ---
 
     def odd_operator(self, t: DataType) -> ir.Lambda:
@@ -195,9 +217,10 @@ class Context:
         scope = tuple(v for v in self.scope if not v.name.startswith("$") and v not in (a, b))
         other = replace(self, scope=scope, urged=tuple(v for v in self.urged if v in scope))
         if not isinstance(t, Scalar):
-            return ir.Lambda(ir.PairBinder(a, b), replace(other, scope=(*scope, a, b), urged=(a,)).term(t))
+            inner = replace(other, scope=(*scope, a, b), urged=(a,))
+            return ir.Lambda(ir.PairBinder(a, b), inner.using(inner.term(t), (a, b)))
         mixed = ir.Call("add", (a, other.leaf(t)))
-        operands = self.one_of((mixed, b), (b, mixed))  # the second one depends on the order of a fold
+        operands = self.one_of((mixed, b), (b, mixed), (b, mixed))  # a fold with the second depends on the order
         return ir.Lambda(ir.PairBinder(a, b), ir.Call("sub", operands))
 
     # --- what stands around ---
@@ -219,7 +242,8 @@ class Context:
             return ir.Gather(REVERSE, term)
         if kind == "map":
             p = self.pattern(t.element)
-            return ir.Map(ir.Lambda(p, self.bind(p).term(self.real)), term)
+            inner = self.bind(p)
+            return ir.Map(ir.Lambda(p, inner.using(inner.term(self.real), ir.bound_variables(p))), term)
         if isinstance(t.element, Array) and kind in ("transpose", "join"):
             return ir.Transpose(term) if kind == "transpose" else ir.Join(term)
         return term

@@ -24,7 +24,7 @@ from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, open_term
 from lift_egraph.egraph.members import SLACK, MemberSampler, changes, uses
-from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.rule import Rule, together
 from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
 from lift_egraph.language import ir
@@ -69,7 +69,7 @@ MOST_TOLD, MOST_KEPT = 12, 4  # rules that one e-graph is told: each makes the r
 def _fresh(others: tuple[egglog.Ruleset, ...]) -> _Told:
     """An e-graph that knows how to clean, and how, and how many rules it was told beside."""
     scratch = Scratch(sorts.lane_width(i64(width)) for width in WIDTHS)
-    return scratch, scratch.compiled(egglog.unstable_combine_rulesets(*analyses, *others).saturate()), 0, others
+    return scratch, scratch.compiled(together((*analyses, *others)).saturate()), 0, others
 
 
 class RuleChecker:
@@ -263,7 +263,9 @@ class RuleCheck:
 
     def _one(self, number: int, careful: bool) -> tuple[int, Counterexample | None]:
         try:
-            example, choices = self.instances.draw(f"{self.seed}/{number}/{careful}", careful)
+            example, choices = self.instances.draw(
+                f"{self.seed}/{number}/{careful}", careful, number if careful else number // NEAR_MISSES
+            )
         except RuleProblem:
             if careful:
                 raise

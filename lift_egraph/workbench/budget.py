@@ -50,6 +50,9 @@ class Budget:
         take longer is sampled.
     numpy_share
         The part for the program in NumPy, which kernels are compared with; where it would take longer, it is not run.
+    roofline_share
+        The part for measuring what the device reaches, where that is not known; where it would take longer, it is
+        not measured.
     search_share
         The part after which the search ends. Kernels are generated, validated and timed while it goes on.
     lanes
@@ -71,6 +74,10 @@ class Budget:
     stage_iterations, variants
         Iterations that decide what stands in memory between the stages of a program, and how many programs that
         they lead to are searched beside it.
+    plan_iterations
+        Iterations of each phase of a plan.
+    stages_share
+        The part of the search after which nothing more is begun for stages alone.
     stage_seeds, stage_terms
         High-level terms that are lowered for each stage alone, and how many of its low-level terms are tried among
         the best of the others.
@@ -119,6 +126,7 @@ class Budget:
     reference_share: Share = 0.15
     least_reference: Positive = 2.0
     numpy_share: Share = 0.03
+    roofline_share: Share = 0.1
     search_share: Share = 0.8
     lanes: Count = 2
     kernel_share: Share = 0.25
@@ -134,6 +142,8 @@ class Budget:
     widths: CountOrZero = 2
     stage_iterations: Count = 8
     variants: Count = 3
+    plan_iterations: Count = 8
+    stages_share: Share = 0.4
     stage_seeds: Count = 4
     stage_terms: Count = 4
     seeds: Count = 16
@@ -172,6 +182,11 @@ class Budget:
     def numpy_seconds(self) -> float:
         """How long the program may run in NumPy."""
         return self.seconds * self.numpy_share
+
+    @property
+    def roofline_seconds(self) -> float:
+        """How long it may take to measure the device's roofline."""
+        return self.seconds * self.roofline_share
 
     @property
     def search_seconds(self) -> float:

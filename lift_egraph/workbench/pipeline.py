@@ -26,7 +26,7 @@ from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
 from lift_egraph.workbench.measuring import Clock, Finder, Lanes, stopped
 from lift_egraph.workbench.race import Race
-from lift_egraph.workbench.rates import numpy_ms
+from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import Found, naive_leg, search
 from lift_egraph.workbench.validation import reference_of, room_for
@@ -106,7 +106,7 @@ def optimize(
         return made
 
     race = Race(naive, make)
-    how, in_numpy = "", None
+    how, in_numpy, roof = "", None, None
     try:
         with Finder(stream, inbox) as finder:
             listen(Event("reference", "interpreting the program"))
@@ -116,6 +116,7 @@ def optimize(
             how = reference.how
             with stopped([finder]):
                 in_numpy = numpy_ms(special, reference.inputs[reference.timed], budget.numpy_seconds)
+                roof = roofline(info, budget.roofline_seconds)
             seconds = budget.kernel_seconds(data_bytes(special))
             with Lanes(info, reference, replace(budget, lanes=room.workers), clock, seconds, inbox, (finder,)) as lanes:
                 listen(Event("baseline", "timing the naive kernel" if naive else f"there is none: {baseline}"))
@@ -125,7 +126,7 @@ def optimize(
         if not any(c.valid for c in race.candidates):
             raise
     no_baseline = "" if naive else str(baseline)
-    found = race.phases, race.candidates, top, clock.spent, no_baseline, tuple(race.refused), how, in_numpy
+    found = race.phases, race.candidates, top, clock.spent, no_baseline, tuple(race.refused), how, in_numpy, roof
     report = Report(special, str(info), race.stop_reason, *found)
     if not report.valid:
         messages = [c.message for c in report.rejected] or [r.message for r in report.refused]

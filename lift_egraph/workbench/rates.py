@@ -1,4 +1,4 @@
-"""What a program does at its sizes, to compare times with: floating-point operations, bytes, and NumPy's time."""
+"""What times are compared with: a program's floating-point operations, its time in NumPy, the device's roofline."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import time
 from collections.abc import Mapping
 from functools import lru_cache
 
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.running.roofline import Roofline, kept_roofline, measure_roofline
+from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.check import iterate_step, size_of, type_of
 from lift_egraph.language.scalar import OPERATIONS
@@ -17,6 +20,7 @@ from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.sampled import RATE
 
 RUNS = 3  # of the program in NumPy
+MEASURING = 5.0  # seconds that a roofline takes
 
 
 @lru_cache(maxsize=1024)
@@ -54,3 +58,14 @@ def numpy_ms(program: ir.Program, inputs: Mapping[str, Value], seconds: float) -
         evaluate(program.body, inputs)
         times.append(1e3 * (time.perf_counter() - start))
     return statistics.median(times)
+
+
+def roofline(device: DeviceInfo, seconds: float) -> Roofline | None:
+    """The device's roofline, measured if it never was and there is time; None if it stays unknown."""
+    known = kept_roofline(device)
+    if known is None and seconds >= MEASURING:
+        try:
+            return measure_roofline(device, seconds)
+        except LiftError:  # on a device that is too busy, or has no room
+            return None
+    return known

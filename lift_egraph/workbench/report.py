@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lift_egraph.codegen.plans.arrays import plan_texts
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
+from lift_egraph.codegen.running.roofline import Roofline
 from lift_egraph.errors import OutputProblem
 from lift_egraph.files import json_text, write_texts
 from lift_egraph.language import ir
@@ -96,6 +97,8 @@ class Report:
         What the kernels' results were compared with.
     numpy_ms
         The time of the interpreter, which is NumPy, in the program's own types; None where that takes too long.
+    roofline
+        What the device reaches; None where that was never measured.
     """
 
     source: ir.Program
@@ -109,6 +112,7 @@ class Report:
     refused: tuple[Refusal, ...] = ()
     validation: str = ""
     numpy_ms: float | None = None
+    roofline: Roofline | None = None
 
     @property
     def valid(self) -> list[Candidate]:
@@ -168,8 +172,18 @@ class Report:
         """GFLOP/s, of the program as it is written, and GB/s, of its inputs and its result once each."""
         if not candidate.measured_ms:
             return None
-        done = operations(self.source.body), data_bytes(self.source)
-        return done[0] / candidate.measured_ms * 1e-6, done[1] / candidate.measured_ms * 1e-6
+        return self._work[0] / candidate.measured_ms * 1e-6, self._work[1] / candidate.measured_ms * 1e-6
+
+    def of_roofline(self, candidate: Candidate) -> float | None:
+        """Which share of the device's roofline it reaches: more than 1 where caches hold the program's data."""
+        if self.roofline is None or not candidate.measured_ms:
+            return None
+        return self.roofline.least_ms(*self._work) / candidate.measured_ms
+
+    @property
+    def _work(self) -> tuple[int, int]:
+        """The program's operations, and the bytes of its inputs and its result."""
+        return operations(self.source.body), data_bytes(self.source)
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""
@@ -190,6 +204,7 @@ class Report:
             "only_naive": self.only_naive or None,
             "validation": self.validation,
             "numpy_ms": self.numpy_ms,
+            "roofline": self.roofline and vars(self.roofline),
             "valid_candidates": len(self.valid),
             "not_run": self.not_run,
             "refused": [{"lowered": r.lowered, "message": r.message} for r in self.refused],
@@ -209,6 +224,7 @@ class Report:
             "tie": self.is_tie(c),
             "gflop_per_s": gflop,
             "gb_per_s": gb,
+            "of_roofline": self.of_roofline(c),
             "valid": c.valid,
             "max_error": _finite(c.max_error),
             "error_bound": _finite(c.error_bound),

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
 
 from lift_egraph import rules as book
+from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
+from lift_egraph.errors import LiftError
+from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
 from lift_egraph.extract.models import StructuralModel
 from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
+from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
@@ -24,9 +28,11 @@ from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 
+PLANNED = {"packing": book.packing, "blocking": book.blocking}  # the phases of plans
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 MOST_STEPS = 12  # iterations until lengths are in parts
 LARGEST_REST = 0.1  # of the work of the largest part: more is searched as a stage of its own
@@ -52,7 +58,7 @@ class Leg:
     Attributes
     ----------
     name
-        ``stages``, ``remainders``, ``algorithmic``, ``lowering`` or ``memory``.
+        ``stages``, ``remainders``, ``packing``, ``blocking``, ``algorithmic``, ``lowering`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -79,6 +85,8 @@ class Leg:
             return stages_phase(limits)
         if self.name == "remainders":
             return remainders_phase(self.tiling, self.widths, limits)
+        if self.name in PLANNED:
+            return planned_phase(self.name, self.tiling, self.widths, limits)
         if self.name == "algorithmic":
             return algorithmic_phase(self.tiling, limits)
         if self.name == "lowering":
@@ -124,6 +132,11 @@ def stages_phase(limits: Limits) -> Phase:
 def remainders_phase(tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
     """The phase that takes lengths that nothing divides apart: chunks of these sizes, and a rest."""
     return Phase("remainders", book.remainders, book.simplification, tiling, widths, limits)
+
+
+def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
+    """A phase of a plan (`lift_egraph.workbench.plans`)."""
+    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits)
 
 
 def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
@@ -201,7 +214,7 @@ def search(
             phase, apart = taken
             yield phase
             yield from look.by_parts(program, apart)
-    yield from look.by_stages(program, starts[0])
+    yield from look.by_stages(program, starts)
     yield from look.tiled(program, starts)
 
 
@@ -254,48 +267,104 @@ class _Search:
         efforts = {stage: effort(body) for stage, body in parts.stages.items()}
         main, *others = sorted(efforts, key=lambda stage: -efforts[stage])
         if efforts[others[0]] > LARGEST_REST * efforts[main]:
-            yield from self.by_stages(program, start)
+            yield from self.by_stages(program, [start])
             return
         beside: dict[ir.Input, Found] = {}
         for stage in others:
             look, alone = self.alone(parts, stage, program)
-            is_loop = isinstance(alone.body, ir.FOLDS)  # the naive one: it ends the kernel that reads the others
-            found = [] if is_loop else list(look.as_it_is((alone.body, ())))
-            yield from (item for item in found if isinstance(item, PhaseSummary))
-            beside[stage] = look.options(alone, found)[0]
+            found = [look.naive(alone)]  # a loop is so at best: it ends the kernel that reads the others
+            for item in () if isinstance(alone.body, ir.FOLDS) else look.as_it_is((alone.body, ())):
+                if isinstance(item, PhaseSummary):
+                    yield item
+                else:
+                    found.append(item)
+            beside[stage] = look.ranked(alone, found)[0]
         look, alone = self.alone(parts, main, program)
         itself: _Start = (alone.body, ())
-        for item in chain(look.as_it_is(itself), look.tiled(alone, [itself])):
-            yield _joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
+        for item in chain(look.as_it_is(itself), look.planned(itself), look.tiled(alone, [itself])):
+            yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
 
-    def by_stages(self, program: ir.Program, start: _Start) -> Iterator[PhaseSummary | Found]:
-        """What is found for each stage alone, put together: the best of each, and others of one among the best."""
-        parts = cut(start[0])
-        if parts is None:
+    def by_stages(self, program: ir.Program, starts: list[_Start]) -> Iterator[PhaseSummary | Found]:
+        """What is found for each stage alone, put together: the best of each, and others of one among the best.
+
+        Of the programs to start from it is the one with the most stages; one without stages is planned as it is.
+        """
+        all_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
+        if not all_parts:
+            yield from self.planned(starts[0])
             return
-        options: dict[ir.Input, list[Found]] = {}
-        for stage in parts.stages:
-            look, alone = self.alone(parts, stage, program)
-            found = list(look.as_it_is((alone.body, ())))
-            for tiling in look.tilings(alone)[:1]:
-                found += look.restructured((alone.body, ()), tiling, self.budget.stage_seeds)
-            yield from (item for item in found if isinstance(item, PhaseSummary))
-            options[stage] = look.options(alone, found)[: self.budget.stage_terms]
-        best = {stage: found[0] for stage, found in options.items()}
-        for chosen in (best, *({**best, stage: f} for stage, found in options.items() for f in found[1:])):
-            yield _joined(parts, chosen, start)
+        parts, start = max(all_parts, key=lambda found: (len(found[0].stages), len(found[0].variables)))
+        stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
+        options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
+        share = self.budget.search_seconds * self.budget.stages_share / len(stages) / 2
+        for deeper in (False, True):
+            for stage, (look, alone) in stages.items():
+                found: list[Found] = []
+                end = time.perf_counter() + share
+                for item in look.restructured_stage(alone, end) if deeper else look.shallow(alone, end):
+                    if isinstance(item, PhaseSummary):
+                        yield item
+                    else:
+                        found.append(item)
+                known = [*options[stage], *found]
+                options[stage] = look.ranked(alone, known)[: self.budget.stage_terms] if found else known
+            best = {stage: found[0] for stage, found in options.items()}
+            for chosen in (best, *({**best, stage: f} for stage, found in options.items() for f in found[1:])):
+                yield joined(parts, chosen, start)
 
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
         """One stage as a program, and the search for it."""
         program = parts.program(stage, whole)
         return replace(self, widths=vector_widths(program, self.device, self.budget.widths)), program
 
-    def options(self, program: ir.Program, found: Iterable[PhaseSummary | Found]) -> list[Found]:
-        """The low-level terms of a stage, cheapest first; the naive one at the end, if it was not found."""
-        kind, naive = self.device.kind, naive_term(program).body
-        terms = {f.term: f for f in found if isinstance(f, Found) and f.way[-1].name == "lowering"}
-        terms.setdefault(naive, Found(inf, naive, (Leg("algorithmic", program.body, 0, kind), naive_leg(naive, kind))))
-        return sorted(terms.values(), key=lambda f: f.cost)
+    def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What is found for one stage as a program of its own without restructuring, and by plans."""
+        itself: _Start = (alone.body, ())
+        yield from self.as_it_is(itself)
+        yield self.naive(alone)
+        yield from self.planned(itself, end)
+
+    def naive(self, alone: ir.Program) -> Found:
+        """The naive low-level term of a program."""
+        kind, term = self.device.kind, naive_term(alone).body
+        return Found(inf, term, (Leg("algorithmic", alone.body, 0, kind), naive_leg(term, kind)))
+
+    def restructured_stage(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What restructuring with the first tiling finds for one stage as a program of its own."""
+        for tiling in self.tilings(alone)[:1]:
+            yield from self.restructured((alone.body, ()), tiling, self.budget.stage_seeds, end)
+
+    def ranked(self, alone: ir.Program, found: list[Found]) -> list[Found]:
+        """Different terms of a stage that is a program of its own, by the time that is predicted for their kernels."""
+        terms = {f.term: f for f in found if f.way[-1].name == "lowering"}
+        times: dict[ir.Expr, float] = {}
+        for term in terms:
+            try:
+                plan = compile_program(replace(alone, body=term), self.device)
+                times[term] = float(predict(plan, self.device))
+            except LiftError:  # legal in the e-graph's eyes, but not for the code generator
+                times[term] = inf
+        return sorted(terms.values(), key=lambda f: (times[f.term], f.cost))
+
+    def planned(self, start: _Start, end: float = inf) -> Iterator[PhaseSummary | Found]:
+        """What the plans for the loops of a term lead to; none is begun after the end."""
+        limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations)
+        for plan in plans(start[0], self.device):
+            if time.perf_counter() > end:
+                return
+            term, way = start
+            for step in plan.steps:
+                began = time.perf_counter()
+                phase = planned_phase(step.name, step.tiling, step.widths, limits)
+                *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch))
+                yield summarise(saturation, time.perf_counter() - began)
+                if reached.term is None:
+                    break
+                term = reached.term
+                leg = Leg(step.name, term, len(reached.iterations), self.device.kind, step.tiling, step.widths)
+                way = (*way, leg)
+            else:
+                yield from self.lowered(term, way, plan.widths)
 
     def tilings(self, program: ir.Program) -> list[Tiling]:
         """The tilings of a program, the most promising first."""
@@ -314,8 +383,10 @@ class _Search:
         term, before = start
         return self.lowered(term, (*before, Leg("algorithmic", term, 0, self.device.kind)))
 
-    def restructured(self, start: _Start, tiling: Tiling, seeds: int) -> Iterator[PhaseSummary | Found]:
-        """What is found with one tiling, from the best of the terms that it leads to."""
+    def restructured(
+        self, start: _Start, tiling: Tiling, seeds: int, end: float = inf
+    ) -> Iterator[PhaseSummary | Found]:
+        """What is found with one tiling, from the best of the terms that it leads to; none is lowered after the end."""
         budget = self.budget
         began = time.perf_counter()
         saturation = _last(run_phase(start[0], algorithmic_phase(tiling, budget.phase_limits)))
@@ -323,51 +394,59 @@ class _Search:
         counts = seeds, budget.seed_tries, budget.seeds_per_shape
         found = _terms(saturation, self.structural, *counts, budget.patience, budget.plainness)
         for seed in found:
-            if seed.cost > budget.worst_seed * found[0].cost:
+            if seed.cost > budget.worst_seed * found[0].cost or time.perf_counter() > end:
                 break
             if not alpha_equal(seed.term, start[0]):
                 leg = Leg("algorithmic", seed.term, len(saturation.iterations), self.device.kind, tiling)
                 yield from self.lowered(seed.term, (*start[1], leg))
 
-    def lowered(self, seed: ir.Expr, before: tuple[Leg, ...]) -> Iterator[PhaseSummary | Found]:
-        """The low-level terms of one high-level term, and the best of them with data staged in faster memory."""
+    def lowered(
+        self, seed: ir.Expr, before: tuple[Leg, ...], planned: tuple[int, ...] = ()
+    ) -> Iterator[PhaseSummary | Found]:
+        """The low-level terms of one high-level term, and the best of them with data staged in faster memory.
+
+        What is `planned`, with vectors of these widths, has its data where the plan wants it.
+        """
         device, budget, model = self.device, self.budget, self.structural.on(self.device)
+        widths = planned or self.widths
         began = time.perf_counter()
-        lowered = _last(run_phase(seed, lowering_phase(device, self.widths, budget.phase_limits)))
-        counts = budget.lowered, budget.lowered_tries, budget.lowered_per_shape
+        lowered = _last(run_phase(seed, lowering_phase(device, widths, budget.phase_limits)))
+        count = budget.stage_terms if planned else budget.lowered
+        counts = count, budget.lowered_tries, budget.lowered_per_shape
         terms = _terms(lowered, model, *counts, budget.patience)
         yield summarise(lowered, time.perf_counter() - began)
-        ways = [
-            (*before, Leg("lowering", t.term, len(lowered.iterations), device.kind, widths=self.widths)) for t in terms
-        ]
+        ways = [(*before, Leg("lowering", t.term, len(lowered.iterations), device.kind, widths=widths)) for t in terms]
         for found, way in zip(terms, ways, strict=True):
             yield Found(found.cost, found.term, way)
         spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
-        for found, way in zip(terms[: budget.staged], ways[: budget.staged], strict=True):
-            staged = _last(run_phase(found.term, memory_phase(spaces, budget.phase_limits)))
+        staged = 0 if planned else budget.staged
+        for found, way in zip(terms[:staged], ways[:staged], strict=True):
+            reached = _last(run_phase(found.term, memory_phase(spaces, budget.phase_limits)))
             counts = budget.copies, budget.copy_tries, budget.copies_per_shape
-            for copy in _terms(staged, model, *counts, budget.patience):
-                leg = Leg("memory", copy.term, len(staged.iterations), device.kind, spaces=spaces)
+            for copy in _terms(reached, model, *counts, budget.patience):
+                leg = Leg("memory", copy.term, len(reached.iterations), device.kind, spaces=spaces)
                 yield Found(copy.cost, copy.term, (*way, leg))
 
 
-def _joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> Found:
-    """What was found for each stage as one term of the whole, with the phases of all stages together."""
-    ways = [found.way for found in chosen.values()]
-    legs: list[Leg] = []
-    for k in range(max(map(len, ways))):
-        here = {stage: found.way[min(k, len(found.way) - 1)] for stage, found in chosen.items()}
-        leg = next(way[k] for way in ways if len(way) > k)
-        legs.append(
-            replace(
-                leg,
-                term=parts.joined({stage: each.term for stage, each in here.items()}),
-                iterations=max(way[k].iterations for way in ways if len(way) > k),
-                tiling={n: sizes for way in ways if len(way) > k for n, sizes in way[k].tiling.items()},
-                widths=tuple(dict.fromkeys(w for way in ways if len(way) > k for w in way[k].widths)),
-            )
-        )
-    return Found(sum(f.cost for f in chosen.values() if f.cost < inf), legs[-1].term, (*start[1], *legs))
+def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> Found:
+    """What was found for each stage as one term, and the phases that lead there: each takes all stages as far as it did
+    one.
+    """
+    terms, legs = dict(parts.stages), list(start[1])
+    for name in (*PLANNED, "algorithmic", "lowering", "memory"):
+        of_stages = {stage: leg for stage, f in chosen.items() for leg in f.way if leg.name == name}
+        if not of_stages:
+            continue
+        terms |= {stage: leg.term for stage, leg in of_stages.items()}
+        tiling: dict[int, tuple[int, ...]] = {}
+        for leg in of_stages.values():
+            for n, sizes in leg.tiling.items():
+                tiling[n] = tuple(dict.fromkeys((*tiling.get(n, ()), *sizes)))
+        widths = dict.fromkeys(w for leg in of_stages.values() for w in leg.widths)
+        iterations = max(leg.iterations for leg in of_stages.values())
+        first, term = next(iter(of_stages.values())), parts.joined(terms)
+        legs.append(replace(first, term=term, iterations=iterations, tiling=tiling, widths=tuple(widths)))
+    return Found(sum(f.cost for f in chosen.values() if f.cost < inf), legs[-1].term, tuple(legs))
 
 
 def _terms(

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.programs.peers import PEERS
-from lift_egraph.language.check import specialise
+from lift_egraph.api import random_inputs, run, specialise
 from lift_egraph.language.syntax import parse_file
-from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.interp import run
 from lift_egraph.meaning.values import leaves_of
 
 FILES = sorted((Path(__file__).parents[2] / "benchmarks" / "programs").glob("*.lift"))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from lift_egraph.api import parse_program, specialise
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL, Device
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 
 
 def plan_of(made: ir.Program | str, device: Device = POCL, launch: Launch | None = None, **sizes: int) -> Plan:

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from lift_egraph.api import Runner, specialise
 from lift_egraph.codegen.c_ast import Barrier, Buffer, For, Load, Store, loads, stores, walk
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES
@@ -14,11 +15,10 @@ from lift_egraph.codegen.optimise import ALL, CONTROL, LEVELS, NONE, Optimisatio
 from lift_egraph.codegen.passes.barriers import barriers_after_maps
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.language.nat import NatVar, nat
 from lift_egraph.language.types import F32
 from tests.codegen import low_level as low
-from tests.codegen.opencl import as_pocl_likes, in_one_build
+from tests.codegen.opencl import as_pocl_likes, in_one_build, needs_opencl
 from tests.codegen.test_compiler import check
 
 CONTROL_NAME = "barriers and control flow"
@@ -37,12 +37,13 @@ def plans(level: str, dialect: str) -> list[Plan]:
     )
 
 
+@needs_opencl
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("level", "dialect"), [("none", "pocl"), ("none", "nvidia"), (CONTROL_NAME, "pocl")])
 @pytest.mark.parametrize("number", range(len(low.SMALL)), ids=NAMES)
-def test_every_level_agrees_with_the_interpreter(number: int, level: str, dialect: str) -> None:
+def test_every_level_agrees_with_the_interpreter(runner: Runner, number: int, level: str, dialect: str) -> None:
     plan = plans(level, dialect)[number]
-    check(specialise(*low.SMALL[number]), as_pocl_likes(plan) if level == "none" else plan)
+    check(runner, specialise(*low.SMALL[number]), as_pocl_likes(plan) if level == "none" else plan)
 
 
 @pytest.mark.parametrize(("program", "sizes"), low.SMALL, ids=NAMES)

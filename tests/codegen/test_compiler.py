@@ -9,16 +9,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from lift_egraph.api import parse_program, run, specialise
+from lift_egraph.api import Runner, parse_program, random_inputs, run, specialise
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
-from lift_egraph.language.scalar import NUMPY_TYPES
-from lift_egraph.language.types import Array, Pair, leaves
+from lift_egraph.language.ranges import Range
+from lift_egraph.language.types import I32, Array
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
-from tests.codegen.opencl import in_one_build, run_plan, text_of
+from tests.codegen.opencl import in_one_build, needs_opencl, results, text_of
 
 TEXT = """
 program a_value_read_before_the_loop_that_follows(xs: [[f32]K]N) where N = 3, K = 4 =
@@ -244,41 +244,12 @@ CASES: list[tuple[ir.Program, dict[str, int]]] = [
 ]
 
 
-def random_value(t, rng):
-    arrays = []
-    for _, dims, leaf in leaves(t):
-        shape = tuple(d.constant for d in dims)
-        dtype = NUMPY_TYPES[str(leaf)]
-        if str(leaf) == "bool":
-            arrays.append(rng.integers(0, 2, shape).astype(bool))
-        elif str(leaf) == "i32":
-            arrays.append(rng.integers(-6, 7, shape).astype(np.int32))
-        else:
-            arrays.append(rng.standard_normal(shape).astype(dtype))
-    return arrays
-
-
-def nested(t, arrays):
-    """The interpreter's form of a value: a pair of leaves for each pair type."""
-    while isinstance(t, Array):
-        t = t.element
-    if isinstance(t, Pair):
-        return (nested(t.first, arrays), nested(t.second, arrays))
-    return arrays.pop(0)
-
-
-def check(special: ir.Program, plan: Plan) -> None:
+def check(runner: Runner, special: ir.Program, plan: Plan) -> None:
     """The plan computes what the interpreter computes."""
-    rng = np.random.default_rng(7)
-    flat, values = {}, {}
-    for item in special.inputs:
-        arrays = random_value(item.type, rng)
-        named = [b for b in (*plan.buffers, *plan.scalars) if b.value == item.name]
-        for (choices, _, _), data in zip(leaves(item.type), arrays, strict=True):
-            flat[next(b.name for b in named if b.components == choices)] = data
-        values[item.name] = nested(item.type, list(arrays))
-    for want, got in zip(leaves_of(run(special, values)), run_plan(plan, flat), strict=True):
-        np.testing.assert_allclose(got, want.ravel(), rtol=2e-5, atol=1e-5, err_msg=text_of(plan))
+    integers = [i.name for i in special.inputs if isinstance(i.type, Array) and i.type.element == I32]
+    inputs = random_inputs(replace(special, ranges=tuple((name, Range(-6, 7)) for name in integers)), 7)
+    for want, got in zip(leaves_of(run(special, inputs)), results(runner, plan, inputs), strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-5, err_msg=text_of(plan))
 
 
 @cache
@@ -289,21 +260,25 @@ def plans(dialect: str, batch: int) -> list[Plan]:
     return in_one_build([compile_program(special, DEVICES[dialect]) for special in specials])
 
 
+@needs_opencl
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("dialect", ["pocl", "generic"])
 @pytest.mark.parametrize(
     "number", range(len(CASES)), ids=[f"{p.name}-{'-'.join(map(str, s.values()))}" for p, s in CASES]
 )
-def test_agrees_with_the_interpreter(number: int, dialect: str) -> None:
-    check(specialise(*CASES[number]), plans(dialect, number // BATCH)[number % BATCH])
+def test_agrees_with_the_interpreter(runner: Runner, number: int, dialect: str) -> None:
+    check(runner, specialise(*CASES[number]), plans(dialect, number // BATCH)[number % BATCH])
 
 
+@needs_opencl
 @pytest.mark.parametrize(
     ("made", "size"),
     [(low.partial_dot(16, 3), 64), (PROGRAMS["iterated_three_to_one"], 60), (parse_program(THAT_GROWS), 8)],
     ids=["halves", "short", "grows"],
 )
-def test_iterates_too_long_to_unroll_agree(monkeypatch: pytest.MonkeyPatch, made: ir.Program, size: int) -> None:
+def test_iterates_too_long_to_unroll_agree(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, made: ir.Program, size: int
+) -> None:
     monkeypatch.setattr("lift_egraph.codegen.lowering.iterate.UNROLLED_TERMS", 0)
     special = specialise(made, {"N": size})
-    check(special, compile_program(special, DEVICES["pocl"]))
+    check(runner, special, compile_program(special, DEVICES["pocl"]))

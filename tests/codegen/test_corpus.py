@@ -13,13 +13,11 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
+from lift_egraph.api import alpha_equal, parse_program, print_program
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import check_program
 from lift_egraph.language.nesting import check_nesting
-from lift_egraph.language.pretty import print_program
-from lift_egraph.language.syntax import parse_program
 from tests.codegen.corpus.devices import PLATFORMS
 from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Case, bench_on
 from tests.codegen.corpus.programs import numbered, programs

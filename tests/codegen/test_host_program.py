@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from lift_egraph import codegen
+from lift_egraph.api import parse_program, print_program
 from lift_egraph.codegen.compiler import compile_open
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.plans.arrays import save_plan
-from lift_egraph.language.pretty import print_program
-from lift_egraph.language.syntax import parse_program
 from tests.codegen.opencl import needs_opencl
 
 TEXT = Path(codegen.__file__).parent / "launch_example.c"

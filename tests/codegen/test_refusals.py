@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lift_egraph.api import Runner, find_device, specialise
 from lift_egraph.codegen.devices import GENERIC, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.running.opencl import build_report
-from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, NestingProblem, SizeProblem
-from lift_egraph.language.check import specialise
 from lift_egraph.language.describe import describe
 from tests.codegen import low_level as low
 from tests.codegen.opencl import needs_opencl

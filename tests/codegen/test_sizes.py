@@ -19,7 +19,7 @@ from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.meaning.values import leaves_of
 from tests.codegen import low_level as low
-from tests.codegen.opencl import as_pocl_likes, needs_opencl
+from tests.codegen.opencl import as_pocl_likes, needs_opencl, results
 
 SIZES = (0, 1, 2, 3, 13, 16, 31, 33)
 
@@ -27,9 +27,9 @@ SIZES = (0, 1, 2, 3, 13, 16, 31, 33)
 def check(runner: Runner, plan: Plan, special: ir.Program) -> None:
     """The plan's result is that of the interpreter, bit for bit on whole numbers."""
     inputs = random_inputs(special, 3, "integer")
-    runner.load_inputs("inputs", inputs)
-    results = runner.run(as_pocl_likes(plan), "inputs")
-    for found, wanted in zip(leaves_of(results), leaves_of(run(special, inputs)), strict=True):
+    for found, wanted in zip(
+        results(runner, as_pocl_likes(plan), inputs), leaves_of(run(special, inputs)), strict=True
+    ):
         assert found.shape == wanted.shape
         np.testing.assert_array_equal(found, wanted, err_msg=plan.source)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
-from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, programs, random_inputs
+from lift_egraph.api import Macro, alpha_equal, equal_values, evaluate, parse_program, programs, random_inputs
 from lift_egraph.derivation.steps import World, makes_names
 from lift_egraph.egraph.saturate import Phase, StopReason
 from lift_egraph.errors import SizeProblem
@@ -17,7 +17,6 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import specialise, type_of
 from lift_egraph.meaning.values import Value
 from lift_egraph.rules import macros
-from lift_egraph.rules.macros import Macro
 
 pytestmark = pytest.mark.usefixtures("in_process")
 

@@ -66,6 +66,9 @@ TWINS = (
     twin("zip_of_map_left", "y may be free in b", "fresh(y, b), →"),
     twin("zip_of_map_right", "the components are swapped", "make_pair(Ex(x), b) → make_pair(b, Ex(x))"),
     twin("map_fission_of_let", "p may be free in the function", ", absent_in_function(p, f) →"),
+    twin("map_fission_of_let_beside", "the pairs are in the other order", "P.pair(q, p) → P.pair(p, q)"),
+    twin("let_reduction", "x is where the sum begins", "form(Ex(x))), total) → form(Ex(x))), z)"),
+    twin("let_outwards", "the arguments change places", "let(call2(name, a, b)) → let(call2(name, b, a))"),
     twin("map_fusion_of_pattern", "x may be free in f", "fvf(f).not_contains(x), →"),
     # --- stages
     twin("let_unused", "p may be free in b", ", absent(p, b) →"),
@@ -208,6 +211,8 @@ TWINS = (
          "packed(split(k, xs) → packed(transpose(split(k, xs))", ".to(ty(xs)) → .to(ty(xs)), eq(m).to(k * k)"),
     twin("pack_blocks", "the packed blocks = the blocks, though transposed",
          "map_(Fn.transpose(Ty.arr(k, Ty.arr(n, t))), copied) → copied"),
+    twin("pack_vectors", "the panels are packed backwards",
+         'as_vector(w, xss))) → gather("n - 1 - i", as_vector(w, xss))))'),
     twin("keep_block_in_private", "the copy of a square block = the block, though transposed",
          '"private", reduce_seq(f, z, xs) → "private", transpose(reduce_seq(f, z, xs))',
          "Ty.arr(m, Ty.arr(n, t)) → Ty.arr(n, Ty.arr(n, t))"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from lift_egraph.api import LiftError, print_program
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.errors import LiftError
-from lift_egraph.language.pretty import print_program
 from tests.codegen.corpus.devices import PLATFORMS, missing
 from tests.codegen.corpus.harness import Bench, Case
 from tests.codegen.corpus.programs import numbered

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lift_egraph.api import LiftError, parse_program, type_of
+from lift_egraph.api import LiftError, parse_program, print_program, type_of
 from lift_egraph.language import ir
 from lift_egraph.language.nat import Nat, nat
-from lift_egraph.language.pretty import print_program
 from lift_egraph.language.types import Array, DataType, Pair
 
 

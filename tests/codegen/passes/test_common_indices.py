@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
+from lift_egraph.api import parse_program, specialise
 from lift_egraph.codegen import c_ast as c, compiler
 from lift_egraph.codegen.devices import DEVICES, NVIDIA, POCL
 from lift_egraph.codegen.optimise import CONTROL
 from lift_egraph.codegen.passes.common_indices import in_full, share_indices
 from lift_egraph.codegen.text.printer import Printer
 from lift_egraph.language import ir
-from lift_egraph.language.check import specialise
 from lift_egraph.language.ir import SEQ
 from lift_egraph.language.nat import Nat, NatVar, maximum, nat
-from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import F32
 from tests.codegen import low_level as low
 from tests.codegen.test_compiler import CASES

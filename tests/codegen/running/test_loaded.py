@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 import lift_egraph
+from lift_egraph.api import parse_program, specialise
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.plans.arrays import save_plan
-from lift_egraph.codegen.running.run import list_devices
 from lift_egraph.errors import InputProblem, SizeProblem
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 
 cl = pytest.importorskip("pyopencl")
 cl_array = pytest.importorskip("pyopencl.array")
@@ -22,16 +20,6 @@ PAIRS = parse_program("program pairs(up: bool, ps: [(f32, i32)]N) where N = 8 = 
 SUM = parse_program("program sum(x: [f32]N) where N = 64 = "
                     "reduceSeq(add, 0.0, mapGlb(0, reduceSeq(add, 0.0), split(8, x)))")  # fmt: skip
 X, Y = np.arange(64, dtype=np.float32), np.ones(64, dtype=np.float32)
-
-
-@pytest.fixture(scope="module")
-def queue():
-    found = [d for d in list_devices() if d.platform == "Portable Computing Language"]
-    if not found:
-        pytest.skip("there is no PoCL")
-    platform, device = map(int, found[0].index.split(":"))
-    context = cl.Context([cl.get_platforms()[platform].get_devices()[device]])
-    return cl.CommandQueue(context)
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lift_egraph.api import parse_program, run
 from lift_egraph.codegen.running.validate import References, judge, references, references_for
 from lift_egraph.language import ir
-from lift_egraph.language.syntax import parse_program
-from lift_egraph.meaning.interp import run
 
 
 def program(element: str = "x * y") -> ir.Program:

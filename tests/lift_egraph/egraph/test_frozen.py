@@ -15,6 +15,7 @@ from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import new_graph, to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
 from lift_egraph.egraph.members import MemberSampler, changes, uses
+from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import build as b, ir
@@ -60,7 +61,7 @@ def graphs_of_a_split() -> tuple[FrozenEGraph, FrozenEGraph]:
     graph = egglog.EGraph()
     root = graph.let("root", to_egg(b.map_(lambda x: x + 1.0, Input("xs", array(F32, 4)))))
     graph.register(sorts.tile(i64(4), i64(2)))
-    cleaning = egglog.unstable_combine_rulesets(*analyses).saturate()
+    cleaning = together(analyses).saturate()
     graph.run(cleaning)
     before = freeze(graph, {"root": root})
     graph.run(egglog.run(split_join.ruleset))

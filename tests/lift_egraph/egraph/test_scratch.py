@@ -7,14 +7,14 @@ from collections import Counter
 import egglog
 import pytest
 
-from lift_egraph import programs
+from lift_egraph.api import programs, specialise
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import operator_laws, to_egg
 from lift_egraph.egraph.exact_terms import read_only_member
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze
-from lift_egraph.egraph.scratch import ROOT, Scratch
+from lift_egraph.egraph.rule import together
+from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
 from lift_egraph.egraph.sorts import tile
-from lift_egraph.language.check import specialise
 from lift_egraph.rules import algorithmic, simplification
 
 DOT = ("dot", {"N": 12})
@@ -23,8 +23,8 @@ TERMS = [
     for name, sizes in (("mm", {"M": 4, "K": 6, "N": 8}), DOT, ("j2d5pt", {"N": 4, "M": 4}), DOT)
 ]
 TILES = (tile(4, 2), tile(12, 3), tile(8, 4))
-CLEANING = egglog.unstable_combine_rulesets(*analyses, *(r.ruleset for r in simplification)).saturate()
-EXPLORING = egglog.run(egglog.unstable_combine_rulesets(*(r.ruleset for r in algorithmic)))
+CLEANING = together((*analyses, *(r.ruleset for r in simplification))).saturate()
+EXPLORING = egglog.run(together(r.ruleset for r in algorithmic))
 
 
 def shape(graph: FrozenEGraph) -> tuple[int, int, int, Counter[str]]:
@@ -80,3 +80,21 @@ def _fail_while_holding(scratch: Scratch) -> None:
     with scratch.holding(to_egg(TERMS[0]), TILES) as held:
         held.run(schedule)
         raise ZeroDivisionError
+
+
+def test_rules_that_are_gone_leave_their_name_to_no_others():
+    """Egglog names rulesets by their address, and an e-graph runs what it was told first under a name."""
+    own, shared = Scratch(), Scratch()
+    cleaning = [(scratch, scratch.compiled(CLEANING)) for scratch in (own, shared)]
+    compiled = {rule.name: own.compiled(egglog.run(rule.ruleset)) for rule in algorithmic}
+
+    def grown(scratch: Scratch, clean: Schedule, step: Schedule) -> int:
+        with scratch.holding(to_egg(TERMS[0]), TILES) as held:
+            held.run(clean, step)
+            return held.freeze().tuples
+
+    expected = {name: grown(*cleaning[0], step) for name, step in compiled.items()}
+    assert len(set(expected.values())) > 2
+    for rule in (*algorithmic, *reversed(algorithmic)):
+        step = shared.compiled(egglog.run(together((rule.ruleset,))))
+        assert grown(*cleaning[1], step) == expected[rule.name], rule.name

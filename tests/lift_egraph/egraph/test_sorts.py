@@ -8,17 +8,17 @@ import egglog
 import pytest
 from hypothesis import given, settings
 
-from lift_egraph.api import alpha_equal, evaluate, parse_program, random_inputs, type_of
+from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, random_inputs, type_of
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import MAXIMAL_DEPTH, check_depth, to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
 from lift_egraph.egraph.members import MemberSampler
+from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.sorts import tile
 from lift_egraph.errors import LiftError, SizeProblem, TypeProblem
 from lift_egraph.language import build as b, ir
 from lift_egraph.language.build import F32, Input, array
 from lift_egraph.rules.movement import map_backwards, map_strided
-from lift_egraph.soundness.counterexamples import equal_values
 from tests.depth import depth
 from tests.strategies import programs
 
@@ -28,7 +28,7 @@ XS = Input("xs", array(F32, 8))
 def frozen(term: ir.Expr) -> FrozenEGraph:
     graph = egglog.EGraph()
     root = graph.let("root", to_egg(term))
-    graph.run(egglog.unstable_combine_rulesets(*analyses).saturate())
+    graph.run(together(analyses).saturate())
     return freeze(graph, {"root": root})
 
 
@@ -145,8 +145,8 @@ def test_rules_spell_orders_as_programs_do(length, stride):
     xs = Input("xs", array(F32, length))
     root = graph.let("root", to_egg(b.map_(b.abs_, xs)))
     graph.register(tile(egglog.i64(length), egglog.i64(stride)))
-    graph.run(egglog.unstable_combine_rulesets(*analyses).saturate())
-    graph.run(egglog.unstable_combine_rulesets(map_strided.ruleset, map_backwards.ruleset))
+    graph.run(together(analyses).saturate())
+    graph.run(together((map_strided.ruleset, map_backwards.ruleset)))
     for order in (b.stride(length // stride), b.reverse):
         graph.check(egglog.eq(root).to(to_egg(b.scatter(order, b.map_(b.abs_, b.gather(order, xs))))))
 

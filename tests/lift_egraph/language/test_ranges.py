@@ -6,11 +6,8 @@ import re
 
 import pytest
 
-from lift_egraph.errors import LiftError
-from lift_egraph.extract.baseline import naive_term
+from lift_egraph.api import LiftError, naive_term, parse_program, print_program, specialise
 from lift_egraph.language import build as b
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program, print_program
 
 TEXT = (
     "program f(x: [f32]N in 0.1..10, cols: [[i32]K]M in -1..2 * N, v: [f32x4]2 in -1e-05..1.0) "

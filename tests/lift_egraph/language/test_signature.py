@@ -13,9 +13,9 @@ import egglog
 import pytest
 from hypothesis import given, settings
 
+from lift_egraph.api import LiftError, Matcher, StructuralCost, alpha_equal, best_terms, judge, naive_term, references
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC
-from lift_egraph.codegen.running.validate import judge, references
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import check_depth, encoded, function_to_egg, operator_to_egg, to_egg, type_to_egg
@@ -25,14 +25,9 @@ from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES
 from lift_egraph.egraph.picture import to_networkx
+from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.rule_forms import read_term
-from lift_egraph.errors import LiftError
-from lift_egraph.extract.baseline import naive_term
-from lift_egraph.extract.cost import StructuralCost
-from lift_egraph.extract.kbest import best_terms
-from lift_egraph.guided.matcher import Matcher
 from lift_egraph.language import ir, signature as sig
-from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import CONCRETE, CONDITIONS, codomain, domain, type_of
 from lift_egraph.language.inference import made_type
 from lift_egraph.language.nat import nat
@@ -116,7 +111,7 @@ def program_of(term: ir.Expr) -> ir.Program:
 def frozen(term: ir.Expr) -> FrozenEGraph:
     graph = egglog.EGraph()
     root = graph.let("root", to_egg(term))
-    graph.run(egglog.unstable_combine_rulesets(*analyses).saturate())
+    graph.run(together(analyses).saturate())
     return freeze(graph, {"root": root}, facts=True)
 
 

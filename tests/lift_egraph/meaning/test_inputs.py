@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lift_egraph import programs
+from lift_egraph.api import parse_program, programs, random_inputs, specialise
 from lift_egraph.errors import SizeProblem
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
-from lift_egraph.meaning.inputs import random_inputs
 
 PROGRAM = parse_program("program f(m: [[f32]3]2, ts: [(f64, [i32]2, bool)]4, v: [f32x4]2, s: f32) = m")
 

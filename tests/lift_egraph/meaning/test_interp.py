@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from lift_egraph.api import random_inputs, type_of
 from lift_egraph.errors import InputProblem, SizeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.syntax import parse_program, parse_term
 from lift_egraph.language.types import F32, F64, Pair, Vector, array
 from lift_egraph.meaning.domains import Plain
 from lift_egraph.meaning.folds import fold_form
-from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, interpret, run
 from lift_egraph.soundness.random_terms import operator_on
 from tests.depth import depth

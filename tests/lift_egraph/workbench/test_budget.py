@@ -121,6 +121,9 @@ def see(
     def in_numpy(program, inputs, seconds):
         seen.limits["numpy"] = seconds
 
+    def roofline(device, seconds):
+        seen.limits["roofline"] = seconds
+
     class Untouched:
         def __init__(self, device, time_limit):
             seen.limits["kernel"] = time_limit
@@ -153,6 +156,7 @@ def see(
         patch.setattr(measuring, "Runner", Untouched)
         patch.setattr(pipeline, "reference_of", reference)
         patch.setattr(pipeline, "numpy_ms", in_numpy)
+        patch.setattr(pipeline, "roofline", roofline)
         source = parse_program(program) if " " in program else programs.load(program)
         models = {"structural": structural, "performance": performance}
         sizes = {name: 64 if program == "asum" else 8 for name, _ in source.sizes}
@@ -183,6 +187,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("reference_share", 0.1, lambda s: s.limits["reference"], {"seconds": 60}),
     ("least_reference", 1, lambda s: s.limits["reference"], {"seconds": 5}),
     ("numpy_share", 0.01, lambda s: s.limits["numpy"], {}),
+    ("roofline_share", 0.01, lambda s: s.limits["roofline"], {}),
     ("search_share", 0.1, lambda s: s.limits["search"], {"seconds": 60}),
     ("lanes", 1, lambda s: s.limits["lanes"], {}),
     ("kernel_share", 0.1, lambda s: s.limits["kernel"], {"seconds": 60}),

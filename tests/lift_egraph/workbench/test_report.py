@@ -8,6 +8,7 @@ import pytest
 
 from lift_egraph import programs
 from lift_egraph.cli.show import show_report
+from lift_egraph.codegen.running.roofline import Roofline
 from lift_egraph.language.check import specialise
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.workbench import Candidate, Report
@@ -55,6 +56,18 @@ def test_why_only_the_naive_kernel_was_measured(capsys: pytest.CaptureFixture[st
     show_report(made)
     assert f"Only the naive kernel was measured, 2 ms: {made.only_naive}." in capsys.readouterr().out
     assert made.to_json()["only_naive"] == made.only_naive
+
+
+def test_times_are_compared_with_what_the_device_reaches(capsys: pytest.CaptureFixture[str]):
+    operations, moved = 2 * 8**3, 3 * 8 * 8 * 4
+    roof = Roofline(gflop_per_s=operations * 1e-6, gb_per_s=4 * moved * 1e-6)  # 1 ms computing, a quarter moving data
+    slow, fast = candidate(2.0, 2.0, 2.0), candidate(0.5, 0.5, 0.5)
+    made = report(slow, fast, roofline=roof)
+    assert [made.of_roofline(c) for c in (slow, fast)] == pytest.approx([0.5, 2.0])
+    show_report(made)
+    assert "200% of the device's roofline" in capsys.readouterr().out
+    assert [row["of_roofline"] for row in made.to_json()["candidates"]] == pytest.approx([2.0, 0.5])
+    assert report(slow).of_roofline(slow) is report(slow).to_json()["roofline"] is None
 
 
 def test_numpy_is_timed_if_there_is_time():

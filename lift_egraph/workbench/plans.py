@@ -1,0 +1,112 @@
+"""Plans: how the loops of a stage are cut for a CPU, read off the stage itself, so that no search need find them.
+
+A plan is data: the facts that steer each phase, and the sketch at which the phase ends. The small rules of the book
+lead there in an e-graph (`lift_egraph.guided.stages`), so what a plan leads to is as right as they are, and a plan that
+they cannot reach is given up. Reductions inside of maps have plans: rows of partial results are kept in registers, so
+that an element that is read once serves a whole block, and what is read in vectors is packed in the order of its use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lift_egraph.codegen.devices import Cpu, Device
+from lift_egraph.extract.tiling import Tiling
+from lift_egraph.guided import sketch as sk
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import Array, DataType, Scalar, array
+
+BLOCKS = (6, 4, 8, 5, 3, 2)  # rows whose partial results are kept in registers, the best first
+SPARE = 3  # registers beside the partial results
+
+
+@dataclass(frozen=True)
+class Step:
+    """One phase of a plan: ``packing`` or ``blocking``, what steers it, and the sketch that ends it."""
+
+    name: str
+    sketch: sk.Sketch
+    tiling: Tiling
+    widths: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The phases that lead from a stage to a high-level term, and the widths of vectors to lower that with."""
+
+    steps: tuple[Step, ...]
+    widths: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A reduction with the arrays of the maps around it, from outside to inside."""
+
+    maps: tuple[ir.Expr, ...]
+    length: int
+    result: DataType
+    reads_map: bool
+
+
+def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
+    """The plans for a stage on a device, the most promising first."""
+    if not isinstance(device.throughput, Cpu):
+        return
+    for nest in dict.fromkeys(nests(term)):
+        if len(nest.maps) > 1:
+            yield from _products(nest, device, device.throughput)
+
+
+def nests(term: ir.Expr) -> Iterator[Nest]:
+    """The reductions of a stage that maps repeat, each with these maps."""
+
+    def walk(part: ir.Part, maps: tuple[ir.Expr, ...]) -> Iterator[Nest]:
+        if isinstance(part, ir.Reduce) and maps:
+            result, length = type_of(part.initial), _length(part.array)
+            if isinstance(result, Scalar) and length:
+                yield Nest(maps, length, result, isinstance(part.array, ir.Map))
+        for inner in ir.parts(part):
+            around = (*maps, part.array) if isinstance(part, ir.Map) and inner is part.function else maps
+            yield from walk(inner, around)
+
+    yield from walk(term, ())
+
+
+def _length(array: ir.Expr) -> int:
+    t = type_of(array)
+    return (t.size.constant or 0) if isinstance(t, Array) else 0
+
+
+def _written(array: ir.Expr) -> sk.Sketch:
+    """The sketch of an input, or of inputs in another layout; any array otherwise."""
+    match array:
+        case ir.Input(name=name):
+            return sk.input_(name)
+        case ir.Transpose(array=inner):
+            return sk.transpose(_written(inner))
+        case ir.Zip(first=first, second=second):
+            return sk.zip_(_written(first), _written(second))
+        case _:
+            return sk.ANY
+
+
+def _products(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
+    """Blocks of rows, times vectors of columns."""
+    rows, columns = map(_length, nest.maps[-2:])
+    lanes = min(device.vector_width, cpu.most_lanes)
+    registers = (32 if lanes >= 16 else 16) - SPARE
+    width = next((w for w in (2 * lanes, lanes, lanes // 2) if w > 1 and columns % w == 0), None)
+    if width is None:
+        return
+    parts = max(1, width // lanes)
+    for block in [b for b in BLOCKS if rows % b == 0 and b < rows and b * parts <= registers][:2]:
+        element = sk.map_(sk.map_(length=block)) if nest.reads_map else sk.ANY
+        inner = sk.of_type(array(nest.result, block), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
+        across = sk.contains(sk.map_(sk.contains(inner), length=columns))
+        sketch = sk.contains(sk.map_(across, sk.split(block, _written(nest.maps[-2])), length=rows // block))
+        blocking = Step("blocking", sketch, {rows: (block,)})
+        packing = Step("packing", sk.contains(sk.to_memory("global")), {}, (width,))
+        yield Plan((packing, blocking), (width,))
+        yield Plan((blocking,), (width,))
