@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -211,16 +212,12 @@ def _stop(
 
 def _matches(counts: Iterable[tuple[Any, int]], phase: Phase) -> dict[str, int]:
     """Matches by rule name; egglog counts them by declaration."""
-    owners = {}
-    for r in phase.rules:
-        for declaration in r.ruleset.__egg_ruleset__.rules:
-            owners[declaration] = r.name
-    found: dict[str, int] = {}
+    owners = {declaration: r.name for r in phase.rules for declaration in r.ruleset.__egg_ruleset__.rules}
+    found: Counter[str] = Counter()
     for declaration, count in counts:
-        name = owners.get(declaration)
-        if name is not None:
-            found[name] = found.get(name, 0) + count
-    return found
+        if declaration in owners:
+            found[owners[declaration]] += count
+    return dict(found)
 
 
 def snapshots(term: ir.Expr, phase: Phase) -> Iterator[Saturation | Iteration]:
