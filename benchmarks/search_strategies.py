@@ -114,12 +114,12 @@ class Outcome:
 
     seconds: float
     peak_mb: float
-    nodes: int | None
-    classes: int | None
-    terms: int | None
-    steps_per_second: float | None
     found: tuple[str, ...]
     predicted_ms: float | None
+    nodes: int | None = None
+    classes: int | None = None
+    terms: int | None = None
+    steps_per_second: float | None = None
 
 
 def guided(case: Case) -> Outcome:
@@ -132,12 +132,10 @@ def guided(case: Case) -> Outcome:
     return Outcome(
         sum(run.seconds for run in runs.values()),
         max(run.peak_mb for run in runs.values()),
-        sum(s.nodes for s in stages),
-        sum(s.classes for s in stages),
-        None,
-        None,
         found,
         predicted,
+        sum(s.nodes for s in stages),
+        sum(s.classes for s in stages),
     )
 
 
@@ -147,7 +145,7 @@ def unguided(case: Case, seconds: float) -> Outcome:
     states = [state for state in child if state[1] <= seconds]
     iterations, used, peak, nodes, classes = states[-1]
     ((found, predicted),) = in_child(judged_saturation, case, iterations)
-    return Outcome(used, peak, nodes, classes, None, None, found, predicted)
+    return Outcome(used, peak, found, predicted, nodes, classes)
 
 
 def grow(case: Case, seconds: float) -> Iterator[tuple[int, float, float, int, int]]:
@@ -170,7 +168,7 @@ def judged_saturation(case: Case, iterations: int) -> Iterator[tuple[tuple[str, 
 def at_random(case: Case, seconds: float, seed: int) -> Outcome:
     """Random walks for a time."""
     ((used, peak, terms, steps, found, predicted),) = in_child(walk, case, seconds, seed, more=seconds)
-    return Outcome(used, peak, None, None, terms, steps / used, found, predicted)
+    return Outcome(used, peak, found, predicted, terms=terms, steps_per_second=steps / used)
 
 
 def walk(case: Case, seconds: float, seed: int) -> Iterator[tuple[Any, ...]]:
