@@ -12,7 +12,7 @@ import pytest
 from lift_egraph.api import alpha_equal, naive_term, parse_program, print_program, random_inputs, run, specialise
 from lift_egraph.language import ir
 from lift_egraph.meaning.values import leaves_of
-from tests.codegen.corpus.harness import Case, bench_on
+from tests.codegen.corpus.harness import Bench, Case
 from tests.lift_egraph.egraph.test_sorts import there_and_back
 
 
@@ -148,8 +148,7 @@ def test_the_e_graph_gives_it_back(name: str) -> None:
     assert alpha_equal(there_and_back(term), term)
 
 
-def test_kernels_are_right() -> None:
-    with bench_on("pocl") as bench:
-        cases = [Case.of(naive_term(specialise(program(name)))) for name in EXAMPLES]
-        outcomes = dict(zip(EXAMPLES, bench.run(cases), strict=True))
+def test_kernels_are_right(benches: Callable[[str], Bench]) -> None:
+    cases = [Case.of(naive_term(specialise(program(name)))) for name in EXAMPLES]
+    outcomes = dict(zip(EXAMPLES, benches("pocl").run(cases), strict=True))
     assert {name: o for name, o in outcomes.items() if o.kind != "right"} == {}
