@@ -119,7 +119,7 @@ class Saturation:
         return self.graph.roots[ROOT]
 
 
-class _Prepared:
+class Prepared:
     """An e-graph that was told the rules of a phase, for one term after another."""
 
     def __init__(self, phase: Phase) -> None:
@@ -131,16 +131,16 @@ class _Prepared:
         self.cleaning, self.exploring = map(self.scratch.compiled, (cleaning, exploring))
 
 
-_IDLE: dict[tuple[tuple[int, ...], ...], list[_Prepared]] = {}
+_IDLE: dict[tuple[tuple[int, ...], ...], list[Prepared]] = {}
 _MOST_IDLE = 12  # kinds of phases
 
 
 @contextmanager
-def _prepared(phase: Phase) -> Iterator[_Prepared]:
+def _prepared(phase: Phase) -> Iterator[Prepared]:
     """An e-graph with the rules of a phase: to tell it takes longer than to run them on a small term."""
     key = tuple(tuple(id(r.ruleset) for r in rules) for rules in (phase.rules, phase.simplification))
     idle = _IDLE.pop(key, [])
-    found = idle.pop() if idle else _Prepared(phase)
+    found = idle.pop() if idle else Prepared(phase)
     is_whole = False
     try:
         yield found
