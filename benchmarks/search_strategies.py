@@ -31,6 +31,7 @@ from lift_egraph.guided.stages import Stage, guide
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
 from lift_egraph.process.child import Stream
+from lift_egraph.process.child_process import resident_bytes
 from lift_egraph.programs import load
 from lift_egraph.rules.macros import (
     SIMPLIFICATION,
@@ -153,7 +154,7 @@ def grow(case: Case, seconds: float) -> Iterator[tuple[int, float, float, int, i
     began = time.perf_counter()
     for state in run_phase(case.program.body, case.phase(seconds)):
         used, graph = time.perf_counter() - began, state.graph
-        yield len(state.iterations), used, harness.resident() / 1e6, graph.node_count, graph.class_count
+        yield len(state.iterations), used, resident_bytes() / 1e6, graph.node_count, graph.class_count
 
 
 def judged_saturation(case: Case, iterations: int) -> Iterator[tuple[tuple[str, ...], float | None]]:
@@ -178,7 +179,7 @@ def walk(case: Case, seconds: float, seed: int) -> Iterator[tuple[Any, ...]]:
     seeds: list[tuple[float, ir.Expr]] = []
     for visited in random_walks(case.program.body, case.phase(seconds), seed=seed):
         used, steps, terms = used + visited.seconds, steps + visited.steps, terms + len(visited.terms)
-        peak = max(peak, harness.resident() / 1e6)
+        peak = max(peak, resident_bytes() / 1e6)
         missing = {name: sketch for name, sketch in case.sketches.items() if name not in found}
         found |= contained(visited.graph, visited.root, missing)
         seeds = distinct([*seeds, *cheapest(visited.graph, visited.root)])[:SEEDS]
