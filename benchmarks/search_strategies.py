@@ -33,13 +33,7 @@ from lift_egraph.language.binders import unique_names
 from lift_egraph.process.child import Stream
 from lift_egraph.process.child_process import resident_bytes
 from lift_egraph.programs import load
-from lift_egraph.rules.macros import (
-    SIMPLIFICATION,
-    overlapped_tiling,
-    overlapped_tiling_2d,
-    register_blocking_2d,
-    tiling,
-)
+from lift_egraph.rules import macros
 from lift_egraph.workbench import Budget, lowering_phase
 
 DEVICE = replace(POCL, compute_units=2)
@@ -71,7 +65,7 @@ class Case:
         for n, chunks in ((n, c) for p in phases for n, c in p.tiles.items()):
             tiles[n] = tuple(dict.fromkeys((*tiles.get(n, ()), *chunks)))
         limits = Limits(iterations=100, nodes=10**9, seconds=seconds, memory_mb=MEMORY)
-        return Phase("all at once", rules, SIMPLIFICATION, tiles, (), limits)
+        return Phase("all at once", rules, macros.SIMPLIFICATION, tiles, (), limits)
 
 
 def cases() -> tuple[Case, ...]:
@@ -83,8 +77,8 @@ def cases() -> tuple[Case, ...]:
     mm = Case(
         p.program,
         {
-            "tiles": tiling(sizes, tile).stages,
-            "blocks": register_blocking_2d(sizes, tile, p.size).stages,
+            "tiles": macros.tiling(sizes, tile).stages,
+            "blocks": macros.register_blocking_2d(sizes, tile, p.size).stages,
             "chunks": permuted[:-1],
             "permuted": permuted,
         },
@@ -93,12 +87,12 @@ def cases() -> tuple[Case, ...]:
     line = parse_program(
         f"program sums(xs: [f32]{n}) = map(fun w => reduce(add, 0.0, w), slide(3, 1, pad(1, 1, clamp, xs)))"
     )
-    tiles = overlapped_tiling(n, outer, 3)
+    tiles = macros.overlapped_tiling(n, outer, 3)
     within = join(map_(map_(ANY, slide(3, 1), length=inner), slide(inner + 2, inner), length=outer // inner))
     twice = join(map_(within, slide(outer + 2, outer), length=n // outer))
-    again = replace(overlapped_tiling(outer, inner, 3).stages[0], sketch=twice)
+    again = replace(macros.overlapped_tiling(outer, inner, 3).stages[0], sketch=twice)
     grid = specialise(load("j2d5pt"))
-    plane = overlapped_tiling_2d((4096, 4096), (64, 32), 3)
+    plane = macros.overlapped_tiling_2d((4096, 4096), (64, 32), 3)
     return (
         mm,
         Case(line, {"tiles": tiles.stages, "tiles in tiles": (*tiles.stages, again)}),
