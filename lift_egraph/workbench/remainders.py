@@ -20,7 +20,8 @@ from lift_egraph.language.types import Array
 
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides
-LARGEST_REST = 1 / 32  # of the elements, where half the chunk leaves less
+BLOCKS = (4, 5, 6)  # of rows: a length that one of them divides will do
+LARGEST_REST = 1 / 32  # of the elements, where a smaller chunk leaves less
 
 
 Chunk = Callable[[int, bool], "int | None"]
@@ -29,7 +30,7 @@ Chunk = Callable[[int, bool], "int | None"]
 def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
     """The chunk size that leaves a rest of an array of a length; None where the length will do as it is.
 
-    A rest of scalars, which fills a vector up, may be larger than one of arrays.
+    Scalars are cut for vectors, or pairs of them; arrays of arrays for blocks, so their rest is short.
 
     Parameters
     ----------
@@ -42,9 +43,11 @@ def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
     def chunk(n: int, of_scalars: bool) -> int | None:
         if n >= max(long, SHORTEST * parts * least) and (chunk_size(n, parts) or 1) % least:
             return parts * least
-        if n % (least // 2) == 0 or n < SHORTEST * least:
+        is_good = n % least == 0 if of_scalars else any(n % block == 0 for block in BLOCKS)
+        if is_good or n < SHORTEST * least:
             return None
-        return least if of_scalars or n % least <= n * LARGEST_REST else least // 2
+        chunks = (2 * least, least) if of_scalars else (least, least // 2)
+        return next((k for k in chunks if n % k <= n * LARGEST_REST), chunks[-1])
 
     return chunk
 

@@ -26,14 +26,15 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
-from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.plans import PLANNED, planned_phase, plans
+from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 MOST_STEPS = 12  # iterations until lengths are in parts
+REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
 LARGEST_REST = 0.1  # of the work of the largest part: more is searched as a stage of its own
 
 
@@ -255,10 +256,10 @@ class _Search:
 
     def by_parts(self, program: ir.Program, start: _Start) -> Iterator[PhaseSummary | Found]:
         """What is found for the part that takes longest, if one does, with the best of all others beside it."""
-        parts = cut(start[0])
+        parts, budget = cut(start[0]), self.budget
         if parts is None:
             return
-        efforts = {stage: effort(body) for stage, body in parts.stages.items()}
+        efforts = {stage: operations(body) for stage, body in parts.stages.items()}
         main, *others = sorted(efforts, key=lambda stage: -efforts[stage])
         if efforts[others[0]] > LARGEST_REST * efforts[main]:
             yield from self.by_stages(program, [start])
@@ -266,8 +267,10 @@ class _Search:
         beside: dict[ir.Input, Found] = {}
         for stage in others:
             look, alone = self.alone(parts, stage, program)
+            look = replace(look, budget=replace(budget, staged=0, lowered=budget.stage_terms))
             found = [look.naive(alone)]  # a loop is so at best: it ends the kernel that reads the others
-            for item in () if isinstance(alone.body, ir.FOLDS) else look.as_it_is((alone.body, ())):
+            end = time.perf_counter() + budget.search_seconds * REST_SHARE
+            for item in () if isinstance(alone.body, ir.FOLDS) else look.shallow(alone, end):
                 if isinstance(item, PhaseSummary):
                     yield item
                 else:

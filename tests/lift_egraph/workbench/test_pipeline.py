@@ -32,7 +32,7 @@ from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.measuring import Clock, SearchEnd
 from lift_egraph.workbench.race import Race
 from lift_egraph.workbench.report import Report
-from lift_egraph.workbench.search import Found
+from lift_egraph.workbench.search import Found, remainders_phase
 from tests.codegen.devices.test_devices import INFO
 from tests.codegen.opencl import needs_opencl
 
@@ -147,6 +147,7 @@ def test_rules_run_in_the_phases_they_name():
     for phase in phases:
         assert {r.phase for r in phase.rules} == {phase.name}
         assert {r.phase for r in phase.simplification} == {"simplification"}
+    phases.append(remainders_phase({}, (), limits))
     used = {r.name for p in phases for r in (*p.rules, *p.simplification)}
     unguided = {r.name for r in book.all_rules} - {r.name for r in book.guided}
     assert unguided - used == {"split_reduce_seq"}  # the README says so
