@@ -168,5 +168,5 @@ def _products(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
         sketch = sk.contains(sk.map_(across, sk.split(block, _written(nest.maps[-2])), length=rows // block))
         blocking = Step("blocking", sketch, {rows: (block,)})
         packing = Step("packing", sk.contains(sk.to_memory("global")), {}, (width,))
-        yield Plan((packing, blocking), (width,))
-        yield Plan((blocking,), (width,))
+        packed, direct = Plan((packing, blocking), (width,)), Plan((blocking,), (width,))
+        yield from (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)

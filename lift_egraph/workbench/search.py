@@ -199,9 +199,6 @@ def search(
         reached = _last(run_phase(program.body, stages_phase(limits)))
         starts = look.starts(program.body, reached)
         yield summarise(reached, time.perf_counter() - began)
-        for start in starts:
-            if start[1]:
-                yield from look.as_it_is(start)
     for start in starts:
         taken = look.with_rests(start)
         if taken is not None:
@@ -209,6 +206,9 @@ def search(
             yield phase
             yield from look.by_parts(program, apart)
     yield from look.by_stages(program, starts)
+    for start in starts:
+        if start[1]:
+            yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
 
 
