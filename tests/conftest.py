@@ -77,13 +77,6 @@ def runner() -> Iterator[Runner]:
 
 
 @pytest.fixture(scope="module")
-def benches() -> Iterator[Callable[[str], Bench]]:
-    """Gives the OpenCL implementation of a name, and skips the test where it is missing."""
-    with ExitStack() as opened:
-        yield cache(lambda name: opened.enter_context(bench_on(name)))
-
-
-@pytest.fixture(scope="module")
 def queue() -> Any:
     """A queue of PyOpenCL on PoCL, in this process."""
     cl = pytest.importorskip("pyopencl", reason="PyOpenCL is not installed")
@@ -91,6 +84,13 @@ def queue() -> Any:
         if platform.name == "Portable Computing Language":
             return cl.CommandQueue(cl.Context(platform.get_devices()))
     pytest.skip("there is no PoCL")
+
+
+@pytest.fixture(scope="module")
+def benches() -> Iterator[Callable[[str], Bench]]:
+    """Gives the OpenCL implementation of a name, and skips the test where it is missing."""
+    with ExitStack() as opened:
+        yield cache(lambda name: opened.enter_context(bench_on(name)))
 
 
 @pytest.fixture

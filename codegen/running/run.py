@@ -254,7 +254,8 @@ class Runner:
 
     def _request(self, action: str, plan: Plan, input_name: str, *options: Any) -> Any:
         check_limits(plan, self.device)
-        request = (action, _without_trees(plan), input_name, *options)
+        bare = replace(plan, kernels=tuple(replace(k, source="", body=()) for k in plan.kernels))
+        request = (action, bare, input_name, *options)
         arrays = split_inputs(plan, self._inputs[input_name])
         was_used = self._is_used
         try:
@@ -321,11 +322,6 @@ def run_directory(
     with Runner(find_device(device), time_limit=time_limit) as runner:
         runner.load_inputs("inputs", inputs)
         return runner.run(plan, "inputs")
-
-
-def _without_trees(plan: Plan) -> Plan:
-    """The plan as the worker needs it."""
-    return replace(plan, kernels=tuple(replace(k, source="", body=()) for k in plan.kernels))
 
 
 def _facts() -> list[DeviceInfo]:
