@@ -329,19 +329,16 @@ def _without_trees(plan: Plan) -> Plan:
 
 
 def _facts() -> list[DeviceInfo]:
-    _keep_files_here()
-    from lift_egraph.codegen.running.worker import facts
-
-    return facts()
+    return _worker().facts()
 
 
 def _serve(index: str) -> Any:
-    _keep_files_here()
-    from lift_egraph.codegen.running.worker import serve
-
-    return serve(index)
+    return _worker().serve(index)
 
 
-def _keep_files_here() -> None:
-    """Let PoCL keep its files in this child's temporary folder: those in the user's cache it never removes."""
+def _worker() -> Any:
+    """What works in a child; PoCL keeps its files in the child's own folder: those in the user's it never removes."""
     os.environ["POCL_CACHE_DIR"] = tempfile.gettempdir()
+    from lift_egraph.codegen.running import worker
+
+    return worker

@@ -26,6 +26,7 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
+from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.plans import PLANNED, planned_phase, plans
 from lift_egraph.workbench.rates import operations
@@ -35,7 +36,7 @@ from lift_egraph.workbench.stage_cut import Cut, cut
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 MOST_STEPS = 12  # iterations until lengths are in parts
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
-LARGEST_REST = 0.1  # of the work of the largest part: more is searched as a stage of its own
+LARGEST_REST = 0.1  # of the operations of the largest stage: what computes more is searched like that
 
 
 @dataclass(frozen=True)
@@ -200,16 +201,21 @@ def search(
         reached = _last(run_phase(program.body, stages_phase(limits)))
         starts = look.starts(program.body, reached)
         yield summarise(reached, time.perf_counter() - began)
-        for start in starts:
-            if start[1]:
-                yield from look.as_it_is(start)
+    several: list[_Start] = []
     for start in starts:
         taken = look.with_rests(start)
         if taken is not None:
             phase, apart = taken
             yield phase
-            yield from look.by_parts(program, apart)
-    yield from look.by_stages(program, starts)
+            parts = cut(apart[0])
+            if parts is not None and len(parts.stages) - len(rests(parts)) == 1:
+                yield from look.by_parts(program, parts, apart)
+            else:
+                several.append(apart)
+    yield from look.by_stages(program, several or starts)
+    for start in starts:
+        if start[1]:
+            yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
 
 
@@ -254,18 +260,12 @@ class _Search:
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
 
-    def by_parts(self, program: ir.Program, start: _Start) -> Iterator[PhaseSummary | Found]:
-        """What is found for the part that takes longest, if one does, with the best of all others beside it."""
-        parts, budget = cut(start[0]), self.budget
-        if parts is None:
-            return
-        efforts = {stage: operations(body) for stage, body in parts.stages.items()}
-        main, *others = sorted(efforts, key=lambda stage: -efforts[stage])
-        if efforts[others[0]] > LARGEST_REST * efforts[main]:
-            yield from self.by_stages(program, [start])
-            return
+    def by_parts(self, program: ir.Program, parts: Cut, start: _Start) -> Iterator[PhaseSummary | Found]:
+        """What is found for the one part that is no rest, with the best of all rests beside it."""
+        budget, small = self.budget, rests(parts)
+        (main,) = parts.stages.keys() - small
         beside: dict[ir.Input, Found] = {}
-        for stage in others:
+        for stage in small:
             look, alone = self.alone(parts, stage, program)
             look = replace(look, budget=replace(budget, staged=0, lowered=budget.stage_terms))
             found = [look.naive(alone)]  # a loop is so at best: it ends the kernel that reads the others
@@ -281,23 +281,27 @@ class _Search:
         for item in chain(look.as_it_is(itself), look.planned(itself), look.tiled(alone, [itself])):
             yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
 
-    def by_stages(self, program: ir.Program, starts: list[_Start]) -> Iterator[PhaseSummary | Found]:
-        """What is found for each stage alone, put together: the best of each, and others of one among the best.
-
-        Of the programs to start from it is the one with the most stages; one without stages is planned as it is.
-        """
-        all_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
-        if not all_parts:
+    def by_stages(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found]:
+        """What is found for the stages of the program as it was written, then of another; without stages, by plans."""
+        with_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
+        with_parts.sort(key=lambda found: len(found[1][1]))
+        for parts, start in with_parts[:2]:
+            yield from self.of_stages(program, parts, start)
+        if not with_parts:
             yield from self.planned(starts[0])
-            return
-        parts, start = max(all_parts, key=lambda found: (len(found[0].stages), len(found[0].variables)))
+
+    def of_stages(self, program: ir.Program, parts: Cut, start: _Start) -> Iterator[PhaseSummary | Found]:
+        """What is found for each stage alone, put together: the best of each, and others of one among the best."""
         stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
-        share = self.budget.search_seconds * self.budget.stages_share / len(stages)
+        small = rests(parts)
+        share = self.budget.search_seconds * self.budget.stages_share / (len(stages) - len(small))
         for deeper in (False, True):
             for stage, (look, alone) in stages.items():
+                if deeper and stage in small:
+                    continue
                 found: list[Found] = []
-                end = time.perf_counter() + share
+                end = time.perf_counter() + (0 if stage in small else share)
                 for item in look.restructured_stage(alone, end) if deeper else look.shallow(alone, end):
                     if isinstance(item, PhaseSummary):
                         yield item
@@ -423,6 +427,13 @@ class _Search:
             for copy in _terms(reached, model, *counts, budget.patience):
                 leg = Leg("memory", copy.term, len(reached.iterations), device.kind, spaces=spaces)
                 yield Found(copy.cost, copy.term, (*way, leg))
+
+
+def rests(parts: Cut) -> list[ir.Input]:
+    """The stages that compute little, beside the one that computes most."""
+    count = operations if any(map(operations, parts.stages.values())) else effort
+    counts = {stage: count(body) for stage, body in parts.stages.items()}
+    return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values())]
 
 
 def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> Found:
