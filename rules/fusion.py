@@ -279,6 +279,30 @@ def map_fission_of_let_beside(p: P, q: P, b: Ex, c: Ex, xs: Ex):
     )
 
 
+@rule(
+    "map (λ(p, q). b) (zip xs ys) = map (λq. b) ys,  p not free in b;  the same for q and xs",
+    source="new: Listing 5.8, where one side is not read",
+)
+def map_of_one_side(p: P, q: P, b: Ex, xs: Ex, ys: Ex):
+    left = map_(Fn.lam(P.pair(p, q), b), zip_(xs, ys))
+    yield rewrite(left).to(map_(Fn.lam(q, b), ys), absent(p, b))
+    yield rewrite(left).to(map_(Fn.lam(p, b), xs), absent(q, b))
+
+
+@rule(
+    "map (λp. map f (zip (map g a) b)) xs = map (λ(s, p). map f (zip s b)) (zip (map (λp. map g a) xs) xs),  s fresh",
+    source="new",
+)
+def map_fission_of_side(e: Ex, p: P, f: Fn, g: Fn, a: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
+    side = map_(g, a)
+    left, rows = map_(Fn.lam(p, map_(f, zip_(side, b))), xs), eq(Ty.arr(n, t)).to(ty(side))
+    s = V("$side", Ty.arr(n, t))
+    yield egglog.rule(eq(e).to(left), rows).then(s)
+    each = Fn.lam(P.pair(P.var(s), p), map_(f, zip_(Ex(s), b)))
+    unused = fresh(s, b), fvf(f).not_contains(s), bvs(p).not_contains(s)
+    yield rewrite(left).to(map_(each, zip_(map_(Fn.lam(p, side), xs), xs)), rows, *unused)
+
+
 @rule("map (reduce ⊕ z) xss = map (λx. reduce ⊕ z x) xss,  x fresh", source="new: eta, from right to left")
 def map_of_reduction(e: Ex, op: Op, z: Ex, xss: Ex, n: i64, t: Ty):
     x = V(ELEMENT, t)
@@ -318,4 +342,4 @@ let_rules = (map_fission_of_let,)
 pattern_fusion_rules = (map_fusion_of_pattern,)
 fission_rules = (map_fission,)
 reduction_rules = (map_of_reduction,)
-epilogue_rules = (let_reduction, let_outwards, map_fission_of_let_beside)
+epilogue_rules = (let_reduction, let_outwards, map_fission_of_let_beside, map_of_one_side, map_fission_of_side)

@@ -257,7 +257,7 @@ class Reading:
 
 
 def read(graph: FrozenEGraph, owner: ClassId, node: ENode) -> Reading | None:
-    """What a node is in the language; None for variables, literals and what only the e-graph knows.
+    """What a node is in the language; None for literals and what only the e-graph knows.
 
     Functions without a name for their argument, such as ``join``, are read as their body.
     """
@@ -275,6 +275,8 @@ def read(graph: FrozenEGraph, owner: ClassId, node: ENode) -> Reading | None:
         return Reading("map")
     if op in ("call1", "call2", "call3", "Op_scalar"):
         return Reading(str(first))
+    if op == "Ex___init__":
+        return Reading("variable")
     return Reading(f"input {first}") if op == "Ex_input" else None
 
 

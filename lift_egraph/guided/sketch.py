@@ -267,6 +267,11 @@ def input_(name: str) -> PatternSketch:
     return PatternSketch(f"input {name}")
 
 
+def variable() -> PatternSketch:
+    """What a function, or a ``let``, binds."""
+    return PatternSketch("variable")
+
+
 # --- text ----------------------------------------------------------------------------------------------
 
 _SIGNATURES = {node.signature.name: node.signature for node in ir.PATTERNS if node.signature.loop is not None}

@@ -142,7 +142,7 @@ class Budget:
     widths: CountOrZero = 2
     stage_iterations: Count = 8
     variants: Count = 3
-    plan_iterations: Count = 8
+    plan_iterations: Count = 12
     stages_share: Share = 0.3
     stage_seeds: Count = 4
     stage_terms: Count = 4

@@ -69,13 +69,11 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         return
     cpu = device.throughput
     for nest in dict.fromkeys(nests(term)):
-        if len(nest.maps) > 1:
-            yield from _products(nest, device, cpu)
+        made = list(_products(nest, device, cpu)) if len(nest.maps) > 1 else []
         in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
-        first, second = (_columns, _lanes) if in_columns else (_lanes, _columns)
-        yield from first(nest, device, cpu)
-        if len(nest.maps) <= 1:
-            yield from second(nest, device, cpu)
+        for others in () if made else (_columns, _lanes) if in_columns else (_lanes, _columns):
+            made += others(nest, device, cpu)
+        yield from made
 
 
 def nests(term: ir.Expr) -> Iterator[Nest]:
@@ -99,10 +97,12 @@ def _length(array: ir.Expr) -> int:
 
 
 def _written(array: ir.Expr) -> sk.Sketch:
-    """The sketch of an input, or of inputs in another layout; any array otherwise."""
+    """The sketch of an input or a variable, also in another layout; any array otherwise."""
     match array:
         case ir.Input(name=name):
             return sk.input_(name)
+        case ir.Var():
+            return sk.variable()
         case ir.Transpose(array=inner):
             return sk.transpose(_written(inner))
         case ir.Zip(first=first, second=second):
@@ -143,7 +143,7 @@ def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
     width = _width(columns, device, cpu)
     if width is None:
         return
-    for count in [c for c in (8, 4) if columns % (c * width) == 0][:1]:
+    for count in [c for c in (8, 4) if columns % (c * width) == 0 and c * width < columns][:1]:
         block = count * width
         element = sk.map_(sk.map_(length=count)) if nest.reads_map else sk.ANY
         inner = sk.of_type(array(nest.result, count), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
@@ -168,5 +168,5 @@ def _products(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
         sketch = sk.contains(sk.map_(across, sk.split(block, _written(nest.maps[-2])), length=rows // block))
         blocking = Step("blocking", sketch, {rows: (block,)})
         packing = Step("packing", sk.contains(sk.to_memory("global")), {}, (width,))
-        yield Plan((packing, blocking), (width,))
-        yield Plan((blocking,), (width,))
+        packed, direct = Plan((packing, blocking), (width,)), Plan((blocking,), (width,))
+        yield from (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)

@@ -201,9 +201,6 @@ def search(
         reached = _last(run_phase(program.body, stages_phase(limits)))
         starts = look.starts(program.body, reached)
         yield summarise(reached, time.perf_counter() - began)
-        for start in starts:
-            if start[1]:
-                yield from look.as_it_is(start)
     several: list[_Start] = []
     for start in starts:
         taken = look.with_rests(start)
@@ -216,6 +213,9 @@ def search(
             else:
                 several.append(apart)
     yield from look.by_stages(program, several or starts)
+    for start in starts:
+        if start[1]:
+            yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
 
 
@@ -281,16 +281,17 @@ class _Search:
         for item in chain(look.as_it_is(itself), look.planned(itself), look.tiled(alone, [itself])):
             yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
 
-    def by_stages(self, program: ir.Program, starts: list[_Start]) -> Iterator[PhaseSummary | Found]:
-        """What is found for each stage alone, put together: the best of each, and others of one among the best.
-
-        Of the programs to start from it is the one with the most stages; one without stages is planned as it is.
-        """
-        all_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
-        if not all_parts:
+    def by_stages(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found]:
+        """What is found for the stages of the program as it was written, then of another; without stages, by plans."""
+        with_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
+        with_parts.sort(key=lambda found: len(found[1][1]))
+        for parts, start in with_parts[:2]:
+            yield from self.of_stages(program, parts, start)
+        if not with_parts:
             yield from self.planned(starts[0])
-            return
-        parts, start = max(all_parts, key=lambda found: (len(found[0].stages), len(found[0].variables)))
+
+    def of_stages(self, program: ir.Program, parts: Cut, start: _Start) -> Iterator[PhaseSummary | Found]:
+        """What is found for each stage alone, put together: the best of each, and others of one among the best."""
         stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
         small = rests(parts)

@@ -1,0 +1,96 @@
+"""Plans are read off the loops of a stage, and the small rules reach what they want."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.egraph.saturate import Limits
+from lift_egraph.guided.stages import Stage, search_stage
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import F32, DataType, array
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.workbench.plans import nests, planned_phase, plans
+
+CPU = replace(POCL, vector_width=4, compute_units=2)
+# a stage, the phases of the plans for it, and what the accumulator of the first one's innermost loop is
+STAGES = {
+    "rows times columns": (
+        """program p(A: [[f32]8]12, B: [[f32]16]8) =
+             map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), A)""",
+        ["blocking", "packing blocking"] * 2, array(F32, 6)),
+    "rows times rows, and what follows the sum": (
+        """program p(A: [[f32]8]12, B: [[f32]8]16, c: [f32]16) =
+             map(fun a => map(fun (b, s) => max(0.0, reduce(add, 0.0, map(mul, zip(a, b))) + s), zip(B, c)), A)""",
+        ["packing blocking", "blocking"] * 2, array(F32, 6)),
+    "squares that are all alike": (
+        """program p(A: [[[f32]16]16]3, B: [[[f32]16]16]3) =
+             map(fun (x, y) => map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), x),
+                 zip(A, B))""",
+        ["blocking", "packing blocking"] * 2, array(F32, 4)),
+    "a matrix times a vector": (
+        "program p(A: [[f32]32]6, x: [f32]32) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), A)",
+        ["lanes"], F32),
+    "a transposed matrix times a vector": (
+        "program p(A: [[f32]128]7, x: [f32]7) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), transpose(A))",
+        ["columns"], array(F32, 8)),
+    "the sums of columns": (
+        "program p(A: [[f32]128]7) = map(fun a => reduce(add, 0.0, a), transpose(A))", ["columns"], array(F32, 8)),
+    "the sum of a long array": ("program p(x: [f32]32768) = reduce(add, 0.0, map(abs, x))", ["lanes"], F32),
+    "no reduction": ("program p(x: [f32]32) = map(abs, x)", [], None),
+    "lengths that nothing divides": (
+        "program p(A: [[f32]7]7, x: [f32]7) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), A)", [], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STAGES)
+def test_plans_are_reached_and_compute_the_same(what: str):
+    text, phases, accumulator = STAGES[what]
+    program = parse_program(text)
+    made = list(plans(program.body, CPU))
+    assert [" ".join(step.name for step in plan.steps) for plan in made] == phases
+    inputs = random_inputs(program, 0, "integer")
+    expected = evaluate(program.body, inputs)
+    for number, plan in enumerate(made):
+        term = program.body
+        for step in plan.steps:
+            phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=8))
+            *_, (reached, _) = search_stage(term, Stage(phase, step.sketch))
+            assert reached.term is not None, f"{step.name}: {reached.why_not}"
+            term = reached.term
+        assert np.array_equal(evaluate(term, inputs), expected)
+        if number == 0:
+            assert accumulator in accumulators(term)
+
+
+def accumulators(term: ir.Expr) -> list[DataType]:
+    return [type_of(t.initial) for t in ir.subterms(term) if isinstance(t, ir.Reduce)]
+
+
+def test_a_block_is_one_of_rows_although_columns_are_as_many():
+    program = parse_program(STAGES["squares that are all alike"][0])
+    (plan, *_) = plans(program.body, CPU)
+    (step,) = plan.steps
+    phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=8))
+    *_, (reached, _) = search_stage(program.body, Stage(phase, step.sketch))
+    assert reached.term is not None
+    split = [t.array for t in ir.subterms(reached.term) if isinstance(t, ir.Split)]
+    assert split
+    assert all(isinstance(array, ir.Var) for array in split)  # columns would be those of a transposition
+
+
+def test_other_devices_have_no_plans():
+    program = parse_program(STAGES["rows times columns"][0])
+    assert not list(plans(program.body, NVIDIA))
+
+
+def test_a_nest_knows_the_maps_around_a_reduction():
+    program = parse_program(STAGES["rows times rows, and what follows the sum"][0])
+    (nest,) = nests(program.body)
+    assert nest.maps[0] == program.inputs[0]
+    assert isinstance(nest.maps[1], ir.Zip)
+    assert (nest.length, nest.result, nest.reads_map) == (8, F32, True)
