@@ -45,6 +45,7 @@ SOME = {
     "gather by stride": b.gather(b.stride(2), XS),
     "scatter": b.scatter(lambda i, n: (i + 1) % n, XS),
     "slide": b.slide(3, 1, XS),
+    "slice, concat": b.concat(b.slice_(2, 3, XS), XS),
     "pad": b.pad(1, 2, "mirror", XS),
     "slice, concat": b.concat(b.slice_(2, 3, XS), XS),
     "pad with a constant": b.pad(1, 2, b.constant(-0.5), XS),
