@@ -33,6 +33,7 @@ from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
+PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 MOST_STEPS = 12  # iterations until lengths are in parts
 LARGEST_REST = 0.1  # of the work of the largest part: more is searched as a stage of its own
 
@@ -343,7 +344,7 @@ class _Search:
 
     def planned(self, start: _Start, end: float = inf) -> Iterator[PhaseSummary | Found]:
         """What the plans for the loops of a term lead to; none is begun after the end."""
-        limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations)
+        limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations, nodes=PLAN_NODES)
         for plan in plans(start[0], self.device):
             if time.perf_counter() > end:
                 return
