@@ -352,7 +352,7 @@ class _Search:
             for step in plan.steps:
                 began = time.perf_counter()
                 phase = planned_phase(step.name, step.tiling, step.widths, limits)
-                *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch))
+                *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
                 yield summarise(saturation, time.perf_counter() - began)
                 if reached.term is None:
                     break
