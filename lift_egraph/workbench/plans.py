@@ -126,7 +126,7 @@ def _width(length: int, device: Device, cpu: Cpu) -> int | None:
 
 
 def _lanes(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
-    """Reductions of a length whose partial results are the lanes of a vector; a work-item has a chunk of a long array."""
+    """Reductions of a length, whose partial results are the lanes of a vector: of a long one, by chunks."""
     long = nest.length >= LONG and not nest.maps
     chunk = chunk_size(nest.length, device.compute_units * CHUNKS) if long else nest.length
     width = _width(chunk or 1, device, cpu)

@@ -293,11 +293,12 @@ class _Search:
         stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
         share = self.budget.search_seconds * self.budget.stages_share / len(stages)
-        for deeper in (False, True):
+        for depth in range(3):
             for stage, (look, alone) in stages.items():
                 found: list[Found] = []
                 end = time.perf_counter() + share
-                for item in look.restructured_stage(alone, end) if deeper else look.shallow(alone, end):
+                ways = look.at_once, look.shallow, look.restructured_stage
+                for item in ways[depth](alone, end):
                     if isinstance(item, PhaseSummary):
                         yield item
                     else:
@@ -305,7 +306,8 @@ class _Search:
                 known = [*options[stage], *found]
                 options[stage] = look.ranked(alone, known)[: self.budget.stage_terms] if found else known
             best = {stage: found[0] for stage, found in options.items()}
-            for chosen in (best, *({**best, stage: f} for stage, found in options.items() for f in found[1:])):
+            others = ({**best, stage: f} for stage, found in options.items() for f in found[1:])
+            for chosen in (best, *others) if depth else (best,):
                 yield joined(parts, chosen, start)
 
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
@@ -313,12 +315,19 @@ class _Search:
         program = parts.program(stage, whole)
         return replace(self, widths=vector_widths(program, self.device, self.budget.widths)), program
 
+    def at_once(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What the first plan finds for one stage as a program of its own; without plans, the stage as it is."""
+        yield self.naive(alone)
+        if any(True for _ in plans(alone.body, self.device)):
+            yield from self.planned((alone.body, ()), end, slice(1))
+        else:
+            yield from self.as_it_is((alone.body, ()))
+
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
-        """What is found for one stage as a program of its own without restructuring, and by plans."""
+        """What is found for one stage as a program of its own without restructuring, and by other plans."""
         itself: _Start = (alone.body, ())
         yield from self.as_it_is(itself)
-        yield self.naive(alone)
-        yield from self.planned(itself, end)
+        yield from self.planned(itself, end, slice(1, None))
 
     def naive(self, alone: ir.Program) -> Found:
         """The naive low-level term of a program."""
@@ -342,10 +351,10 @@ class _Search:
                 times[term] = inf
         return sorted(terms.values(), key=lambda f: (times[f.term], f.cost))
 
-    def planned(self, start: _Start, end: float = inf) -> Iterator[PhaseSummary | Found]:
-        """What the plans for the loops of a term lead to; none is begun after the end."""
+    def planned(self, start: _Start, end: float = inf, chosen: slice = slice(None)) -> Iterator[PhaseSummary | Found]:
+        """What the plans for the loops of a term, or some of them, lead to; none is begun after the end."""
         limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations, nodes=PLAN_NODES)
-        for plan in plans(start[0], self.device):
+        for plan in list(plans(start[0], self.device))[chosen]:
             if time.perf_counter() > end:
                 return
             term, way = start
