@@ -87,7 +87,7 @@ def _nbody(xs: A, ys: A, m: A) -> A:
 def _mandelbrot(re: A, im: A) -> A:
     x, y = re[None], im[:, None]
     a = b = np.zeros((im.size, re.size), np.float32)
-    for _ in range(16):
+    for _ in range(6):
         a, b = np.clip(a * a - b * b + x, -2, 2), np.clip(2 * a * b + y, -2, 2)
     return a * a + b * b
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES
-from lift_egraph.guided.matcher import term_size
+from lift_egraph.guided.matcher import Weigh, term_size
+from lift_egraph.language.types import Array
 
 COPY = 5.0  # what a lowered map that only moves data counts: nothing needs it but a copy that a sketch asks for
 _KNOWN = {**PATTERN_NODES, **CONSTANTS}
@@ -30,6 +32,19 @@ def lowered(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
         return math.inf
     size = term_size(graph, owner, node)
     return size + COPY if node.op == "map_level" and node.classes[0] in moves else size
+
+
+def in_parts(lengths: Collection[int]) -> Weigh:
+    """Short terms in which no ``reduce`` takes an array of one of these lengths in one piece."""
+
+    def weigh(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
+        if node.op in ("reduce_", "Fn_reduce"):
+            array = graph.type_of(node.classes[2]) if node.op == "reduce_" else graph.domain(owner)
+            if isinstance(array, Array) and array.size.constant in lengths:
+                return math.inf
+        return term_size(graph, owner, node)
+
+    return weigh
 
 
 def _classes_that_move(graph: FrozenEGraph) -> frozenset[ClassId]:

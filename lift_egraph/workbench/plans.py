@@ -16,6 +16,8 @@ from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.egraph.saturate import Limits, Phase
 from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
+from lift_egraph.guided.matcher import Weigh, term_size
+from lift_egraph.guided.weights import in_parts
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array, DataType, Scalar, array
@@ -29,7 +31,7 @@ PLANNED = {"packing": book.packing, "blocking": book.blocking, "columns": book.c
 
 @dataclass(frozen=True)
 class Step:
-    """One phase of a plan, what steers it, and the sketch that ends it.
+    """One phase of a plan, what steers it, the sketch that ends it, and which term that satisfies it is taken.
 
     Its name is that of the phase in `PLANNED`.
     """
@@ -38,6 +40,7 @@ class Step:
     sketch: sk.Sketch
     tiling: Tiling
     widths: tuple[int, ...] = ()
+    weigh: Weigh = term_size
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,12 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     if not isinstance(device.throughput, Cpu):
         return
     cpu = device.throughput
-    for nest in dict.fromkeys(nests(term)):
+    alike: dict[tuple[tuple[ir.Expr, ...], int, DataType], Nest] = {}
+    for nest in nests(term):
+        known = alike.setdefault((nest.maps, nest.length, nest.result), nest)
+        if nest.reads_map and not known.reads_map:
+            alike[nest.maps, nest.length, nest.result] = nest
+    for nest in alike.values():
         made = list(_products(nest, device, cpu)) if len(nest.maps) > 1 else []
         in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
         for others in () if made else (_columns, _lanes) if in_columns else (_lanes, _columns):
@@ -118,7 +126,7 @@ def _width(length: int, device: Device, cpu: Cpu) -> int | None:
 
 
 def _lanes(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
-    """A reduction whose partial results are the lanes of a vector; each work-item has a chunk of a long array."""
+    """Reductions of a length, whose partial results are the lanes of a vector: of a long one, by chunks."""
     long = nest.length >= LONG and not nest.maps
     chunk = chunk_size(nest.length, device.compute_units * CHUNKS) if long else nest.length
     width = _width(chunk or 1, device, cpu)
@@ -134,7 +142,7 @@ def _lanes(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
         tiling = {nest.length: (chunk,), chunk: (width,)}
     else:
         tiling = {chunk: (width,)}
-    yield Plan((Step("lanes", sketch, tiling, (width,)),), ())
+    yield Plan((Step("lanes", sketch, tiling, (width,), in_parts(tiling)),), (width,))
 
 
 def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:

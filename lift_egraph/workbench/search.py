@@ -34,6 +34,7 @@ from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
+PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 MOST_STEPS = 12  # iterations until lengths are in parts
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
 LARGEST_REST = 0.1  # of the operations of the largest stage: what computes more is searched like that
@@ -270,7 +271,8 @@ class _Search:
             look = replace(look, budget=replace(budget, staged=0, lowered=budget.stage_terms))
             found = [look.naive(alone)]  # a loop is so at best: it ends the kernel that reads the others
             end = time.perf_counter() + budget.search_seconds * REST_SHARE
-            for item in () if isinstance(alone.body, ir.FOLDS) else look.shallow(alone, end):
+            is_loop = isinstance(alone.body, ir.FOLDS)
+            for item in () if is_loop else chain(look.at_once(alone, end), look.shallow(alone, end)):
                 if isinstance(item, PhaseSummary):
                     yield item
                 else:
@@ -296,13 +298,14 @@ class _Search:
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
         small = rests(parts)
         share = self.budget.search_seconds * self.budget.stages_share / (len(stages) - len(small))
-        for deeper in (False, True):
+        for depth in range(3):
             for stage, (look, alone) in stages.items():
-                if deeper and stage in small:
+                if depth == 2 and stage in small:
                     continue
                 found: list[Found] = []
                 end = time.perf_counter() + (0 if stage in small else share)
-                for item in look.restructured_stage(alone, end) if deeper else look.shallow(alone, end):
+                ways = look.at_once, look.shallow, look.restructured_stage
+                for item in ways[depth](alone, end):
                     if isinstance(item, PhaseSummary):
                         yield item
                     else:
@@ -310,7 +313,8 @@ class _Search:
                 known = [*options[stage], *found]
                 options[stage] = look.ranked(alone, known)[: self.budget.stage_terms] if found else known
             best = {stage: found[0] for stage, found in options.items()}
-            for chosen in (best, *({**best, stage: f} for stage, found in options.items() for f in found[1:])):
+            others = ({**best, stage: f} for stage, found in options.items() for f in found[1:])
+            for chosen in (best, *others) if depth else (best,):
                 yield joined(parts, chosen, start)
 
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
@@ -318,12 +322,19 @@ class _Search:
         program = parts.program(stage, whole)
         return replace(self, widths=vector_widths(program, self.device, self.budget.widths)), program
 
+    def at_once(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What the first plan finds for one stage as a program of its own; without plans, the stage as it is."""
+        yield self.naive(alone)
+        if any(True for _ in plans(alone.body, self.device)):
+            yield from self.planned((alone.body, ()), end, slice(1))
+        else:
+            yield from self.as_it_is((alone.body, ()))
+
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
-        """What is found for one stage as a program of its own without restructuring, and by plans."""
+        """What is found for one stage as a program of its own without restructuring, and by other plans."""
         itself: _Start = (alone.body, ())
         yield from self.as_it_is(itself)
-        yield self.naive(alone)
-        yield from self.planned(itself, end)
+        yield from self.planned(itself, end, slice(1, None))
 
     def naive(self, alone: ir.Program) -> Found:
         """The naive low-level term of a program."""
@@ -347,17 +358,17 @@ class _Search:
                 times[term] = inf
         return sorted(terms.values(), key=lambda f: (times[f.term], f.cost))
 
-    def planned(self, start: _Start, end: float = inf) -> Iterator[PhaseSummary | Found]:
-        """What the plans for the loops of a term lead to; none is begun after the end."""
-        limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations)
-        for plan in plans(start[0], self.device):
+    def planned(self, start: _Start, end: float = inf, chosen: slice = slice(None)) -> Iterator[PhaseSummary | Found]:
+        """What the plans for the loops of a term, or some of them, lead to; none is begun after the end."""
+        limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations, nodes=PLAN_NODES)
+        for plan in list(plans(start[0], self.device))[chosen]:
             if time.perf_counter() > end:
                 return
             term, way = start
             for step in plan.steps:
                 began = time.perf_counter()
                 phase = planned_phase(step.name, step.tiling, step.widths, limits)
-                *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch))
+                *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
                 yield summarise(saturation, time.perf_counter() - began)
                 if reached.term is None:
                     break

@@ -59,7 +59,7 @@ def test_plans_are_reached_and_compute_the_same(what: str):
         term = program.body
         for step in plan.steps:
             phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=8))
-            *_, (reached, _) = search_stage(term, Stage(phase, step.sketch))
+            *_, (reached, _) = search_stage(term, Stage(phase, step.sketch, step.weigh))
             assert reached.term is not None, f"{step.name}: {reached.why_not}"
             term = reached.term
         assert np.array_equal(evaluate(term, inputs), expected)
@@ -76,11 +76,25 @@ def test_a_block_is_one_of_rows_although_columns_are_as_many():
     (plan, *_) = plans(program.body, CPU)
     (step,) = plan.steps
     phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=8))
-    *_, (reached, _) = search_stage(program.body, Stage(phase, step.sketch))
+    *_, (reached, _) = search_stage(program.body, Stage(phase, step.sketch, step.weigh))
     assert reached.term is not None
     split = [t.array for t in ir.subterms(reached.term) if isinstance(t, ir.Split)]
     assert split
     assert all(isinstance(array, ir.Var) for array in split)  # columns would be those of a transposition
+
+
+def test_all_reductions_of_a_row_are_in_lanes():
+    program = parse_program(
+        """program p(A: [[f32]32]7) = map(fun row => let top = reduce(max, 0.0, row) in
+             reduce(add, 0.0, map(fun v => v - top, row)), A)"""
+    )
+    (plan,) = plans(program.body, CPU)
+    (step,) = plan.steps
+    phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=12))
+    *_, (reached, _) = search_stage(program.body, Stage(phase, step.sketch, step.weigh))
+    assert reached.term is not None
+    lengths = [type_of(t.array) for t in ir.subterms(reached.term) if isinstance(t, ir.Reduce)]
+    assert sorted(str(t) for t in lengths) == sorted(["[f32]4", "[f32]8"] * 2)
 
 
 def test_other_devices_have_no_plans():
