@@ -80,14 +80,15 @@ class Instances:
         except (LiftError, AssertionError) as problem:  # sizes that fit no pattern: choose others
             raise Rejected(str(problem)) from problem
 
-    def draw(self, seed: str, careful: bool = True, number: int = 1) -> tuple[Example, tuple[int, ...]]:
+    def draw(self, seed: str, careful: bool = True, number: int | None = None) -> tuple[Example, tuple[int, ...]]:
         """A random program and the choices that made it.
 
         Parameters
         ----------
         number
-            The programs of even numbers have the clashes of names that the conditions allow, or break if `careful` is
-            false, one after the other; those of odd numbers are of the rule's forms in turn.
+            Two programs of three have the clashes of names that the conditions allow, or exclude if `careful` is
+            false, one after the other, where there are any; the others are of the rule's forms in turn. Without a
+            number it is any form.
 
         Raises
         ------
@@ -95,9 +96,7 @@ class Instances:
             If no draw keeps the rule's conditions.
         """
         last: Exception | None = None
-        clashes = self._clashes[careful]
-        turns = clashes if clashes and number % 2 == 0 else self._plain
-        turn = turns[(number // 2 if clashes else number) % len(turns)]
+        turn = random.Random(seed).choice(self._plain) if number is None else self._turn(careful, number)
         for attempt in range(ATTEMPTS):
             if attempt == TRIES:  # this form, or clash, may have no program
                 turn = None
@@ -107,6 +106,13 @@ class Instances:
             except Rejected as problem:
                 last = problem
         raise RuleProblem(self.rule.name, self.rule.place, f"no program was found that it applies to: {last}")
+
+    def _turn(self, careful: bool, number: int) -> int:
+        """Whose turn it is."""
+        clashes = self._clashes[careful]
+        if clashes and number % 3 < 2:
+            return clashes[(number - number // 3) % len(clashes)]
+        return self._plain[(number // 3 if clashes else number) % len(self._plain)]
 
 
 def _with_clash(p: Prepared, clash: Clash) -> Prepared | None:

@@ -195,7 +195,7 @@ def check_rule(
 ) -> RuleReport:
     """Check a rule on random programs made around matches of its left-hand side.
 
-    Where the conditions let names clash (`lift_egraph.soundness.clashes`), every other program has such a clash. One
+    Where the conditions let names clash (`lift_egraph.soundness.clashes`), two programs of three have such a clash. One
     more program for every four must come to no harm, in which one condition on names is broken, or by chance some on
     names and laws; these do not count as examples.
 

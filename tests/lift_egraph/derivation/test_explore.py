@@ -217,8 +217,8 @@ def world() -> World:
 @pytest.mark.parametrize(("careful", "some"), [(True, 4), (False, 6)], ids=["kept", "broken"])
 def test_the_e_graph_fires_where_rules_match_and_nowhere_else(world: World, careful: bool, some: int):
     counts = []
-    for chosen in rules.all_rules:
-        if chosen.name in DEFINITIONS or zlib.crc32(chosen.name.encode()) % some:
+    for chosen in rules.all_rules:  # what `map_of_reduction` says of a map, a definition says of its function
+        if chosen.name in (*DEFINITIONS, "map_of_reduction") or zlib.crc32(chosen.name.encode()) % some:
             continue
         try:
             example, _ = Instances(chosen).draw(chosen.name, careful)

@@ -61,7 +61,7 @@ def test_one_condition_excludes_one_clash():
 @pytest.mark.parametrize("seed", range(5))
 def test_programs_have_the_clashes_one_after_the_other(seed: int):
     found = set()
-    for number, name in ((0, "q xs"), (2, "p ys"), (4, "p q")):
+    for number, name in ((0, "q xs"), (1, "p ys"), (3, "p q")):
         program = Instances(interchange).draw(f"{seed}/{number}", number=number)[0].program
         for outer in ir.subterms(program.body):
             match outer:
@@ -79,7 +79,7 @@ def test_programs_that_break_a_condition_break_one_of_names():
     def guarded(p: sorts.P, b: sorts.Ex, xs: sorts.Ex):
         yield rewrite(sorts.to_memory("local", sorts.map_(sorts.Fn.lam(p, b), xs))).to(b, sorts.absent(p, b))
 
-    for number in range(0, 10, 2):
+    for number in (0, 1, 3, 4, 6):
         program = Instances(guarded).draw(str(number), careful=False, number=number)[0].program
         (copied,) = [t for t in ir.subterms(program.body) if isinstance(t, ir.ToMemory)]
         assert isinstance(copied.value, ir.Map)
