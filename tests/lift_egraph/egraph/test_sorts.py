@@ -47,7 +47,6 @@ SOME = {
     "slide": b.slide(3, 1, XS),
     "slice, concat": b.concat(b.slice_(2, 3, XS), XS),
     "pad": b.pad(1, 2, "mirror", XS),
-    "slice, concat": b.concat(b.slice_(2, 3, XS), XS),
     "pad with a constant": b.pad(1, 2, b.constant(-0.5), XS),
     "lookup": b.lookup(b.generate(3, lambda i: i * 2), XS),
     "at, fill": b.fill(3, b.at(7, XS)),
