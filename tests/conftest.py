@@ -77,6 +77,18 @@ def runner() -> Iterator[Runner]:
 
 
 @pytest.fixture(scope="module")
+def another_runner(runner: Runner) -> Iterator[Runner]:
+    """A runner on Intel's implementation, for kernels that any device takes; on PoCL where that is missing."""
+    from tests.codegen.corpus.devices import environment, found, missing
+
+    if missing("intel"):
+        yield runner
+        return
+    with Runner(found()["intel"], environment=environment()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
 def queue() -> Any:
     """A queue of PyOpenCL on PoCL, in this process."""
     cl = pytest.importorskip("pyopencl", reason="PyOpenCL is not installed")
