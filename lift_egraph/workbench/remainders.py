@@ -30,7 +30,7 @@ Chunk = Callable[[int, bool], "int | None"]
 def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
     """The chunk size that leaves a rest of an array of a length; None where the length will do as it is.
 
-    Scalars are cut for vectors, or pairs of them; arrays of arrays for blocks, so their rest is short.
+    Scalars are cut for vectors, or pairs of them; rows that are reduced for blocks, so their rest is short.
 
     Parameters
     ----------
@@ -89,7 +89,8 @@ class WithRests:
 
     def map(self, term: ir.Map, nested: bool = False) -> ir.Expr:
         is_element = not isinstance(type_of(term).element, Array)  # pyright: ignore[reportAttributeAccessIssue]
-        cut = self.left(term.array, is_element)
+        in_blocks = is_element or any(isinstance(t, ir.FOLDS) for t in ir.subterms(term.function))
+        cut = self.left(term.array, is_element) if in_blocks else None
         if not is_pure(term.array):
             if cut is None:
                 return self.rows(ir.Map(term.function, self.term(term.array)), nested)
