@@ -45,7 +45,13 @@ def cut(term: ir.Expr) -> Cut | None:
     made = Cut(term)
     made.rest = _cut(unique_names(term), made)
     made.stages = {stage: _without_slices(body, made) for stage, body in made.stages.items()}
-    return made if len(made.stages) > 1 and is_pure(made.rest) else None
+    has_lets = any(_binds_a_let(t) for body in made.stages.values() for t in ir.subterms(body))
+    return made if len(made.stages) > 1 and is_pure(made.rest) and not has_lets else None
+
+
+def _binds_a_let(term: ir.Part) -> bool:
+    """Whether a let stands inside of what is to be a stage, so that others could not see what it binds."""
+    return isinstance(term, ir.Lambda) and any(v.name.startswith(LET) for v in ir.bound_variables(term.binder))
 
 
 def _cut(term: ir.Expr, made: Cut) -> ir.Expr:
