@@ -6,6 +6,7 @@ import harness
 from growth import algorithmic, grow, mm
 
 from lift_egraph.process.child import call
+from lift_egraph.process.child_process import resident_bytes
 
 SIZE, CHUNK = 1024, 32
 EARLIER = {  # the measurements that decided the encoding: tuples, seconds and MB of named, typed constants
@@ -19,12 +20,12 @@ HEADINGS = ("iteration", "tuples", "classes", "nodes", "seconds", "MB", "earlier
 def measure(iterations: int) -> tuple[int, int, int, float, float]:
     """Tuples, classes, nodes, seconds and additional megabytes of one e-graph, in this process."""
     term, phase = mm(SIZE), algorithmic({SIZE: (CHUNK,)})
-    before = harness.resident()
+    before = resident_bytes()
     megabytes = 0.0
 
     def note() -> None:
         nonlocal megabytes
-        megabytes = (harness.resident() - before) / 1e6
+        megabytes = (resident_bytes() - before) / 1e6
 
     (grown,) = grow(term, phase, range(iterations, iterations + 1), before_reading=note)
     graph = grown.graph

@@ -85,16 +85,10 @@ def goals(p: Problem) -> tuple[Goal, ...]:
         return sk.join(outer(sk.map_(sk.join(), sk.transpose(body)), length=p.count))
 
     lanes = sk.map_seq(sk.vectorize(p.lanes, add), length=n // p.lanes)
-    by_steps = sk.reduce_seq(
-        sk.Contains(sk.reduce_seq(sk.Contains(sk.map_seq(sk.Contains(sk.map_seq(add, length=n)), length=n)), length=k)),
-        length=p.size // k,
-    )
-    by_vectors = sk.reduce_seq(
-        sk.Contains(sk.reduce_seq(sk.Contains(sk.map_seq(sk.Contains(lanes), length=n)), length=k)), length=p.size // k
-    )
-    by_rows = sk.reduce_seq(
-        sk.Contains(sk.map_seq(sk.Contains(sk.reduce_seq(sk.Contains(lanes), length=k)), length=n)), length=p.size // k
-    )
+    chunks_of_sum, chunk, rows = sk.reduce_seq(length=p.size // k), sk.reduce_seq(length=k), sk.map_seq(length=n)
+    by_steps = sk.nest(chunks_of_sum, chunk, rows, sk.map_seq(add, length=n)).inner
+    by_vectors = sk.nest(chunks_of_sum, chunk, rows, lanes).inner
+    by_rows = sk.nest(chunks_of_sum, rows, chunk, lanes).inner
     in_registers = sk.Contains(sk.to_memory("private", by_rows))
 
     blocking = register_blocking_2d(sizes, tile, p.size).stages

@@ -8,11 +8,9 @@ from typing import NamedTuple
 
 from lift_egraph import rules as book
 from lift_egraph.api import Phase, specialise
-from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
-from lift_egraph.egraph.rule import together
-from lift_egraph.egraph.scratch import Scratch
+from lift_egraph.egraph.saturate import Prepared
 from lift_egraph.language import ir
 from lift_egraph.programs import load
 
@@ -40,15 +38,12 @@ def grow(
     term: ir.Expr, phase: Phase, wanted: range, *, before_reading: Callable[[], object] = lambda: None
 ) -> Iterator[Grown]:
     """Run a phase without limits, and read the e-graph out after the wanted iterations."""
-    scratch = Scratch(phase.facts)
-    cleaning = together((*analyses, *(r.ruleset for r in phase.simplification))).saturate()
-    exploring = together(r.ruleset for r in phase.rules)
-    clean, explore = map(scratch.compiled, (cleaning, exploring))
-    with scratch.holding(to_egg(term)) as held:
-        seconds = _timed(lambda: held.run(clean))
+    prepared = Prepared(phase)
+    with prepared.scratch.holding(to_egg(term), phase.facts) as held:
+        seconds = _timed(lambda: held.run(prepared.cleaning))
         for iteration in range(wanted.stop):
             if iteration:
-                seconds += _timed(lambda: held.run(explore)) + _timed(lambda: held.run(clean))
+                seconds += _timed(lambda: held.run(prepared.exploring)) + _timed(lambda: held.run(prepared.cleaning))
             if iteration in wanted:
                 before_reading()
                 began = time.perf_counter()

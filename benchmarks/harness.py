@@ -24,6 +24,7 @@ from lift_egraph.api import Program, Runner, describe, naive_term
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.process.child_process import resident_bytes
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("lift-egraph", "numpy", "egglog", "pyopencl", "pocl-binary-distribution")
@@ -180,17 +181,9 @@ class PeakMemory:
 
     def _watch(self) -> None:
         while True:
-            self.peak = max(self.peak, sum(resident(pid) for pid in family()))
+            self.peak = max(self.peak, sum(map(resident_bytes, family())))
             if self._done.wait(self._interval):
                 return
-
-
-def resident(pid: int | str = "self") -> int:
-    """The resident memory of a process in bytes; 0 if it has ended."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
 
 
 def family() -> list[int]:

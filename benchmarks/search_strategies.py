@@ -31,14 +31,9 @@ from lift_egraph.guided.stages import Stage, guide
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
 from lift_egraph.process.child import Stream
+from lift_egraph.process.child_process import resident_bytes
 from lift_egraph.programs import load
-from lift_egraph.rules.macros import (
-    SIMPLIFICATION,
-    overlapped_tiling,
-    overlapped_tiling_2d,
-    register_blocking_2d,
-    tiling,
-)
+from lift_egraph.rules import macros
 from lift_egraph.workbench import Budget, lowering_phase
 
 DEVICE = replace(POCL, compute_units=2)
@@ -70,7 +65,7 @@ class Case:
         for n, chunks in ((n, c) for p in phases for n, c in p.tiles.items()):
             tiles[n] = tuple(dict.fromkeys((*tiles.get(n, ()), *chunks)))
         limits = Limits(iterations=100, nodes=10**9, seconds=seconds, memory_mb=MEMORY)
-        return Phase("all at once", rules, SIMPLIFICATION, tiles, (), limits)
+        return Phase("all at once", rules, macros.SIMPLIFICATION, tiles, (), limits)
 
 
 def cases() -> tuple[Case, ...]:
@@ -82,8 +77,8 @@ def cases() -> tuple[Case, ...]:
     mm = Case(
         p.program,
         {
-            "tiles": tiling(sizes, tile).stages,
-            "blocks": register_blocking_2d(sizes, tile, p.size).stages,
+            "tiles": macros.tiling(sizes, tile).stages,
+            "blocks": macros.register_blocking_2d(sizes, tile, p.size).stages,
             "chunks": permuted[:-1],
             "permuted": permuted,
         },
@@ -92,12 +87,12 @@ def cases() -> tuple[Case, ...]:
     line = parse_program(
         f"program sums(xs: [f32]{n}) = map(fun w => reduce(add, 0.0, w), slide(3, 1, pad(1, 1, clamp, xs)))"
     )
-    tiles = overlapped_tiling(n, outer, 3)
+    tiles = macros.overlapped_tiling(n, outer, 3)
     within = join(map_(map_(ANY, slide(3, 1), length=inner), slide(inner + 2, inner), length=outer // inner))
     twice = join(map_(within, slide(outer + 2, outer), length=n // outer))
-    again = replace(overlapped_tiling(outer, inner, 3).stages[0], sketch=twice)
+    again = replace(macros.overlapped_tiling(outer, inner, 3).stages[0], sketch=twice)
     grid = specialise(load("j2d5pt"))
-    plane = overlapped_tiling_2d((4096, 4096), (64, 32), 3)
+    plane = macros.overlapped_tiling_2d((4096, 4096), (64, 32), 3)
     return (
         mm,
         Case(line, {"tiles": tiles.stages, "tiles in tiles": (*tiles.stages, again)}),
@@ -114,12 +109,12 @@ class Outcome:
 
     seconds: float
     peak_mb: float
-    nodes: int | None
-    classes: int | None
-    terms: int | None
-    steps_per_second: float | None
     found: tuple[str, ...]
     predicted_ms: float | None
+    nodes: int | None = None
+    classes: int | None = None
+    terms: int | None = None
+    steps_per_second: float | None = None
 
 
 def guided(case: Case) -> Outcome:
@@ -132,12 +127,10 @@ def guided(case: Case) -> Outcome:
     return Outcome(
         sum(run.seconds for run in runs.values()),
         max(run.peak_mb for run in runs.values()),
-        sum(s.nodes for s in stages),
-        sum(s.classes for s in stages),
-        None,
-        None,
         found,
         predicted,
+        sum(s.nodes for s in stages),
+        sum(s.classes for s in stages),
     )
 
 
@@ -147,7 +140,7 @@ def unguided(case: Case, seconds: float) -> Outcome:
     states = [state for state in child if state[1] <= seconds]
     iterations, used, peak, nodes, classes = states[-1]
     ((found, predicted),) = in_child(judged_saturation, case, iterations)
-    return Outcome(used, peak, nodes, classes, None, None, found, predicted)
+    return Outcome(used, peak, found, predicted, nodes, classes)
 
 
 def grow(case: Case, seconds: float) -> Iterator[tuple[int, float, float, int, int]]:
@@ -155,7 +148,7 @@ def grow(case: Case, seconds: float) -> Iterator[tuple[int, float, float, int, i
     began = time.perf_counter()
     for state in run_phase(case.program.body, case.phase(seconds)):
         used, graph = time.perf_counter() - began, state.graph
-        yield len(state.iterations), used, harness.resident() / 1e6, graph.node_count, graph.class_count
+        yield len(state.iterations), used, resident_bytes() / 1e6, graph.node_count, graph.class_count
 
 
 def judged_saturation(case: Case, iterations: int) -> Iterator[tuple[tuple[str, ...], float | None]]:
@@ -170,7 +163,7 @@ def judged_saturation(case: Case, iterations: int) -> Iterator[tuple[tuple[str, 
 def at_random(case: Case, seconds: float, seed: int) -> Outcome:
     """Random walks for a time."""
     ((used, peak, terms, steps, found, predicted),) = in_child(walk, case, seconds, seed, more=seconds)
-    return Outcome(used, peak, None, None, terms, steps / used, found, predicted)
+    return Outcome(used, peak, found, predicted, terms=terms, steps_per_second=steps / used)
 
 
 def walk(case: Case, seconds: float, seed: int) -> Iterator[tuple[Any, ...]]:
@@ -180,7 +173,7 @@ def walk(case: Case, seconds: float, seed: int) -> Iterator[tuple[Any, ...]]:
     seeds: list[tuple[float, ir.Expr]] = []
     for visited in random_walks(case.program.body, case.phase(seconds), seed=seed):
         used, steps, terms = used + visited.seconds, steps + visited.steps, terms + len(visited.terms)
-        peak = max(peak, harness.resident() / 1e6)
+        peak = max(peak, resident_bytes() / 1e6)
         missing = {name: sketch for name, sketch in case.sketches.items() if name not in found}
         found |= contained(visited.graph, visited.root, missing)
         seeds = distinct([*seeds, *cheapest(visited.graph, visited.root)])[:SEEDS]

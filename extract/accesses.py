@@ -276,7 +276,7 @@ class _Analysis:
         home.accesses.append(
             Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start, bool(data))
         )
-        home.index_work += _index_work(index)
+        home.index_work += sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
 
 
 def _enter(around: Regions, loop: Loop) -> Regions:
@@ -298,10 +298,6 @@ def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], flo
                 stride = (ends[1] - ends[0]) / (loop.trips - 1)
         strides.append(stride)
     return tuple(strides), start
-
-
-def _index_work(index: Nat) -> int:
-    return sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
 
 
 def _element_bytes(buffer: c_ast.Buffer) -> int:

@@ -27,7 +27,7 @@ from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, 
 from lift_egraph.rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
 from lift_egraph.rules.remainders import padding_rules, remainder_rules
 from lift_egraph.rules.simplification import simplification_rules
-from lift_egraph.rules.split_join import split_join, split_join_rules, split_of_map
+from lift_egraph.rules.split_join import split_join as split_and_join, split_join_rules, split_of_map
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, let_simplification
 from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
 
@@ -48,7 +48,7 @@ stages: tuple[Rule, ...] = (
     *inlining_rules, *element_rules, *movement_rules, *fusion_rules, *zip_rules, *pattern_fusion_rules
 )  # fmt: skip
 remainders: tuple[Rule, ...] = remainder_rules
-blocking: tuple[Rule, ...] = (split_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
+blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
 lanes: tuple[Rule, ...] = (

@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lift_egraph.codegen.running.run import Runner, find_device
+from tests.codegen.corpus.harness import Bench, bench_on
 from tests.depth import PROFILE
 from tests.in_process import no_children
 
@@ -74,6 +77,18 @@ def runner() -> Iterator[Runner]:
 
 
 @pytest.fixture(scope="module")
+def another_runner(runner: Runner) -> Iterator[Runner]:
+    """A runner on Intel's implementation, for kernels that any device takes; on PoCL where that is missing."""
+    from tests.codegen.corpus.devices import environment, found, missing
+
+    if missing("intel"):
+        yield runner
+        return
+    with Runner(found()["intel"], environment=environment()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
 def queue() -> Any:
     """A queue of PyOpenCL on PoCL, in this process."""
     cl = pytest.importorskip("pyopencl", reason="PyOpenCL is not installed")
@@ -81,6 +96,13 @@ def queue() -> Any:
         if platform.name == "Portable Computing Language":
             return cl.CommandQueue(cl.Context(platform.get_devices()))
     pytest.skip("there is no PoCL")
+
+
+@pytest.fixture(scope="module")
+def benches() -> Iterator[Callable[[str], Bench]]:
+    """Gives the OpenCL implementation of a name, and skips the test where it is missing."""
+    with ExitStack() as opened:
+        yield cache(lambda name: opened.enter_context(bench_on(name)))
 
 
 @pytest.fixture

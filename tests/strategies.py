@@ -136,11 +136,10 @@ class _Grower:
             yield "to_memory", lambda draw: draw(st.sampled_from((b.to_global, b.to_local, b.to_private)))(e)
 
     def _array(self, e: ir.Expr, n: int, element: DataType) -> Iterator[Move]:
-        divisors = st.sampled_from([d for d in range(1, n + 1) if n % d == 0] or [1])
-        yield "split", lambda draw: b.split(draw(divisors), e)
+        yield "split", lambda draw: b.split(draw(st.sampled_from(divisors(n))), e)
         yield "gather", lambda draw: b.gather(draw(index_functions(n)), e)
         yield "scatter", lambda draw: b.scatter(draw(permutations(n)), e)
-        yield "zip", lambda draw: b.zip_(e, draw(st.sampled_from(self._of_length(n))))
+        yield "zip", lambda draw: b.zip_(e, draw(st.sampled_from(of_length(n, self.pool))))
         yield "lookup", lambda draw: b.lookup(b.generate(draw(sizes), lambda i: i * draw(small) - 1), e)
         alike = [x for x in self.pool if isinstance(t := type_of(x), Array) and t.element == element]
         yield "concat", lambda draw: b.concat(e, draw(st.sampled_from(alike)))
@@ -160,7 +159,7 @@ class _Grower:
 
     def _reductions(self, e: ir.Expr, element: DataType) -> Iterator[Move]:
         if isinstance(element, Scalar) and element != BOOL:
-            zero = b.literal(0, I32) if element == I32 else b.literal(0.0, element)
+            zero = _zero(element)
             operators = (b.add, b.min_, b.max_, lambda x, y: x + y * 1)
             inside = (lambda x: x + x) if self.whole else (lambda x: x * x)
             yield "reduce", lambda draw: b.reduce_(draw(st.sampled_from(operators)), zero, e)
@@ -171,9 +170,7 @@ class _Grower:
             count = lambda acc, x: (b.get(0, acc) + 1, b.get(0, acc) - b.get(1, acc))  # noqa: E731
             yield "fold pairs", lambda draw: b.reduce_seq(count, b.tuple_(0, 0), e)
         if isinstance(element, Array) and element.element in (F32, F64, I32):
-            zeros = b.fill(
-                element.size, b.literal(0, I32) if element.element == I32 else b.literal(0.0, element.element)
-            )
+            zeros = b.fill(element.size, _zero(element.element))
             yield "add arrays", lambda draw: b.reduce_(lambda x, y: b.map_(b.add, b.zip_(x, y)), zeros, e)
         if element == BOOL:
             yield "reduce", lambda draw: b.reduce_(draw(st.sampled_from((b.and_, b.or_))), True, e)
@@ -189,12 +186,19 @@ class _Grower:
         if isinstance(element, Vector):
             yield "as_scalar", lambda draw: b.as_scalar(e)
 
-    def _of_length(self, n: int) -> list[ir.Expr]:
-        same = [e for e in self.pool if isinstance(t := type_of(e), Array) and t.size == nat(n)]
-        return same or [b.generate(n, lambda i: i + 1)]
-
 
 small = st.integers(0, 3)
+
+
+def divisors(n: int) -> list[int]:
+    """The lengths of chunks of an array of a length."""
+    return [d for d in range(1, n + 1) if n % d == 0] or [1]
+
+
+def of_length(n: int, pool: tuple[ir.Expr, ...]) -> list[ir.Expr]:
+    """The arrays of a length in a pool, or one if there is none."""
+    same = [e for e in pool if isinstance(t := type_of(e), Array) and t.size == nat(n)]
+    return same or [b.generate(n, lambda i: i + 1)]
 
 
 def slices(n: int) -> st.SearchStrategy[tuple[int, int]]:
@@ -217,6 +221,10 @@ def permutations(n: int) -> st.SearchStrategy[ir.IndexFunction]:
 def index_functions(n: int) -> st.SearchStrategy[ir.IndexFunction]:
     """Index functions that stay within an array of a length."""
     return permutations(n) | st.sampled_from([b.index_function(lambda i: i // 2), b.index_function(lambda i: i % 1)])
+
+
+def _zero(t: Scalar) -> ir.Expr:
+    return b.literal(0, I32) if t == I32 else b.literal(0.0, t)
 
 
 def _scalar(e: ir.Expr, t: Scalar, pool: tuple[ir.Expr, ...], whole: bool) -> Iterator[Move]:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import egglog
 import numpy as np
 import pytest
 
 from lift_egraph.api import alpha_equal, naive_term, parse_program, print_program, random_inputs, run, specialise
-from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import to_egg
-from lift_egraph.egraph.frozen import freeze, from_egg
-from lift_egraph.egraph.members import MemberSampler
-from lift_egraph.egraph.rule import together
 from lift_egraph.language import ir
 from lift_egraph.meaning.values import leaves_of
-from tests.codegen.corpus.harness import Case, bench_on
+from tests.codegen.corpus.harness import Bench, Case
+from tests.lift_egraph.egraph.test_sorts import there_and_back
 
 
 def _elements(xs: Any, rows: Any, cols: Any, k: int) -> Any:
@@ -150,17 +144,11 @@ def test_the_interpreter_agrees_with_numpy(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if "chain" not in name])
 def test_the_e_graph_gives_it_back(name: str) -> None:
-    graph, term = egglog.EGraph(), specialise(program(name)).body
-    root = graph.let("root", to_egg(term))
-    graph.run(together(analyses).saturate())
-    frozen = freeze(graph, {"root": root})
-    choice = MemberSampler(frozen).sample(frozen.roots["root"], random.Random(0))
-    assert choice is not None
-    assert alpha_equal(from_egg(frozen, choice), term)
+    term = specialise(program(name)).body
+    assert alpha_equal(there_and_back(term), term)
 
 
-def test_kernels_are_right() -> None:
-    with bench_on("pocl") as bench:
-        cases = [Case.of(naive_term(specialise(program(name)))) for name in EXAMPLES]
-        outcomes = dict(zip(EXAMPLES, bench.run(cases), strict=True))
+def test_kernels_are_right(benches: Callable[[str], Bench]) -> None:
+    cases = [Case.of(naive_term(specialise(program(name)))) for name in EXAMPLES]
+    outcomes = dict(zip(EXAMPLES, benches("pocl").run(cases), strict=True))
     assert {name: o for name, o in outcomes.items() if o.kind != "right"} == {}

@@ -99,10 +99,6 @@ def _horner(c: A, x: A) -> A:
     return total
 
 
-def _mean_var(x: A) -> tuple[Any, Any]:
-    return x.mean(), x.var()
-
-
 def _covariance(x: A) -> A:
     c = x - x.mean(0)
     return c.T @ c / np.float32(len(x) - 1)
@@ -112,17 +108,9 @@ def _distances(p: A, c: A) -> A:
     return ((p[:, None] - c[None]) ** 2).sum(-1)
 
 
-def _layer_norm(x: A) -> A:
-    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + np.float32(1e-5))
-
-
 def _leapfrog(x: A, v: A, f: A, dt: Any) -> tuple[A, A]:
     w = v + f * (dt / 2)
     return w, x + dt * w
-
-
-def _cosine(x: A, y: A) -> A:
-    return (x @ y.T) / np.sqrt((x * x).sum(1)[:, None] * (y * y).sum(1))
 
 
 PEERS: dict[str, Callable[..., Any]] = {
@@ -136,7 +124,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "box9": _box,
     "column_max": lambda A: A.max(0),
     "conv5": lambda A, mask: np.einsum("ijkl,kl->ij", windows(A, (5, 5)), mask),
-    "cosine": _cosine,
+    "cosine": lambda X, Y: (X @ Y.T) / np.sqrt((X * X).sum(1)[:, None] * (Y * Y).sum(1)),
     "covariance": _covariance,
     "dense_relu": lambda W, b, X: np.maximum(X @ W.T + b, 0),
     "distances": _distances,
@@ -157,13 +145,13 @@ PEERS: dict[str, Callable[..., Any]] = {
     "horner": _horner,
     "jacobi_steps": _jacobi,
     "laplace3d": _laplace3d,
-    "layer_norm": _layer_norm,
+    "layer_norm": lambda X: (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + np.float32(1e-5)),
     "leapfrog": _leapfrog,
     "life": _stencil_life,
     "longest_step": lambda A: np.abs(np.diff(A)).max(1),
     "mandelbrot": _mandelbrot,
     "maxpool": lambda A: np.maximum(np.maximum(A[::2, ::2], A[::2, 1::2]), np.maximum(A[1::2, ::2], A[1::2, 1::2])),
-    "mean_var": _mean_var,
+    "mean_var": lambda x: (x.mean(), x.var()),
     "min_plus": lambda A, B: (A[:, :, None] + B[None]).min(1),
     "mlp": lambda W, V, X: np.maximum(X @ W.T, 0) @ V.T,
     "mm_odd": lambda A, B: A @ B,

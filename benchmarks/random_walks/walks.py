@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -44,23 +45,20 @@ class Rewriting(Terms):
         self._rules = _by_operator(phase.rules)
         self._simplification = _by_operator(r for r in phase.simplification if r not in definitions)
         self._matches: dict[ClassId, list[Match]] = {}
-        self._counts: dict[ClassId, dict[int, int]] = {}
+        self._counts: dict[ClassId, Counter[int]] = {}
         self._normal: dict[ClassId, ClassId] = {}
 
     def start(self, term: ir.Expr) -> ClassId:
         """A term of concrete sizes, simplified."""
         return self.normal(self.encode(term))
 
-    def counts(self, term: ClassId) -> dict[int, int]:
+    def counts(self, term: ClassId) -> Counter[int]:
         """In how many places each rule of the phase matches, by the number of the rule."""
         found = self._counts.get(term)
         if found is None:
-            found = self._counts[term] = {}
-            for number, _, _ in self.matches(term):
-                found[number] = found.get(number, 0) + 1
+            found = self._counts[term] = Counter(number for number, _, _ in self.matches(term))
             for part in self.parts(term):
-                for number, count in self.counts(part).items():
-                    found[number] = found.get(number, 0) + count
+                found.update(self.counts(part))
         return found
 
     def matches(self, term: ClassId) -> list[Match]:

@@ -286,14 +286,8 @@ class Reorder(View):
         return self.base.resolve((nat(apply_index(self.function, index, self.size)), *rest), choices)
 
 
-@dataclass(frozen=True)
-class Slide(View):
-    step: Nat
-    base: View
-
-    def resolve(self, indices: Indices, choices: Choices) -> CExpr:
-        window, inside, *rest = indices
-        return self.base.resolve((window * self.step + inside, *rest), choices)
+class Slide(Split):
+    """A window begins a step after the one before, as a chunk does."""
 
 
 @dataclass(frozen=True)

@@ -254,7 +254,8 @@ class Runner:
 
     def _request(self, action: str, plan: Plan, input_name: str, *options: Any) -> Any:
         check_limits(plan, self.device)
-        request = (action, _without_trees(plan), input_name, *options)
+        bare = replace(plan, kernels=tuple(replace(k, source="", body=()) for k in plan.kernels))
+        request = (action, bare, input_name, *options)
         arrays = split_inputs(plan, self._inputs[input_name])
         was_used = self._is_used
         try:
@@ -323,25 +324,17 @@ def run_directory(
         return runner.run(plan, "inputs")
 
 
-def _without_trees(plan: Plan) -> Plan:
-    """The plan as the worker needs it."""
-    return replace(plan, kernels=tuple(replace(k, source="", body=()) for k in plan.kernels))
-
-
 def _facts() -> list[DeviceInfo]:
-    _keep_files_here()
-    from lift_egraph.codegen.running.worker import facts
-
-    return facts()
+    return _worker().facts()
 
 
 def _serve(index: str) -> Any:
-    _keep_files_here()
-    from lift_egraph.codegen.running.worker import serve
-
-    return serve(index)
+    return _worker().serve(index)
 
 
-def _keep_files_here() -> None:
-    """Let PoCL keep its files in this child's temporary folder: those in the user's cache it never removes."""
+def _worker() -> Any:
+    """What works in a child; PoCL keeps its files in the child's own folder: those in the user's it never removes."""
     os.environ["POCL_CACHE_DIR"] = tempfile.gettempdir()
+    from lift_egraph.codegen.running import worker
+
+    return worker

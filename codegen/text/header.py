@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from lift_egraph.codegen.plans.kernel import Argument, Kernel
 from lift_egraph.codegen.plans.open_plan import OpenPlan, number_or_text
-from lift_egraph.language.nat import Nat, nat
+from lift_egraph.language.nat import nat
 
 
 def header(plan: OpenPlan, term_text: str | None) -> str:
@@ -19,15 +19,12 @@ def header(plan: OpenPlan, term_text: str | None) -> str:
     if term_text:
         lines += ["", *(f"  {line}" for line in term_text.splitlines()), ""]
     if plan.sizes:
-        lines.append(f"Sizes, passed as int: {', '.join(_size(s.name, s.size) for s in plan.sizes)}")
+        sizes = (s.name if s.name == s.size else f"{s.name} ({s.size})" for s in plan.sizes)
+        lines.append(f"Sizes, passed as int: {', '.join(sizes)}")
     lines += ["Run in this order (launch.json has the same for programs to read):"]
     for kernel in plan.kernels:
         lines += _launch(plan, kernel)
     return "".join(f"// {line}".rstrip() + "\n" for line in lines)
-
-
-def _size(name: str, size: str) -> str:
-    return name if name == size else f"{name} ({size})"
 
 
 def _launch(plan: OpenPlan, kernel: Kernel) -> list[str]:
@@ -36,15 +33,11 @@ def _launch(plan: OpenPlan, kernel: Kernel) -> list[str]:
     group = f"groups of {' x '.join(map(str, local))}" if local else "groups as the device likes"
     free = kernel.freedom
     other = "" if free is None else "; any number of groups will do" + (", of any size" if free.local else "")
-    items = " x ".join(_factor(n) for n in sizes)
+    items = " x ".join(str(n) if n.is_atomic else f"({n})" for n in sizes)
     return [
         f"{kernel.name}: {items} work-items, {group}{other}",
         *(f"  {number}. {_argument(plan, a)}" for number, a in enumerate(kernel.arguments)),
     ]
-
-
-def _factor(value: Nat) -> str:
-    return str(value) if value.is_atomic else f"({value})"
 
 
 def _argument(plan: OpenPlan, argument: Argument) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lift_egraph.derivation.steps import DEFINITIONS, Step, World, applications, makes_names, replay
+from lift_egraph.derivation.steps import DEFINITIONS, Step, World, applications, makes_names, replay, world_of
 from lift_egraph.egraph.exact_terms import Node, Path
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.rule import Rule
@@ -114,7 +114,7 @@ def derive(
     """
     yield "saturating"
     matches = _matches(seed, term, phase, iterations)
-    world = world or World(phase)
+    world = world or world_of(phase)
     fired = [rule for rule in phase.rules if any(found.get(rule.name) for found in matches)]
     yield from _chain(world, world.encode(seed), term, fired, len(matches))
 

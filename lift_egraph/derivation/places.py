@@ -77,7 +77,8 @@ def near_misses(view: View, rule: Rule) -> list[NearMiss]:
                 unlike.setdefault((path, mismatch.found), []).append(mismatch)
     for (path, _), several in unlike.items():
         expected = " or ".join(dict.fromkeys(pattern_text(m.expected) for m in several))
-        there = view.show_value(several[0].found, _sort(several[0].expected))
+        wanted = several[0].expected
+        there = view.show_value(several[0].found, "i64" if isinstance(wanted, Constant) else wanted.sort)
         miss = view.near_miss(rule, path, (f"expected {expected}, found {there}",), False)
         found.append(((1, -max(m.shared for m in several)), miss))
     found.sort(key=lambda pair: pair[0])  # it is stable: outermost places first
@@ -150,7 +151,3 @@ class View:
         if isinstance(pattern, ir.Var):
             return stem(pattern.name)
         return f"({self._pattern(pattern.first)}, {self._pattern(pattern.second)})"
-
-
-def _sort(pattern: Pattern) -> str:
-    return "i64" if isinstance(pattern, Constant) else pattern.sort

@@ -101,7 +101,18 @@ def applications(term: ir.Expr, rule: Rule, phase: Phase | None = None) -> list[
 
 def replay(step: Step, phase: Phase) -> bool:
     """Whether running the step's rule alone on the term before it gives the term after it, at the step's place."""
-    return World(phase).replays(step)
+    return world_of(phase).replays(step)
+
+
+_WORLDS: list[World] = []  # of the phases that were looked at last
+MOST_WORLDS = 2  # each is an e-graph
+
+
+def world_of(phase: Phase) -> World:
+    """The world of a phase, which is kept for a while: to tell an e-graph the rules takes longer than to run one."""
+    known = next((world for world in _WORLDS if world.phase is phase), None) or World(phase)
+    _WORLDS[:] = [known, *(world for world in _WORLDS if world is not known)][:MOST_WORLDS]
+    return known
 
 
 class World:

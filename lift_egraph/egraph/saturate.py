@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -118,7 +119,7 @@ class Saturation:
         return self.graph.roots[ROOT]
 
 
-class _Prepared:
+class Prepared:
     """An e-graph that was told the rules of a phase, for one term after another."""
 
     def __init__(self, phase: Phase) -> None:
@@ -130,16 +131,16 @@ class _Prepared:
         self.cleaning, self.exploring = map(self.scratch.compiled, (cleaning, exploring))
 
 
-_IDLE: dict[tuple[tuple[int, ...], ...], list[_Prepared]] = {}
+_IDLE: dict[tuple[tuple[int, ...], ...], list[Prepared]] = {}
 _MOST_IDLE = 12  # kinds of phases
 
 
 @contextmanager
-def _prepared(phase: Phase) -> Iterator[_Prepared]:
+def _prepared(phase: Phase) -> Iterator[Prepared]:
     """An e-graph with the rules of a phase: to tell it takes longer than to run them on a small term."""
     key = tuple(tuple(id(r.ruleset) for r in rules) for rules in (phase.rules, phase.simplification))
     idle = _IDLE.pop(key, [])
-    found = idle.pop() if idle else _Prepared(phase)
+    found = idle.pop() if idle else Prepared(phase)
     is_whole = False
     try:
         yield found
@@ -211,16 +212,12 @@ def _stop(
 
 def _matches(counts: Iterable[tuple[Any, int]], phase: Phase) -> dict[str, int]:
     """Matches by rule name; egglog counts them by declaration."""
-    owners = {}
-    for r in phase.rules:
-        for declaration in r.ruleset.__egg_ruleset__.rules:
-            owners[declaration] = r.name
-    found: dict[str, int] = {}
+    owners = {declaration: r.name for r in phase.rules for declaration in r.ruleset.__egg_ruleset__.rules}
+    found: Counter[str] = Counter()
     for declaration, count in counts:
-        name = owners.get(declaration)
-        if name is not None:
-            found[name] = found.get(name, 0) + count
-    return found
+        if declaration in owners:
+            found[owners[declaration]] += count
+    return dict(found)
 
 
 def snapshots(term: ir.Expr, phase: Phase) -> Iterator[Saturation | Iteration]:

@@ -245,10 +245,6 @@ def _get(index: int, term: Any) -> ir.Expr:
     return ir.Component(0, term) if index < count - 1 else term
 
 
-def _generate(size: Nat, function: Any) -> ir.Expr:
-    return ir.Generate(size, to_function(function, I32, "generate"))
-
-
 def _to_memory(space: str) -> Callable[[Any], Any]:
     return lambda what: Stored(space, what) if is_function(what) else ir.ToMemory(space, as_expr(what))
 
@@ -317,7 +313,7 @@ iterate = _pattern(ir.Iterate, _iterate)
 get = PartialPattern("get", ("count", "value"), _get)
 rest = PartialPattern("rest", ("value",), lambda t: ir.Component(1, as_expr(t)))
 at = _pattern(ir.At)
-generate = _pattern(ir.Generate, _generate)
+generate = _pattern(ir.Generate, lambda size, f: ir.Generate(size, to_function(f, I32, "generate")))
 fill = _pattern(ir.Fill)
 lookup = _pattern(ir.Lookup)
 map_glb = PartialPattern("mapGlb", ("count", "function", "value"), _map_level("glb", "mapGlb"))

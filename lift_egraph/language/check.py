@@ -112,7 +112,7 @@ class _Concrete:
         return value
 
     def lanes(self, width: NatLike, t: DataType) -> DataType:
-        return lanes(_width(width), t)
+        return lanes(width if isinstance(width, int) else nat(width).evaluate({}), t)
 
     def arithmetic(self, sign: str, left: NatLike, right: NatLike) -> NatLike:
         return ARITHMETIC[sign](nat(left), nat(right))
@@ -157,10 +157,6 @@ class _Concrete:
 
 
 CONCRETE = _Concrete()
-
-
-def _width(width: NatLike) -> int:
-    return width if isinstance(width, int) else nat(width).evaluate({})
 
 
 def _signed(term: ir.Expr) -> DataType:
@@ -245,10 +241,6 @@ CONDITIONS: dict[type, tuple[str, ...]] = {
 
 
 # --- what no signature says -----------------------------------------------------------------------
-
-
-def _call(term: ir.Call) -> DataType:
-    return result_type_of_call(term.op, tuple(type_of(a) for a in term.arguments))
 
 
 def _component(term: ir.Component) -> DataType:
@@ -360,7 +352,7 @@ _TYPING: dict[type, Any] = {
     ir.Input: lambda e: e.type,
     ir.Literal: lambda e: e.type,
     ir.SizeLiteral: lambda _: I32,
-    ir.Call: _call,
+    ir.Call: lambda term: result_type_of_call(term.op, tuple(type_of(a) for a in term.arguments)),
     ir.Component: _component,
     **dict.fromkeys(ir.SIGNED, _signed),
     ir.Iterate: _iterate,

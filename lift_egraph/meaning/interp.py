@@ -29,7 +29,7 @@ from lift_egraph.meaning.domains import Domain, Plain
 from lift_egraph.meaning.folds import Operations, fold_form
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.shortcuts import states_of, sum_of_products
-from lift_egraph.meaning.values import Tree, Value, at, checked, first_leaf, map_leaves, merge, widen, zip_leaves
+from lift_egraph.meaning.values import Tree, Value, at, checked, first_leaf, map_leaves, merge, split, widen, zip_leaves
 from lift_egraph.meaning.workload import effort, workload
 
 BUDGET = 64 << 20  # bytes of temporary arrays
@@ -198,7 +198,7 @@ class _Interpreter:
             arguments.append(leaf)
         return self.domain.call(term.op, scalar_of(result), arguments)
 
-    def make_pair(self, term: ir.MakePair, scope: Scope) -> Tree:
+    def make_pair(self, term: ir.MakePair | ir.Zip, scope: Scope) -> Tree:
         return self.value(term.first, scope), self.value(term.second, scope)
 
     def component(self, term: ir.Component, scope: Scope) -> Tree:
@@ -267,16 +267,9 @@ class _Interpreter:
 
     # --- patterns that move data --------------------------------------------------------------------
 
-    def zip(self, term: ir.Zip, scope: Scope) -> Tree:
-        return self.value(term.first, scope), self.value(term.second, scope)
-
     def split(self, term: ir.Split, scope: Scope) -> Tree:
-        axis, chunk = scope.depth, number(term.chunk, "split")
-
-        def change(a: np.ndarray) -> np.ndarray:
-            return a.reshape(*a.shape[:axis], a.shape[axis] // chunk, chunk, *a.shape[axis + 1 :])
-
-        return self.each(change, self.value(term.array, scope))
+        chunk = number(term.chunk, "split")
+        return self.each(lambda a: split(a, scope.depth, chunk), self.value(term.array, scope))
 
     def join(self, term: ir.Join, scope: Scope) -> Tree:
         return self.each(lambda a: merge(a, scope.depth), self.value(term.array, scope))
@@ -375,12 +368,7 @@ class _Interpreter:
 
     def as_vector(self, term: ir.AsVector, scope: Scope) -> Tree:
         axis, width = scope.depth, term.width
-
-        def change(a: np.ndarray) -> np.ndarray:
-            chunks = a.reshape(*a.shape[:axis], a.shape[axis] // width, width, *a.shape[axis + 1 :])
-            return np.moveaxis(chunks, axis + 1, -1)
-
-        return self.each(change, self.value(term.array, scope))
+        return self.each(lambda a: np.moveaxis(split(a, axis, width), axis + 1, -1), self.value(term.array, scope))
 
     def as_scalar(self, term: ir.AsScalar, scope: Scope) -> Tree:
         axis = scope.depth
@@ -402,7 +390,7 @@ _MEANING: dict[type, Callable[[_Interpreter, Any, Scope], Tree]] = {
     ir.ReduceSeq: _Interpreter.reduction,
     ir.Scan: _Interpreter.scan,
     ir.ScanSeq: _Interpreter.scan,
-    ir.Zip: _Interpreter.zip,
+    ir.Zip: _Interpreter.make_pair,
     ir.Split: _Interpreter.split,
     ir.Join: _Interpreter.join,
     ir.Slice: _Interpreter.slice,

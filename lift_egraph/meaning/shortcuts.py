@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import Protocol
 
@@ -38,9 +38,7 @@ def sum_of_products(interpreter: Interpreter, start: Tree, function: ir.Lambda, 
     size = interpreter.length(elements, scope.depth)
     inner = scope.deeper(size).bind(function.binder, elements)
     lets, product = factors(function)
-    for let in lets:
-        assert isinstance(let.function, ir.Lambda)
-        inner = inner.bind(let.function.binder, interpreter.value(let.argument, inner))
+    inner = _inside(interpreter, lets, inner)
     assert isinstance(product, ir.Call)
     a, b = (
         interpreter.domain.each(lambda leaf: widen(leaf, scope.depth, size), interpreter.value(x, inner))
@@ -48,6 +46,13 @@ def sum_of_products(interpreter: Interpreter, start: Tree, function: ir.Lambda, 
     )
     whole = interpreter.domain.contract(start, a, b) if size else start
     return _products(interpreter, start, a, b, scalar_of(type_of(product))) if whole is None else whole
+
+
+def _inside(interpreter: Interpreter, lets: Iterable[ir.Apply], scope: Scope) -> Scope:
+    """The scope inside some lets, outermost first."""
+    for let in lets:
+        scope = scope.bind(ir.function_body(let.function).binder, interpreter.value(let.argument, scope))
+    return scope
 
 
 def _products(interpreter: Interpreter, start: Tree, a: Tree, b: Tree, scalar: Scalar) -> Tree:
@@ -89,10 +94,7 @@ def _run_of_states(interpreter: Interpreter, steps: Steps, start: Tree, array: T
     inner = scope.deeper(interpreter.length(array, scope.depth))
     columns = []
     for lets, term in steps.columns:
-        local = inner.bind(steps.element, array)
-        for let in lets:
-            assert isinstance(let.function, ir.Lambda)
-            local = local.bind(let.function.binder, interpreter.value(let.argument, local))
+        local = _inside(interpreter, lets, inner.bind(steps.element, array))
         columns.append(_guessed(interpreter, interpreter.value(term, local)))
     starts = map_leaves(lambda leaf: _guessed(interpreter, leaf), start)
     batch = np.broadcast_shapes(*(c.shape[:-1] for c in columns), *(s.shape for s in leaves_of(starts)))

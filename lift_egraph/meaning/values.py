@@ -57,6 +57,11 @@ def merge(array: np.ndarray, axis: int) -> np.ndarray:
     return array.reshape(*array.shape[:axis], outer * inner, *array.shape[axis + 2 :])
 
 
+def split(array: np.ndarray, axis: int, chunk: int) -> np.ndarray:
+    """The array with an axis in chunks of a length."""
+    return array.reshape(*array.shape[:axis], array.shape[axis] // chunk, chunk, *array.shape[axis + 1 :])
+
+
 def map_leaves(change: Callable[[Any], Any], tree: Tree) -> Tree:
     """The tree with a function applied to each leaf."""
     if isinstance(tree, tuple):

@@ -170,7 +170,7 @@ class Child:
                 raise Ended(End("time", f"ran past its {time_limit:g} s limit", self.output()))
             if now - looked >= TICK:
                 looked = now
-                if self.memory_limit is not None and _resident_bytes(self.pid) > self.memory_limit:
+                if self.memory_limit is not None and resident_bytes(self.pid) > self.memory_limit:
                     raise Ended(self._over_memory())
                 if on_tick is not None:
                     on_tick()
@@ -225,8 +225,8 @@ def _destroy(process: subprocess.Popen[bytes], output: Any, folder: str) -> None
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _resident_bytes(pid: int) -> int:
-    """The resident memory of a process; 0 where the system has no ``/proc`` (the child looks itself there)."""
+def resident_bytes(pid: int | str = "self") -> int:
+    """The resident memory of a process; 0 once it has ended, and without a ``/proc`` (the child looks itself there)."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

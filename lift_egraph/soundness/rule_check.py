@@ -195,8 +195,9 @@ def check_rule(
 ) -> RuleReport:
     """Check a rule on random programs made around matches of its left-hand side.
 
-    One more program for every four, in which conditions on names and laws are broken, must come to no harm; these
-    do not count as examples.
+    Where the conditions let names clash (`lift_egraph.soundness.clashes`), every other program has such a clash. One
+    more program for every four must come to no harm, in which one condition on names is broken, or by chance some on
+    names and laws; these do not count as examples.
 
     Parameters
     ----------

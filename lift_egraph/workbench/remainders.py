@@ -20,7 +20,8 @@ from lift_egraph.language.types import Array
 
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides
-LARGEST_REST = 1 / 32  # of the elements, where half the chunk leaves less
+BLOCKS = (4, 5, 6)  # of rows: a length that one of them divides will do
+LARGEST_REST = 1 / 32  # of the elements, where a smaller chunk leaves less
 
 
 Chunk = Callable[[int, bool], "int | None"]
@@ -29,7 +30,7 @@ Chunk = Callable[[int, bool], "int | None"]
 def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
     """The chunk size that leaves a rest of an array of a length; None where the length will do as it is.
 
-    A rest of scalars, which fills a vector up, may be larger than one of arrays.
+    Scalars are cut for vectors, or pairs of them; arrays of arrays for blocks, so their rest is short.
 
     Parameters
     ----------
@@ -42,9 +43,11 @@ def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
     def chunk(n: int, of_scalars: bool) -> int | None:
         if n >= max(long, SHORTEST * parts * least) and (chunk_size(n, parts) or 1) % least:
             return parts * least
-        if n % (least // 2) == 0 or n < SHORTEST * least:
+        is_good = n % least == 0 if of_scalars else any(n % block == 0 for block in BLOCKS)
+        if is_good or n < SHORTEST * least:
             return None
-        return least if of_scalars or n % least <= n * LARGEST_REST else least // 2
+        chunks = (2 * least, least) if of_scalars else (least, least // 2)
+        return next((k for k in chunks if n % k <= n * LARGEST_REST), chunks[-1])
 
     return chunk
 
@@ -84,31 +87,51 @@ class WithRests:
         self.tiling[n] = (k,)
         return n - n % k, n % k
 
-    def map(self, term: ir.Map) -> ir.Expr:
+    def map(self, term: ir.Map, nested: bool = False) -> ir.Expr:
         is_element = not isinstance(type_of(term).element, Array)  # pyright: ignore[reportAttributeAccessIssue]
         cut = self.left(term.array, is_element)
         if not is_pure(term.array):
             if cut is None:
-                return self.rows(ir.Map(term.function, self.term(term.array)))
+                return self.rows(ir.Map(term.function, self.term(term.array)), nested)
             whole = ir.Var("array", type_of(term.array))
-            named = ir.Lambda(whole, self.map(ir.Map(term.function, whole)))
+            named = ir.Lambda(whole, self.map(ir.Map(term.function, whole), nested))
             return ir.Apply(named, self.term(term.array))
         if cut is None:
-            return self.rows(term)
+            return self.rows(term, nested)
         m, r = cut
-        first = self.rows(ir.Map(term.function, part(0, m, term.array)))
+        first = self.rows(ir.Map(term.function, part(0, m, term.array)), nested)
         if is_element and r < self.width <= m + r:
-            last = ir.Map(term.function, part(m + r - self.width, self.width, term.array))
+            last = self.rows(ir.Map(term.function, part(m + r - self.width, self.width, term.array)), nested)
             return ir.Concat(first, ir.Slice(nat(self.width - r), nat(r), last))
-        return ir.Concat(first, self.map(ir.Map(term.function, part(m, r, term.array))))
+        return ir.Concat(first, self.map(ir.Map(term.function, part(m, r, term.array)), nested))
 
-    def rows(self, term: ir.Map) -> ir.Expr:
-        """A map whose own length will do, with the rests inside of its function outside of it."""
+    def rows(self, term: ir.Map, nested: bool) -> ir.Expr:
+        """A map whose own length will do, with the rests of maps inside of its function outside of it.
+
+        A reduction has its rest where it is, if no other map has elements for vectors.
+        """
         function = term.function
-        body = function.body if isinstance(function, ir.Lambda) else None
-        if not isinstance(body, ir.Map) or not is_pure(body.array) or not computes(body.function):
+        assert isinstance(function, ir.Lambda)
+        body = function.body
+        if isinstance(body, ir.Map) and is_pure(body.array) and computes(body.function):
+            return self.lifted(term, function.binder, self.map(body, nested=True))
+        if nested or isinstance(term.array, ir.Transpose):
             return term
-        return self.lifted(term, function.binder, self.map(body))  # pyright: ignore[reportAttributeAccessIssue]
+        return ir.Map(ir.Lambda(function.binder, self.inside(body)), term.array)
+
+    def inside(self, term: ir.Expr) -> ir.Expr:
+        """A term in a function, its reductions with rests."""
+        if isinstance(term, ir.Reduce):
+            array = term.array.array if isinstance(term.array, ir.Map) else term.array
+            return self.reduce(term) if is_pure(array) else term
+        if not isinstance(term, ir.Call | ir.Apply | ir.MakePair):
+            return term
+        return ir.map_parts(term, lambda p: self.inside(p) if isinstance(p, ir.Expr) else self.inside_function(p))
+
+    def inside_function(self, function: ir.Function) -> ir.Function:
+        if isinstance(function, ir.Lambda):
+            return ir.Lambda(function.binder, self.inside(function.body))
+        return function
 
     def lifted(self, term: ir.Map, binder: ir.Binder, body: ir.Expr) -> ir.Expr:
         match body:
@@ -126,7 +149,7 @@ class WithRests:
         mapped = array.array if isinstance(array, ir.Map) else array
         cut = self.left(array, True) if is_pure(mapped) else None
         if cut is None:
-            return ir.Reduce(term.operator, term.initial, array if is_pure(mapped) else self.term(array))
+            return term if is_pure(mapped) else ir.Reduce(term.operator, term.initial, self.term(array))
         m, r = cut
         first = ir.Reduce(term.operator, term.initial, part(0, m, array))
         return ir.Reduce(term.operator, first, part(m, r, array))

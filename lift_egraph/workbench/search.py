@@ -29,13 +29,15 @@ from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.plans import PLANNED, planned_phase, plans
+from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 MOST_STEPS = 12  # iterations until lengths are in parts
-LARGEST_REST = 0.1  # of the work of the largest part: more is searched as a stage of its own
+REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
+LARGEST_REST = 0.1  # of the operations of the largest stage: what computes more is searched like that
 
 
 @dataclass(frozen=True)
@@ -200,13 +202,18 @@ def search(
         reached = _last(run_phase(program.body, stages_phase(limits)))
         starts = look.starts(program.body, reached)
         yield summarise(reached, time.perf_counter() - began)
+    several: list[_Start] = []
     for start in starts:
         taken = look.with_rests(start)
         if taken is not None:
             phase, apart = taken
             yield phase
-            yield from look.by_parts(program, apart)
-    yield from look.by_stages(program, starts)
+            parts = cut(apart[0])
+            if parts is not None and len(parts.stages) - len(rests(parts)) == 1:
+                yield from look.by_parts(program, parts, apart)
+            else:
+                several.append(apart)
+    yield from look.by_stages(program, several or starts)
     for start in starts:
         if start[1]:
             yield from look.as_it_is(start)
@@ -254,21 +261,17 @@ class _Search:
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
 
-    def by_parts(self, program: ir.Program, start: _Start) -> Iterator[PhaseSummary | Found]:
-        """What is found for the part that takes longest, if one does, with the best of all others beside it."""
-        parts = cut(start[0])
-        if parts is None:
-            return
-        efforts = {stage: effort(body) for stage, body in parts.stages.items()}
-        main, *others = sorted(efforts, key=lambda stage: -efforts[stage])
-        if efforts[others[0]] > LARGEST_REST * efforts[main]:
-            yield from self.by_stages(program, [start])
-            return
+    def by_parts(self, program: ir.Program, parts: Cut, start: _Start) -> Iterator[PhaseSummary | Found]:
+        """What is found for the one part that is no rest, with the best of all rests beside it."""
+        budget, small = self.budget, rests(parts)
+        (main,) = parts.stages.keys() - small
         beside: dict[ir.Input, Found] = {}
-        for stage in others:
+        for stage in small:
             look, alone = self.alone(parts, stage, program)
+            look = replace(look, budget=replace(budget, staged=0, lowered=budget.stage_terms))
             found = [look.naive(alone)]  # a loop is so at best: it ends the kernel that reads the others
-            for item in () if isinstance(alone.body, ir.FOLDS) else look.as_it_is((alone.body, ())):
+            end = time.perf_counter() + budget.search_seconds * REST_SHARE
+            for item in () if isinstance(alone.body, ir.FOLDS) else look.without_restructuring(alone, end):
                 if isinstance(item, PhaseSummary):
                     yield item
                 else:
@@ -292,11 +295,14 @@ class _Search:
         """What is found for each stage alone, put together: the best of each, and others of one among the best."""
         stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
-        share = self.budget.search_seconds * self.budget.stages_share / len(stages)
+        small = rests(parts)
+        share = self.budget.search_seconds * self.budget.stages_share / (len(stages) - len(small))
         for depth in range(3):
             for stage, (look, alone) in stages.items():
+                if depth > 1 and stage in small:
+                    continue
                 found: list[Found] = []
-                end = time.perf_counter() + share
+                end = time.perf_counter() + (0 if stage in small and depth else share)
                 ways = look.at_once, look.shallow, look.restructured_stage
                 for item in ways[depth](alone, end):
                     if isinstance(item, PhaseSummary):
@@ -328,6 +334,10 @@ class _Search:
         itself: _Start = (alone.body, ())
         yield from self.as_it_is(itself)
         yield from self.planned(itself, end, slice(1, None))
+
+    def without_restructuring(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What is found for one stage as a program of its own by all plans, and as it is."""
+        return chain(self.at_once(alone, end), self.shallow(alone, end))
 
     def naive(self, alone: ir.Program) -> Found:
         """The naive low-level term of a program."""
@@ -431,6 +441,13 @@ class _Search:
             for copy in _terms(reached, model, *counts, budget.patience):
                 leg = Leg("memory", copy.term, len(reached.iterations), device.kind, spaces=spaces)
                 yield Found(copy.cost, copy.term, (*way, leg))
+
+
+def rests(parts: Cut) -> list[ir.Input]:
+    """The stages that compute little, beside the one that computes most."""
+    count = operations if any(map(operations, parts.stages.values())) else effort
+    counts = {stage: count(body) for stage, body in parts.stages.items()}
+    return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values())]
 
 
 def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> Found:

@@ -41,17 +41,16 @@ class Cut:
 
 
 def cut(term: ir.Expr) -> Cut | None:
-    """The stages of a term outside of all its loops; None if there is one alone, or something else computes."""
+    """The stages of a term outside of all its loops; None if there is one alone, or something else computes.
+
+    A let inside of a stage, in ``map(f, let y = e in b)``, cannot be cut: other stages would mention its variable.
+    """
     made = Cut(term)
     made.rest = _cut(unique_names(term), made)
+    if any(_has_let(body) for body in made.stages.values()):
+        return None
     made.stages = {stage: _without_slices(body, made) for stage, body in made.stages.items()}
-    has_lets = any(_binds_a_let(t) for body in made.stages.values() for t in ir.subterms(body))
-    return made if len(made.stages) > 1 and is_pure(made.rest) and not has_lets else None
-
-
-def _binds_a_let(term: ir.Part) -> bool:
-    """Whether a let stands inside of what is to be a stage, so that others could not see what it binds."""
-    return isinstance(term, ir.Lambda) and any(v.name.startswith(LET) for v in ir.bound_variables(term.binder))
+    return made if len(made.stages) > 1 and is_pure(made.rest) else None
 
 
 def _cut(term: ir.Expr, made: Cut) -> ir.Expr:
@@ -80,6 +79,11 @@ def _cut(term: ir.Expr, made: Cut) -> ir.Expr:
     stage = ir.Input(f"stage {len(made.stages)}", type_of(term))
     made.stages[stage] = body
     return stage
+
+
+def _has_let(stage: ir.Expr) -> bool:
+    lets = (t.function for t in ir.subterms(stage) if isinstance(t, ir.Apply) and isinstance(t.function, ir.Lambda))
+    return any(v.name.startswith(LET) for let in lets for v in ir.bound_variables(let.binder))
 
 
 def _without_slices(term: T, made: Cut) -> T:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import check_program
 from lift_egraph.language.nesting import check_nesting
 from tests.codegen.corpus.devices import PLATFORMS
-from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Case, bench_on
+from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Bench, Case, bench_on
 from tests.codegen.corpus.programs import numbered, programs
 from tests.depth import depth
 
@@ -88,9 +89,8 @@ ONCE_WRONG = {
 
 @pytest.mark.parametrize("what", ONCE_WRONG)
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_what_the_corpus_found_stays_right(name: str, what: str) -> None:
-    with bench_on(name) as bench:
-        (outcome,) = bench.run([Case.of(parse_program(ONCE_WRONG[what]))])
+def test_what_the_corpus_found_stays_right(benches: Callable[[str], Bench], name: str, what: str) -> None:
+    (outcome,) = benches(name).run([Case.of(parse_program(ONCE_WRONG[what]))])
     assert outcome.kind == "right", outcome.message
 
 
@@ -104,8 +104,7 @@ LAUNCHES = (
 
 
 @pytest.mark.parametrize("launch", LAUNCHES, ids=str)
-def test_any_launch_is_right(launch: Launch) -> None:
-    with bench_on("oclgrind") as bench:
-        cases = [Case.of(numbered(n)) for n in range(12)]
-        for case, outcome in zip(cases, bench.run(cases, launch), strict=True):
-            assert outcome.kind in ("right", "refused"), f"{case.program.name}: {outcome.message}"
+def test_any_launch_is_right(benches: Callable[[str], Bench], launch: Launch) -> None:
+    cases = [Case.of(numbered(n)) for n in range(12)]
+    for case, outcome in zip(cases, benches("oclgrind").run(cases, launch), strict=True):
+        assert outcome.kind in ("right", "refused"), f"{case.program.name}: {outcome.message}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -14,7 +13,7 @@ import pytest
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError
-from tests.codegen.corpus.harness import Bench, Case, bench_on
+from tests.codegen.corpus.harness import Bench, Case
 from tests.codegen.corpus.programs import numbered
 from tests.depth import depth
 
@@ -86,12 +85,6 @@ def _compiled(number: int) -> Plan | None:
     except LiftError:
         return None
     return plan if len(plan.kernels) == 1 else None
-
-
-@pytest.fixture(scope="module")
-def benches() -> Iterator[Callable[[str], Bench]]:
-    with ExitStack() as opened:
-        yield cache(lambda device: opened.enter_context(bench_on(device)))
 
 
 @pytest.mark.parametrize(("kind", "device"), [(kind, device) for kind, f in FAULTS.items() for device in f.least])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -12,7 +10,7 @@ from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.extract.baseline import computes, naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
-from tests.codegen.corpus.harness import Bench, Case, bench_on
+from tests.codegen.corpus.harness import Case
 from tests.depth import depth
 from tests.pipelines import pipelines
 
@@ -61,16 +59,10 @@ def test_what_unrolls_to_too_much_is_not_kept_in_registers():
     assert any(b.role == "temporary" for b in plan.buffers)
 
 
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    with bench_on("pocl") as made:
-        yield made
-
-
 @settings(max_examples=depth(2, 200))
 @given(st.lists(pipelines().filter(lambda p: computes(p.body)), min_size=BATCH, max_size=BATCH))
-def test_random_programs_of_several_stages_have_naive_kernels_that_are_right(bench: Bench, programs: list[ir.Program]):
+def test_random_programs_of_several_stages_have_naive_kernels_that_are_right(benches, programs: list[ir.Program]):
     cases = [Case.of(p) for p in programs]
     lowered = [Case(naive_term(c.program), c.references) for c in cases]
-    for case, outcome in zip(cases, bench.run(lowered), strict=True):
+    for case, outcome in zip(cases, benches("pocl").run(lowered), strict=True):
         assert outcome.kind == "right", f"{outcome}\n{print_program(case.program)}"

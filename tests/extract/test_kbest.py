@@ -24,16 +24,12 @@ def test_a_cost_that_is_no_number(lowered):
         best_terms(lowered, lowered.roots["root"], Unsure(), 1)
 
 
-def saturated(name: str, sizes: dict[str, int], rules, tiles, iterations: int) -> FrozenEGraph:
-    program = specialise(bundled.load(name), sizes)
-    phase = Phase("test", rules, simplification, tiles=tiles, limits=Limits(iterations=iterations))
-    *_, last = run_phase(program.body, phase)
-    return last.graph
-
-
 @pytest.fixture(scope="module")
 def lowered() -> FrozenEGraph:
-    return saturated("mm", {"M": 8, "K": 8, "N": 8}, algorithmic[:3] + lowering, {8: (4,)}, 3)
+    program = specialise(bundled.load("mm"), {"M": 8, "K": 8, "N": 8})
+    phase = Phase("test", algorithmic[:3] + lowering, simplification, tiles={8: (4,)}, limits=Limits(iterations=3))
+    *_, last = run_phase(program.body, phase)
+    return last.graph
 
 
 def test_lowered_terms_are_legal_and_distinct(lowered):

@@ -33,7 +33,7 @@ def test_shrinking_makes_programs_small():
     check = RuleCheck(captures.rule, simplification=simplification)
     found = check.run(EXAMPLES).counterexample
     assert found is not None
-    small = check.shrunk(200)
+    small = check.shrunk(100)
     assert small.size < found.size
     assert small.size <= 20
 

@@ -31,7 +31,7 @@ _CHECKS = {
     "OCLGRIND_MAX_ERRORS": "20",
     "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",  # its check of uninitialised reads knows no `freeze` instruction
 }
-BATCH = 16
+BATCH = 32
 
 # What code generation refuses although the nesting of the maps is legal: see `codegen`.
 REFUSALS = (

@@ -24,7 +24,7 @@ from lift_egraph.language.functions import checked
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, is_data
 from tests.codegen.corpus.values import Pick, number, value
-from tests.strategies import elements
+from tests.strategies import divisors, elements, of_length
 
 Move = Callable[[], ir.Expr]
 Pool = tuple[ir.Expr, ...]
@@ -203,12 +203,12 @@ class Grower:
     def layout(self, e: ir.Expr, t: Array, pool: Pool) -> Iterator[Move]:
         """The patterns that only move data, also mapped over the elements."""
         n = t.size.constant or 0
-        yield lambda: b.split(self.pick(_divisors(n)), e)
+        yield lambda: b.split(self.pick(divisors(n)), e)
         yield lambda: b.gather(self.pick(_index_functions(n)), e)
         yield lambda: b.scatter(self.pick(_permutations(n)), e)
         if windows := _windows(n):
             yield lambda: b.slide(*self.pick(windows), e)
-        yield lambda: b.zip_(e, self.pick(_of_length(n, pool)))
+        yield lambda: b.zip_(e, self.pick(of_length(n, pool)))
         if n or isinstance(t.element, Scalar):
             yield lambda: self.pad(e, n, t.element)
         alike = [x for x in pool if isinstance(u := type_of(x), Array) and u.element == t.element]
@@ -282,7 +282,7 @@ class Grower:
         n = t.size.constant or 0
         level = self.pick(place.levels)
         if level.kind in ("glb", "wrg") and not isinstance(t.element, Array) and self.pick((True, True, False)):
-            chunk = self.pick([d for d in _divisors(n) if d > 1] or [1])
+            chunk = self.pick([d for d in divisors(n) if d > 1] or [1])
             made = self.map(level, b.split(chunk, e), place, pool)
             return b.join(made) if isinstance(type_of(made).element, Array) else made  # pyright: ignore
         return self.map(level, e, place, pool)
@@ -435,7 +435,7 @@ class Grower:
             lambda: _map_at(level, change, b.gather(order(), e)),
             lambda: b.scatter(order(), _map_at(level, change, e)),
         ]
-        chunk = self.pick(_divisors(n))
+        chunk = self.pick(divisors(n))
         forms.append(lambda: b.join(_map_at(level, lambda c: self.endo(c, inner, pool), b.split(chunk, e))))
         if isinstance(t.element, Array):
             forms.append(lambda: b.transpose(self.endo(b.transpose(e), place, pool)))
@@ -475,15 +475,6 @@ def _has_vectors(t: DataType) -> bool:
     if isinstance(t, Pair):
         return _has_vectors(t.first) or _has_vectors(t.second)
     return _has_vectors(t.element) if isinstance(t, Array) else isinstance(t, Vector)
-
-
-def _divisors(n: int) -> list[int]:
-    return [d for d in range(1, n + 1) if n % d == 0] or [1]
-
-
-def _of_length(n: int, pool: Pool) -> list[ir.Expr]:
-    same = [e for e in pool if isinstance(t := type_of(e), Array) and t.size == nat(n)]
-    return same or [b.generate(n, lambda i: i + 1)]
 
 
 def _windows(n: int) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ The four cases of the thesis (000 §4.3.4); Oclgrind says that none is missing, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
@@ -17,7 +17,7 @@ from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
-from tests.codegen.corpus.harness import Bench, Case, bench_on
+from tests.codegen.corpus.harness import Bench, Case
 
 BARRIER = re.compile(r"\n *barrier\([^)]*\);")
 INCREMENT = "fun x => x + 1.0"
@@ -76,20 +76,14 @@ def plan_of(example: Example) -> Plan:
     return compile_program(example.made, GENERIC, launch=example.launch)
 
 
-@pytest.fixture(scope="module")
-def simulator() -> Iterator[Bench]:
-    with bench_on("oclgrind") as bench:
-        yield bench
-
-
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_as_many_barriers_as_needed(name: str) -> None:
     assert len(BARRIER.findall(plan_of(EXAMPLES[name]).source)) == EXAMPLES[name].barriers
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_none_is_missing_and_none_can_be_left_out(name: str, simulator: Bench) -> None:
-    case, plan = Case.of(EXAMPLES[name].made), plan_of(EXAMPLES[name])
+def test_none_is_missing_and_none_can_be_left_out(name: str, benches: Callable[[str], Bench]) -> None:
+    simulator, case, plan = benches("oclgrind"), Case.of(EXAMPLES[name].made), plan_of(EXAMPLES[name])
     outcome = simulator.outcome(case, plan)
     assert outcome.kind == "right", outcome.message
     for barrier in BARRIER.finditer(plan.source):

@@ -15,6 +15,7 @@ from lift_egraph.egraph.rule_forms import forms
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, StopReason, run_phase, saturate
 from lift_egraph.language import ir
 from tests.command import interrupted, start
+from tests.in_process import no_children
 
 
 def mm(size: int = 64) -> ir.Expr:
@@ -37,13 +38,15 @@ def test_iterations_are_bounded_and_reported():
 
 def test_a_program_without_matches_saturates():
     term = specialise(programs.load("scal"), {"N": 7}).body
-    done = saturate(term, Phase("none", (rules.fusion.map_fusion,), rules.simplification))
+    with no_children():
+        done = saturate(term, Phase("none", (rules.fusion.map_fusion,), rules.simplification))
     assert done.stop_reason is StopReason.SATURATED
     assert alpha_equal(best_terms(done.graph, done.root, StructuralCost(), 1)[0].term, term)
 
 
 def test_nodes_are_bounded():
-    done = saturate(mm(), phase(Limits(iterations=50, nodes=3000)))
+    with no_children():
+        done = saturate(mm(), phase(Limits(iterations=50, nodes=3000)))
     assert done.stop_reason is StopReason.NODES
     assert done.graph.tuples <= 3000
 
@@ -51,7 +54,7 @@ def test_nodes_are_bounded():
 @pytest.mark.alone
 def test_time_is_bounded_and_the_last_graph_kept():
     began = time.perf_counter()
-    done = saturate(mm(), phase(Limits(iterations=50, nodes=10**9, seconds=1.0), {64: (2, 4, 8)}))
+    done = saturate(mm(), phase(Limits(iterations=50, nodes=10**9, seconds=0.5)))
     assert done.stop_reason in (StopReason.TIME, StopReason.MEMORY)
     assert time.perf_counter() - began < 30
     assert type_of(best_terms(done.graph, done.root, StructuralCost(), 1)[0].term) == type_of(mm())
@@ -113,7 +116,8 @@ def test_rules_of_a_script_travel_with_what_they_use():
 
 
 def test_a_second_phase_starts_from_the_first():
-    first = saturate(mm(), phase(Limits(iterations=3)))
-    seed = best_terms(first.graph, first.root, StructuralCost(), 1)[0]
-    second = saturate(seed.term, replace(phase(Limits(iterations=4)), rules=rules.lowering))
+    with no_children():
+        first = saturate(mm(), phase(Limits(iterations=3)))
+        seed = best_terms(first.graph, first.root, StructuralCost(), 1)[0]
+        second = saturate(seed.term, replace(phase(Limits(iterations=4)), rules=rules.lowering))
     assert type_of(best_terms(second.graph, second.root, StructuralCost(lowered=True), 1)[0].term) == type_of(mm())

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, random_inputs, type_of
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import MAXIMAL_DEPTH, check_depth, to_egg
-from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
+from lift_egraph.egraph.frozen import from_egg
 from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.sorts import tile
@@ -20,16 +20,10 @@ from lift_egraph.language import build as b, ir
 from lift_egraph.language.build import F32, Input, array
 from lift_egraph.rules.movement import map_backwards, map_strided
 from tests.depth import depth
+from tests.lift_egraph.language.test_signature import frozen
 from tests.strategies import programs
 
 XS = Input("xs", array(F32, 8))
-
-
-def frozen(term: ir.Expr) -> FrozenEGraph:
-    graph = egglog.EGraph()
-    root = graph.let("root", to_egg(term))
-    graph.run(together(analyses).saturate())
-    return freeze(graph, {"root": root})
 
 
 def there_and_back(term: ir.Expr) -> ir.Expr:
@@ -51,6 +45,7 @@ SOME = {
     "gather by stride": b.gather(b.stride(2), XS),
     "scatter": b.scatter(lambda i, n: (i + 1) % n, XS),
     "slide": b.slide(3, 1, XS),
+    "slice, concat": b.concat(b.slice_(2, 3, XS), XS),
     "pad": b.pad(1, 2, "mirror", XS),
     "pad with a constant": b.pad(1, 2, b.constant(-0.5), XS),
     "lookup": b.lookup(b.generate(3, lambda i: i * 2), XS),

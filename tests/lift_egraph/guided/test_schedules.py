@@ -13,6 +13,7 @@ from lift_egraph.guided.schedules import Comparison, compare
 from lift_egraph.guided.sketch import map_, nest, reduce_seq
 from lift_egraph.guided.stages import Reached
 from lift_egraph.meaning.inputs import random_inputs
+from tests.in_process import no_children
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
 ALL = Phase("everything", rules.algorithmic, rules.simplification, {8: (4,)}, (), Limits(iterations=3))
@@ -74,6 +75,7 @@ def test_the_comparison_is_a_table(found: Comparison):
     assert " terms drawn from in steps, " in text
 
 
+@no_children()
 def test_equal_schedules_have_nothing_of_their_own():
     short = replace(ALL, limits=Limits(iterations=2))
     again = compare(MM, {"one": (short,), "two": (short,)})
@@ -81,6 +83,7 @@ def test_equal_schedules_have_nothing_of_their_own():
     assert not again.only_in("two", 10)
 
 
+@no_children()
 def test_a_stage_that_fails_ends_its_schedule():
     never = stage("never", (), nest(map_(length=3)))
     (outcome,) = compare(MM, {"stuck": (never, LOOPS)}).outcomes

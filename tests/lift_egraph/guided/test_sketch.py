@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, programs, rules, sketch as s
@@ -103,9 +105,8 @@ def test_what_no_term_satisfies_is_named(mm: Saturation, sketch: s.Sketch, says:
     if says is None:
         assert type_of(matcher.require(mm.root, sketch).term) == type_of(MM.body)
         return
-    with pytest.raises(SketchProblem) as problem:
+    with pytest.raises(SketchProblem, match=re.escape(says)):
         matcher.require(mm.root, sketch)
-    assert says in str(problem.value)
 
 
 def test_members_that_let_a_variable_escape_are_left_out():
@@ -119,6 +120,5 @@ def test_text_form():
     text = "map 32 > mapGlb(0) 4 > reduceSeq 8 > mul"
     assert str(s.parse_nest(text)) == text
     for wrong, says in [("mapp 3", "meant map?"), ("map 3 > > mul", "step 2"), ("mul > map", "unknown pattern 'mul'")]:
-        with pytest.raises(SyntaxProblem) as problem:
+        with pytest.raises(SyntaxProblem, match=re.escape(says)):
             s.parse_nest(wrong)
-        assert says in str(problem.value)

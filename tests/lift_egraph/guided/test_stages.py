@@ -14,6 +14,7 @@ from lift_egraph.egraph.sorts import Ex, transpose as transpose_
 from lift_egraph.errors import RunProblem
 from lift_egraph.guided.stages import Reached, Stage, guide
 from lift_egraph.meaning.inputs import random_inputs
+from tests.in_process import no_children
 
 MM = specialise(programs.load("mm"), {"M": 8, "N": 8, "K": 8})
 RESTRICTED = (*rules.interchange.interchange_rules, rules.split_join.split_join, rules.fusion.map_fission)
@@ -47,6 +48,7 @@ def test_each_stage_starts_from_the_term_before():
     assert found.seconds == sum(s.seconds for s in found.stages)
 
 
+@no_children()
 def test_a_dot_product_takes_the_built_in_function():
     program = specialise(programs.load("dot"), {"N": 16})
     vector = rules.opencl_vector
@@ -60,12 +62,14 @@ def test_a_dot_product_takes_the_built_in_function():
     assert equal_values(evaluate(found.term, inputs), evaluate(program.body, inputs))
 
 
+@no_children()
 def test_a_stage_ends_with_the_iteration_that_satisfies_it():
     found = guide(MM.body, (Stage(ALL, sk.nest(sk.map_(length=2), sk.map_(length=4))),))
     assert len(found.stages[0].iterations) == 1
     assert not guide(MM.body, (Stage(ALL, sk.nest(sk.map_(length=8), sk.map_(length=8))),)).stages[0].iterations
 
 
+@no_children()
 def test_a_failure_names_the_stage_and_the_part():
     short = replace(ALL, limits=replace(ALL.limits, iterations=1))
     found = guide(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 
@@ -112,9 +114,8 @@ def lanes_of(width: int, scalar: ty.Scalar = F32) -> ir.Expr:
     ],
 )
 def test_errors(term: ir.Expr, kind: type[LiftError], message: str) -> None:
-    with pytest.raises(kind) as caught:
+    with pytest.raises(kind, match=re.escape(message)):
         type_of(term)
-    assert message in str(caught.value)
 
 
 def test_an_iterate_whose_length_always_changes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,9 +173,8 @@ def test_specialise() -> None:
     ],
 )
 def test_specialise_errors(sizes: dict[str, int], message: str) -> None:
-    with pytest.raises(SizeProblem) as caught:
+    with pytest.raises(SizeProblem, match=re.escape(message)):
         specialise(PROGRAM, sizes)
-    assert message in str(caught.value)
 
 
 def test_open_terms_are_no_programs() -> None:
@@ -208,6 +208,5 @@ def test_legal_nesting(legal: str) -> None:
     ],
 )
 def test_illegal_nesting(illegal: str, message: str) -> None:
-    with pytest.raises(NestingProblem) as caught:
+    with pytest.raises(NestingProblem, match=re.escape(message)):
         check_nesting(parse_term(illegal, NESTING))
-    assert message in str(caught.value)

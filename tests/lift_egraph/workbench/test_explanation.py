@@ -109,7 +109,8 @@ def test_staging_in_local_memory_is_a_step():
         for item in search(program, NVIDIA, FAST, StructuralCost())
         if isinstance(item, Found) and len(item.way) == 3 and not alpha_equal(item.way[1].term, item.term)
     )
-    (*_, leg) = explain_way(program, found.way[1:], time_limit=120).legs  # from the second phase on
+    with no_children():
+        (*_, leg) = explain_way(program, found.way[1:], time_limit=120).legs  # from the second phase on
     assert leg.leg.name == "memory"
     assert not leg.problem
     assert {c.step.rule.name for c in leg.steps} <= {"stage_in_local", "stage_in_private"}
@@ -213,13 +214,13 @@ def test_a_file_that_is_none(text: str | None, message: str, tmp_path: Path):
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_shows_what_was_found(tmp_path: Path):
     process = start("-m", "lift_egraph", "explain", write_way("asum", tmp_path / "asum"))
-    shown, complaints = interrupted(process, "stderr", "algorithmic: ")
+    shown, complaints = interrupted(process, "stderr", f"{cheapest('asum').way[0].name}: ")
     assert process.returncode == 130, complaints
     assert "GAP: interrupted" in shown
 
 
 def test_a_report_says_by_which_phases():
     leg = cheapest("asum").way[0]
-    assert str(leg) == f"algorithmic phase: chunks of {leg.tiling[64][0]} of 64 elements"
+    assert str(leg).startswith(f"{leg.name} phase: chunks of {leg.tiling[64][0]} of 64 elements")
     assert isinstance(leg.term, ir.Expr)
     assert workbench.Leg("memory", leg.term, 1, "cpu", spaces=("private",)).phase.name == "memory"

@@ -32,13 +32,13 @@ from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.measuring import Clock, SearchEnd
 from lift_egraph.workbench.race import Race
 from lift_egraph.workbench.report import Report
-from lift_egraph.workbench.search import Found
+from lift_egraph.workbench.search import Found, remainders_phase
 from tests.codegen.devices.test_devices import INFO
 from tests.codegen.opencl import needs_opencl
 
 SMALL = workbench.Budget(
-    seconds=20, seeds=4, measured=10, measured_per_rank=1,
-    limits=Limits(iterations=2, nodes=5_000),
+    seconds=20, seeds=2, lowered=5, staged=1, measured=6, measured_per_rank=1,
+    limits=Limits(iterations=2, nodes=5_000), cpu_blocks=(8,),
 )  # fmt: skip
 CPU = replace(POCL, compute_units=2, vector_width=16)
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
@@ -46,12 +46,12 @@ FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.
 
 @pytest.fixture(scope="module")
 def report() -> workbench.Report:
-    return workbench.optimize(programs.load("mm"), {"M": 64, "N": 64, "K": 64}, budget=SMALL, top=8)
+    return workbench.optimize(programs.load("mm"), {"M": 64, "N": 64, "K": 64}, budget=SMALL, top=5)
 
 
 @needs_opencl
 def test_mm_has_distinct_valid_candidates(report: workbench.Report):
-    assert 4 <= len(report.ranked) <= 8  # all 8 where nothing else runs beside
+    assert 3 <= len(report.ranked) <= 5  # all 5 where nothing else runs beside
     assert all(c.valid and c.measured_ms and c.max_error is not None for c in report.ranked)
     assert len({"".join(k.source for k in c.plan.kernels) for c in report.ranked}) == len(report.ranked)
     assert report.speedup is not None
@@ -107,7 +107,8 @@ def test_a_hanging_kernel_does_not_stop_the_others(monkeypatch: pytest.MonkeyPat
 def test_the_search_goes_on_without_a_naive_kernel(monkeypatch: pytest.MonkeyPatch):
     unlowered = lambda program: program  # noqa: E731
     monkeypatch.setattr(workbench.pipeline, "naive_term", unlowered)
-    found = workbench.optimize(programs.load("scal"), {"N": 64}, budget=replace(SMALL, measured=1), top=1)
+    budget = replace(SMALL, measured=1, seeds=1, limits=Limits(iterations=1, nodes=5_000))
+    found = workbench.optimize(programs.load("scal"), {"N": 64}, budget=budget, top=1)
     assert found.best is not None
     assert found.speedup is None
     assert "map that computes is left" in found.no_baseline
@@ -146,6 +147,7 @@ def test_rules_run_in_the_phases_they_name():
     for phase in phases:
         assert {r.phase for r in phase.rules} == {phase.name}
         assert {r.phase for r in phase.simplification} == {"simplification"}
+    phases.append(remainders_phase({}, (), limits))
     used = {r.name for p in phases for r in (*p.rules, *p.simplification)}
     unguided = {r.name for r in book.all_rules} - {r.name for r in book.guided}
     assert unguided - used == {"split_reduce_seq"}  # the README says so
