@@ -271,8 +271,7 @@ class _Search:
             look = replace(look, budget=replace(budget, staged=0, lowered=budget.stage_terms))
             found = [look.naive(alone)]  # a loop is so at best: it ends the kernel that reads the others
             end = time.perf_counter() + budget.search_seconds * REST_SHARE
-            is_loop = isinstance(alone.body, ir.FOLDS)
-            for item in () if is_loop else chain(look.at_once(alone, end), look.shallow(alone, end)):
+            for item in () if isinstance(alone.body, ir.FOLDS) else look.without_restructuring(alone, end):
                 if isinstance(item, PhaseSummary):
                     yield item
                 else:
@@ -300,10 +299,10 @@ class _Search:
         share = self.budget.search_seconds * self.budget.stages_share / (len(stages) - len(small))
         for depth in range(3):
             for stage, (look, alone) in stages.items():
-                if depth == 2 and stage in small:
+                if depth > 1 and stage in small:
                     continue
                 found: list[Found] = []
-                end = time.perf_counter() + (0 if stage in small else share)
+                end = time.perf_counter() + (0 if stage in small and depth else share)
                 ways = look.at_once, look.shallow, look.restructured_stage
                 for item in ways[depth](alone, end):
                     if isinstance(item, PhaseSummary):
@@ -335,6 +334,10 @@ class _Search:
         itself: _Start = (alone.body, ())
         yield from self.as_it_is(itself)
         yield from self.planned(itself, end, slice(1, None))
+
+    def without_restructuring(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What is found for one stage as a program of its own by all plans, and as it is."""
+        return chain(self.at_once(alone, end), self.shallow(alone, end))
 
     def naive(self, alone: ir.Program) -> Found:
         """The naive low-level term of a program."""

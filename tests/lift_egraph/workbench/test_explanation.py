@@ -19,6 +19,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.meaning.agreement import Comparer, Comparison
 from lift_egraph.workbench import Explanation, Found, explain_way, read_way, search
+from lift_egraph.workbench.plans import PLANNED
 from lift_egraph.workbench.search import naive_leg
 from lift_egraph.workbench.way_file import WAY_FILE, derivation_of
 from tests.command import interrupted, lift, start
@@ -224,3 +225,5 @@ def test_a_report_says_by_which_phases():
     assert str(leg).startswith(f"{leg.name} phase: chunks of {leg.tiling[64][0]} of 64 elements")
     assert isinstance(leg.term, ir.Expr)
     assert workbench.Leg("memory", leg.term, 1, "cpu", spaces=("private",)).phase.name == "memory"
+    for name in PLANNED:
+        assert workbench.Leg(name, leg.term, 1, "cpu", {8: (4,)}, (4,)).phase.name == name
