@@ -13,18 +13,18 @@ from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.explanation import CheckedStep, Explanation, explain_candidate, explain_way
 from lift_egraph.workbench.low_level import Validated, compile_low_level
 from lift_egraph.workbench.measuring import evaluate
-from lift_egraph.workbench.pipeline import optimize
-from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write, write_kernel
-from lift_egraph.workbench.search import (
+from lift_egraph.workbench.phases import (
     Found,
     Leg,
     PhaseSummary,
     algorithmic_phase,
     lowering_phase,
     memory_phase,
-    search,
     summarise,
 )
+from lift_egraph.workbench.pipeline import optimize
+from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write, write_kernel
+from lift_egraph.workbench.search import search
 from lift_egraph.workbench.validation import load_references, reference_of
 from lift_egraph.workbench.way_file import read_way
 

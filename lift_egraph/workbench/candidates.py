@@ -13,8 +13,8 @@ from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.models import PerformanceModel
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import print_program
+from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.report import Candidate
-from lift_egraph.workbench.search import Leg
 
 
 def make_candidate(

@@ -20,8 +20,8 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.meaning.agreement import Comparer, Comparison
 from lift_egraph.process.child import Stream
+from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
-from lift_egraph.workbench.search import Leg
 
 WIDTH = 100  # columns of terms
 MEMORY = 2 << 30  # bytes for the process that looks for the steps

@@ -25,10 +25,11 @@ from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
 from lift_egraph.workbench.measuring import Clock, Finder, Lanes, stopped
+from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.race import Race
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
-from lift_egraph.workbench.search import Found, naive_leg, search
+from lift_egraph.workbench.search import search
 from lift_egraph.workbench.validation import reference_of, room_for
 
 BUDGET, STRUCTURAL = Budget(), StructuralCost()

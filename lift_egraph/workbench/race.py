@@ -16,8 +16,8 @@ from lift_egraph.process.child import End
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels
 from lift_egraph.workbench.measuring import Clock, Lanes, SearchEnd
+from lift_egraph.workbench.phases import Found, PhaseSummary
 from lift_egraph.workbench.report import Candidate, Event, Listener, Refusal
-from lift_egraph.workbench.search import Found, PhaseSummary
 
 LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens

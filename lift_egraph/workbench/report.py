@@ -17,8 +17,8 @@ from lift_egraph.files import json_text, write_texts
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.workbench.demands import data_bytes
+from lift_egraph.workbench.phases import Leg, PhaseSummary
 from lift_egraph.workbench.rates import operations
-from lift_egraph.workbench.search import Leg, PhaseSummary
 from lift_egraph.workbench.way_file import WAY_FILE, derivation_of
 
 if TYPE_CHECKING:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
 
-from lift_egraph import rules as book
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
+from lift_egraph.egraph.saturate import Saturation, run_phase
 from lift_egraph.errors import LiftError
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
@@ -28,145 +27,27 @@ from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.phases import (
+    Found,
+    Leg,
+    PhaseSummary,
+    algorithmic_phase,
+    lowering_phase,
+    memory_phase,
+    naive_leg,
+    remainders_phase,
+    stages_phase,
+    summarise,
+)
 from lift_egraph.workbench.plans import PLANNED, planned_phase, plans
 from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 
-MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 MOST_STEPS = 12  # iterations until lengths are in parts
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
 LARGEST_REST = 0.1  # of the operations of the largest stage: what computes more is searched like that
-
-
-@dataclass(frozen=True)
-class PhaseSummary:
-    """The size of an e-graph when its phase ended, how long it took and why it ended."""
-
-    name: str
-    tuples: int
-    classes: int
-    nodes: int
-    iterations: int
-    seconds: float
-    stop_reason: str
-
-
-@dataclass(frozen=True)
-class Leg:
-    """A phase on the way from a program to a low-level term, and the term that was taken from it.
-
-    Attributes
-    ----------
-    name
-        ``stages``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering`` or ``memory``.
-    term
-        The seed of the next leg, or the low-level term.
-    iterations
-        How many iterations the phase ran.
-    device_kind
-        Of the device that was lowered for: it decides the levels of parallel maps.
-    tiling, widths, spaces
-        The facts that steered the phase.
-    """
-
-    name: str
-    term: ir.Expr
-    iterations: int
-    device_kind: str
-    tiling: Tiling = field(default_factory=dict)
-    widths: tuple[int, ...] = ()
-    spaces: tuple[str, ...] = ()
-
-    @property
-    def phase(self) -> Phase:
-        """The phase, with limits that let it run as far as it did."""
-        limits = Limits(self.iterations, nodes=MOST_NODES, seconds=MOST_SECONDS)
-        if self.name == "stages":
-            return stages_phase(limits)
-        if self.name == "remainders":
-            return remainders_phase(self.tiling, self.widths, limits)
-        if self.name in PLANNED:
-            return planned_phase(self.name, self.tiling, self.widths, limits)
-        if self.name == "algorithmic":
-            return algorithmic_phase(self.tiling, limits)
-        if self.name == "lowering":
-            return _lowering(self.device_kind, self.widths, limits)
-        return memory_phase(self.spaces, limits)
-
-    def __str__(self) -> str:
-        facts = [f"chunks of {', '.join(map(str, sizes))} of {n} elements" for n, sizes in self.tiling.items()]
-        facts += [f"vectors of {' or '.join(map(str, self.widths))}"] if self.widths else []
-        facts += [f"copies in {' or '.join(self.spaces)} memory"] if self.spaces else []
-        return f"{self.name} phase{': ' if facts else ''}{'; '.join(facts)}"
-
-
-@dataclass(frozen=True)
-class Found:
-    """A low-level term with its structural cost, and the phases that led to it."""
-
-    cost: float
-    term: ir.Expr
-    way: tuple[Leg, ...]
-
-
-def summarise(saturation: Saturation, seconds: float) -> PhaseSummary:
-    """The figures of a phase that a report shows."""
-    graph = saturation.graph
-    return PhaseSummary(
-        saturation.phase,
-        graph.tuples,
-        graph.class_count,
-        graph.node_count,
-        len(saturation.iterations),
-        seconds,
-        saturation.stop_reason.value,
-    )
-
-
-def stages_phase(limits: Limits) -> Phase:
-    """The phase that decides what stands in memory between the stages of a program, and what is computed twice."""
-    simplification = book.simplification + book.let_simplification + book.stencil_simplification
-    return Phase("stages", book.stages, simplification, limits=limits)
-
-
-def remainders_phase(tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
-    """The phase that takes lengths that nothing divides apart: chunks of these sizes, and a rest."""
-    return Phase("remainders", book.remainders, book.simplification, tiling, widths, limits)
-
-
-def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
-    """The phase that restructures the high-level program."""
-    return Phase("algorithmic", book.algorithmic, book.simplification, tiling, (), limits)
-
-
-def lowering_phase(device: Device, widths: tuple[int, ...], limits: Limits) -> Phase:
-    """The phase that maps a high-level term to the device."""
-    return _lowering(device.kind, widths, limits)
-
-
-def _lowering(device_kind: str, widths: tuple[int, ...], limits: Limits) -> Phase:
-    levels = book.global_rules + (book.group_rules if device_kind == "gpu" else ())
-    return Phase(
-        "lowering",
-        book.generate_rules + book.loop_rules + book.vector_rules + levels,
-        book.simplification,
-        {},
-        widths,
-        limits,
-    )
-
-
-def memory_phase(spaces: tuple[str, ...], limits: Limits) -> Phase:
-    """The phase that stages the data of work-groups in local, and of work-items in private memory."""
-    once = replace(limits, iterations=1)
-    return Phase("memory", book.memory_rules, book.simplification, limits=once, staging=spaces)
-
-
-def naive_leg(term: ir.Expr, device_kind: str) -> Leg:
-    """The way to the naive low-level term, which no search makes: the rules of lowering alone."""
-    return Leg("lowering", term, Limits().iterations, device_kind)
 
 
 def has_stages(term: ir.Expr) -> bool:

@@ -15,7 +15,7 @@ from lift_egraph.errors import InputProblem, LiftError
 from lift_egraph.files import read_json
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
-from lift_egraph.workbench.search import Leg
+from lift_egraph.workbench.phases import Leg
 
 WAY_FILE = "derivation.json"
 FORMAT = 1

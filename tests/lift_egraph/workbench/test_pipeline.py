@@ -30,9 +30,9 @@ from lift_egraph.process.child import End
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.measuring import Clock, SearchEnd
+from lift_egraph.workbench.phases import Found, remainders_phase
 from lift_egraph.workbench.race import Race
 from lift_egraph.workbench.report import Report
-from lift_egraph.workbench.search import Found, remainders_phase
 from tests.codegen.devices.test_devices import INFO
 from tests.codegen.opencl import needs_opencl
 

@@ -20,8 +20,9 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench import Budget, Found, explain_way
+from lift_egraph.workbench.phases import remainders_phase
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
-from lift_egraph.workbench.search import MOST_STEPS, remainders_phase, search
+from lift_egraph.workbench.search import MOST_STEPS, search
 from lift_egraph.workbench.stage_cut import cut
 from tests.in_process import no_children
 

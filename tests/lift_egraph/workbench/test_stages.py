@@ -15,7 +15,8 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
-from lift_egraph.workbench.search import has_stages, stages_phase
+from lift_egraph.workbench.phases import stages_phase
+from lift_egraph.workbench.search import has_stages
 from lift_egraph.workbench.stage_cut import cut
 
 # a program, and how many maps that compute are in its cheapest version
