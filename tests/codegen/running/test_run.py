@@ -300,12 +300,12 @@ class TestRun:
     @pytest.mark.alone
     def test_an_endless_kernel_is_killed(self, device):
         endless = scale("while (out[0] != 1) { out[1] += 1; }")
-        with Runner(device, time_limit=4) as runner:
+        with Runner(device, time_limit=2) as runner:
             runner.load_inputs("ramp", inputs())
             started = time.monotonic()
-            with pytest.raises(RunProblem, match="ran past its 4 s limit"):
+            with pytest.raises(RunProblem, match="ran past its 2 s limit"):
                 runner.run(endless, "ramp")
-            assert time.monotonic() - started < 8
+            assert time.monotonic() - started < 6
             np.testing.assert_array_equal(runner.run(scale(), "ramp"), EXPECTED)
 
     def test_a_wild_write(self, runner):

@@ -20,11 +20,14 @@ from lift_egraph.codegen.device_info import DeviceInfo, Timing
 from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.validate import Verdict
+from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.errors import BudgetProblem, ModelProblem, SizeProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.kbest import Extracted, best_terms
 from lift_egraph.extract.models import PerformanceModel
+from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, measuring, optimize, pipeline, search
@@ -70,6 +73,8 @@ class Seen:
 
 
 SATURATED: dict[tuple[ir.Expr, str], Saturation] = {}
+REACHED: dict[tuple[ir.Expr, str], Any] = {}
+EXTRACTED: dict[tuple[Any, ...], list[Extracted]] = {}
 COMPILED: dict[tuple[str, str], Plan] = {}
 
 
@@ -87,6 +92,22 @@ def remembered(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
     if key not in SATURATED:
         *_, SATURATED[key] = run_phase(term, phase)
     yield SATURATED[key]
+
+
+def reached(term: ir.Expr, stage: Stage) -> Iterator[Any]:
+    """The end of a stage of a plan, which is searched once for all budgets."""
+    key = term, f"{stage.sketch} {stage.weigh} {stage.phase.name} {stage.phase.tiles} {stage.phase.limits}"
+    if key not in REACHED:
+        *_, REACHED[key] = search_stage(term, stage)
+    yield REACHED[key]
+
+
+def extracted(graph: FrozenEGraph, *arguments: Any, **options: Any) -> list[Extracted]:
+    """Terms of an e-graph, which are extracted once for all budgets."""
+    key = id(graph), repr(arguments), repr(options)  # `SATURATED` keeps the e-graph
+    if key not in EXTRACTED:
+        EXTRACTED[key] = best_terms(graph, *arguments, **options)
+    return EXTRACTED[key]
 
 
 class Unhurried(Clock):
@@ -154,7 +175,8 @@ def see(
     with pytest.MonkeyPatch.context() as patch:
         if not child:
             patch.setattr(pipeline, "Stream", Listed)
-            patch.setattr(inspect.getmodule(search), "run_phase", remembered)
+            for name, known in (("run_phase", remembered), ("search_stage", reached), ("best_terms", extracted)):
+                patch.setattr(inspect.getmodule(search), name, known)
         patch.setattr(candidates, "compile_program", compiled)
         patch.setattr(pipeline, "Lanes", Ordered)
         patch.setattr(pipeline, "Clock", Unhurried)
