@@ -80,7 +80,7 @@ class Race:
             if not (at_work or lanes.busy):
                 break
             try:
-                message = inbox.get(timeout=0 if self._backlog else min(TURN, clock.left))
+                message = inbox.get(timeout=0 if self._backlog else max(0.0, min(TURN, clock.left)))
             except Empty:
                 if self._backlog:
                     with lanes.working():
