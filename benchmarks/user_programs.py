@@ -59,6 +59,7 @@ def main() -> None:
         "kernels by the device's own clock, NumPy by the wall clock, medians of interleaved rounds",
     )
     harness.report(arguments.out, "Programs as users write them", HEADINGS, rows, notes=notes, device=device)
+    journal.unlink(missing_ok=True)  # the next run measures anew
 
 
 def _journal(file: Path, device: str, budget: float) -> Iterator[tuple[str, list[Any]]]:

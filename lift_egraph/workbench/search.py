@@ -204,17 +204,20 @@ class _Search:
 
     def at_once(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What the first plan finds for one stage as a program of its own; without plans, the stage as it is."""
+        itself: _Start = (alone.body, ())
         yield self.naive(alone)
-        if any(True for _ in plans(alone.body, self.device)):
-            yield from self.planned((alone.body, ()), end, slice(1))
-        else:
-            yield from self.as_it_is((alone.body, ()))
+        yield from self.planned(itself, end, slice(1)) if self.has_plans(alone) else self.as_it_is(itself)
 
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
-        """What is found for one stage as a program of its own without restructuring, and by other plans."""
-        itself: _Start = (alone.body, ())
-        yield from self.as_it_is(itself)
-        yield from self.planned(itself, end, slice(1, None))
+        """What is found without restructuring, and by other plans, for one stage that has plans."""
+        if self.has_plans(alone):
+            itself: _Start = (alone.body, ())
+            yield from self.as_it_is(itself)
+            yield from self.planned(itself, end, slice(1, None))
+
+    def has_plans(self, alone: ir.Program) -> bool:
+        """Whether there are plans for a stage as a program of its own."""
+        return next(plans(alone.body, self.device), None) is not None
 
     def without_restructuring(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What is found for one stage as a program of its own by all plans, and as it is."""
