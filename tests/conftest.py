@@ -28,6 +28,8 @@ settings.register_profile(
 settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=_QUIET)
 settings.load_profile(PROFILE)
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each child process compiles all that it imports, again
+
 _DOOR, _ROOM = Path(__file__), Path(__file__).with_name("depth.py")  # files that all workers can lock
 
 
@@ -69,14 +71,14 @@ def in_process() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runner() -> Iterator[Runner]:
-    """A runner on PoCL."""
+    """A runner on PoCL, one for all tests of a process: the first build of a new one takes half a second."""
     with Runner(find_device("Portable")) as made:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def another_runner(runner: Runner) -> Iterator[Runner]:
     """A runner on Intel's implementation, for kernels that any device takes; on PoCL where that is missing."""
     from tests.codegen.corpus.devices import environment, found, missing
@@ -88,7 +90,7 @@ def another_runner(runner: Runner) -> Iterator[Runner]:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def queue() -> Any:
     """A queue of PyOpenCL on PoCL, in this process."""
     cl = pytest.importorskip("pyopencl", reason="PyOpenCL is not installed")
@@ -98,7 +100,7 @@ def queue() -> Any:
     pytest.skip("there is no PoCL")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def benches() -> Iterator[Callable[[str], Bench]]:
     """Gives the OpenCL implementation of a name, and skips the test where it is missing."""
     with ExitStack() as opened:

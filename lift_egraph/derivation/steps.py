@@ -127,6 +127,7 @@ class World:
         self._knowing = self._scratch.compiled(together((*analyses, *definitions)).saturate())
         self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], bool] = {}
         self._decoded: dict[Node, ir.Expr] = {}
+        self._applied: tuple[FrozenEGraph | None, set[Node]] = (None, set())  # the last results, and where they are
         self._runs: dict[int, tuple[Any, Schedule]] = {}  # rulesets have no hash
 
     @cached_property
@@ -150,12 +151,15 @@ class World:
         """The meaning of a term of the e-graph."""
         known = self._decoded.get(term)
         if known is None:
-            with self._scratch.holding(term) as held:
-                held.run(self._knowing)
-                frozen = held.freeze()
-            choice = choice_of(frozen, term)
-            assert choice is not None
-            known = self._decoded[term] = from_egg(frozen, choice)
+            graph, results = self._applied
+            choice = choice_of(graph, term) if graph is not None and term in results else None
+            if graph is None or choice is None:
+                with self._scratch.holding(term) as held:
+                    held.run(self._knowing)
+                    graph = held.freeze()
+                choice = choice_of(graph, term)
+                assert choice is not None
+            known = self._decoded[term] = from_egg(graph, choice)
         return known
 
     def reaches(self, start: Node, schedule: Sequence[Rule], target: ir.Expr) -> bool:
@@ -209,7 +213,9 @@ class World:
             for _ in range(1 + again):
                 held.run(run, self._knowing)
             new = held.freeze()
-        return list(_applied(term, old, new))
+        found = list(_applied(term, old, new))
+        self._applied = new, {after for _, after in found}
+        return found
 
     def applications(self, term: Node, rule: Rule) -> list[Step]:
         """What one application of a rule makes of a term, at each place where it applies, outermost places first."""

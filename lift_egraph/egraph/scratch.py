@@ -3,25 +3,69 @@
 What a term costs beside its rules is kept small: egglog's Python layer copies all declarations for every push and
 builds a report with Python objects for every run, which takes longer than running a few rules on a small term. Its
 commands are given to the compiled e-graph directly instead. These are not a stable interface, so every use of them
-is here, behind a test.
+is here, behind a test. The rules of the analyses, which most e-graphs need, it translates once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import egglog
 from egglog import bindings, declarations as egg
 
+from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import new_graph, operator_laws
 from lift_egraph.egraph.exact_terms import Node, to_expr
 from lift_egraph.egraph.frozen import PREFIX, FrozenEGraph, freeze
+from lift_egraph.egraph.rule import together
 
 NOWHERE = bindings.RustSpan("", 0, 0)
 ROOT = "root"
 Schedule = Any  # what `Scratch.compiled` makes of an ``egglog.Schedule``
+
+
+class _Recorder:
+    """Stands for a compiled e-graph, and keeps the commands that it is given."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self.commands: list[Any] = []
+
+    def run_program(self, *commands: Any, **trace: Any) -> list[Any]:
+        self.commands += commands
+        return self._graph.run_program(*commands, **trace)
+
+
+@cache
+def _told() -> tuple[Any, tuple[Any, ...], list[egglog.EGraph]]:
+    """What egglog's Python layer knows of an e-graph that was told the laws of operators and the analyses, the commands
+    that told it, and the e-graph itself, for whoever comes first.
+    """
+    graph = new_graph()
+    raw = graph._egraph
+    recorder = graph._state.egraph = _Recorder(raw)  # pyright: ignore[reportAttributeAccessIssue]
+    graph.register(*operator_laws())
+    schedule = together(analyses).saturate()
+    graph._add_decls(schedule)
+    graph._state.run_schedule_to_egg(schedule.schedule)
+    graph._state.egraph = raw
+    return graph._state.copy(), tuple(recorder.commands), [graph]
+
+
+def _knowing_graph() -> egglog.EGraph:
+    """An e-graph with the laws of operators and the rules of the analyses."""
+    state, commands, unused = _told()
+    if unused:
+        return unused.pop()
+    graph = new_graph()
+    raw = graph._egraph
+    raw.run_program(*commands)
+    graph._state = state.copy()
+    graph._state.egraph = raw
+    return graph
 
 
 class Scratch:
@@ -53,10 +97,12 @@ class Scratch:
     """
 
     def __init__(self, facts: Iterable[Any] = ()) -> None:
-        self._graph = new_graph()
+        self._graph = _knowing_graph()
         self._declared: set[str] = set()
+        self._nodes: dict[Node, Any] = {}  # terms that differ in one place have most parts in common
         self._holding = False
-        self._graph.register(*operator_laws(), *facts)
+        if told := tuple(facts):
+            self._graph.register(*told)
 
     def compiled(self, schedule: egglog.Schedule) -> Schedule:
         """A schedule in the form that `Held.run` takes; while a term is held, its rules would be forgotten with it."""
@@ -89,11 +135,14 @@ class Scratch:
 
     def _node(self, node: Node) -> Any:
         """A term with the e-graph's own names; only operators that are new to it go through egglog's Python layer."""
-        if node.op not in self._declared:
-            self._compiled(to_expr(node))
-            self._declared.update(part.op for part in node.parts())
-        children = [self._node(c) if isinstance(c, Node) else _literal(c) for c in node.children]
-        return bindings.Call(NOWHERE, PREFIX + node.op, children)
+        made = self._nodes.get(node)
+        if made is None:
+            if node.op not in self._declared:
+                self._compiled(to_expr(node))
+                self._declared.update(part.op for part in node.parts())
+            children = [self._node(c) if isinstance(c, Node) else _literal(c) for c in node.children]
+            made = self._nodes[node] = bindings.Call(NOWHERE, PREFIX + node.op, children)
+        return made
 
     def _compiled(self, expr: Any) -> Any:
         """An expression in the form that the compiled e-graph takes."""

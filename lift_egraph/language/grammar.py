@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, TypeVar
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
@@ -253,14 +254,17 @@ class _Trees(Transformer[Token, Any]):
         return entries[0] if len(entries) == 1 else _tree("pattern", entries[0].place, *entries)
 
 
-_PARSER = Lark(
-    GRAMMAR,
-    parser="lalr",
-    lexer="basic",
-    start=["program", "expr", "type", "annotation", "judgement"],
-    transformer=_Trees(),
-    maybe_placeholders=False,
-)
+@cache
+def _parser() -> Lark:
+    """The parser, made for the first text: it takes a tenth of a second, and most processes read none."""
+    return Lark(
+        GRAMMAR,
+        parser="lalr",
+        lexer="basic",
+        start=["program", "expr", "type", "annotation", "judgement"],
+        transformer=_Trees(),
+        maybe_placeholders=False,
+    )
 
 
 def parse_tree(source: Source, start: str) -> Tree:
@@ -272,7 +276,7 @@ def parse_tree(source: Source, start: str) -> Tree:
         Where the text leaves the grammar.
     """
     try:
-        return _PARSER.parse(source.text, start=start)  # pyright: ignore[reportReturnType]
+        return _parser().parse(source.text, start=start)  # pyright: ignore[reportReturnType]
     except UnexpectedCharacters as error:
         found = source.text[error.pos_in_stream]
         raise Misplaced(f"{found!r} cannot stand here", Place(error.line, error.column)) from None

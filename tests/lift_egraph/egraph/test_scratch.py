@@ -35,6 +35,7 @@ def shape(graph: FrozenEGraph) -> tuple[int, int, int, Counter[str]]:
 
 @pytest.fixture(scope="module")
 def scratch() -> Scratch:
+    Scratch()  # the first is told the analyses, the others are given the commands that told it
     return Scratch()
 
 
