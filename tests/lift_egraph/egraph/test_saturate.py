@@ -77,7 +77,7 @@ def test_interrupt_returns_within_two_seconds():
         "             on_iteration=lambda s: print('iteration', flush=True))\n"
         "print(r.stop_reason.value)"
     )
-    output, _ = interrupted(start("-c", code), "stdout", "iteration", 2)
+    output, _ = interrupted(start("-c", code), "stdout", "iteration", 1)
     assert output.splitlines()[-1] == "interrupted"
 
 
