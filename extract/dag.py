@@ -23,7 +23,7 @@ from lift_egraph.extract.gym import Allowed, PricedGraph, extractable
 from lift_egraph.extract.reduction import Reduced, reduced
 
 PATIENCE = 400  # rounds of local search without a better DAG, after which it ends
-WORK = 60_000  # options of all problems that a proof may reduce: some seconds
+WORK = 30_000  # options of all problems that a proof may reduce: a few seconds
 FIRST = 20  # rounds of local search before the first proof is tried
 
 

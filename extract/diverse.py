@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from lift_egraph.extract.choices import Choices
@@ -14,7 +15,8 @@ from lift_egraph.extract.local_search import completed, start
 
 PENALTIES = (0.1, 0.5, 1.0, 4.0)  # by how much of its cost a node of a DAG that is kept becomes dearer
 MOST_SEEN = 300_000  # DAGs: after that, no more are taken up
-SHARE = 0.5  # of the time, which the search for the best DAG may take
+FOR_FIRST = 0.5  # the share of the time that the search for the best DAG may take
+FOR_REST = 0.1  # and that of looking through the DAGs that were met, in the end
 
 
 def best_dags(
@@ -31,8 +33,8 @@ def best_dags(
 
     The first is that of `extract_dag`. The others are met in the order of their costs, from it on: a neighbour of
     a DAG has another node for one class, and what that needs in addition, as cheaply as trees can be; neighbours of
-    neighbours follow. Where that would take long to lead away, there are the cheapest trees for costs that are
-    raised for the nodes of those kept. There may be cheaper ones; what `Extracted` says is proven concerns the first.
+    neighbours follow. As that may take long to lead away, there are also the cheapest trees for costs that are raised
+    for the nodes of those kept. There may be cheaper ones; what `Extracted` says is proven concerns the first.
 
     Parameters
     ----------
@@ -47,71 +49,84 @@ def best_dags(
         If a root has no finite term.
     """
     began = time.monotonic()
-    share = 1.0 if count == 1 else SHARE
+    share = 1.0 if count == 1 else FOR_FIRST
     first = extract_dag(graph, allowed=allowed, seconds=share * seconds, seed=seed, listen=listen)
-    kept = list(first.best)
-    ended = first.ended
+    ended, others = first.ended, list[Extraction]()
     if count > 1 and ended != "interrupted":
         try:
-            for extraction in _neighbours(graph, allowed, kept, began + seconds):
-                if _is_apart(extraction, kept, apart):
-                    kept.append(extraction)
-                    if len(kept) == count:
-                        break
+            _Around(graph, allowed, first.best[0], random.Random(seed)).collect(
+                others, count - 1, apart, began, began + seconds
+            )
         except KeyboardInterrupt:
             ended = "interrupted"
-    kept.sort(key=lambda e: e.dag_cost)
-    return replace(first, best=tuple(kept), ended=ended, seconds=time.monotonic() - began)
+    best = sorted([first.best[0], *others], key=lambda e: e.dag_cost)
+    return replace(first, best=tuple(best), ended=ended, seconds=time.monotonic() - began)
 
 
-def _is_apart(extraction: Extraction, kept: list[Extraction], apart: float) -> bool:
-    return all(d > 0 and d >= apart for d in map(extraction.difference, kept))
+class _Around:
+    """DAGs around those that are kept, the cheapest that is known first."""
 
+    def __init__(self, graph: PricedGraph, allowed: Allowed | None, first: Extraction, order: random.Random) -> None:
+        self.graph, self.order = graph, order
+        self._problem = Choices(options_of(graph, allowed), graph.roots)
+        numbers = {node: i for i, node in enumerate(self._problem.nodes)}
+        self._kept = [frozenset(numbers[step.node] for step in first.steps)]
+        self._queue: list[tuple[float, int, tuple[int, ...]]] = []
+        self._seen: set[tuple[int, ...]] = set()
 
-def _neighbours(
-    graph: PricedGraph, allowed: Allowed | None, kept: list[Extraction], deadline: float
-) -> Iterator[Extraction]:
-    """DAGs around those that are kept, which may become more meanwhile; the cheapest that is known comes next."""
-    problem = Choices(options_of(graph, allowed), graph.roots)
-    numbers = {node: i for i, node in enumerate(problem.nodes)}
-    queue: list[tuple[float, int, tuple[int, ...]]] = []
-    seen: set[tuple[int, ...]] = set()
+    def collect(self, others: list[Extraction], count: int, apart: float, began: float, deadline: float) -> None:
+        """Add DAGs that differ enough until there are so many; in the rest of the time, look through those met."""
+        until = deadline - FOR_REST * (deadline - began)
+        self._expand(self._kept[0], until)
+        self._far()
+        while self._queue and time.monotonic() < deadline:
+            _, _, nodes = heapq.heappop(self._queue)
+            if all((d := _difference(kept, nodes)) > 0 and d >= apart for kept in self._kept):
+                self._kept.append(frozenset(nodes))
+                chosen = {self._problem.owners[i]: self._problem.nodes[i] for i in nodes}
+                others.append(extraction_of(self.graph, chosen))
+                if len(others) == count:
+                    return
+                self._far()
+            if time.monotonic() < until:
+                self._expand(nodes, until)
+                self._far(self.order.choice(PENALTIES), noise=True)
 
-    def offer(choice: list[int]) -> None:
-        cover = problem.cover(choice)
-        if cover is None or len(seen) == MOST_SEEN:
+    def _offer(self, choice: Sequence[int]) -> None:
+        cover = self._problem.cover(choice)
+        if cover is None or len(self._seen) == MOST_SEEN:
             return
         nodes = tuple(sorted([choice[c] for c in cover.classes]))
-        if nodes not in seen and problem.is_acyclic(choice):
-            seen.add(nodes)
-            heapq.heappush(queue, (cover.cost, len(seen), nodes))
+        if nodes not in self._seen and self._problem.is_acyclic(choice):
+            self._seen.add(nodes)
+            heapq.heappush(self._queue, (cover.cost, len(self._seen), nodes))
 
-    def around(extraction: Extraction) -> None:
-        choice = [-1] * problem.class_count
-        for step in extraction.steps:
-            choice[graph.nodes[step.node].owner] = numbers[step.node]
-        offer(choice)
-        used = {numbers[step.node] for e in kept for step in e.steps}
-        for penalty in PENALTIES:
-            weights = [cost * (1 + penalty * (i in used)) for i, cost in enumerate(problem.costs)]
-            offer(start(problem, weights).choice)
-
-    started = 0
-    while True:
-        while started < len(kept):
-            around(kept[started])
-            started += 1
-        if not queue or time.monotonic() > deadline:
-            return
-        _, _, nodes = heapq.heappop(queue)
+    def _expand(self, nodes: Iterable[int], until: float) -> None:
+        """Offer the neighbours of a DAG."""
+        problem = self._problem
         chosen = {problem.owners[i]: i for i in nodes}
-        yield extraction_of(graph, {c: problem.nodes[i] for c, i in chosen.items()})
         choice = completed(problem, chosen)
         for c in sorted(chosen):
-            if time.monotonic() > deadline:
+            if time.monotonic() > until:
                 return
             for option in problem.members[c]:
                 if option != chosen[c] and all(choice[k] >= 0 for k in problem.needs[option]):
                     choice[c] = option
-                    offer(choice)
+                    self._offer(choice)
             choice[c] = chosen[c]
+
+    def _far(self, *penalties: float, noise: bool = False) -> None:
+        """Offer the cheapest trees where the nodes of the DAGs kept are dearer."""
+        used = frozenset[int]().union(*self._kept)
+        for penalty in penalties or PENALTIES:
+            weights = [
+                cost * (1 + penalty * (i in used)) * (self.order.uniform(0.5, 1.5) if noise else 1.0)
+                for i, cost in enumerate(self._problem.costs)
+            ]
+            self._offer(start(self._problem, weights).choice)
+
+
+def _difference(kept: frozenset[int], nodes: tuple[int, ...]) -> float:
+    """See `Extraction.difference`."""
+    common = len(kept.intersection(nodes))
+    return 1 - common / (len(kept) + len(nodes) - common)

@@ -40,7 +40,7 @@ def extract(
             min=0.0,
             max=1.0,
             metavar="SHARE",
-            help="By which share of their nodes each DAG must differ from each before (Jaccard distance).",
+            help="By which share of their nodes DAGs must differ, each two of them (Jaccard distance).",
         ),
     ] = 0.0,
     seconds: Annotated[
