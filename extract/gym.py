@@ -151,9 +151,8 @@ def _unpacked(path: Path) -> bytes:
     """The bytes of a file; one that gzip packed is known by its first two."""
     try:
         with path.open("rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if is_packed else path.open("rb") as file:
-            found = file.read(MOST_BYTES + 1)
+            is_packed = file.peek(2)[:2] == b"\x1f\x8b"
+            found = (gzip.GzipFile(fileobj=file) if is_packed else file).read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as problem:
         why = getattr(problem, "strerror", None) or str(problem)
         raise InputProblem(f"cannot read {path}: {why}") from None

@@ -15,6 +15,7 @@ import networkx as nx
 
 from lift_egraph.extract.choices import Choices, Option, Options
 
+MOST_CLASSES = 20_000  # for sets of classes of each class; a larger problem is reduced by 1 and 2 alone
 TOLERANCE = 1e-9  # the share of a cost by which sums of the same numbers may differ
 
 
@@ -34,6 +35,8 @@ class Reduced:
         The classes that are in every DAG.
     lower_bound
         What every DAG costs at least; infinite if there is none within the bound.
+    is_large
+        Whether it has more than `MOST_CLASSES`; then `forced` has the roots alone.
     """
 
     options: Options
@@ -41,6 +44,7 @@ class Reduced:
     free: dict[int, int]
     forced: frozenset[int]
     lower_bound: float
+    is_large: bool = False
 
     @property
     def size(self) -> int:
@@ -88,6 +92,9 @@ def reduced(options: Options, roots: Sequence[int], bound: float = math.inf) -> 
         ]
         reached = _reached(options, roots)
         options = [own if c in reached else [] for c, own in enumerate(options)]
+        if len(reached) > MOST_CLASSES:
+            lower = math.fsum(min(o.cost for o in options[r]) for r in roots)
+            return Reduced(options, roots, free, frozenset(roots), lower, is_large=True)
         contained = _contained(options, sorted(reached, key=lambda c: costs[c]))
         options, forced, lower = _pruned(options, roots, contained, costs, limit)
         if lower > limit:

@@ -61,8 +61,8 @@ def extract(
     from lift_egraph.extract.gym import read_gym
     from lift_egraph.files import json_text, replacing
 
-    if out is not None and not os.access(out.resolve().parent, os.W_OK):
-        raise OutputProblem(f"cannot write to {out}: {out.resolve().parent} is no folder that can be written to")
+    if out is not None:
+        _require_writable(out)
     graph = read_gym(file)
     if cost is Cost.tree:
         found = extract_trees(graph, best)
@@ -72,16 +72,25 @@ def extract(
             listen=lambda better: typer.echo(f"found a DAG of cost {better:.9g}", err=True),
         )  # fmt: skip
     content = {"file": str(file), "measure": cost.value, "seed": seed, **_facts(graph, found)}
-    if out is not None:
-        with replacing(out) as target:
-            target.write(json_text(content).encode())
-        typer.echo(f"wrote {out}", err=True)
     if as_json:
         print_json(content)
     else:
         _show(file, graph, cost, best, found)
+    if out is not None:
+        with replacing(out) as target:
+            target.write(json_text(content).encode())
+        typer.echo(f"wrote {out}", err=True)
     if found.ended == "interrupted":
         raise typer.Exit(130)
+
+
+def _require_writable(out: Path) -> None:
+    """Raise an `OutputProblem` before the search rather than after it."""
+    folder = out.resolve().parent
+    if out.is_dir():
+        raise OutputProblem(f"cannot write to {out}: it is a folder")
+    if not os.access(folder, os.W_OK):
+        raise OutputProblem(f"cannot write to {out}: {folder} is no folder that can be written to")
 
 
 def _facts(graph: PricedGraph, found: Extracted) -> dict[str, Any]:

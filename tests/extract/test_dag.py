@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lift_egraph.errors import InputProblem, SearchProblem
-from lift_egraph.extract import dag
+from lift_egraph.extract import dag, reduction
 from lift_egraph.extract.branching import below, branch, step_of
 from lift_egraph.extract.dag import extract_dag, extract_trees, extraction_of, options_of
 from lift_egraph.extract.diverse import best_dags
@@ -120,6 +120,21 @@ def test_sharing_counts_once_over_all_roots():
     assert (trees.best[0].dag_cost, trees.best[0].tree_cost) == (6, 6)
 
 
+@given(priced_graphs())
+def test_graphs_that_are_too_large_for_sets_of_classes(graph):
+    best = best_cost(graph)
+    if best == math.inf:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reduction, "MOST_CLASSES", 0)
+        found = extract_dag(graph, patience=3)
+    check(graph, found.best[0])
+    assert found.lower_bound <= best <= found.best[0].dag_cost
+    assert found.best[0].dag_cost <= extract_trees(graph).best[0].dag_cost
+    if found.is_proven:
+        assert found.best[0].dag_cost == best
+
+
 @given(priced_graphs(st.integers(1, 6).map(float)), st.integers(1, 4))
 def test_the_best_trees_are_those_of_the_k_best_search(graph, count):
     if best_cost(graph) == math.inf:
@@ -171,8 +186,9 @@ def test_trees_beyond_all_numbers_and_deep_terms():
     for found in extract_dag(deep), extract_trees(deep):
         assert found.best[0].dag_cost == 3001
         assert found.best[0].tree_cost == math.inf
-    long = graph_of(*[[(1.0, (c + 1,)), (2.0, (c + 1,))] for c in range(30_000)], [(1.0, ())])
-    assert extract_trees(long).best[0].tree_cost == 30_001
+    long = graph_of(*[[(1.0, (c + 1,)), (2.0, (c + 1,))] for c in range(21_000)], [(1.0, ())])
+    assert extract_trees(long).best[0].tree_cost == 21_001
+    assert extract_dag(long, seconds=0.1).best[0].dag_cost == 21_001
     with pytest.raises(SearchProblem, match="too deep"):
         extract_trees(long, 2)
 
