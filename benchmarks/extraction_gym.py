@@ -153,7 +153,7 @@ def _exact(cost: float) -> str:
 def main() -> None:
     parser = harness.options("extraction_gym", __doc__ or "", has_device=False)
     parser.add_argument("folder", type=Path, help="of extraction-gym: rover, flexc and tensat with their graphs")
-    parser.add_argument("--seconds", type=float, default=30.0, help="for each graph (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=20.0, help="for each graph (default: %(default)s)")
     parser.add_argument("--families", nargs="*", default=FAMILIES, help="folders to take (default: all)")
     parser.add_argument("--no-ilp", action="store_true", help="leave HiGHS out also where highspy is installed")
     parser.add_argument("--best-known", type=float, metavar="SECONDS", help="first look longer for better DAGs")

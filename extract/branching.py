@@ -6,7 +6,7 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lift_egraph.extract.choices import Options
@@ -39,7 +39,7 @@ def branch(
     step: float,
     most: float,
     deadline: float,
-    listen: Callable[[dict[int, int], dict[int, int]], float],
+    listen: Callable[[Mapping[int, int], Mapping[int, int]], float],
 ) -> Proof:
     """Look through all DAGs that are cheaper than the best known, those with the least bound first.
 

@@ -170,23 +170,25 @@ class _Search:
         return found.dag_cost
 
     def run(self, seed: int, patience: int, deadline: float) -> None:
+        """Reduce; search a little, and try a proof; search on, and try once more if that was of use."""
         problem = reduced(self.options, self.graph.roots, self.cost)
         self._prove(problem.lower_bound)
-        for rounds in (min(FIRST, patience), patience):
+        for rounds in (FIRST, patience):
             before = self.cost
-            self._search(problem, seed, rounds, deadline)
+            self._search(problem, seed, min(rounds, patience), deadline)
             if self.is_proven or time.monotonic() > deadline:
                 return
-            if self.cost < before or rounds == min(FIRST, patience):
-                problem = self._again(problem)
-                proof = branch(
-                    problem, self.cost, self.step, WORK, deadline,
-                    lambda chosen, free, known=problem.free: self.offer(chosen, {**known, **free}),
-                )  # fmt: skip
-                self._prove(proof.lower_bound)
-                if self.is_proven:
-                    return
-                problem = self._again(problem)
+            if rounds == FIRST or self.cost < before:
+                problem = self._branch(self._again(problem), deadline)
+
+    def _branch(self, problem: Reduced, deadline: float) -> Reduced:
+        """Look through the DAGs of a problem, as far as the work allows; returns what is left of it."""
+
+        def tell(chosen: Mapping[int, int], free: Mapping[int, int]) -> float:
+            return self.offer(chosen, {**problem.free, **free})
+
+        self._prove(branch(problem, self.cost, self.step, WORK, deadline, tell).lower_bound)
+        return problem if self.is_proven else self._again(problem)
 
     def _again(self, problem: Reduced) -> Reduced:
         """A problem reduced by the best cost known now."""
