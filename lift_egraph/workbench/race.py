@@ -1,8 +1,12 @@
-"""The race of the kernels that a search finds: the most promising one is always measured next."""
+"""The race of the kernels that a search finds: the most promising one is always measured next.
+
+What is promising is learned on the way (`lift_egraph.workbench.ranking`).
+"""
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from itertools import count
@@ -17,9 +21,11 @@ from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels
 from lift_egraph.workbench.measuring import Clock, Lanes, SearchEnd
 from lift_egraph.workbench.phases import Found, PhaseSummary
+from lift_egraph.workbench.ranking import Family, Ranking, family
 from lift_egraph.workbench.report import Candidate, Event, Listener, Refusal
 
 LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
+TOGETHER = 4  # terms of one family that are compiled before one of another
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
 
 
@@ -55,10 +61,11 @@ class Race:
         self._make, self._numbers, self._limit_ms = make, count(), limit_ms
         self._texts = {kernels(c) for c in naive}
         self._terms: set[ir.Expr] = set()
-        self._backlog: list[tuple[float, int, Found]] = []
-        self._ready: list[tuple[bool, float, int, Candidate]] = [
-            (False, -1.0, -1, c) for c in naive if c.predicted_ms <= limit_ms
-        ]
+        self._backlog: list[tuple[int, float, int, Found]] = []
+        self._heard: Counter[Family] = Counter()
+        self._first = [c for c in naive if c.predicted_ms <= limit_ms]
+        self._ready: list[tuple[bool, Candidate]] = []
+        self._ranking = Ranking()
         self._searching = True
 
     def run(
@@ -75,8 +82,11 @@ class Race:
         measured = 0
         while clock.left > 0:
             at_work = self._searching or bool(self._backlog)
-            while self._promises(clock) and (at_work or measured + lanes.busy < total) and lanes.free(at_work):
-                lanes.submit(heapq.heappop(self._ready)[-1])
+            while self._has_more and (at_work or measured + lanes.busy < total) and lanes.free(at_work):
+                candidate = self._next(clock)
+                if candidate is None:
+                    break
+                lanes.submit(candidate)
             if not (at_work or lanes.busy):
                 break
             try:
@@ -87,7 +97,7 @@ class Race:
                         self._compile(budget, listen)
                 continue
             if isinstance(message, Future):
-                lanes.done(message)
+                self._learn(lanes.done(message))
                 measured += 1
                 listen(Event("measure", self._progress(measured), clock.spent / clock.seconds))
             else:
@@ -96,10 +106,27 @@ class Race:
             if isinstance(message := inbox.get(), Future):
                 lanes.done(message)
 
-    def _promises(self, clock: Clock) -> bool:
-        """Whether there is a kernel to measure, and nothing better is to be expected soon."""
-        waits = self._searching and clock.spent < LONG * clock.seconds
-        return bool(self._ready) and not (waits and self._ready[0][0])
+    @property
+    def _has_more(self) -> bool:
+        return bool(self._first or self._ready)
+
+    def _next(self, clock: Clock) -> Candidate | None:
+        """The kernel to measure next; None if there is none, or something better is to be expected soon."""
+        if self._first:
+            return self._first.pop()
+        chosen = min(self._ready, key=lambda entry: (entry[0], self._ranking.of(entry[1])))
+        if chosen[0] and self._searching and clock.spent < LONG * clock.seconds:
+            return None
+        self._ready.remove(chosen)
+        return chosen[1]
+
+    def _learn(self, candidate: Candidate) -> None:
+        """Correct predictions by what was measured."""
+        kind, predicted = family(candidate.way), candidate.predicted_ms
+        if candidate.measured_ms is not None:
+            self._ranking.learn(kind, predicted, candidate.measured_ms)
+        else:
+            self._ranking.fail(kind, predicted)
 
     def _hear(self, message: Found | PhaseSummary | SearchEnd, clock: Clock, listen: Listener) -> None:
         """What came from the search."""
@@ -107,7 +134,10 @@ class Race:
             term = canonical(message.term)
             if term not in self._terms:
                 self._terms.add(term)
-                heapq.heappush(self._backlog, (message.cost, next(self._numbers), message))
+                kind = family(message.way)
+                turn = self._heard[kind] // TOGETHER
+                self._heard[kind] += 1
+                heapq.heappush(self._backlog, (turn, message.cost, next(self._numbers), message))
         elif isinstance(message, PhaseSummary):
             self.phases.append(message)
             text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(self._terms)} low-level terms"
@@ -126,7 +156,9 @@ class Race:
         return {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
 
     def _compile(self, budget: Budget, listen: Listener) -> None:
-        """A candidate of the cheapest term that has none yet; those that take long, to build too, are measured last."""
+        """A candidate of the cheapest term that has none yet, some of each family in turn; those that take long, to
+        build too, are measured last.
+        """
         *_, found = heapq.heappop(self._backlog)
         try:
             candidate = self._make(found)
@@ -140,7 +172,7 @@ class Race:
             self._texts.add(text)
             self.candidates.append(candidate)
             is_long = len(text) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
-            heapq.heappush(self._ready, (is_long, candidate.predicted_ms, next(self._numbers), candidate))
+            self._ready.append((is_long, candidate))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))
 
     def _progress(self, measured: int) -> str:

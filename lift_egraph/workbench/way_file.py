@@ -25,7 +25,8 @@ Count = Annotated[int, Meta(ge=1, lt=2**31)]
 
 class PhasePart(Struct, frozen=True, forbid_unknown_fields=True):
     phase: Annotated[
-        str, Meta(pattern="^(stages|remainders|packing|blocking|columns|lanes|algorithmic|lowering|memory)$")
+        str,
+        Meta(pattern="^(stages|remainders|packing|blocking|columns|lanes|groups|algorithmic|lowering|sharing|memory)$"),
     ]
     iterations: Annotated[int, Meta(ge=0, lt=2**31)]
     device_kind: Annotated[str, Meta(pattern="^(cpu|gpu|other)$")]
