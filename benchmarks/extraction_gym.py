@@ -7,6 +7,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,7 @@ def main() -> None:
     parser.add_argument("--families", nargs="*", default=FAMILIES, help="folders to take (default: all)")
     parser.add_argument("--no-ilp", action="store_true", help="leave HiGHS out also where highspy is installed")
     parser.add_argument("--best-known", type=float, metavar="SECONDS", help="first look longer for better DAGs")
+    parser.add_argument("--note", action="append", default=[], help="a line to add below the table; again for each")
     arguments = parser.parse_args()
     known = read_known()
     paths = [path for family in arguments.families for path in sorted((arguments.folder / family).glob("*.json*"))]
@@ -179,7 +181,8 @@ def main() -> None:
             slowest = max(row[10] for row in own)
             means = f"mean gap {ours:.3g} %, greedy DAG {greedy:.3g} %, at most {slowest:.1f} s"
             notes.append(f"{family}, {len(own)} graphs: {means}.")
-    harness.report(arguments.out, "DAG extraction on extraction-gym's e-graphs", HEADINGS, rows, notes=(*notes, *NOTES))
+    notes += [*NOTES, *arguments.note, *([f"highspy {version('highspy')}."] if has_ilp else [])]
+    harness.report(arguments.out, "DAG extraction on extraction-gym's e-graphs", HEADINGS, rows, notes=notes)
 
 
 NOTES = (
