@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from lift_egraph.cli import options
 from lift_egraph.cli.explain import explain
+from lift_egraph.cli.extract import extract
 from lift_egraph.cli.options import DeviceFile, DeviceText, Json, ProgramText, SizeTexts, read_program, read_sizes
 from lift_egraph.cli.rules import rules_app
 from lift_egraph.errors import InputProblem, LiftError
@@ -44,6 +45,7 @@ app = typer.Typer(
 
 app.add_typer(rules_app, name="rules")
 app.command()(explain)
+app.command()(extract)
 
 
 def _print_version(wanted: bool) -> None:
