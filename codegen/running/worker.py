@@ -207,7 +207,7 @@ class _Worker:
                 break
         buffers.check_guards()
         low, median, high = (float(t) for t in np.quantile(times, (0.25, 0.5, 0.75)))
-        return Timing(median, min(times), len(times), (low, high))
+        return Timing(median, min(times), len(times), (low, high), tuple(times))
 
     def _prepare(self, plan: Plan, name: str) -> tuple[list[tuple[cl.Kernel, Kernel]], _Buffers]:
         """The kernels with their arguments set, and the buffers, which must outlive the kernels' runs."""

@@ -14,7 +14,16 @@ from typer.core import TyperGroup
 
 from lift_egraph.cli import options
 from lift_egraph.cli.explain import explain
-from lift_egraph.cli.options import DeviceFile, DeviceText, Json, ProgramText, SizeTexts, read_program, read_sizes
+from lift_egraph.cli.options import (
+    DeviceFile,
+    DeviceText,
+    Json,
+    ProgramText,
+    RecordsText,
+    SizeTexts,
+    read_program,
+    read_sizes,
+)
 from lift_egraph.cli.rules import rules_app
 from lift_egraph.errors import InputProblem, LiftError
 
@@ -133,12 +142,13 @@ def optimize(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the best kernel, its launch and a report here.")
     ] = None,
+    records: RecordsText = None,
     as_json: Json = False,
 ) -> None:
     """Search for fast kernels of a program; validate and time them on a device.
 
     Only kernels whose results were found right in this run are ranked. Ctrl-C ends the search and shows what
-    was found so far.
+    was found so far. Each kernel is recorded when it was measured, and the best that the records know go first.
     """
     source = read_program(program)
     from lift_egraph import workbench
@@ -149,7 +159,15 @@ def optimize(
     sizes = read_sizes(size or [])
     with progress() as listen:
         report = workbench.optimize(
-            source, sizes, device=device, description=description, top=top, budget=budget, seed=seed, listen=listen
+            source,
+            sizes,
+            device=device,
+            description=description,
+            top=top,
+            budget=budget,
+            seed=seed,
+            records=records,
+            listen=listen,
         )
     if out is not None:
         workbench.write(report, out)
