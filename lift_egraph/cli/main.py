@@ -24,6 +24,7 @@ from lift_egraph.cli.options import (
     read_program,
     read_sizes,
 )
+from lift_egraph.cli.records import best, records_app
 from lift_egraph.cli.rules import rules_app
 from lift_egraph.errors import InputProblem, LiftError
 
@@ -52,7 +53,9 @@ app = typer.Typer(
 )
 
 app.add_typer(rules_app, name="rules")
+app.add_typer(records_app, name="records")
 app.command()(explain)
+app.command()(best)
 
 
 def _print_version(wanted: bool) -> None:

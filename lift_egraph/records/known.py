@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.records.record import Record
@@ -36,3 +37,46 @@ def same_versions(record: Record, device: DeviceInfo, versions: Mapping[str, str
     own, other = record.device, device
     drivers = (own.driver_version, own.platform_version) == (other.driver_version, other.platform_version)
     return drivers and record.versions.get("lift-egraph") == versions.get("lift-egraph")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of one program at its sizes on one make of device.
+
+    Attributes
+    ----------
+    records
+        All, in their order.
+    best
+        Of those that were right the fastest; None if none was.
+    """
+
+    records: tuple[Record, ...]
+
+    @property
+    def best(self) -> Record | None:
+        return next(iter(best_first(self.records)), None)
+
+    @property
+    def of_best(self) -> tuple[Record, ...]:
+        """The records of the best term."""
+        best = self.best
+        return tuple(r for r in self.records if best is not None and r.term == best.term)
+
+    @property
+    def kernels(self) -> int:
+        """How many different kernels were tried."""
+        return len({r.point for r in self.records})
+
+    @property
+    def valid(self) -> int:
+        """How many of them were right."""
+        return len({r.point for r in self.records if r.validity == "valid"})
+
+
+def grouped(records: Iterable[Record]) -> list[Known]:
+    """Records by program and device, in the order of their first."""
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for r in records:
+        groups.setdefault((r.program.hash, r.device.platform, r.device.name), []).append(r)
+    return [Known(tuple(group)) for group in groups.values()]

@@ -9,6 +9,7 @@ process nor a power cut takes it back. This module needs the standard library al
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import zlib
@@ -63,8 +64,10 @@ def read(path: Path) -> bytes:
     Raises
     ------
     OSError
-        If it cannot be read.
+        If it cannot be read, or is a device or a pipe, which may have no end.
     """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if path.is_dir() else "Not a regular file")
     with path.open("rb") as file:
         with suppress(OSError):  # a file system without locks: a line that is just written then looks torn
             fcntl.flock(file, fcntl.LOCK_SH)

@@ -153,6 +153,37 @@ def optimize(
     return report
 
 
+def recall(
+    program: ir.Program,
+    sizes: dict[str, int] | None = None,
+    *,
+    device: str | DeviceInfo | None = None,
+    description: Device | None = None,
+    records: Path | str | None = None,
+    seconds: float = 60.0,
+    listen: Listener = lambda event: None,
+) -> Report:
+    """The best known kernels of a program, validated and timed again beside the naive one, without a search.
+
+    Parameters are those of `optimize`; `seconds` is the most that it may take.
+
+    Raises
+    ------
+    SearchProblem
+        If none is known of this device; else as `optimize` does.
+    """
+    info, _ = found_device(device, description)
+    budget = Budget(seconds, search_share=0.0, numpy_share=0.0, roofline_share=0.0)
+    report = optimize(
+        program, sizes, device=info, description=description, budget=budget, records=records, listen=listen
+    )
+    if report.records is None or not report.records.remembered:
+        raise SearchProblem(
+            f"no right kernel of {program.name} at these sizes is known on {info}: `optimize` finds one"
+        )
+    return report
+
+
 def _baseline(
     program: ir.Program, info: DeviceInfo, model: Device, performance: PerformanceModel
 ) -> Candidate | LiftError:

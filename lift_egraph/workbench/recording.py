@@ -11,11 +11,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
-from lift_egraph.errors import LiftError, OutputProblem
+from lift_egraph.errors import InputProblem, LiftError, OutputProblem
 from lift_egraph.extract.models import PerformanceModel
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
-from lift_egraph.records.journal import Journal
+from lift_egraph.records.journal import Contents, Journal
 from lift_egraph.records.known import best_first, median_of, same_device, same_versions
 from lift_egraph.records.record import (
     FORMAT,
@@ -46,14 +46,12 @@ class Recording:
     program
         At concrete sizes.
     must
-        Whether it is an error if the journal cannot be written to; else it is noted.
+        Whether it is an error if the journal cannot be read or written to; else it is noted.
 
     Raises
     ------
-    InputProblem
-        If the journal is none.
-    OutputProblem
-        If it must be writable, and is not.
+    InputProblem, OutputProblem
+        If it must be of use, and is no journal or cannot be written to.
     """
 
     def __init__(
@@ -61,20 +59,21 @@ class Recording:
     ) -> None:
         self._journal, self._program, self._info, self._model = journal, program, info, model
         self._hash, self._appended, self._skipped, self._problem = program_hash(program), 0, 0, ""
-        contents = journal.read(self._hash) if journal else None
-        self.notes = [f"{journal.path}: {note}" for note in contents.notes] if journal and contents else []
-        self.records = [r for r in contents.records if same_device(r.device, info)] if contents else []
+        contents = Contents(())
+        if journal:
+            try:
+                contents = journal.read(self._hash)
+                journal.require_writable()
+            except (InputProblem, OutputProblem) as problem:
+                if must:
+                    raise
+                self._problem = str(problem)
+        self.notes = [f"{journal and journal.path}: {note}" for note in contents.notes]
+        self.records = [r for r in contents.records if same_device(r.device, info)]
         self.remembered: list[Candidate] = []
         current = [r for r in self.records if same_versions(r, info, versions())]
         self._current = {r.point: r for r in current}
         self._known = {r.point: median_of(r) for r in best_first(current)}
-        if journal:
-            try:
-                journal.require_writable()
-            except OutputProblem as problem:
-                if must:
-                    raise
-                self._problem = str(problem)
 
     def remember(
         self, naive: list[Candidate], performance: PerformanceModel, check: Callable[[Candidate], None]

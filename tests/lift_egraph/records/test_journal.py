@@ -97,6 +97,8 @@ def test_other_versions_are_left_out(tmp_path: Path):
 def test_a_place_that_cannot_be_read_or_written(tmp_path: Path):
     with pytest.raises(InputProblem, match=r"cannot read .*: Is a directory"):
         Journal(tmp_path).read()
+    with pytest.raises(InputProblem, match="cannot read /dev/zero: Not a regular file"):
+        Journal(Path("/dev/zero")).read()
     with pytest.raises(OutputProblem, match=r"cannot write to .*: Is a directory"):
         Journal(tmp_path).append(RECORD)
     (tmp_path / "file").write_text("")

@@ -161,6 +161,7 @@ def see(
             pass
 
         signal = cancel = load_inputs
+        left = 1.0
 
         def measure(self, plan, name, **options):
             seen.limits |= options
