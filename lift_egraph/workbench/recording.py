@@ -58,7 +58,8 @@ class Recording:
         self, journal: Journal | None, program: ir.Program, info: DeviceInfo, model: Device, must: bool = False
     ) -> None:
         self._journal, self._program, self._info, self._model = journal, program, info, model
-        self._hash, self._appended, self._skipped, self._problem = program_hash(program), 0, 0, ""
+        self._hash, self._problem = program_hash(program), ""
+        self._appended = self._first = self._skipped = 0
         contents = Contents(())
         if journal:
             try:
@@ -78,11 +79,14 @@ class Recording:
     def remember(
         self, naive: list[Candidate], performance: PerformanceModel, check: Callable[[Candidate], None]
     ) -> None:
-        """Compile the best known kernels again: `remembered` has them, the fastest first, and `notes` why some fail."""
-        points = {point_of(c.plan) for c in naive}
+        """Compile the best known kernels again: `remembered` has them, the fastest first, and `notes` why some fail.
+
+        The naive kernel, which goes first anyway, is not among them.
+        """
+        first = {point_of(c.plan): c for c in naive}
         known = best_first(self.records)
         for record in known:
-            if len(self.remembered) == REMEMBERED or median_of(record) > SLOWER * median_of(known[0]):
+            if self._first == REMEMBERED or median_of(record) > SLOWER * median_of(known[0]):
                 break
             if not record.phases:  # how it came about could not be explained
                 continue
@@ -96,10 +100,14 @@ class Recording:
                 continue
             point = point_of(made.plan)
             last = self._current.get(point)
-            if point not in points and (last is None or last.validity == "valid"):
-                points.add(point)
-                made.recorded = record.date
+            if last is not None and last.validity != "valid":
+                continue
+            if point not in first:
+                first[point] = made
                 self.remembered.append(made)
+            if not first[point].recorded:
+                first[point].recorded = record.date
+                self._first += 1
 
     def knows(self, candidate: Candidate, limit: float) -> bool:
         """Whether it would be in vain to measure a candidate again: it failed, or was much slower than the best known.
@@ -134,12 +142,7 @@ class Recording:
         if self._journal is None:
             return None
         return Recorded(
-            str(self._journal.path),
-            self._appended,
-            len(self.remembered),
-            self._skipped,
-            self._problem,
-            tuple(self.notes),
+            str(self._journal.path), self._appended, self._first, self._skipped, self._problem, tuple(self.notes)
         )
 
     def record_of(self, c: Candidate) -> Record:

@@ -91,7 +91,7 @@ class Recorded:
     appended
         How many kernels were added.
     remembered
-        How many of the best known went first.
+        How many of the best known went first, the naive one among them if it is one.
     skipped
         How many that were found again were not measured again.
     problem
