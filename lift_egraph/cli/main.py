@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from lift_egraph.cli import options
+from lift_egraph.cli.bundles import bundle, measure
 from lift_egraph.cli.explain import explain
 from lift_egraph.cli.options import (
     DeviceFile,
@@ -56,6 +57,8 @@ app.add_typer(rules_app, name="rules")
 app.add_typer(records_app, name="records")
 app.command()(explain)
 app.command()(best)
+app.command()(bundle)
+app.command()(measure)
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ Each arrow of the way is one function, so that a notebook can stop at each and l
 from __future__ import annotations
 
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.bundling import Bundled, bundle
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.explanation import CheckedStep, Explanation, explain_candidate, explain_way
@@ -29,8 +30,9 @@ from lift_egraph.workbench.validation import load_references, reference_of
 from lift_egraph.workbench.way_file import read_way
 
 __all__ = [
-    "Budget", "Candidate", "CheckedStep", "Event", "Explanation", "Found", "Leg", "Listener", "PhaseSummary", "Report",
-    "Validated", "algorithmic_phase", "compile_low_level", "data_bytes", "evaluate", "explain_candidate", "explain_way",
-    "load_references", "lowering_phase", "make_candidate", "memory_phase", "optimize", "read_way", "recall",
-    "reference_of", "require_writable", "search", "summarise", "write", "write_kernel",
+    "Budget", "Bundled", "Candidate", "CheckedStep", "Event", "Explanation", "Found", "Leg", "Listener",
+    "PhaseSummary", "Report", "Validated", "algorithmic_phase", "bundle", "compile_low_level", "data_bytes",
+    "evaluate", "explain_candidate", "explain_way", "load_references", "lowering_phase", "make_candidate",
+    "memory_phase", "optimize", "read_way", "recall", "reference_of", "require_writable", "search", "summarise",
+    "write", "write_kernel",
 ]  # fmt: skip
