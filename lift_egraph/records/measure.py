@@ -125,7 +125,7 @@ def work(path: str, device: str) -> None:
 
     try:
         worker = _Worker(Bundle(Path(path)), device)
-    except LiftError as problem:
+    except (LiftError, ImportError) as problem:
         say(problem=str(problem))
         return
     say(device=worker.facts, versions=worker.versions)

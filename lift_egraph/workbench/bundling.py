@@ -96,10 +96,10 @@ def bundle(
             listen(Event("search", f"{len(candidates)} kernels"))
     except KeyboardInterrupt:
         interrupted = True
-    naive, *others = candidates.values() or [None]
-    if naive is None:
+    if not candidates:
         raise SearchProblem(f"the search found no legal term for {program.name}")
-    chosen = [naive, *sorted(others, key=lambda c: c.predicted_ms)][:count]
+    first, *others = candidates.values()
+    chosen = [first, *sorted(others, key=lambda c: c.predicted_ms)][:count]
     listen(Event("reference", "interpreting the program"))
     compiled = partial(compile_program, device=model)
     room = room_for(special, replace(info, kind="cpu"), 1)
@@ -215,6 +215,6 @@ def _sampled(program: ir.Program, reference: Sampled, kind: str) -> list[Check]:
         shape = tuple(n.evaluate({}) for n in lengths)
         flat = np.ravel_multi_index(tuple(places.T), shape) if shape else np.zeros(len(places), np.intp)
         lanes = value.reshape(len(places), -1).shape[1]
-        positions = (flat[:, None] * lanes + np.arange(lanes)).reshape(-1)
+        positions = np.add.outer(flat * lanes, np.arange(lanes)).reshape(-1)
         found.append(Check(positions, value.reshape(-1), np.broadcast_to(bound, value.shape).reshape(-1)))
     return found
