@@ -208,6 +208,8 @@ class Report:
             return ""
         found = [f"{len(self.rejected)} rejected"] if self.rejected else []
         found += [f"{len(self.refused)} refused by the code generator"] if self.refused else []
+        skipped = self.records.skipped if self.records else 0
+        found += [f"{skipped} known to be wrong or much slower"] if skipped else []
         found += [f"{self.not_run} not measured before the time was over"] if self.not_run else []
         return f"of others, {', '.join(found)}" if found else f"the search found no other ({self.stop_reason})"
 

@@ -24,7 +24,8 @@ from lift_egraph.records.bundle import MODULES, shortened
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.measure import Bundle, measure
 from lift_egraph.records.record import MOST_SAMPLES
-from lift_egraph.workbench import Budget, bundle
+from lift_egraph.workbench import Budget, bundle, bundling
+from lift_egraph.workbench.sampled import Sampled
 from tests.codegen.opencl import needs_opencl
 from tests.command import ENVIRONMENT
 from tests.lift_egraph.cli.test_main import fail, succeed
@@ -82,6 +83,32 @@ def test_it_is_made_for_a_device_that_is_not_here(tmp_path: Path):
         bundle(PAIRS, {"N": 1 << 28}, tmp_path / "large.zip", description=NVIDIA)
     with pytest.raises(OutputProblem, match="cannot write to"):
         bundle(PAIRS, None, tmp_path / "no/pairs.zip", description=NVIDIA, budget=SMALL)
+
+
+ROWS = parse_program(
+    "program rows(x: [[f32x4]N]M) where N = 128, M = 128 = "
+    "map(fun r => (map(fun e => e + e, r), reduce(add, 0.0, asScalar(r))), x)"
+)
+
+
+@needs_opencl
+def test_what_is_too_much_to_interpret_is_compared_at_some_elements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def sampled(source: Any, program: Any, room: Any, compiled: Any, *, seed: int, seconds: float) -> Sampled:
+        return Sampled(source, program, compiled, seed, share)
+
+    monkeypatch.setattr(bundling, "reference_of", sampled)
+    share = 5.0
+    path = tmp_path / "rows.zip"
+    made = bundle(ROWS, None, path, description=POCL, budget=SMALL, count=2)
+    positions, values, _ = Bundle(path).checks("floats", "result.0")
+    assert 0 < len(positions) == len(values) < 128 * 128 * 4
+    assert f"up to {len(positions)} elements" in made.how
+    assert {r["validity"] for r in measure(Bundle(path), tmp_path / "out", "Portable")} == {"valid"}
+    wrong = changed(path, tmp_path / "wrong.zip", source(0, "0.0f", "9.0f"))
+    assert next(measure(Bundle(wrong), tmp_path / "wrong", "Portable"))["validity"] == "wrong"
+    share = 0.0
+    with pytest.raises(SizeProblem, match="no element of rows can be interpreted"):
+        bundle(ROWS, None, path, description=POCL, budget=SMALL)
 
 
 @needs_opencl
