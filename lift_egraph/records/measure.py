@@ -15,9 +15,11 @@ import json
 import os
 import platform
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zipfile
@@ -315,12 +317,19 @@ class _Child:
             "from lift_egraph.records.measure import work; work(*sys.argv[2:])"
         )
         search = json.dumps([os.path.abspath(p) for p in sys.path])
+        self._folder = tempfile.mkdtemp(prefix="lift-egraph-")  # PoCL never removes its files
+        own = {
+            "PYOPENCL_NO_CACHE": "1",
+            "POCL_KERNEL_CACHE": "0",
+            "POCL_CACHE_DIR": self._folder,
+            "TMPDIR": self._folder,
+        }
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", code, search, str(bundle), device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            env={**os.environ, "PYOPENCL_NO_CACHE": "1", "POCL_KERNEL_CACHE": "0"},
+            env={**os.environ, **own},
             start_new_session=True,
         )
         self._text = b""
@@ -369,6 +378,7 @@ class _Child:
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def measure(bundle: Bundle, out: Path, device: str = "", limit: float = LIMIT) -> Iterator[dict[str, Any]]:

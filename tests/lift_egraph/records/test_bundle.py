@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +30,7 @@ from lift_egraph.records.record import MOST_SAMPLES
 from lift_egraph.workbench import Budget, bundle, bundling
 from lift_egraph.workbench.sampled import Sampled
 from tests.codegen.opencl import needs_opencl
-from tests.command import ENVIRONMENT
+from tests.command import ENVIRONMENT, marked, start
 from tests.lift_egraph.cli.test_main import fail, succeed
 
 SMALL = Budget(
@@ -179,6 +182,29 @@ def test_an_interrupted_measurement_goes_on_where_it_ended(made: Path, tmp_path:
     assert len(rest) == opened.count - 1
     assert first["point"] not in [r["point"] for r in rest]
     assert len(Journal(out).read().records) == opened.count
+
+
+@needs_opencl
+def test_a_killed_measurement_leaves_nobody(made: Path, tmp_path: Path):
+    path = changed(made, tmp_path / "hangs.zip", source(1, "{\n", "{\n  for (volatile int z = 1; z;) {}\n"))
+    mark = f"bundle-{os.getpid()}"
+    process = start(path, "--out", tmp_path / "out", "--device", "Portable", MARK=mark)
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("1 of ")
+        time.sleep(0.5)  # in the endless kernel
+        assert len(marked(mark)) == 2
+        process.kill()
+        process.communicate()
+        end = time.perf_counter() + 10
+        while marked(mark) and time.perf_counter() < end:
+            time.sleep(0.05)
+        assert marked(mark) == []
+    finally:
+        process.kill()
+        for pid in marked(mark):
+            os.kill(pid, signal.SIGKILL)
+    assert len(Journal(tmp_path / "out").read().records) == 1
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from lift_egraph.records.journal import Journal
 from lift_egraph.records.record import Record, program_hash
 from lift_egraph.workbench.recording import SLOWER, Recording
 from tests.codegen.opencl import needs_opencl
-from tests.command import start
+from tests.command import marked, start
 from tests.lift_egraph.records.examples import DEVICE, PROGRAM, RECORD, candidate, record
 from tests.lift_egraph.workbench.test_pipeline import SMALL
 
@@ -240,18 +240,6 @@ def listen(event):
         print("measured", flush=True)
 workbench.optimize(programs.load("mm"), {"M": 32, "N": 32, "K": 32}, budget=20, records=sys.argv[1], listen=listen)
 """
-
-
-def marked(mark: str) -> list[int]:
-    """The processes whose environment has a mark."""
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (folder / "environ").read_bytes():
-                found.append(int(folder.name))
-        except OSError:
-            pass
-    return found
 
 
 @needs_opencl
