@@ -20,6 +20,9 @@ from lift_egraph.language.types import I32, SCALAR_BYTES, Scalar, Vector, scalar
 LeafType = Union[Scalar, Vector]
 
 
+LONG_ARRAY = 2048  # bytes from which a private array is in no device's registers
+
+
 @dataclass(frozen=True)
 class Buffer:
     """Memory for one scalar leaf of a value.
@@ -58,6 +61,11 @@ class Buffer:
     def bytes(self) -> int:
         """The size in bytes, for one work-group (local) or one work-item (private)."""
         return self.length * SCALAR_BYTES[scalar_of(self.element).name] * width_of(self.element)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is a private array that no registers hold."""
+        return self.space == "private" and bool(self.shape) and self.bytes > LONG_ARRAY
 
 
 # --- expressions ----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from lift_egraph.codegen.c_ast import Body, Buffer, For, Load, Name, walk
+from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For, Load, Name, walk
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
@@ -200,7 +200,9 @@ def _finish(
     dialect = device.emission
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
     local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
-    body = unroll(place_barriers(body, local_counts), named_arrays=dialect.named_arrays)
+    alone = wanted is None and lowered.threads.local_size is None
+    long_arrays = dialect.indexed_private or alone
+    body = unroll(place_barriers(body, local_counts), named_arrays=dialect.named_arrays, long_arrays=long_arrays)
     body = mark_short_loops(sink_constants(inline_constants(body)))
     local_bytes = sum(b.bytes for b in lowered.locals)
     if local_bytes > device.local_memory:
@@ -213,7 +215,10 @@ def _finish(
     threads = lowered.threads
     local, items = threads.local_size, prod(threads.global_size, start=nat(1)).constant
     few = items is None or items <= _FEW_ITEMS
-    if wanted is None and local is None and few and _work(body) >= _MUCH_WORK:
+    keeps = not dialect.indexed_private and any(
+        isinstance(part, Allocate) and part.buffer.is_long for part in walk(body)
+    )
+    if alone and (keeps or (few and _work(body) >= _MUCH_WORK)):
         local = (1, 1, 1)
     used = {part.buffer.name for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"}
     named = {part.name for part in walk(body) if isinstance(part, Name)}
@@ -234,7 +239,9 @@ def _finish(
         printed = pair_sines(printed, host.taken)
     freedom = threads.freedom
     required = None if freedom and freedom.local else local
-    lines = printer.kernel(name, buffers, scalars, used_sizes, list(lowered.locals), printed, required)
+    lines = printer.kernel(
+        name, buffers, scalars, used_sizes, list(lowered.locals), printed, required, long_arrays=long_arrays
+    )
     # where a number is open, one group stands for it until the sizes are known
     x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
     launch = Launch((x, y, z), local)

@@ -32,6 +32,8 @@ class Shape(NamedTuple):
         The widest vector in it.
     staged
         The address spaces that it copies data to.
+    local
+        Whether its value lies in local memory, so that it is no group's result.
     """
 
     computes: bool = False
@@ -41,6 +43,7 @@ class Shape(NamedTuple):
     block: int = 0
     width: int = 0
     staged: frozenset[str] = frozenset()
+    local: bool = False
 
 
 class Shaped(NamedTuple):
@@ -94,6 +97,8 @@ class StructuralCost:
     ----------
     units
         How many work-items run at once.
+    items
+        How many of these are in one group.
     registers
         How many scalars an accumulator may have before its updates are charged as memory traffic.
     private
@@ -103,6 +108,7 @@ class StructuralCost:
     """
 
     units: int = 1
+    items: int = 1
     registers: int = 64
     private: int = 256
     lowered: bool = False
@@ -111,11 +117,12 @@ class StructuralCost:
     materialise: float = 8.0
     overhead: float = 0.3
     launch: float = 5e4
+    apart: float = 1.0  # what each work-item of a group has for itself, so that no other can read it
 
     def on(self, device: Device) -> StructuralCost:
         """The cost of low-level terms, with as many work-items at once as the device runs well."""
-        units = device.compute_units if device.kind == "cpu" else device.compute_units * 64
-        return replace(self, units=units, lowered=True)
+        items = 1 if device.kind == "cpu" else 64
+        return replace(self, units=device.compute_units * items, items=items, lowered=True)
 
     def accepts(self, shape: Hashable) -> bool:
         """Low-level terms must be parallel; high-level ones may be anything."""
@@ -190,7 +197,7 @@ class StructuralCost:
     def _apply(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         f, x = parts
         cost = f.cost + x.cost + self._intermediate(graph, node.classes[1], x.shape)
-        merged = _together((f.shape, x.shape), LAYOUT)
+        merged = _together((f.shape, x.shape), LAYOUT)._replace(local=f.shape.local)
         if self.lowered and (x.shape.host or _outer(x.shape.levels)):  # a kernel of its own computes the argument
             merged = merged._replace(levels=frozenset(), host=True)
         return Rating(cost, merged)
@@ -237,8 +244,10 @@ class StructuralCost:
         if kind == "seq":
             cost = n * body + self._intermediate(graph, node.classes[1], xs.shape)
         else:
-            shared = 1 if kind == "lcl" else self.units
+            shared = {"glb": self.units, "wrg": self.units / self.items, "lcl": self.items}[kind]
             cost = body * max(1.0, n / shared) + (self.launch if kind in ("glb", "wrg") and dimension == 0 else 0)
+        if kind == "lcl":
+            cost += self._intermediate(graph, node.classes[1], xs.shape) / self.items + self.apart
         return Rating(xs.cost + max(cost, body), shape)
 
     def _reduce_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
@@ -266,8 +275,12 @@ class StructuralCost:
 
     def _to_memory(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         (x,) = parts
-        staged = x.shape.staged | {str(node.children[0])}
-        return Rating(x.cost, x.shape._replace(computes=True, mapped=False, staged=staged))
+        space = str(node.children[0])
+        if space == "local" and (x.shape.host or _outer(x.shape.levels)):
+            return None
+        shape = x.shape._replace(computes=True, mapped=False, staged=x.shape.staged | {space}, local=space == "local")
+        shares = space == "local" and any(level.startswith("lcl") for level in x.shape.levels)
+        return Rating(x.cost - (self.apart if shares else 0), shape)
 
 
 @lru_cache(1 << 14)
@@ -299,7 +312,11 @@ def _nested(kind: str, dimension: int, inside: Shape, array: Shape) -> Shape | N
         host = array.host or bool(_outer(array.levels))
         return merged._replace(levels=frozenset() if host else levels | array.levels, host=host)
     allowed = {f"{kind}{d}" for d in range(dimension)}
+    if kind == "lcl" and (array.host or _outer(array.levels)):
+        return None
     if kind == "wrg":
+        if inside.local:
+            return None
         allowed |= {f"lcl{d}" for d in range(3)}
         if f"lcl{dimension}" not in levels:
             return None

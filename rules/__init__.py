@@ -19,8 +19,15 @@ from lift_egraph.rules.fusion import (
 from lift_egraph.rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
 from lift_egraph.rules.iteration import iteration_rules
 from lift_egraph.rules.movement import movement_rules, reordering_rules, reordering_simplification, transpose_of_map_map
-from lift_egraph.rules.opencl_memory import block_rules, memory_rules, result_rules
-from lift_egraph.rules.opencl_parallel import global_rules, group_rules, third_dimension_rules
+from lift_egraph.rules.opencl_memory import block_rules, memory_rules, result_rules, shared_rules
+from lift_egraph.rules.opencl_parallel import (
+    global_rules,
+    group_rules,
+    map_to_lcl0,
+    map_to_seq,
+    map_to_wrg0,
+    third_dimension_rules,
+)
 from lift_egraph.rules.opencl_vector import vector_rules, wide_rules
 from lift_egraph.rules.packing import pack_vectors, packing_rules
 from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
@@ -54,6 +61,15 @@ columns: tuple[Rule, ...] = (*blocking, *strided_rules)
 lanes: tuple[Rule, ...] = (
     *splitting_rules, *reduction_rules, split_of_map, transpose_of_map_map, *pattern_fusion_rules, *vector_rules
 )  # fmt: skip
+sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_lcl0, *shared_rules)
+groups: tuple[Rule, ...] = (
+    *fusion_rules,
+    *splitting_rules,
+    *reduction_rules,
+    split_of_map,
+    transpose_of_map_map,
+    *pattern_fusion_rules,
+)
 guided: tuple[Rule, ...] = (
     *inlining_rules,
     *element_rules,
@@ -78,6 +94,7 @@ guided: tuple[Rule, ...] = (
     *third_dimension_rules,
     *block_rules,
     *result_rules,
+    *shared_rules,
     *packing_rules,
     *padding_rules,
 )

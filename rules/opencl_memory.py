@@ -75,6 +75,11 @@ def result_in_global(f: Fn, xs: Ex, d: i64):
         yield rewrite(map_level(kind, d, f, xs)).to(to_memory("global", map_level(kind, d, f, xs)))
 
 
+@rule("mapLcl f xs = toLocal (mapLcl f xs)", source="000 Figure 2.10d", phase="memory")
+def result_in_local(f: Fn, xs: Ex, d: i64):
+    yield rewrite(map_level("lcl", d, f, xs)).to(to_memory("local", map_level("lcl", d, f, xs)))
+
+
 @rule("let v = xs in b = let v = toGlobal xs in b,  xs an array", source="new: lowering chooses else", phase="memory")
 def let_in_global(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
     yield rewrite(app(Fn.lam(p, b), xs)).to(app(Fn.lam(p, b), to_memory("global", xs)), eq(Ty.arr(n, t)).to(ty(xs)))
@@ -83,3 +88,4 @@ def let_in_global(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
 memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
 result_rules = (result_in_global,)
+shared_rules = (result_in_local,)

@@ -6,6 +6,7 @@ Source: 000 §4.3.5 (private memory arrays, vector component access).
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.devices import Dialect
@@ -23,11 +24,11 @@ class UnrollingProblem(NestingProblem):
     """A kernel unrolls to too many statements."""
 
 
-def unroll(body: c_ast.Body, *, named_arrays: bool) -> c_ast.Body:
+def unroll(body: c_ast.Body, *, named_arrays: bool, long_arrays: bool = False) -> c_ast.Body:
     """Unrolls the loops whose index selects a named variable or a vector's component.
 
     With `named_arrays` every private array becomes variables; without, such loops keep their form and
-    ask the device's compiler to unroll.
+    ask the device's compiler to unroll. With `long_arrays` those that are in no registers anyway stay as they are.
 
     Raises
     ------
@@ -35,12 +36,20 @@ def unroll(body: c_ast.Body, *, named_arrays: bool) -> c_ast.Body:
         If that makes a kernel of more than `UNROLL_LIMIT` statements.
     """
     budget = [UNROLL_LIMIT]
-    return tuple(s for statement in body for s in _unroll(statement, named_arrays, budget))
+    ways = _Ways(named_arrays, long_arrays)
+    return tuple(s for statement in body for s in _unroll(statement, ways, budget))
 
 
-def _unroll(statement: c_ast.Statement, named: bool, budget: list[int]) -> list[c_ast.Statement]:
+class _Ways(NamedTuple):
+    """Which private arrays become variables, and which stay arrays whatever the device."""
+
+    named: bool
+    long: bool
+
+
+def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[c_ast.Statement]:
     if isinstance(statement, c_ast.If | c_ast.Block):
-        return [replace(statement, body=tuple(s for b in statement.body for s in _unroll(b, named, budget)))]
+        return [replace(statement, body=tuple(s for b in statement.body for s in _unroll(b, ways, budget)))]
     if not isinstance(statement, c_ast.For):
         budget[0] -= 1
         if budget[0] < 0:
@@ -51,16 +60,20 @@ def _unroll(statement: c_ast.Statement, named: bool, budget: list[int]) -> list[
     if statement.count.constant == 0:
         return []  # it never runs, and its indices lie in no array
     is_grid = statement.level.kind in ("glb", "wrg") and statement.threads != 1  # no unrolling makes its index a number
-    if is_grid or not _selects(statement.body, statement.variable, named):
-        inner = tuple(s for b in statement.body for s in _unroll(b, named, budget))
-        return [replace(statement, body=inner, pragma=_selects(statement.body, statement.variable, True))]
+    if is_grid or not _selects(statement.body, statement.variable, ways):
+        inner = tuple(s for b in statement.body for s in _unroll(b, ways, budget))
+        return [
+            replace(
+                statement, body=inner, pragma=_selects(statement.body, statement.variable, ways._replace(named=True))
+            )
+        ]
     try:
-        return _copies(statement, named, budget)
+        return _copies(statement, ways, budget)
     except NestingProblem as problem:
         raise blame(problem, statement.origin) from None
 
 
-def _copies(statement: c_ast.For, named: bool, budget: list[int]) -> list[c_ast.Statement]:
+def _copies(statement: c_ast.For, ways: _Ways, budget: list[int]) -> list[c_ast.Statement]:
     """The steps of a loop, one after the other."""
     count, threads = statement.count.constant, statement.threads
     if count is None:
@@ -84,7 +97,7 @@ def _copies(statement: c_ast.For, named: bool, budget: list[int]) -> list[c_ast.
         copy: c_ast.Body = tuple(
             s
             for b in c_ast.substitute(statement.body, {statement.variable.name: index})
-            for s in _unroll(b, named, budget)
+            for s in _unroll(b, ways, budget)
         )
         if guard is not None and not is_at_least(guard, 0):
             result.append(c_ast.If((guard,), copy, origin=statement.origin))
@@ -144,14 +157,15 @@ def _length(body: c_ast.Body) -> int | None:
     return total
 
 
-def _selects(body: c_ast.Body, variable: NatVar, named: bool) -> bool:
+def _selects(body: c_ast.Body, variable: NatVar, ways: _Ways) -> bool:
     for part in c_ast.walk(body):
         if isinstance(part, c_ast.Lane) and variable in part.lane.variables:
             return True
         if (
-            named
+            ways.named
             and isinstance(part, c_ast.Load)
             and part.buffer.space == "private"
+            and not (ways.long and part.buffer.is_long)
             and variable in part.index.variables
         ):
             return True

@@ -67,6 +67,7 @@ class Printer:
         self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
         self.shares_groups = False
+        self.long_arrays = False
 
     # --- expressions ----------------------------------------------------------------------------
 
@@ -174,7 +175,9 @@ class Printer:
 
     def is_named(self, buffer: c_ast.Buffer) -> bool:
         """Whether the elements of a private array are variables of their own."""
-        can_stay = self.dialect.indexed_private and buffer.name in self.indexed
+        can_stay = (self.dialect.indexed_private and buffer.name in self.indexed) or (
+            self.long_arrays and buffer.is_long
+        )
         return not buffer.shape or (self.dialect.named_arrays and not can_stay)
 
     # --- statements -----------------------------------------------------------------------------
@@ -301,8 +304,14 @@ class Printer:
         locals_: list[c_ast.Buffer],
         body: c_ast.Body,
         group: tuple[int, int, int] | None,
+        *,
+        long_arrays: bool = False,
     ) -> list[Line]:
-        """The lines of one kernel; `sizes` are those it takes as arguments, `group` the local size it requires."""
+        """The lines of one kernel; `sizes` are those it takes as arguments, `group` the local size it requires.
+
+        With `long_arrays`, private arrays that are in no registers anyway are no variables.
+        """
+        self.long_arrays = long_arrays
         self.shares_groups = prod(group or (1,)) > 1
         self.indexed = frozenset(
             part.buffer.name

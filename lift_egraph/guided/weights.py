@@ -34,10 +34,29 @@ def lowered(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
     return size + COPY if node.op == "map_level" and node.classes[0] in moves else size
 
 
-def in_parts(lengths: Collection[int]) -> Weigh:
-    """Short terms in which no ``reduce`` takes an array of one of these lengths in one piece."""
+def in_lanes(lengths: Collection[int], width: int, chunks: Collection[int] = (), *, lets: bool = True) -> Weigh:
+    """Short terms in which no ``reduce`` takes an array of one of these lengths in one piece, and no ``map`` chunks of
+    a width: what was split so was transposed, and what neighbouring lanes read in a step lies side by side.
+
+    Parameters
+    ----------
+    chunks
+        What is split into chunks of these lengths is not computed before.
+    lets
+        Whether there may be lets: the fusion of two maps makes one where the function inside is no pattern.
+    """
+
+    def computed(graph: FrozenEGraph, array: ClassId) -> bool:
+        moves = _classes_that_move(graph)
+        return any(n.op == "map_" and n.classes[0] not in moves for n in graph.nodes[array])
 
     def weigh(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
+        if node.op == "app" and not lets:
+            return math.inf
+        if node.op == "map_" and any(n.op == "split" and width in n.children for n in graph.nodes[node.classes[1]]):
+            return math.inf
+        if node.op == "split" and not set(chunks).isdisjoint(node.children) and computed(graph, node.classes[0]):
+            return math.inf
         if node.op in ("reduce_", "Fn_reduce"):
             array = graph.type_of(node.classes[2]) if node.op == "reduce_" else graph.domain(owner)
             if isinstance(array, Array) and array.size.constant in lengths:

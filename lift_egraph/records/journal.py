@@ -56,7 +56,7 @@ class Contents:
         damaged = self.damaged[: len(self.damaged) - self.torn]
         if damaged:
             shown = ", ".join(map(str, damaged[:5])) + (", …" if len(damaged) > 5 else "")
-            found.append(f"{len(damaged)} damaged line{'s' * (len(damaged) > 1)} left out ({shown})")
+            found.append(f"{len(damaged)} damaged or unknown line{'s' * (len(damaged) > 1)} left out ({shown})")
         found += [f"{n} of the format {v}, this version reads {FORMAT}" for v, n in sorted(self.others.items())]
         return found
 

@@ -35,7 +35,8 @@ class PhasePart(Part, frozen=True):
     """A phase of the search on the way to a term, and the program that was taken from it, as text."""
 
     phase: Annotated[
-        str, Meta(pattern="^(stages|remainders|packing|blocking|columns|lanes|algorithmic|lowering|memory)$")
+        str,
+        Meta(pattern="^(stages|remainders|packing|blocking|columns|lanes|groups|algorithmic|lowering|sharing|memory)$"),
     ]
     iterations: Annotated[int, Meta(ge=0, lt=2**31)]
     device_kind: Annotated[str, Meta(pattern="^(cpu|gpu|other)$")]

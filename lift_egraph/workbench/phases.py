@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Device
+from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
 from lift_egraph.workbench.plans import PLANNED, planned_phase
 
+LOWERED = ("lowering", "sharing")  # the phases from a high-level to a low-level term
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 
 
@@ -34,7 +36,8 @@ class Leg:
     Attributes
     ----------
     name
-        ``stages``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering`` or ``memory``.
+        ``stages``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering``,
+        ``sharing`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -67,6 +70,8 @@ class Leg:
             return algorithmic_phase(self.tiling, limits)
         if self.name == "lowering":
             return _lowering(self.device_kind, self.widths, limits)
+        if self.name == "sharing":
+            return sharing_phase(self.widths, limits)
         return memory_phase(self.spaces, limits)
 
     def __str__(self) -> str:
@@ -121,15 +126,19 @@ def lowering_phase(device: Device, widths: tuple[int, ...], limits: Limits) -> P
 
 
 def _lowering(device_kind: str, widths: tuple[int, ...], limits: Limits) -> Phase:
-    levels = book.global_rules + (book.group_rules if device_kind == "gpu" else ())
-    return Phase(
-        "lowering",
-        book.generate_rules + book.loop_rules + book.vector_rules + levels,
-        book.simplification,
-        {},
-        widths,
-        limits,
+    return _to_levels(
+        "lowering", book.global_rules + (book.group_rules if device_kind == "gpu" else ()), widths, limits
     )
+
+
+def sharing_phase(widths: tuple[int, ...], limits: Limits) -> Phase:
+    """The phase that gives each element to a work-group, whose items share the work and meet in local memory."""
+    return _to_levels("sharing", book.sharing, widths, limits)
+
+
+def _to_levels(name: str, levels: tuple[Rule, ...], widths: tuple[int, ...], limits: Limits) -> Phase:
+    rules = book.generate_rules + book.loop_rules + book.vector_rules + levels
+    return Phase(name, rules, book.simplification, {}, widths, limits)
 
 
 def memory_phase(spaces: tuple[str, ...], limits: Limits) -> Phase:

@@ -8,25 +8,34 @@ that an element that is read once serves a whole block, and what is read in vect
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lift_egraph import rules as book
-from lift_egraph.codegen.devices import Cpu, Device
+from lift_egraph.codegen.devices import Cpu, Device, Gpu
 from lift_egraph.egraph.saturate import Limits, Phase
 from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.matcher import Weigh, term_size
-from lift_egraph.guided.weights import in_parts
+from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import Array, DataType, Scalar, array
+from lift_egraph.language.types import WIDTHS, Array, DataType, Scalar, array
 
-BLOCKS = (6, 4, 8, 5, 3, 2)  # rows whose partial results are kept in registers, the best first
+BLOCKS = (12, 8, 6, 16, 4, 5, 3, 2)  # rows whose partial results are kept in registers
+ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
 LONG, CHUNKS = 1 << 15, 8  # the length from which an array is reduced in chunks, and how many for each compute unit
+GPU_BLOCKS, GPU_WIDTH = (8, 4), 4  # the same on a GPU, and the width of its vectors
+GROUPS, ITEMS, FEW = 2, (512, 256, 128, 64), 16  # on a GPU: groups for each unit, their work-items and last results
 SPARE = 3  # registers beside the partial results
 
-PLANNED = {"packing": book.packing, "blocking": book.blocking, "columns": book.columns, "lanes": book.lanes}
+PLANNED = {
+    "packing": book.packing,
+    "blocking": book.blocking,
+    "columns": book.columns,
+    "lanes": book.lanes,
+    "groups": book.groups,
+}
 
 
 @dataclass(frozen=True)
@@ -45,10 +54,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """The phases that lead from a stage to a high-level term, and the widths of vectors to lower that with."""
+    """The phases that lead from a stage to a high-level term, and the widths of vectors to lower that with.
+
+    The work of each element may be `shared` by the items of a group.
+    """
 
     steps: tuple[Step, ...]
     widths: tuple[int, ...]
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,16 +81,24 @@ def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Li
 
 def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     """The plans for a stage on a device, the most promising first."""
-    if not isinstance(device.throughput, Cpu):
-        return
-    cpu = device.throughput
     alike: dict[tuple[tuple[ir.Expr, ...], int, DataType], Nest] = {}
     for nest in nests(term):
         known = alike.setdefault((nest.maps, nest.length, nest.result), nest)
         if nest.reads_map and not known.reads_map:
             alike[nest.maps, nest.length, nest.result] = nest
+    if isinstance(device.throughput, Gpu):
+        lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
+        for nest in alike.values():
+            if len(nest.maps) > 1:
+                yield from _products(nest, GPU_WIDTH, GPU_BLOCKS)
+            elif not (nest.maps and isinstance(nest.maps[-1], ir.Transpose)):
+                yield from _groups(nest, device, lets)
+        return
+    cpu = device.throughput
     for nest in alike.values():
-        made = list(_products(nest, device, cpu)) if len(nest.maps) > 1 else []
+        made: list[Plan] = []
+        if len(nest.maps) > 1 and (width := _width(_length(nest.maps[-1]), device, cpu)):
+            made += _products(nest, width, _blocks(width, device, cpu))
         in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
         for others in () if made else (_columns, _lanes) if in_columns else (_lanes, _columns):
             made += others(nest, device, cpu)
@@ -120,9 +141,17 @@ def _written(array: ir.Expr) -> sk.Sketch:
 
 
 def _width(length: int, device: Device, cpu: Cpu) -> int | None:
-    """Two hardware vectors at once, or less if the length asks for it."""
+    """Two hardware vectors at once, or less if the length or the language asks for it."""
     lanes = min(device.vector_width, cpu.most_lanes)
-    return next((w for w in (2 * lanes, lanes, lanes // 2) if w > 1 and length % w == 0), None)
+    return next((w for w in (2 * lanes, lanes, lanes // 2) if 1 < w <= WIDTHS[-1] and length % w == 0), None)
+
+
+def _blocks(width: int, device: Device, cpu: Cpu) -> list[int]:
+    """How many vectors of partial results registers hold beside each other, the best number first."""
+    lanes = min(device.vector_width, cpu.most_lanes)
+    registers, parts = (32 if lanes >= 16 else 16) - SPARE, max(1, width // lanes)
+    fitting = [b for b in BLOCKS if b * parts <= registers]
+    return sorted(fitting, key=lambda b: abs(b * parts - ACCUMULATORS))
 
 
 def _lanes(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
@@ -142,7 +171,7 @@ def _lanes(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
         tiling = {nest.length: (chunk,), chunk: (width,)}
     else:
         tiling = {chunk: (width,)}
-    yield Plan((Step("lanes", sketch, tiling, (width,), in_parts(tiling)),), (width,))
+    yield Plan((Step("lanes", sketch, tiling, (width,), in_lanes(tiling, width)),), (width,))
 
 
 def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
@@ -160,16 +189,10 @@ def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
         yield Plan((step,), (width,))
 
 
-def _products(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
-    """Blocks of rows, times vectors of columns."""
+def _products(nest: Nest, width: int, blocks: Iterable[int]) -> Iterator[Plan]:
+    """Blocks of rows, of the first two lengths that fit, times vectors of columns."""
     rows, columns = map(_length, nest.maps[-2:])
-    lanes = min(device.vector_width, cpu.most_lanes)
-    registers = (32 if lanes >= 16 else 16) - SPARE
-    width = _width(columns, device, cpu)
-    if width is None:
-        return
-    parts = max(1, width // lanes)
-    for block in [b for b in BLOCKS if rows % b == 0 and b < rows and b * parts <= registers][:2]:
+    for block in [b for b in blocks if rows % b == 0 and b < rows][:2]:
         element = sk.map_(sk.map_(length=block)) if nest.reads_map else sk.ANY
         inner = sk.of_type(array(nest.result, block), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
         across = sk.contains(sk.map_(sk.contains(inner), length=columns))
@@ -178,3 +201,29 @@ def _products(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
         packing = Step("packing", sk.contains(sk.to_memory("global")), {}, (width,))
         packed, direct = Plan((packing, blocking), (width,)), Plan((blocking,), (width,))
         yield from (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)
+
+
+def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
+    """Reductions by the work-items of a group, neighbours of neighbouring elements, and then of what these have: of a
+    long one, by chunks.
+    """
+    long = nest.length >= LONG and not nest.maps
+    chunk = chunk_size(nest.length, device.compute_units * GROUPS) if long else nest.length
+    if chunk is None:
+        return
+    for items in [
+        n
+        for n in (ITEMS if long else ITEMS[1:])
+        if chunk % n == 0 and chunk // n not in (1, n) and n != nest.length // chunk
+    ][:2]:
+        parts, count = items // FEW, nest.length // chunk
+        element = sk.map_() if nest.reads_map else sk.ANY
+        own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=chunk // items))
+        shared = sk.map_(own, sk.transpose(sk.split(items)), length=items)
+        sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.ANY, sk.split(parts, shared), length=FEW)))
+        tiling: Tiling = {chunk: (items,), items: (parts,)}
+        if long:
+            sketch = sk.contains(sk.map_(sketch, sk.split(chunk), length=count))
+            tiling = {nest.length: (chunk,), **tiling}
+        weigh = in_lanes(tiling, items, (chunk, items), lets=lets)
+        yield Plan((Step("groups", sketch, tiling, (), weigh),), (), shared=True)

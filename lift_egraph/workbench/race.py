@@ -1,8 +1,12 @@
-"""The race of the kernels that a search finds: the most promising one is always measured next."""
+"""The race of the kernels that a search finds: the most promising one is always measured next.
+
+What is promising is learned on the way (`lift_egraph.workbench.ranking`).
+"""
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from itertools import count
@@ -17,10 +21,12 @@ from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels
 from lift_egraph.workbench.measuring import Clock, Lanes, Measured, SearchEnd
 from lift_egraph.workbench.phases import Found, PhaseSummary
+from lift_egraph.workbench.ranking import Family, Ranking, family
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Refusal
 
 LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
+TOGETHER = 4  # terms of one family that are compiled before one of another
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
 
 
@@ -64,11 +70,11 @@ class Race:
         self._records = records
         self._texts = {kernels(c) for c in self.candidates}
         self._terms: set[ir.Expr] = set()
-        self._backlog: list[tuple[float, int, Found]] = []
-        self._ready: list[tuple[bool, float, int, Candidate]] = [
-            (False, float("-inf"), -1, c) for c in naive if c.predicted_ms <= limit_ms
-        ]
-        self._ready += [(False, float("-inf"), n, c) for n, c in enumerate(remembered)]
+        self._backlog: list[tuple[int, float, int, Found]] = []
+        self._heard: Counter[Family] = Counter()
+        self._first = [*reversed(remembered), *(c for c in naive if c.predicted_ms <= limit_ms)]
+        self._ready: list[tuple[bool, Candidate]] = []
+        self._ranking = Ranking()
         self._searching = True
 
     def run(
@@ -85,8 +91,11 @@ class Race:
         measured = 0
         while clock.left > 0:
             at_work = self._searching or bool(self._backlog)
-            while self._promises(clock) and (at_work or measured + lanes.busy < total) and lanes.free(at_work):
-                lanes.submit(heapq.heappop(self._ready)[-1])
+            while self._has_more and (at_work or measured + lanes.busy < total) and lanes.free(at_work):
+                candidate = self._next(clock)
+                if candidate is None:
+                    break
+                lanes.submit(candidate)
             if not (at_work or lanes.busy):
                 break
             try:
@@ -111,11 +120,26 @@ class Race:
         candidate = lanes.done(measured)
         if self._records:
             self._records.add(candidate)
+        self._learn(candidate)
 
-    def _promises(self, clock: Clock) -> bool:
-        """Whether there is a kernel to measure, and nothing better is to be expected soon."""
-        waits = self._searching and clock.spent < LONG * clock.seconds
-        return bool(self._ready) and not (waits and self._ready[0][0])
+    @property
+    def _has_more(self) -> bool:
+        return bool(self._first or self._ready)
+
+    def _next(self, clock: Clock) -> Candidate | None:
+        """The kernel to measure next; None if there is none, or something better is to be expected soon."""
+        if self._first:
+            return self._first.pop()
+        chosen = min(self._ready, key=lambda entry: (entry[0], self._ranking.of(entry[1])))
+        if chosen[0] and self._searching and clock.spent < LONG * clock.seconds:
+            return None
+        self._ready.remove(chosen)
+        return chosen[1]
+
+    def _learn(self, candidate: Candidate) -> None:
+        """Correct predictions by what was measured."""
+        if candidate.measured_ms is not None:
+            self._ranking.learn(family(candidate.way), candidate.predicted_ms, candidate.measured_ms)
 
     def _hear(self, message: Found | PhaseSummary | SearchEnd, clock: Clock, listen: Listener) -> None:
         """What came from the search."""
@@ -123,7 +147,10 @@ class Race:
             term = canonical(message.term)
             if term not in self._terms:
                 self._terms.add(term)
-                heapq.heappush(self._backlog, (message.cost, next(self._numbers), message))
+                kind = family(message.way)
+                turn = self._heard[kind] // TOGETHER
+                self._heard[kind] += 1
+                heapq.heappush(self._backlog, (turn, message.cost, next(self._numbers), message))
         elif isinstance(message, PhaseSummary):
             self.phases.append(message)
             text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(self._terms)} low-level terms"
@@ -142,7 +169,9 @@ class Race:
         return {"time": "time limit", "memory": "memory limit"}.get(end.kind, end.text or end.kind)
 
     def _compile(self, budget: Budget, listen: Listener) -> None:
-        """A candidate of the cheapest term that has none yet; those that take long, to build too, are measured last."""
+        """A candidate of the cheapest term that has none yet, some of each family in turn; those that take long, to
+        build too, are measured last.
+        """
         *_, found = heapq.heappop(self._backlog)
         try:
             candidate = self._make(found)
@@ -157,7 +186,7 @@ class Race:
         if is_new and not (self._records and self._records.knows(candidate, 1e-3 * self._limit_ms)):
             self.candidates.append(candidate)
             is_long = len(text) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
-            heapq.heappush(self._ready, (is_long, candidate.predicted_ms, next(self._numbers), candidate))
+            self._ready.append((is_long, candidate))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))
 
     def _progress(self, measured: int) -> str:

@@ -28,6 +28,7 @@ from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.phases import (
+    LOWERED,
     Found,
     Leg,
     PhaseSummary,
@@ -36,6 +37,7 @@ from lift_egraph.workbench.phases import (
     memory_phase,
     naive_leg,
     remainders_phase,
+    sharing_phase,
     stages_phase,
     summarise,
 )
@@ -235,7 +237,7 @@ class _Search:
 
     def ranked(self, alone: ir.Program, found: list[Found]) -> list[Found]:
         """Different terms of a stage that is a program of its own, by the time that is predicted for their kernels."""
-        terms = {f.term: f for f in found if f.way[-1].name == "lowering"}
+        terms = {f.term: f for f in found if f.way[-1].name in LOWERED}
         times: dict[ir.Expr, float] = {}
         for term in terms:
             try:
@@ -263,7 +265,7 @@ class _Search:
                 leg = Leg(step.name, term, len(reached.iterations), self.device.kind, step.tiling, step.widths)
                 way = (*way, leg)
             else:
-                yield from self.lowered(term, way, plan.widths)
+                yield from self.lowered(term, way, plan.widths, plan.shared)
 
     def tilings(self, program: ir.Program) -> list[Tiling]:
         """The tilings of a program, the most promising first."""
@@ -300,21 +302,25 @@ class _Search:
                 yield from self.lowered(seed.term, (*start[1], leg))
 
     def lowered(
-        self, seed: ir.Expr, before: tuple[Leg, ...], planned: tuple[int, ...] | None = None
+        self, seed: ir.Expr, before: tuple[Leg, ...], planned: tuple[int, ...] | None = None, shared: bool = False
     ) -> Iterator[PhaseSummary | Found]:
         """The low-level terms of one high-level term, and the best of them with data staged in faster memory.
 
-        What is `planned`, with vectors of these widths, has its data where the plan wants it.
+        What is `planned`, with vectors of these widths, has its data where the plan wants it; the work of each element
+        may be `shared` by a group.
         """
         device, budget, model = self.device, self.budget, self.structural.on(self.device)
         widths = self.widths if planned is None else planned
         began = time.perf_counter()
-        lowered = _last(run_phase(seed, lowering_phase(device, widths, budget.phase_limits)))
+        limits = budget.phase_limits
+        phase = sharing_phase(widths, limits) if shared else lowering_phase(device, widths, limits)
+        lowered = _last(run_phase(seed, phase))
         count = budget.lowered if planned is None else budget.stage_terms
         counts = count, budget.lowered_tries, budget.lowered_per_shape
         terms = _terms(lowered, model, *counts, budget.patience)
         yield summarise(lowered, time.perf_counter() - began)
-        ways = [(*before, Leg("lowering", t.term, len(lowered.iterations), device.kind, widths=widths)) for t in terms]
+        steps = len(lowered.iterations)
+        ways = [(*before, Leg(phase.name, t.term, steps, device.kind, widths=widths)) for t in terms]
         for found, way in zip(terms, ways, strict=True):
             yield Found(found.cost, found.term, way)
         spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
@@ -339,7 +345,7 @@ def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> Found
     one.
     """
     terms, legs = dict(parts.stages), list(start[1])
-    for name in (*PLANNED, "algorithmic", "lowering", "memory"):
+    for name in (*PLANNED, "algorithmic", *LOWERED, "memory"):
         of_stages = {stage: leg for stage, f in chosen.items() for leg in f.way if leg.name == name}
         if not of_stages:
             continue

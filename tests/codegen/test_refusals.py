@@ -73,8 +73,8 @@ def test_a_private_array_over_the_limit_names_its_term() -> None:
 
 
 def test_unrolling_over_the_limit_names_its_term() -> None:
-    maps = "(toPrivate(mapSeq(abs)) . toPrivate(mapSeq(abs)) . toPrivate(mapSeq(abs)) . toPrivate(mapSeq(abs)))(c)"
-    found = refusal(NestingProblem, f"program p(x: [f32]4000) = join(mapGlb(0, fun c => {maps}, split(1000, x)))")
+    maps = " . ".join(["toPrivate(mapSeq(abs))"] * 9)
+    found = refusal(NestingProblem, f"program p(x: [f32]4096) = join(mapGlb(0, fun c => ({maps})(c), split(512, x)))")
     assert "unrolling private arrays makes more than 4096 statements" in found
     assert "in mapSeq(abs, " in found
 

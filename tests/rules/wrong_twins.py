@@ -210,6 +210,8 @@ TWINS = (
          "copy_row), Ex(v) → copy_row), transpose(Ex(v))", "(m, t → (n, t"),
     twin("result_in_global", "the result is reversed on its way",
          '"global", map_level(kind, d, f, xs) → "global", gather("n - 1 - i", map_level(kind, d, f, xs))'),
+    twin("result_in_local", "the result is reversed on its way",
+         '"local", map_level("lcl", d, f, xs) → "local", gather("n - 1 - i", map_level("lcl", d, f, xs))'),
     twin("pack_transposed", "the copy is packed in the order of the original",
          "packed(transpose(xss) → packed((xss)", "(n, t → (m, t"),
     twin("pack_chunks", "the chunks are packed in columns",

@@ -91,7 +91,7 @@ def test_other_versions_are_left_out(tmp_path: Path):
     lines.append(path, [text.replace(b'"format":1', b'"format":7'), text.replace(b'"term"', b'"word"'), b"[]"])
     found = Journal(path).read()
     assert found.records == (RECORD,)
-    assert found.notes == ["2 damaged lines left out (3, 4)", "1 of the format 7, this version reads 1"]
+    assert found.notes == ["2 damaged or unknown lines left out (3, 4)", "1 of the format 7, this version reads 1"]
 
 
 def test_a_place_that_cannot_be_read_or_written(tmp_path: Path):
