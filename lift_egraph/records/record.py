@@ -127,10 +127,13 @@ def program_hash(program: ir.Program) -> str:
     return _sha256(print_program(nameless, width=1 << 30))
 
 
-def point_of(plan: Plan) -> str:
-    """What the kernels of a plan are known by: their texts, how they are built, and how they are launched."""
-    parts = [f"{k.source}\n{k.launch.global_size} {k.launch.local_size}" for k in plan.kernels]
-    return _sha256("\n".join((*parts, *plan.options)))
+def point_of(term: ir.Program, plan: Plan) -> str:
+    """What the kernels of a low-level program are known by, however they spell its binders.
+
+    That is the program, the description of the device that they were written for, and how they are built and launched.
+    """
+    launches = (f"{k.launch.global_size} {k.launch.local_size}" for k in plan.kernels)
+    return _sha256("\n".join((program_hash(term), plan.dialect, *launches, *plan.options)))
 
 
 def launches_of(plan: Plan) -> list[LaunchPart]:

@@ -118,6 +118,7 @@ def _found(program: ir.Program, info: DeviceInfo, model: Device, budget: Budget)
     began, seen = time.perf_counter(), set[ir.Expr]()
     try:
         naive = naive_term(program)
+        seen.add(canonical(naive.body))
         yield _made(naive, 0.0, (naive_leg(naive.body, model.kind),), info, model)
     except (NestingProblem, SizeProblem):
         pass

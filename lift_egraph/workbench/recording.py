@@ -60,6 +60,7 @@ class Recording:
         self._journal, self._program, self._info, self._model = journal, program, info, model
         self._hash, self._problem = program_hash(program), ""
         self._appended = self._first = self._skipped = 0
+        self._going_first: dict[str, Candidate] = {}
         contents = Contents(())
         if journal:
             try:
@@ -83,7 +84,7 @@ class Recording:
 
         The naive kernel, which goes first anyway, is not among them.
         """
-        first = {point_of(c.plan): c for c in naive}
+        first = self._going_first = {point_of(c.program, c.plan): c for c in naive}
         known = best_first(self.records)
         for record in known:
             if self._first == REMEMBERED or median_of(record) > SLOWER * median_of(known[0]):
@@ -98,7 +99,7 @@ class Recording:
             except LiftError as problem:  # another version made it
                 self.notes.append(f"a known kernel of {record.date} cannot be compiled any more: {problem}")
                 continue
-            point = point_of(made.plan)
+            point = point_of(made.program, made.plan)
             last = self._current.get(point)
             if last is not None and last.validity != "valid":
                 continue
@@ -110,12 +111,15 @@ class Recording:
                 self._first += 1
 
     def knows(self, candidate: Candidate, limit: float) -> bool:
-        """Whether it would be in vain to measure a candidate again: it failed, or was much slower than the best known.
+        """Whether it would be in vain to measure a candidate: it goes first anyway, or it is known that it fails, or is
+        much slower than the best known.
 
         What was too slow within a lower limit than this one is tried again, and so is all that was measured with other
         versions.
         """
-        point = point_of(candidate.plan)
+        point = point_of(candidate.program, candidate.plan)
+        if point in self._going_first:
+            return True
         record = self._current.get(point)
         if record is None:
             return False
@@ -152,7 +156,7 @@ class Recording:
             format=FORMAT,
             program=ProgramPart(program.name, self._hash, dict(program.sizes), print_program(program)),
             term=print_program(c.program),
-            point=point_of(c.plan),
+            point=point_of(c.program, c.plan),
             launches=launches_of(c.plan),
             phases=phases_of(program, c.way),
             predicted=1e-3 * c.predicted_ms,

@@ -24,7 +24,7 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.records.journal import Journal
-from lift_egraph.records.record import Record, program_hash
+from lift_egraph.records.record import Record, point_of, program_hash
 from lift_egraph.workbench.recording import SLOWER, Recording
 from tests.codegen.opencl import needs_opencl
 from tests.command import marked, start
@@ -172,6 +172,17 @@ def test_why_a_kernel_failed_is_recorded(journal: Journal):
     assert found[0].runs >= len(found[0].samples)
 
 
+def test_a_kernel_is_known_however_its_binders_are_called(journal: Journal):
+    made = recording(journal, record(validity="wrong"))
+    other = parse_program(RECORD.term.replace("fun v", "fun other").replace("v *", "other *"))
+    assert other.body != parse_program(RECORD.term).body
+    renamed = workbench.make_candidate(replace(PROGRAM, body=other.body), 0.0, DEVICE, POCL)
+    assert made.knows(renamed, limit=5.0)
+    going_first = recording(Journal(journal.path.with_name("other")), RECORD)
+    (known,) = remembered(going_first)
+    assert going_first.knows(known, limit=5.0)  # so that the search does not bring it once more
+
+
 # --- optimize ---------------------------------------------------------------------------------------------
 
 
@@ -200,6 +211,11 @@ def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp
     terms = [c.lowered for c in third.candidates if c.message != "not run"]
     assert first.best.lowered in terms[: 1 + third.records.remembered]
     assert len(terms) == len(set(terms))
+    points = [point_of(c.program, c.plan) for c in third.candidates]
+    assert len(points) == len(set(points))
+    before = {r.term: r.point for r in journal.read().records[: first.records.appended]}
+    again = {r.term: r.point for r in journal.read().records[first.records.appended :]}
+    assert all(before[term] == point for term, point in again.items() if term in before)
 
 
 def test_a_journal_that_is_none_ends_the_search_before_it_begins(tmp_path: Path):
