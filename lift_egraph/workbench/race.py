@@ -138,8 +138,11 @@ class Race:
 
     def _learn(self, candidate: Candidate) -> None:
         """Correct predictions by what was measured."""
+        kind, predicted = family(candidate.way), candidate.predicted_ms
         if candidate.measured_ms is not None:
-            self._ranking.learn(family(candidate.way), candidate.predicted_ms, candidate.measured_ms)
+            self._ranking.learn(kind, predicted, candidate.measured_ms)
+        else:
+            self._ranking.fail(kind, predicted)
 
     def _hear(self, message: Found | PhaseSummary | SearchEnd, clock: Clock, listen: Listener) -> None:
         """What came from the search."""

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from lift_egraph.workbench.phases import LOWERED, Leg
+from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.report import Candidate
 
-Family = tuple[tuple[object, ...], ...]
+Family = tuple[str, ...]
 """What the kernels of one way have in common."""
+
+FAILED = 10.0  # times its prediction that a kernel counts which was wrong or did not end
 
 
 def family(way: Sequence[Leg]) -> Family:
-    """The phases that restructured a term, with what steered them: what is found so differs in details."""
+    """The phases that restructured a term: what is found so differs in details, and is predicted alike."""
     return tuple(
-        (leg.name, *sorted(leg.tiling.items()), *leg.spaces)
-        for leg in way
-        if leg.name not in LOWERED and _restructures(leg)
+        leg.name for leg in way if leg.name != "lowering" and (leg.name != "algorithmic" or leg.iterations > 0)
     )
-
-
-def _restructures(leg: Leg) -> bool:
-    return leg.name != "algorithmic" or leg.iterations > 0
 
 
 class Ranking:
@@ -43,19 +39,23 @@ class Ranking:
     """
 
     def __init__(self) -> None:
-        self._ratios: dict[tuple[object, ...], list[float]] = {}
+        self._ratios: dict[Family, list[float]] = {}
 
-    def learn(self, kind: tuple[object, ...], predicted: float, measured: float) -> None:
+    def learn(self, kind: Family, predicted: float, measured: float) -> None:
         """Take a measured time in, in the unit of the prediction."""
         if predicted > 0:
             self._ratios.setdefault(kind, []).append(measured / predicted)
 
-    def expected(self, kind: tuple[object, ...], predicted: float) -> float:
+    def expected(self, kind: Family, predicted: float) -> float:
         """The time to expect, in the unit of the prediction."""
         ratios = self._ratios.get(kind)
         if ratios is not None:
             return predicted * median(ratios)
         return predicted * min([1.0, *map(median, self._ratios.values())])
+
+    def fail(self, kind: Family, predicted: float) -> None:
+        """Take in that a kernel was wrong, or did not end."""
+        self.learn(kind, predicted, FAILED * predicted)
 
     def of(self, candidate: Candidate) -> float:
         """The milliseconds to expect of a candidate."""

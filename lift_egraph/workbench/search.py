@@ -172,7 +172,9 @@ class _Search:
         for parts, start in with_parts[:2]:
             yield from self.of_stages(program, parts, start)
         if not with_parts:
-            yield from self.planned(starts[0])
+            written = next((s for s in starts if not any(leg.name == "stages" for leg in s[1])), starts[0])
+            for start in {id(start): start for start in (starts[0], written)}.values():
+                yield from self.planned(start)
 
     def of_stages(self, program: ir.Program, parts: Cut, start: _Start) -> Iterator[PhaseSummary | Found]:
         """What is found for each stage alone, put together: the best of each, and others of one among the best."""

@@ -32,11 +32,16 @@ def leg(name: str, iterations: int = 3, **facts: Any) -> Leg:
 
 def test_a_family_is_what_restructured_a_term():
     tiled, lowering = leg("algorithmic", tiling={64: (4,)}), leg("lowering")
-    assert family([tiled, lowering]) == family([tiled, leg("lowering", widths=(8,))])
-    assert family([tiled, lowering]) != family([leg("algorithmic", tiling={64: (8,)}), lowering])
+    assert family([tiled, lowering]) == family([leg("algorithmic", tiling={64: (8,)}), leg("lowering", widths=(8,))])
     assert family([tiled, lowering]) != family([tiled, lowering, leg("memory", spaces=("private",))])
     assert family([leg("algorithmic", 0), lowering]) == family([lowering]) == ()
-    assert family([leg("lanes", widths=(8,)), lowering]) != family([leg("groups"), leg("sharing")])
+    assert family([leg("groups"), lowering]) != family([leg("groups"), leg("sharing")])
+
+
+def test_kernels_that_fail_are_expected_to_be_slow():
+    ranking = Ranking()
+    ranking.fail(("a",), 1.0)
+    assert ranking.expected(("a",), 1.0) > ranking.expected(("b",), 1.0)
 
 
 def test_one_wrong_prediction_does_not_outweigh_the_others_of_its_family():
