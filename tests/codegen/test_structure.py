@@ -327,6 +327,29 @@ def test_private_arrays_stay_arrays_where_the_dialect_says_so() -> None:
     assert "#pragma unroll" in source
 
 
+ROWS = """
+    program rows(xs: [[f32]640]4) =
+      mapGlb(0, fun row => let e = asScalar(mapSeq(vectorize(16, exp), asVector(16, row))) in
+        let s = reduceSeq(add, 0.0, e) in asScalar(mapSeq(vectorize(16, fun v => v / s), asVector(16, e))), xs)
+"""
+
+
+def test_a_private_array_that_no_registers_hold_stays_an_array() -> None:
+    (kernel,) = plan_of(parse_program(ROWS)).kernels
+    assert "float16 tmp[40];" in kernel.source
+    assert "for (" in kernel.source
+    assert kernel.launch.local_size == (1, 1, 1)  # PoCL loses what several work-items write to such arrays
+    short = plan_of(parse_program(ROWS.replace("640", "256"))).source
+    assert "tmp_0" in short
+    assert "tmp[" not in short
+
+
+def test_it_is_no_array_in_groups_of_several_work_items_on_pocl() -> None:
+    shared = plan_of(parse_program(ROWS), launch=Launch((4, 1, 1), (2, 1, 1))).source
+    assert "tmp_39" in shared
+    assert "float16 tmp[" not in shared
+
+
 def test_a_value_used_behind_a_loop_is_read_behind_it() -> None:
     scaled = parse_program("""
         program scaled(xs: [f32]N, ys: [[f32]K]N) =

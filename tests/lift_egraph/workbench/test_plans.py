@@ -1,12 +1,16 @@
 """Plans are read off the loops of a stage, and the small rules reach what they want."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
-from lift_egraph.egraph.saturate import Limits
+from lift_egraph.egraph.saturate import Limits, Saturation, run_phase
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -14,7 +18,8 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import F32, DataType, array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.workbench.plans import nests, planned_phase, plans
+from lift_egraph.workbench.phases import sharing_phase
+from lift_egraph.workbench.plans import Plan, nests, planned_phase, plans
 
 CPU = replace(POCL, vector_width=4, compute_units=2)
 # a stage, the phases of the plans for it, and what the accumulator of the first one's innermost loop is
@@ -67,6 +72,22 @@ def test_plans_are_reached_and_compute_the_same(what: str):
             assert accumulator in accumulators(term)
 
 
+def reached(program: ir.Program, plan: Plan) -> ir.Expr:
+    """The high-level term that a plan leads to."""
+    term = program.body
+    for step in plan.steps:
+        phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=12))
+        *_, (found, _) = search_stage(term, Stage(phase, step.sketch, step.weigh))
+        assert found.term is not None, found.why_not
+        term = found.term
+    return term
+
+
+def last(states: Iterator[Saturation]) -> Saturation:
+    *_, state = states
+    return state
+
+
 def accumulators(term: ir.Expr) -> list[DataType]:
     return [type_of(t.initial) for t in ir.subterms(term) if isinstance(t, ir.Reduce)]
 
@@ -97,9 +118,58 @@ def test_all_reductions_of_a_row_are_in_lanes():
     assert sorted(str(t) for t in lengths) == sorted(["[f32]4", "[f32]8"] * 2)
 
 
-def test_other_devices_have_no_plans():
-    program = parse_program(STAGES["rows times columns"][0])
+def test_the_lanes_of_every_reduction_of_a_row_lie_side_by_side():
+    program = parse_program(
+        """program p(A: [[f32]32]7) = map(fun row => let top = reduce(max, -inf, row) in
+             let e = map(fun v => exp(v - top), row) in let s = reduce(add, 0.0, e) in map(fun v => v / s, e), A)"""
+    )
+    term = reached(program, next(plans(program.body, CPU)))
+    chunks = [t for t in ir.subterms(term) if isinstance(t, ir.Split)]
+    beside = [t.array for t in ir.subterms(term) if isinstance(t, ir.Transpose) and isinstance(t.array, ir.Split)]
+    assert len(chunks) == len(beside) == 2
+
+
+ON_A_GPU = {
+    "a long sum": ("program p(x: [f32]65536) = reduce(add, 0.0, map(abs, x))", 64),
+    "a matrix times a vector": (
+        "program p(A: [[f32]1024]3, x: [f32]1024) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), A)", 256),
+    "rows with two reductions": (
+        """program p(A: [[f32]512]3) = map(fun row => let top = reduce(max, -inf, row) in
+             let e = map(fun v => exp(v - top), row) in let s = reduce(add, 0.0, e) in map(fun v => v / s, e), A)""",
+        256),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ON_A_GPU)
+def test_a_group_shares_a_reduction_on_a_gpu(what: str):
+    text, items = ON_A_GPU[what]
+    program = parse_program(text)
+    plan = next(plans(program.body, NVIDIA))
+    assert plan.shared
+    saturation = last(run_phase(reached(program, plan), sharing_phase((), Limits())))
+    model = StructuralCost().on(NVIDIA)
+    best, *_ = best_terms(
+        saturation.graph, saturation.root, model, 1, key=skeleton, tries=60, per_shape=3, patience=200
+    )
+    levels = {str(t.level.kind) for t in ir.subterms(best.term) if isinstance(t, ir.MapLevel)}
+    assert levels == {"wrg", "lcl"}
+    compiled = compile_program(replace(program, body=best.term), NVIDIA)
+    assert compiled.kernels[0].launch.local_size is not None
+    assert compiled.kernels[0].launch.local_size[0] >= items
+    inputs = random_inputs(program, 0, "integer")
+    assert np.allclose(evaluate(best.term, inputs), evaluate(program.body, inputs), rtol=1e-5)
+
+
+def test_columns_are_not_shared_by_a_group():
+    """Its items would read what lies apart."""
+    program = parse_program("program p(A: [[f32]128]1024) = map(fun a => reduce(add, 0.0, a), transpose(A))")
     assert not list(plans(program.body, NVIDIA))
+
+
+def test_vectors_are_no_wider_than_the_language_has_them():
+    wide = replace(POCL, vector_width=16, throughput=replace(POCL.throughput, most_lanes=16))
+    for text, *_ in STAGES.values():
+        assert all(w <= 16 for plan in plans(parse_program(text).body, wide) for w in plan.widths)
 
 
 def test_a_nest_knows_the_maps_around_a_reduction():
