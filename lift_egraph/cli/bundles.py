@@ -58,8 +58,9 @@ def measure(
     code of whoever made it.
     """
     from lift_egraph.records import measure as measuring
+    from lift_egraph.records.opened import Bundle
 
-    opened = measuring.Bundle(file)
+    opened = Bundle(file)
     where = out or measuring.default_out(file)
     typer.echo(measuring.told(measuring.measure(opened, where, device or "", limit), opened.count))
     typer.echo(f"wrote {where}: `lift-egraph records merge {where}` brings them home", err=True)

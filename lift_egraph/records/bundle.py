@@ -27,7 +27,7 @@ from lift_egraph.codegen.plans.arrays import plan_texts
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.files import json_text, replacing
 from lift_egraph.meaning.inputs import PERIOD
-from lift_egraph.records.measure import BUNDLE, FORMAT
+from lift_egraph.records.opened import BUNDLE, FORMAT
 from lift_egraph.records.record import Part, Record
 
 MODULES = (
@@ -35,6 +35,8 @@ MODULES = (
     "records/__init__.py",
     "records/lines.py",
     "records/measure.py",
+    "records/opened.py",
+    "records/trial.py",
     "codegen/device_info.py",
     "codegen/running/__init__.py",
     "codegen/running/comparing.py",

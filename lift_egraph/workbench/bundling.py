@@ -25,7 +25,7 @@ from lift_egraph.language.types import leaves
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.process.child import Stream
 from lift_egraph.records.bundle import Check, Content, write_bundle
-from lift_egraph.records.measure import leaf_name
+from lift_egraph.records.opened import leaf_name
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels, make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result

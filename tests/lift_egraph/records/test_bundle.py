@@ -22,10 +22,11 @@ from lift_egraph.errors import DeviceProblem, InputProblem, OutputProblem, SizeP
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import PERIOD, repeated
-from lift_egraph.records import measure as measuring
+from lift_egraph.records import trial
 from lift_egraph.records.bundle import MODULES, shortened
 from lift_egraph.records.journal import Journal
-from lift_egraph.records.measure import Bundle, measure
+from lift_egraph.records.measure import measure
+from lift_egraph.records.opened import Bundle
 from lift_egraph.records.record import MOST_SAMPLES
 from lift_egraph.workbench import Budget, bundle, bundling
 from lift_egraph.workbench.sampled import Sampled
@@ -273,5 +274,5 @@ def test_large_inputs_are_the_block_that_they_repeat():
 def test_what_it_takes_along_is_what_is_known_here(made: Path):
     with zipfile.ZipFile(made) as archive:
         assert {f"lift_egraph/{name}" for name in MODULES} <= set(archive.namelist())
-    assert {name: np.dtype(t).name for name, t in NUMPY_TYPES.items()} == measuring.ELEMENTS
-    assert measuring.MOST_SAMPLES == MOST_SAMPLES
+    assert {name: np.dtype(t).name for name, t in NUMPY_TYPES.items()} == trial.ELEMENTS
+    assert trial.MOST_SAMPLES == MOST_SAMPLES
