@@ -76,6 +76,12 @@ FAULTS = (
     ),
     Fault("a comparison that takes too much", "return error, ~(error <= bound)", "return error, error > 2 * bound + 1"),
     Fault("too few work-items", "return (length + (group - 1)) // group * group", "return length // group * group"),
+    Fault(
+        "a reduction of extraction that forgets circles",
+        "forced >> part & 1 and components[part] != components[owner]",
+        "forced >> part & 1",
+    ),
+    Fault("a class counted twice in a lower bound", "price(r.beyond & ~taken)", "price(r.beyond)"),
 )
 
 

@@ -20,7 +20,11 @@ from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.errors import ExplorationProblem, LiftError, SketchProblem
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.dag import extract_dag, extract_trees
+from lift_egraph.extract.diverse import best_dags
+from lift_egraph.extract.gym import read_gym
 from lift_egraph.extract.kbest import best_terms, skeleton
+from lift_egraph.extract.shared import best_shared_terms
 from lift_egraph.extract.tiling import tilings, vector_widths
 from lift_egraph.guided import sketch
 from lift_egraph.guided.matcher import Matcher, satisfying
@@ -39,9 +43,10 @@ from lift_egraph.workbench import optimize
 
 __all__ = [
     "ExplorationProblem", "Explorer", "Growth", "LiftError", "Limits", "Macro", "Matcher", "Phase", "Program", "Runner",
-    "SketchProblem", "StructuralCost", "alpha_equal", "applications", "best_terms", "build", "changes", "check_rule",
-    "compare", "describe", "draw", "equal_values", "evaluate", "explain", "find_device", "guide", "judge", "naive_term",
-    "optimize", "parse_program", "print_program", "print_term", "programs", "random_inputs", "reduce_outwards",
-    "references", "replay", "rules", "run", "run_phase", "satisfying", "skeleton", "sketch", "specialise", "stage",
-    "tiling", "tilings", "type_of", "vector_widths", "workbench",
+    "SketchProblem", "StructuralCost", "alpha_equal", "applications", "best_dags", "best_shared_terms", "best_terms",
+    "build", "changes", "check_rule", "compare", "describe", "draw", "equal_values", "evaluate", "explain",
+    "extract_dag", "extract_trees", "find_device", "guide", "judge", "naive_term", "optimize", "parse_program",
+    "print_program", "print_term", "programs", "random_inputs", "read_gym", "reduce_outwards", "references", "replay",
+    "rules", "run", "run_phase", "satisfying", "skeleton", "sketch", "specialise", "stage", "tiling", "tilings",
+    "type_of", "vector_widths", "workbench",
 ]  # fmt: skip

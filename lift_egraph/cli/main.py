@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from lift_egraph.cli import options
 from lift_egraph.cli.bundles import bundle, measure
 from lift_egraph.cli.explain import explain
+from lift_egraph.cli.extract import extract
 from lift_egraph.cli.options import (
     DeviceFile,
     DeviceText,
@@ -59,6 +60,7 @@ app.command()(explain)
 app.command()(best)
 app.command()(bundle)
 app.command()(measure)
+app.command()(extract)
 
 
 def _print_version(wanted: bool) -> None:

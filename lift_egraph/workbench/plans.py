@@ -66,12 +66,23 @@ class Plan:
 
 @dataclass(frozen=True)
 class Nest:
-    """A reduction with the arrays of the maps around it, from outside to inside."""
+    """A reduction with the arrays of the maps around it, from outside to inside, and what these bind."""
 
     maps: tuple[ir.Expr, ...]
+    bound: tuple[frozenset[ir.Var], ...]
     length: int
     result: DataType
     reads_map: bool
+
+    @property
+    def rows(self) -> ir.Expr:
+        """The array of the innermost map around the last one whose elements all take the same elements of the last."""
+        needed = ir.free_variables(self.maps[-1])
+        for outer, bound in zip(self.maps[-2::-1], self.bound[-2::-1], strict=True):
+            if needed.isdisjoint(bound):
+                return outer
+            needed |= ir.free_variables(outer)
+        return self.maps[-2]
 
 
 def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
@@ -108,16 +119,20 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
 def nests(term: ir.Expr) -> Iterator[Nest]:
     """The reductions of a stage to scalars, each with the maps that repeat it."""
 
-    def walk(part: ir.Part, maps: tuple[ir.Expr, ...]) -> Iterator[Nest]:
+    def walk(part: ir.Part, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...]) -> Iterator[Nest]:
         if isinstance(part, ir.Reduce):
             result, length = type_of(part.initial), _length(part.array)
             if isinstance(result, Scalar) and length:
-                yield Nest(maps, length, result, isinstance(part.array, ir.Map))
+                yield Nest(maps, bound, length, result, isinstance(part.array, ir.Map))
         for inner in ir.parts(part):
-            around = (*maps, part.array) if isinstance(part, ir.Map) and inner is part.function else maps
-            yield from walk(inner, around)
+            if isinstance(part, ir.Map) and inner is part.function:
+                binder = part.function.binder if isinstance(part.function, ir.Lambda) else None
+                own = frozenset(ir.bound_variables(binder)) if binder else frozenset[ir.Var]()
+                yield from walk(inner, (*maps, part.array), (*bound, own))
+            else:
+                yield from walk(inner, maps, bound)
 
-    yield from walk(term, ())
+    yield from walk(term, (), ())
 
 
 def _length(array: ir.Expr) -> int:
@@ -191,12 +206,12 @@ def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
 
 def _products(nest: Nest, width: int, blocks: Iterable[int]) -> Iterator[Plan]:
     """Blocks of rows, of the first two lengths that fit, times vectors of columns."""
-    rows, columns = map(_length, nest.maps[-2:])
+    rows, columns = _length(nest.rows), _length(nest.maps[-1])
     for block in [b for b in blocks if rows % b == 0 and b < rows][:2]:
         element = sk.map_(sk.map_(length=block)) if nest.reads_map else sk.ANY
         inner = sk.of_type(array(nest.result, block), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
         across = sk.contains(sk.map_(sk.contains(inner), length=columns))
-        sketch = sk.contains(sk.map_(across, sk.split(block, _written(nest.maps[-2])), length=rows // block))
+        sketch = sk.contains(sk.map_(across, sk.split(block, _written(nest.rows)), length=rows // block))
         blocking = Step("blocking", sketch, {rows: (block,)})
         packing = Step("packing", sk.contains(sk.to_memory("global")), {}, (width,))
         packed, direct = Plan((packing, blocking), (width,)), Plan((blocking,), (width,))

@@ -79,7 +79,8 @@ def test_help_is_quick():
 
 
 @pytest.mark.parametrize(
-    "name", ["devices", "programs", "rules", "optimize", "explain", "run", "best", "records", "bundle", "measure"]
+    "name",
+    ["devices", "programs", "rules", "optimize", "explain", "extract", "run", "best", "records", "bundle", "measure"],
 )
 def test_every_command_has_help(name):
     assert "Usage" in succeed(name, "--help").stdout

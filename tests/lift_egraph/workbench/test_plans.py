@@ -178,3 +178,15 @@ def test_a_nest_knows_the_maps_around_a_reduction():
     assert nest.maps[0] == program.inputs[0]
     assert isinstance(nest.maps[1], ir.Zip)
     assert (nest.length, nest.result, nest.reads_map) == (8, F32, True)
+
+
+def test_the_rows_of_a_block_share_what_they_are_multiplied_with():
+    """Of a convolution the filters: each row of windows is another."""
+    program = parse_program(
+        """program p(X: [[f32]10]9, F: [[[f32]3]3]4) = map(fun f =>
+             map2d(fun w => reduce(add, 0.0, map(mul, zip(join(w), join(f)))), slide2d(3, 1, X)), F)"""
+    )
+    (nest,) = nests(program.body)
+    assert nest.rows == program.inputs[1]
+    blocks = {size for plan in plans(program.body, CPU) for step in plan.steps for size in step.tiling}
+    assert blocks == {4}
