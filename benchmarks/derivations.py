@@ -20,7 +20,7 @@ def main() -> None:
     device = find_device(arguments.device)
     rows = []
     for name in PROGRAMS:
-        report = optimize(load(name), device=device, budget=arguments.budget)
+        report = optimize(load(name), device=device, budget=arguments.budget, records="none")
         for rank, candidate in enumerate(report.ranked[: arguments.top], 1):
             found = explain_candidate(report, candidate, time_limit=arguments.limit)
             rows.append(

@@ -51,7 +51,7 @@ def main() -> None:
     for name in arguments.programs:
         program = load(name)
         sizes = dict(program.sizes)
-        found = optimize(program, device=device, **extra)
+        found = optimize(program, device=device, records="none", **extra)
         special = specialise(program, sizes)
         reference = references(special)
         with Runner(device) as runner:

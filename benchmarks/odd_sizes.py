@@ -77,7 +77,9 @@ def main() -> None:
 def _row(name: str, case: Case, device: DeviceInfo, budget: float, rounds: int) -> list[Any]:
     both = (case.odd, case.even)
     try:
-        plans = [optimize(case.program, sizes, device=device, budget=budget).ranked[0].plan for sizes in both]
+        plans = [
+            optimize(case.program, sizes, device=device, budget=budget, records="none").ranked[0].plan for sizes in both
+        ]
     except LiftError as problem:
         return [f"{name}: {str(problem).splitlines()[0]}", *[None] * (len(HEADINGS) - 1)]
     inputs = [random_inputs(specialise(case.program, sizes), kind="float") for sizes in both]

@@ -88,7 +88,7 @@ def tried(program: ir.Program, device: DeviceInfo, runner: Runner, budget: float
             plan = harness.naive_plan(program, device)
             check_limits(plan, device)
         else:
-            best = optimize(program, device=device, budget=budget, seed=seed).best
+            best = optimize(program, device=device, budget=budget, seed=seed, records="none").best
             assert best is not None
             plan = best.plan
         reference = references(program, seed + 1)

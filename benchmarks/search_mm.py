@@ -25,7 +25,7 @@ def main() -> None:
     extra = {} if arguments.budget is None else {"budget": arguments.budget}
     began = time.perf_counter()
     with harness.PeakMemory() as memory:
-        found = optimize(program, sizes, device=device, **extra)
+        found = optimize(program, sizes, device=device, records="none", **extra)
     wall = time.perf_counter() - began
 
     special = specialise(program, sizes)

@@ -48,10 +48,11 @@ class DeviceInfo:
 class Timing:
     """Milliseconds that the device spent in the kernels of one run: median, least, and how many runs.
 
-    Half of the runs lie in `spread_ms`, a quarter below it and a quarter above.
+    Half of the runs lie in `spread_ms`, a quarter below it and a quarter above. `times_ms` has all of them.
     """
 
     median_ms: float
     min_ms: float
     runs: int
     spread_ms: tuple[float, float]
+    times_ms: tuple[float, ...] = ()

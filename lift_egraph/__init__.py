@@ -6,7 +6,8 @@ The rooms, from the ground up; import-linter sees to it that none imports what s
 - `egraph` encodes and saturates, `meaning` interprets, `programs` are the bundled ones;
 - `guided` searches in stages, `soundness` checks rules, `codegen` makes and runs kernels, and `dsl` is what rules are
   written with;
-- `rules` is the rule book, `extract` chooses terms, `derivation` says why a term was found;
+- `rules` is the rule book, `extract` chooses terms, `derivation` says why a term was found, `records` keeps what was
+  measured;
 - `workbench` joins them, and `cli` and `api` show it to people: scripts and notebooks import from `api`.
 
 A room's modules are imported by their own names, so that a child process loads no more than it uses. For programs

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 from typer.testing import CliRunner
 
@@ -25,6 +27,16 @@ def start(*arguments: object, **changes: str) -> subprocess.Popen[str]:
     command = [sys.executable, *map(str, arguments)]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, env={**ENVIRONMENT, **changes}, **streams)
+
+
+def marked(mark: str) -> list[int]:
+    """The processes that have a text in their environment."""
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended, or is somebody else's
+            if mark.encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
 
 
 def interrupted(process: subprocess.Popen[str], stream: str, line: str, pause: float = 0) -> tuple[str, str]:

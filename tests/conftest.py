@@ -15,11 +15,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.records.journal import NONE, VARIABLE
 from tests.codegen.corpus.harness import Bench, bench_on
 from tests.depth import PROFILE
 from tests.in_process import no_children
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+os.environ[VARIABLE] = NONE  # tests neither write into the user's journal nor start from it
 
 settings.register_profile("dev", deadline=None, max_examples=30, suppress_health_check=_QUIET)
 settings.register_profile(

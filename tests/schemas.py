@@ -8,11 +8,13 @@ import msgspec
 
 from lift_egraph.codegen.plans.launch_file import LaunchFile
 from lift_egraph.files import json_text
+from lift_egraph.records.record import Record
 from lift_egraph.workbench.way_file import DerivationFile
 
 SCHEMAS = {
     Path("codegen/launch.schema.json"): LaunchFile,
     Path("lift_egraph/workbench/derivation.schema.json"): DerivationFile,
+    Path("lift_egraph/records/record.schema.json"): Record,
 }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.comparing import element_errors
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -230,7 +231,7 @@ def _compare_slice(
 ) -> Comparison:
     """The comparison of one run of elements, so that large results need little memory."""
     output, wanted, allowed = (a.reshape(-1)[start : start + _SLICE] for a in (given, value, bound))
-    error, failed = _errors(output, wanted, allowed)
+    error, failed = element_errors(output, wanted, allowed)
     first_wrong = ""
     if failed.any():
         at = int(failed.argmax())
@@ -251,16 +252,6 @@ def _compare_slice(
         bound=float(allowed[largest]),
         first_wrong=first_wrong,
     )
-
-
-def _errors(output: np.ndarray, value: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The absolute error of each element (0 where it is not compared), and whether it is wrong."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        given = np.asarray(output, np.float64)
-        error = np.abs(given - value)
-        same = (given == value) | (np.isnan(given) & np.isnan(value))
-        error = np.where(same | np.isinf(bound), 0.0, np.where(np.isnan(error), np.inf, error))
-    return error, ~(error <= bound)
 
 
 def _component(value: Value, path: tuple[int, ...]) -> Value | None:

@@ -18,6 +18,7 @@ import pyopencl as cl
 from lift_egraph.codegen.device_info import DeviceInfo, Timing
 from lift_egraph.codegen.plans.arrays import byte_size
 from lift_egraph.codegen.plans.kernel import Kernel, Plan
+from lift_egraph.codegen.running.facts import facts_of
 from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, passed, set_arguments
 from lift_egraph.errors import DeviceProblem, RunProblem
 from lift_egraph.language.scalar import NUMPY_TYPES
@@ -48,38 +49,8 @@ def facts() -> list[DeviceInfo]:
             devices = platform.get_devices()
         except cl.Error:  # a platform without a device
             continue
-        found += [_facts_of(f"{p}:{d}", platform, device) for d, device in enumerate(devices)]
+        found += [facts_of(f"{p}:{d}", platform, device) for d, device in enumerate(devices)]
     return found
-
-
-def _facts_of(index: str, platform: cl.Platform, device: cl.Device) -> DeviceInfo:
-    def kind() -> Any:
-        if device.type & cl.device_type.GPU:
-            return "gpu"
-        return "cpu" if device.type & cl.device_type.CPU else "other"
-
-    items = [*device.max_work_item_sizes, 1, 1, 1]
-    return DeviceInfo(
-        index=index,
-        platform=platform.name.strip(),
-        platform_version=platform.version.strip(),
-        name=device.name.strip(),
-        driver_version=device.driver_version.strip(),
-        opencl_c_version=device.opencl_c_version.strip(),
-        kind=kind(),
-        compute_units=device.max_compute_units,
-        clock_mhz=device.max_clock_frequency,
-        max_work_group=device.max_work_group_size,
-        max_work_items=(items[0], items[1], items[2]),
-        local_memory=device.local_mem_size,
-        local_memory_is_dedicated=device.local_mem_type == cl.device_local_mem_type.LOCAL,
-        global_memory=device.global_mem_size,
-        max_allocation=device.max_mem_alloc_size,
-        cache=device.global_mem_cache_size,
-        vector_width=device.native_vector_width_float,
-        supports_f64="cl_khr_fp64" in device.extensions,
-        address_alignment=device.mem_base_addr_align // 8,
-    )
 
 
 def serve(index: str) -> Callable[[tuple[Any, ...]], Any]:
@@ -209,7 +180,7 @@ class _Worker:
                 break
         buffers.check_guards()
         low, median, high = (float(t) for t in np.quantile(times, (0.25, 0.5, 0.75)))
-        return Timing(median, min(times), len(times), (low, high))
+        return Timing(median, min(times), len(times), (low, high), tuple(times))
 
     def _prepare(self, plan: Plan, name: str) -> tuple[list[tuple[cl.Kernel, Kernel]], _Buffers]:
         """The kernels with their arguments set, and the buffers, which must outlive the kernels' runs."""

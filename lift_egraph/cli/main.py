@@ -13,9 +13,20 @@ import typer
 from typer.core import TyperGroup
 
 from lift_egraph.cli import options
+from lift_egraph.cli.bundles import bundle, measure
 from lift_egraph.cli.explain import explain
 from lift_egraph.cli.extract import extract
-from lift_egraph.cli.options import DeviceFile, DeviceText, Json, ProgramText, SizeTexts, read_program, read_sizes
+from lift_egraph.cli.options import (
+    DeviceFile,
+    DeviceText,
+    Json,
+    ProgramText,
+    RecordsText,
+    SizeTexts,
+    read_program,
+    read_sizes,
+)
+from lift_egraph.cli.records import best, records_app
 from lift_egraph.cli.rules import rules_app
 from lift_egraph.errors import InputProblem, LiftError
 
@@ -44,7 +55,11 @@ app = typer.Typer(
 )
 
 app.add_typer(rules_app, name="rules")
+app.add_typer(records_app, name="records")
 app.command()(explain)
+app.command()(best)
+app.command()(bundle)
+app.command()(measure)
 app.command()(extract)
 
 
@@ -135,12 +150,13 @@ def optimize(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the best kernel, its launch and a report here.")
     ] = None,
+    records: RecordsText = None,
     as_json: Json = False,
 ) -> None:
     """Search for fast kernels of a program; validate and time them on a device.
 
     Only kernels whose results were found right in this run are ranked. Ctrl-C ends the search and shows what
-    was found so far.
+    was found so far. Each kernel is recorded when it was measured, and the best that the records know go first.
     """
     source = read_program(program)
     from lift_egraph import workbench
@@ -151,7 +167,15 @@ def optimize(
     sizes = read_sizes(size or [])
     with progress() as listen:
         report = workbench.optimize(
-            source, sizes, device=device, description=description, top=top, budget=budget, seed=seed, listen=listen
+            source,
+            sizes,
+            device=device,
+            description=description,
+            top=top,
+            budget=budget,
+            seed=seed,
+            records=records,
+            listen=listen,
         )
     if out is not None:
         workbench.write(report, out)

@@ -18,6 +18,14 @@ DeviceText = Annotated[
     str | None,
     typer.Option("--device", help="An index as `devices` shows it, or a part of the platform's or device's name."),
 ]
+RecordsText = Annotated[
+    str | None,
+    typer.Option(
+        "--records",
+        metavar="FILE",
+        help="The journal of what was measured; 'none' for none. By default $LIFT_EGRAPH_RECORDS, or the user's own.",
+    ),
+]
 
 
 def read_sizes(texts: list[str]) -> dict[str, int]:

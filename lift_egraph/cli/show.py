@@ -89,7 +89,7 @@ def show_report(report: Report) -> None:
         speedup = f"{report.baseline_ms / c.measured_ms:.2f}" if report.baseline_ms and c.measured_ms else "–"
         times = (_number(c.predicted_ms), _number(c.measured_ms) + " tie" * report.is_tie(c), _spread(c))
         errors = (_number(c.max_error), _number(c.error_bound))
-        phases = "\n".join(str(leg) for leg in c.way)
+        phases = "\n".join((*(("the records",) if c.recorded else ()), *(str(leg) for leg in c.way)))
         table.add_row(str(rank), *times, speedup, "yes" if c.valid else "no", *errors, phases)
     console.print(table)
     best = report.best
@@ -98,6 +98,10 @@ def show_report(report: Report) -> None:
             console.print(line, soft_wrap=True)
     console.print(f"Search ended: {report.stop_reason}; {report.seconds:.1f} s in all.", soft_wrap=True)
     console.print(f"Valid: {len(report.valid)}. Not run: {report.not_run}.")
+    if report.records is not None:
+        console.print(f"Records: {report.records}.", soft_wrap=True)
+        for note in (*report.records.notes, *filter(None, (report.records.problem,))):
+            console.print(f"  note: {note}", soft_wrap=True)
     _show_reasons(console, "Rejected", report.rejected)
     _show_reasons(console, "Refused by the code generator", report.refused)
 
@@ -121,6 +125,8 @@ def _verdict(report: Report, best: Candidate) -> Iterator[str]:
     if report.numpy_ms is not None and best.measured_ms:
         ratio = report.numpy_ms / best.measured_ms
         yield f"NumPy takes {_number(report.numpy_ms)} ms: the best is {ratio:.2f} times as fast."
+    if best.recorded:
+        yield f"The best is from the records, measured before on {best.recorded[:10]}; this run validated it again."
     yield f"Validation: {report.validation}."
     yield f"Validation of the best: {best.message}."
 

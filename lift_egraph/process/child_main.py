@@ -126,7 +126,7 @@ def _limit_itself(options: dict[str, Any], requests: int) -> None:
     """Set the address space limit, and make the parent's death, a closed pipe, the end of this process."""
     if options["address_limit"] is not None:
         resource.setrlimit(resource.RLIMIT_AS, (options["address_limit"], options["address_limit"]))
-    if sys.platform == "linux" and options["die_with_thread"]:
+    if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
     memory_limit = None if os.path.exists("/proc/self/statm") else options["memory_limit"]

@@ -15,8 +15,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from queue import SimpleQueue
 from typing import Any, Literal
 
 import cloudpickle
@@ -88,10 +91,9 @@ class Child:
             "path": [os.path.abspath(os.fspath(p)) for p in sys.path],
             "memory_limit": memory_limit,
             "address_limit": address_limit,
-            # The kernel's parent-death signal means the death of the *thread* that made the child.
-            "die_with_thread": threading.current_thread() is threading.main_thread(),
         }
-        self._process = subprocess.Popen(
+        start = partial(
+            subprocess.Popen[bytes],
             [sys.executable, "-P", "-u", "-c", _START, json.dumps(options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -100,6 +102,7 @@ class Child:
             env={**os.environ, "TMPDIR": self._folder, **(environment or {})},
             start_new_session=True,
         )
+        self._process = _in_lasting_thread(start)
         self._requests, self._replies = (f.fileno() for f in (self._process.stdin, self._process.stdout) if f)
         for fd in (self._requests, self._replies):
             os.set_blocking(fd, False)
@@ -214,6 +217,48 @@ class Child:
                 return End("memory", "ran out of memory", output)
             return End("crashed", f"crashed with {signal.Signals(-code).name}", output)
         return End("crashed", f"ended with exit code {code}", output)
+
+
+_starts: SimpleQueue[tuple[Callable[[], subprocess.Popen[bytes]], Future[subprocess.Popen[bytes]]]] | None = None
+
+
+def _in_lasting_thread(start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """A process started by the main thread, or by one that lasts as long.
+
+    The kernel's parent-death signal, which alone ends a stopped child, means the death of the *thread* that made it.
+    """
+    global _starts  # noqa: PLW0603
+    if threading.current_thread() is threading.main_thread():
+        return start()
+    with _lock:
+        if _starts is None:
+            _starts = SimpleQueue()
+            threading.Thread(target=_serve, args=(_starts,), name="starts children", daemon=True).start()
+        starts = _starts
+    made: Future[subprocess.Popen[bytes]] = Future()
+    starts.put((start, made))
+    return made.result()
+
+
+def _serve(starts: SimpleQueue[tuple[Callable[[], subprocess.Popen[bytes]], Future[subprocess.Popen[bytes]]]]) -> None:
+    while True:
+        start, made = starts.get()
+        try:
+            made.set_result(start())
+        except Exception as problem:  # it is the caller's
+            made.set_exception(problem)
+
+
+_lock = threading.Lock()
+
+
+def _forget() -> None:
+    """A forked process has none of its parent's threads."""
+    global _starts, _lock
+    _starts, _lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _destroy(process: subprocess.Popen[bytes], output: Any, folder: str) -> None:

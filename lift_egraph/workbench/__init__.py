@@ -8,6 +8,7 @@ Each arrow of the way is one function, so that a notebook can stop at each and l
 from __future__ import annotations
 
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.bundling import Bundled, bundle
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.explanation import CheckedStep, Explanation, explain_candidate, explain_way
@@ -22,15 +23,16 @@ from lift_egraph.workbench.phases import (
     memory_phase,
     summarise,
 )
-from lift_egraph.workbench.pipeline import optimize
+from lift_egraph.workbench.pipeline import optimize, recall
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write, write_kernel
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.validation import load_references, reference_of
 from lift_egraph.workbench.way_file import read_way
 
 __all__ = [
-    "Budget", "Candidate", "CheckedStep", "Event", "Explanation", "Found", "Leg", "Listener", "PhaseSummary", "Report",
-    "Validated", "algorithmic_phase", "compile_low_level", "data_bytes", "evaluate", "explain_candidate", "explain_way",
-    "load_references", "lowering_phase", "make_candidate", "memory_phase", "optimize", "read_way", "reference_of",
-    "require_writable", "search", "summarise", "write", "write_kernel",
+    "Budget", "Bundled", "Candidate", "CheckedStep", "Event", "Explanation", "Found", "Leg", "Listener",
+    "PhaseSummary", "Report", "Validated", "algorithmic_phase", "bundle", "compile_low_level", "data_bytes",
+    "evaluate", "explain_candidate", "explain_way", "load_references", "lowering_phase", "make_candidate",
+    "memory_phase", "optimize", "read_way", "recall", "reference_of", "require_writable", "search", "summarise",
+    "write", "write_kernel",
 ]  # fmt: skip

@@ -21,7 +21,8 @@ from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProblem
-from lift_egraph.process.child import End, Stream
+from lift_egraph.process.child import End, Ended, Stream
+from lift_egraph.records.record import Validity
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.report import NOT_RUN, Candidate
 from lift_egraph.workbench.sampled import Sampled
@@ -227,6 +228,7 @@ def evaluate(
     alone
         Entered for as long as it is timed.
     """
+    candidate.limit = runner.left
     try:
         verdict = reference.check(candidate.program, candidate.plan, runner)
         candidate.valid, candidate.message = verdict.valid, verdict.message
@@ -242,5 +244,17 @@ def evaluate(
                     cut_off_ms=cut_off_ms,
                 )
             candidate.measured_ms, candidate.spread_ms = timing.median_ms, timing.spread_ms
+            candidate.times_ms = timing.times_ms
     except (BuildProblem, RunProblem, DeviceProblem) as problem:
-        candidate.valid, candidate.message = False, str(problem)
+        candidate.valid, candidate.message, candidate.failure = False, str(problem), _failure(problem)
+
+
+def _failure(problem: LiftError) -> Validity:
+    """What went wrong with a kernel, in a word."""
+    if isinstance(problem, BuildProblem):
+        return "failed to build"
+    if isinstance(problem, DeviceProblem):
+        return "refused"
+    if isinstance(problem.__cause__, Ended):
+        return "too slow" if problem.__cause__.end.kind == "time" else "crashed"
+    return "wrong"  # it wrote outside of its buffers, or not all of its result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,6 +22,7 @@ from lift_egraph.extract.models import PerformanceModel, StructuralModel
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.process.child import Stream
+from lift_egraph.records.journal import journal_at
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
@@ -28,6 +30,7 @@ from lift_egraph.workbench.measuring import Clock, Finder, Lanes, stopped
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.race import Race
 from lift_egraph.workbench.rates import numpy_ms, roofline
+from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.validation import reference_of, room_for
@@ -46,6 +49,7 @@ def optimize(
     seed: int = 0,
     structural: StructuralModel = STRUCTURAL,
     performance: PerformanceModel = predict,
+    records: Path | str | None = None,
     listen: Listener = lambda event: None,
 ) -> Report:
     """Search, compile, validate and time low-level versions of a program.
@@ -70,6 +74,10 @@ def optimize(
         Chooses the terms that become kernels. It is sent to a child process, by cloudpickle.
     performance
         Predicts the kernels' times: the least is measured first.
+    records
+        The journal to which each kernel is appended when it was measured, a file; ``none`` for none. The best that it
+        knows of the program go first, and what failed or was slow is not measured again. By default that of the user
+        (`lift_egraph.records.journal.journal_at`).
     listen
         Called with an `Event` at each step.
 
@@ -83,6 +91,8 @@ def optimize(
     ------
     SizeProblem, TypeProblem, DeviceProblem, SearchProblem
         If the program, its sizes and the device do not go together, or nothing legal was found.
+    InputProblem, OutputProblem
+        If the journal of records is none, or a given one cannot be written to.
     BudgetProblem, ModelProblem
         If a knob of the budget is out of range, or a model fails.
     """
@@ -93,6 +103,7 @@ def optimize(
     special = specialise(program, sizes)
     require_result(special)
     info, model = found_device(device, description)
+    recording = Recording(journal_at(records), special, info, model, must=records is not None)
     baseline = _baseline(special, info, model, performance)
     naive = [baseline] if isinstance(baseline, Candidate) else []
     room = room_for(special, info, budget.lanes, budget.copy_rate * budget.seconds / 2)
@@ -107,7 +118,10 @@ def optimize(
         return made
 
     kernel_seconds = budget.kernel_seconds(data_bytes(special))
-    race = Race(naive, make, 1e3 * kernel_seconds)
+    recording.remember(naive, performance, lambda made: check_limits(made.plan, info))
+    if recording.remembered:
+        listen(Event("records", f"{len(recording.remembered)} known kernels go first"))
+    race = Race(naive, make, 1e3 * kernel_seconds, recording)
     how, in_numpy, roof = "", None, None
     try:
         with Finder(stream, inbox) as finder:
@@ -129,13 +143,44 @@ def optimize(
             raise
     no_baseline = "" if naive else str(baseline)
     found = race.phases, race.candidates, top, clock.spent, no_baseline, tuple(race.refused), how, in_numpy, roof
-    report = Report(special, str(info), race.stop_reason, *found)
+    report = Report(special, str(info), race.stop_reason, *found, recording.summary())
     if not report.valid:
         messages = [c.message for c in report.rejected] or [r.message for r in report.refused]
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
         if no_baseline:
             reasons += f"; and there is no naive kernel: {no_baseline}"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
+    return report
+
+
+def recall(
+    program: ir.Program,
+    sizes: dict[str, int] | None = None,
+    *,
+    device: str | DeviceInfo | None = None,
+    description: Device | None = None,
+    records: Path | str | None = None,
+    seconds: float = 60.0,
+    listen: Listener = lambda event: None,
+) -> Report:
+    """The best known kernels of a program, validated and timed again beside the naive one, without a search.
+
+    Parameters are those of `optimize`; `seconds` is the most that it may take.
+
+    Raises
+    ------
+    SearchProblem
+        If none is known of this device; else as `optimize` does.
+    """
+    info, _ = found_device(device, description)
+    budget = Budget(seconds, search_share=0.0, numpy_share=0.0, roofline_share=0.0)
+    report = optimize(
+        program, sizes, device=info, description=description, budget=budget, records=records, listen=listen
+    )
+    if report.records is None or not report.records.remembered:
+        raise SearchProblem(
+            f"no right kernel of {program.name} at these sizes is known on {info}: `optimize` finds one"
+        )
     return report
 
 

@@ -19,9 +19,10 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.process.child import End
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels
-from lift_egraph.workbench.measuring import Clock, Lanes, SearchEnd
+from lift_egraph.workbench.measuring import Clock, Lanes, Measured, SearchEnd
 from lift_egraph.workbench.phases import Found, PhaseSummary
 from lift_egraph.workbench.ranking import Family, Ranking, family
+from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Refusal
 
 LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
@@ -40,6 +41,8 @@ class Race:
         Compiles what was found.
     limit_ms
         How long a kernel may take.
+    records
+        The best known kernels, which are measured next, and where all that are measured are kept.
 
     Attributes
     ----------
@@ -52,18 +55,24 @@ class Race:
     """
 
     def __init__(
-        self, naive: list[Candidate], make: Callable[[Found], Candidate], limit_ms: float = float("inf")
+        self,
+        naive: list[Candidate],
+        make: Callable[[Found], Candidate],
+        limit_ms: float = float("inf"),
+        records: Recording | None = None,
     ) -> None:
-        self.candidates = list(naive)
+        remembered = records.remembered if records else []
+        self.candidates = [*naive, *remembered]
         self.refused: list[Refusal] = []
         self.phases: list[PhaseSummary] = []
         self.stop_reason = "time limit"
         self._make, self._numbers, self._limit_ms = make, count(), limit_ms
-        self._texts = {kernels(c) for c in naive}
+        self._records = records
+        self._texts = {kernels(c) for c in self.candidates}
         self._terms: set[ir.Expr] = set()
         self._backlog: list[tuple[int, float, int, Found]] = []
         self._heard: Counter[Family] = Counter()
-        self._first = [c for c in naive if c.predicted_ms <= limit_ms]
+        self._first = [*reversed(remembered), *(c for c in naive if c.predicted_ms <= limit_ms)]
         self._ready: list[tuple[bool, Candidate]] = []
         self._ranking = Ranking()
         self._searching = True
@@ -97,14 +106,21 @@ class Race:
                         self._compile(budget, listen)
                 continue
             if isinstance(message, Future):
-                self._learn(lanes.done(message))
+                self._done(lanes, message)
                 measured += 1
                 listen(Event("measure", self._progress(measured), clock.spent / clock.seconds))
             else:
                 self._hear(message, clock, listen)
         while lanes.busy:  # each has its own time limit, which is near
             if isinstance(message := inbox.get(), Future):
-                lanes.done(message)
+                self._done(lanes, message)
+
+    def _done(self, lanes: Lanes, measured: Measured) -> None:
+        """What was measured is kept at once: nothing that ends this process takes it back."""
+        candidate = lanes.done(measured)
+        if self._records:
+            self._records.add(candidate)
+        self._learn(candidate)
 
     @property
     def _has_more(self) -> bool:
@@ -168,8 +184,9 @@ class Race:
             self.refused.append(Refusal(found.term, str(problem)))
             return
         text = kernels(candidate)
-        if text not in self._texts:
-            self._texts.add(text)
+        is_new = text not in self._texts
+        self._texts.add(text)
+        if is_new and not (self._records and self._records.knows(candidate, 1e-3 * self._limit_ms)):
             self.candidates.append(candidate)
             is_long = len(text) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
             self._ready.append((is_long, candidate))

@@ -16,6 +16,7 @@ from lift_egraph.errors import OutputProblem
 from lift_egraph.files import json_text, write_texts
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import print_program, print_term
+from lift_egraph.records.record import Validity
 from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.phases import Leg, PhaseSummary
 from lift_egraph.workbench.rates import operations
@@ -32,8 +33,10 @@ NOT_RUN = "not run"  # what a candidate says before it is validated
 class Candidate:
     """A low-level program with its kernels, and what became of it.
 
-    `measured_ms` is the median of its runs, and half of them lie in `spread_ms`. `way` has the phases that led to it.
-    Which rules they applied, and where, only a derivation knows: `explain`.
+    `measured_ms` is the median of its runs, and half of them lie in `spread_ms`; `times_ms` has them all. `way` has the
+    phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`. `failure` says in a
+    word what is wrong where it is not valid, `limit` how many seconds its build and run were given, `recorded` when it
+    was measured before, if it comes from the records.
     """
 
     program: ir.Program
@@ -47,6 +50,10 @@ class Candidate:
     max_error: float | None = None
     error_bound: float | None = None
     message: str = NOT_RUN
+    times_ms: tuple[float, ...] = ()
+    failure: Validity = "wrong"
+    limit: float = 0.0
+    recorded: str = ""
 
     @property
     def lowered(self) -> str:
@@ -71,6 +78,39 @@ class Refusal:
     def lowered(self) -> str:
         """The term as text."""
         return print_term(self.term)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a run had from its journal of records, and what it added.
+
+    Attributes
+    ----------
+    path
+        Of the journal.
+    appended
+        How many kernels were added.
+    remembered
+        How many of the best known went first, the naive one among them if it is one.
+    skipped
+        How many that were found again were not measured again.
+    problem
+        Why no more could be added; empty where nothing failed.
+    notes
+        What of the journal was left out.
+    """
+
+    path: str
+    appended: int
+    remembered: int
+    skipped: int
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        known = f"; {self.remembered} known kernels went first" if self.remembered else ""
+        skipped = f", {self.skipped} found again were not measured again" if self.skipped else ""
+        return f"{self.appended} kernels added to {self.path}{known}{skipped}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +139,8 @@ class Report:
         The time of the interpreter, which is NumPy, in the program's own types; None where that takes too long.
     roofline
         What the device reaches; None where that was never measured.
+    records
+        What was known before, and what was added; None where no journal was kept.
     """
 
     source: ir.Program
@@ -113,6 +155,7 @@ class Report:
     validation: str = ""
     numpy_ms: float | None = None
     roofline: Roofline | None = None
+    records: Recorded | None = None
 
     @property
     def valid(self) -> list[Candidate]:
@@ -165,6 +208,8 @@ class Report:
             return ""
         found = [f"{len(self.rejected)} rejected"] if self.rejected else []
         found += [f"{len(self.refused)} refused by the code generator"] if self.refused else []
+        skipped = self.records.skipped if self.records else 0
+        found += [f"{skipped} known to be wrong or much slower"] if skipped else []
         found += [f"{self.not_run} not measured before the time was over"] if self.not_run else []
         return f"of others, {', '.join(found)}" if found else f"the search found no other ({self.stop_reason})"
 
@@ -205,6 +250,7 @@ class Report:
             "validation": self.validation,
             "numpy_ms": self.numpy_ms,
             "roofline": self.roofline and vars(self.roofline),
+            "records": self.records and vars(self.records),
             "valid_candidates": len(self.valid),
             "not_run": self.not_run,
             "refused": [{"lowered": r.lowered, "message": r.message} for r in self.refused],
@@ -228,6 +274,7 @@ class Report:
             "valid": c.valid,
             "max_error": _finite(c.max_error),
             "error_bound": _finite(c.error_bound),
+            "recorded": c.recorded or None,
             "phases": [str(leg) for leg in c.way],
             "lowered": c.lowered,
             "message": c.message,

@@ -5,35 +5,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from lift_egraph.errors import InputProblem, LiftError
 from lift_egraph.files import read_json
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
+from lift_egraph.records.record import PhasePart
 from lift_egraph.workbench.phases import Leg
 
 WAY_FILE = "derivation.json"
 FORMAT = 1
-
-Count = Annotated[int, Meta(ge=1, lt=2**31)]
-
-
-class PhasePart(Struct, frozen=True, forbid_unknown_fields=True):
-    phase: Annotated[
-        str,
-        Meta(pattern="^(stages|remainders|packing|blocking|columns|lanes|groups|algorithmic|lowering|sharing|memory)$"),
-    ]
-    iterations: Annotated[int, Meta(ge=0, lt=2**31)]
-    device_kind: Annotated[str, Meta(pattern="^(cpu|gpu|other)$")]
-    tiling: list[tuple[Count, list[Count]]]
-    widths: list[Count]
-    spaces: list[Annotated[str, Meta(pattern="^(local|private)$")]]
-    term: str
 
 
 class DerivationFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,11 +33,12 @@ class DerivationFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 def derivation_of(program: ir.Program, way: tuple[Leg, ...]) -> DerivationFile:
     """The content of ``derivation.json``."""
+    return DerivationFile(FORMAT, print_program(program), phases_of(program, way))
 
-    def text(term: ir.Expr) -> str:
-        return print_program(replace(program, body=term))
 
-    phases = [
+def phases_of(program: ir.Program, way: tuple[Leg, ...]) -> list[PhasePart]:
+    """A way as plain data."""
+    return [
         PhasePart(
             leg.name,
             leg.iterations,
@@ -58,11 +46,21 @@ def derivation_of(program: ir.Program, way: tuple[Leg, ...]) -> DerivationFile:
             [(n, list(chunks)) for n, chunks in leg.tiling.items()],
             list(leg.widths),
             list(leg.spaces),
-            text(leg.term),
+            print_program(replace(program, body=leg.term)),
         )
         for leg in way
     ]
-    return DerivationFile(FORMAT, text(program.body), phases)
+
+
+def way_of(phases: Sequence[PhasePart]) -> tuple[Leg, ...]:
+    """A way from plain data.
+
+    Raises
+    ------
+    LiftError
+        If a term is no correct program.
+    """
+    return tuple(map(_leg, phases))
 
 
 def read_way(directory: Path) -> tuple[ir.Program, tuple[Leg, ...]]:
@@ -78,7 +76,7 @@ def read_way(directory: Path) -> tuple[ir.Program, tuple[Leg, ...]]:
         raise InputProblem(f"there is no {path}: `lift-egraph optimize PROGRAM --out {directory}` writes it")
     content = read_json(path, DerivationFile, FORMAT)
     try:
-        return parse_program(content.program), tuple(_leg(part) for part in content.phases)
+        return parse_program(content.program), way_of(content.phases)
     except LiftError as problem:
         raise InputProblem(f"{path} holds no correct program: {problem}") from None
 

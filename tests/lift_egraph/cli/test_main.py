@@ -78,7 +78,10 @@ def test_help_is_quick():
     assert min(times) < 0.7
 
 
-@pytest.mark.parametrize("name", ["devices", "programs", "rules", "optimize", "explain", "extract", "run"])
+@pytest.mark.parametrize(
+    "name",
+    ["devices", "programs", "rules", "optimize", "explain", "extract", "run", "best", "records", "bundle", "measure"],
+)
 def test_every_command_has_help(name):
     assert "Usage" in succeed(name, "--help").stdout
 

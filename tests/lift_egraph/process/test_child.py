@@ -339,6 +339,48 @@ def test_the_child_of_another_thread_outlives_that_thread_but_not_the_parent():
     assert wait_until_gone(int(pid))
 
 
+def test_a_stopped_child_of_another_thread_dies_with_the_parent():
+    parent = start_parent(
+        """
+        import signal, threading, time
+        import tests.lift_egraph.process.test_child as t
+        from lift_egraph.process.child import Server
+        server = Server(t.numbered_server)
+        thread = threading.Thread(target=server.start)
+        thread.start(); thread.join()
+        server.signal(signal.SIGSTOP)
+        print(server._child.pid, flush=True)
+        time.sleep(100)
+        """
+    )
+    pid = int(parent.stdout.readline())
+    try:
+        parent.kill()
+        parent.communicate(timeout=10)
+        assert wait_until_gone(pid)
+    finally:
+        if is_running(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_forked_process_may_start_children_in_a_thread():
+    parent = start_parent(
+        """
+        import os, threading
+        from lift_egraph.process.child import call
+        def work():
+            print(call(max, 3, 5, time_limit=30), flush=True)
+        for _ in range(2):
+            thread = threading.Thread(target=work)
+            thread.start(); thread.join(30)
+            if _ == 0 and os.fork():
+                os.wait()
+                break
+        """
+    )
+    assert parent.communicate(timeout=60)[0] == "5\n5\n"
+
+
 def test_a_childs_temporary_folder_goes_with_it():
     with Server(_folder_maker) as server:
         folder = Path(server.request("file"))

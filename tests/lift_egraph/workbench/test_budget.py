@@ -162,6 +162,7 @@ def see(
             pass
 
         signal = cancel = load_inputs
+        left = 1.0
 
         def measure(self, plan, name, **options):
             seen.limits |= options

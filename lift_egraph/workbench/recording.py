@@ -1,0 +1,192 @@
+"""What a run of `optimize` takes from the journal of records, and what it adds to it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.devices import Device
+from lift_egraph.errors import InputProblem, LiftError, OutputProblem
+from lift_egraph.extract.models import PerformanceModel
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import parse_program, print_program
+from lift_egraph.records.journal import Contents, Journal
+from lift_egraph.records.known import best_first, median_of, same_device, same_versions
+from lift_egraph.records.record import (
+    FORMAT,
+    ProgramPart,
+    Record,
+    Validity,
+    launches_of,
+    point_of,
+    program_hash,
+    thinned,
+)
+from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.report import NOT_RUN, Candidate, Recorded
+from lift_egraph.workbench.way_file import phases_of, way_of
+
+REMEMBERED = 5  # of the best known kernels: they are validated and timed again before others
+SLOWER = 2.0  # times the best known median, above which a known kernel is not measured again
+PACKAGES = ("lift-egraph", "pyopencl", "numpy")
+
+
+class Recording:
+    """The records of one program on one device, and the journal to which new ones are appended.
+
+    Parameters
+    ----------
+    journal
+        None: nothing is known, and nothing is kept.
+    program
+        At concrete sizes.
+    must
+        Whether it is an error if the journal cannot be read or written to; else it is noted.
+
+    Raises
+    ------
+    InputProblem, OutputProblem
+        If it must be of use, and is no journal or cannot be written to.
+    """
+
+    def __init__(
+        self, journal: Journal | None, program: ir.Program, info: DeviceInfo, model: Device, must: bool = False
+    ) -> None:
+        self._journal, self._program, self._info, self._model = journal, program, info, model
+        self._hash, self._problem = program_hash(program), ""
+        self._appended = self._first = self._skipped = 0
+        self._going_first: dict[str, Candidate] = {}
+        contents = Contents(())
+        if journal:
+            try:
+                contents = journal.read(self._hash)
+                journal.require_writable()
+            except (InputProblem, OutputProblem) as problem:
+                if must:
+                    raise
+                self._problem = str(problem)
+        self.notes = [f"{journal and journal.path}: {note}" for note in contents.notes]
+        self.records = [r for r in contents.records if same_device(r.device, info)]
+        self.remembered: list[Candidate] = []
+        current = [r for r in self.records if same_versions(r, info, versions())]
+        self._current = {r.point: r for r in current}
+        self._known = {r.point: median_of(r) for r in best_first(current)}
+
+    def remember(
+        self, naive: list[Candidate], performance: PerformanceModel, check: Callable[[Candidate], None]
+    ) -> None:
+        """Compile the best known kernels again: `remembered` has them, the fastest first, and `notes` why some fail.
+
+        The naive kernel, which goes first anyway, is not among them.
+        """
+        first = self._going_first = {point_of(c.program, c.plan): c for c in naive}
+        known = best_first(self.records)
+        for record in known:
+            if self._first == REMEMBERED or median_of(record) > SLOWER * median_of(known[0]):
+                break
+            if not record.phases:  # how it came about could not be explained
+                continue
+            try:
+                lowered = replace(self._program, body=parse_program(record.term).body)
+                way = way_of(record.phases)
+                made = make_candidate(lowered, 0.0, self._info, self._model, way, performance)
+                check(made)
+            except LiftError as problem:  # another version made it
+                self.notes.append(f"a known kernel of {record.date} cannot be compiled any more: {problem}")
+                continue
+            point = point_of(made.program, made.plan)
+            last = self._current.get(point)
+            if last is not None and last.validity != "valid":
+                continue
+            if point not in first:
+                first[point] = made
+                self.remembered.append(made)
+            if not first[point].recorded:
+                first[point].recorded = record.date
+                self._first += 1
+
+    def knows(self, candidate: Candidate, limit: float) -> bool:
+        """Whether it would be in vain to measure a candidate: it goes first anyway, or it is known that it fails, or is
+        much slower than the best known.
+
+        What was too slow within a lower limit than this one is tried again, and so is all that was measured with other
+        versions.
+        """
+        point = point_of(candidate.program, candidate.plan)
+        if point in self._going_first:
+            return True
+        record = self._current.get(point)
+        if record is None:
+            return False
+        if record.validity == "valid":
+            known = self._known.get(point, 0.0) > SLOWER * min(self._known.values())
+        else:
+            known = record.validity != "too slow" or record.limit >= limit
+        self._skipped += known
+        return known
+
+    def add(self, candidate: Candidate) -> None:
+        """Append what became of a candidate; after the first failure to write nothing more is tried."""
+        if self._journal is None or self._problem or candidate.message == NOT_RUN:
+            return
+        try:
+            self._journal.append(self.record_of(candidate))
+        except OutputProblem as problem:
+            self._problem = str(problem)
+        else:
+            self._appended += 1
+
+    def summary(self) -> Recorded | None:
+        """What a report says of it."""
+        if self._journal is None:
+            return None
+        return Recorded(
+            str(self._journal.path), self._appended, self._first, self._skipped, self._problem, tuple(self.notes)
+        )
+
+    def record_of(self, c: Candidate) -> Record:
+        """What the journal says of a candidate that was measured."""
+        program = self._program
+        return Record(
+            format=FORMAT,
+            program=ProgramPart(program.name, self._hash, dict(program.sizes), print_program(program)),
+            term=print_program(c.program),
+            point=point_of(c.program, c.plan),
+            launches=launches_of(c.plan),
+            phases=phases_of(program, c.way),
+            predicted=1e-3 * c.predicted_ms,
+            device=self._info,
+            description=self._model.name,
+            versions=versions(),
+            host=platform.node(),
+            date=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            validity=validity_of(c),
+            reason=c.message,
+            samples=thinned(tuple(1e-3 * ms for ms in c.times_ms)),
+            runs=len(c.times_ms),
+            median=None if c.measured_ms is None else 1e-3 * c.measured_ms,
+            limit=c.limit,
+        )
+
+
+def validity_of(candidate: Candidate) -> Validity:
+    """What became of a candidate, in a word."""
+    return "valid" if candidate.valid else candidate.failure
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions of what takes part in a measurement."""
+    return {**{name: _version(name) for name in PACKAGES}, "python": platform.python_version()}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,283 @@
+"""What `optimize` keeps, what it starts from, and what a killed one leaves behind."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from lift_egraph import programs, workbench
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.codegen.running.validate import references
+from lift_egraph.errors import InputProblem, OutputProblem, SearchProblem
+from lift_egraph.extract.analytical import predict
+from lift_egraph.extract.baseline import naive_term
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.records.journal import Journal
+from lift_egraph.records.record import Record, point_of, program_hash
+from lift_egraph.workbench.recording import SLOWER, Recording
+from tests.codegen.opencl import needs_opencl
+from tests.command import marked, start
+from tests.lift_egraph.records.examples import DEVICE, PROGRAM, RECORD, candidate, record
+from tests.lift_egraph.workbench.test_pipeline import SMALL
+
+MM, SIZES = programs.load("mm"), {"M": 32, "N": 32, "K": 32}
+BUDGET = replace(SMALL, seconds=8)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "records.jsonl")
+
+
+def recording(journal: Journal, *records: Record) -> Recording:
+    """Of the program of the examples, after some records."""
+    journal.append(*records)
+    return Recording(journal, PROGRAM, DEVICE, POCL)
+
+
+def remembered(made: Recording, *naive: workbench.Candidate) -> list[workbench.Candidate]:
+    made.remember(list(naive), predict, lambda candidate: None)
+    return made.remembered
+
+
+# --- programs and kernels ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("program other(x: [f32]64) =\n  map(fun element =>\n element*2.0, x)", True),
+        ("program scale(x: [f32]M) where M = 64 = map(fun v => v * 2.0, x)", True),
+        ("program scale(x: [f32]N) where N = 32 = map(fun v => v * 2.0, x)", False),
+        ("program scale(y: [f32]N) where N = 64 = map(fun v => v * 2.0, y)", False),
+        ("program scale(x: [f32]N in 0.0..1.0) where N = 64 = map(fun v => v * 2.0, x)", False),
+        ("program scale(x: [i32]N) where N = 64 = map(fun v => v * 2, x)", False),
+        ("program scale(x: [f32]N) where N = 64 = map(fun v => 2.0 * v, x)", False),
+    ],
+)
+def test_what_a_program_is_known_by(text: str, same: bool):
+    assert (program_hash(specialise(parse_program(text))) == RECORD.program.hash) == same
+
+
+# --- what is known ----------------------------------------------------------------------------------------
+
+
+def test_a_known_kernel_is_compiled_again_with_its_way(journal: Journal):
+    made = recording(journal, record(median=2e-3), record(median=1e-3, date="2026-01-02T03:04:05"))
+    (known,) = remembered(made)
+    assert known.recorded == "2026-01-02T03:04:05"  # that of the least median
+    assert known.plan.source == candidate().plan.source
+    assert known.way[-1].name == "lowering"
+    assert alpha_equal(known.way[-1].term, known.program.body)
+    assert not remembered(recording(journal), candidate())  # the naive kernel goes first anyway
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"validity": "wrong"},
+        {"phases": []},
+        {"term": "program scale(x: [f32]64) = nothing(x)"},
+        {"device": replace(DEVICE, name="another")},
+        {"program": msgspec.structs.replace(RECORD.program, hash="0" * 64)},
+    ],
+)
+def test_what_is_not_remembered(journal: Journal, changes: dict[str, Any]):
+    before = [RECORD] if "validity" in changes else []
+    made = recording(journal, *before, record(**changes))
+    assert not remembered(made)
+    assert len(made.notes) == ("term" in changes)
+
+
+def test_only_good_kernels_are_remembered(journal: Journal):
+    sources = [f"program scale(x: [f32]64) = mapGlb(0, fun v => v * {n}.0, x)" for n in range(1, 4)]
+    medians = 1e-3, 1e-3 * SLOWER * 1.01, 1e-3 * SLOWER * 0.99
+    made = recording(journal, *(record(term=t, median=m) for t, m in zip(sources, medians, strict=True)))
+    assert ["* 1.0" in c.lowered for c in remembered(made)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("changes", "known"),
+    [
+        ({"validity": "wrong"}, True),
+        ({"validity": "crashed"}, True),
+        ({"validity": "too slow"}, True),
+        ({"validity": "too slow", "limit": 1.0}, False),
+        ({"validity": "wrong", "versions": {"lift-egraph": "0.0"}}, False),
+        ({"validity": "wrong", "device": replace(DEVICE, driver_version="0")}, False),
+        ({"validity": "wrong", "point": "0" * 64}, False),
+        ({}, False),
+        ({"median": 3e-3 * SLOWER}, True),
+    ],
+)
+def test_what_is_not_measured_again(journal: Journal, changes: dict[str, Any], known: bool):
+    fast = record(term="another", point="1" * 64, median=2e-3)
+    made = recording(journal, fast, record(**changes))
+    assert made.knows(candidate(), limit=5.0) == known
+    assert made.summary() is not None
+    assert f"{int(known)} found again" in str(made.summary()) or not known
+
+
+def test_a_full_disk_does_not_end_a_search(journal: Journal):
+    made = recording(journal, RECORD)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + 100, limits[1]))
+    try:
+        made.add(candidate())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    made.add(candidate())  # a gap would be worse than an end
+    summary = made.summary()
+    assert summary is not None
+    assert (summary.appended, summary.problem) == (0, f"cannot write to {journal.path}: File too large")
+    assert journal.read().records == (RECORD,)
+
+
+@needs_opencl
+def test_why_a_kernel_failed_is_recorded(journal: Journal):
+    info = find_device()
+    good = naive_term(PROGRAM)
+    reference = references(PROGRAM)
+    faults = {
+        "valid": ("", ""),
+        "wrong": ("2.0f", "3.0f"),
+        "failed to build": ("{\n", "{ no C\n"),
+        "too slow": ("{\n", "{\n  for (volatile int z = 1; z;) {}\n"),
+        "crashed": ("{\n", "{\n  *(global int *)(size_t)(16) = 1;\n"),
+    }
+    made = Recording(journal, PROGRAM, info, POCL)
+    with Runner(info, time_limit=3) as runner:
+        workbench.load_references(runner, reference)
+        for before, after in faults.values():
+            one = workbench.make_candidate(good, 0, info, POCL)
+            one.plan = replace(one.plan, source=one.plan.source.replace(before, after, 1))
+            workbench.evaluate(one, runner, reference)
+            made.add(one)
+    found = journal.read().records
+    assert [r.validity for r in found] == list(faults)
+    assert [r.median is None for r in found] == [False, True, True, True, True]
+    assert all(r.reason for r in found)
+    assert found[0].samples[0] > 0
+    assert found[0].runs >= len(found[0].samples)
+
+
+def test_a_kernel_is_known_however_its_binders_are_called(journal: Journal):
+    made = recording(journal, record(validity="wrong"))
+    other = parse_program(RECORD.term.replace("fun v", "fun other").replace("v *", "other *"))
+    assert other.body != parse_program(RECORD.term).body
+    renamed = workbench.make_candidate(replace(PROGRAM, body=other.body), 0.0, DEVICE, POCL)
+    assert made.knows(renamed, limit=5.0)
+    going_first = recording(Journal(journal.path.with_name("other")), RECORD)
+    (known,) = remembered(going_first)
+    assert going_first.knows(known, limit=5.0)  # so that the search does not bring it once more
+
+
+# --- optimize ---------------------------------------------------------------------------------------------
+
+
+@needs_opencl
+def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp_path: Path):
+    first = workbench.optimize(MM, SIZES, budget=BUDGET, records=journal.path)
+    measured = [c for c in first.candidates if c.message != "not run"]
+    assert first.records is not None
+    assert first.records.appended == len(measured) == len(journal.read().records)
+    assert first.best is not None
+    assert not any(c.recorded for c in first.candidates)
+
+    second = workbench.recall(MM, SIZES, records=journal.path)
+    assert second.records is not None
+    assert second.records.remembered >= 1
+    assert first.best.lowered in [c.lowered for c in second.valid if c.recorded]
+    workbench.write(second, tmp_path / "out")
+    program, way = workbench.read_way(tmp_path / "out")
+    assert alpha_equal(program.body, second.source.body)
+    assert second.best is not None
+    assert alpha_equal(way[-1].term, second.best.program.body)
+    assert workbench.explain_way(program, way, time_limit=60).sound
+
+    third = workbench.optimize(MM, SIZES, budget=BUDGET, records=journal.path)
+    assert third.records is not None
+    terms = [c.lowered for c in third.candidates if c.message != "not run"]
+    assert first.best.lowered in terms[: 1 + third.records.remembered]
+    assert len(terms) == len(set(terms))
+    points = [point_of(c.program, c.plan) for c in third.candidates]
+    assert len(points) == len(set(points))
+    before = {r.term: r.point for r in journal.read().records[: first.records.appended]}
+    again = {r.term: r.point for r in journal.read().records[first.records.appended :]}
+    assert all(before[term] == point for term, point in again.items() if term in before)
+
+
+def test_a_journal_that_is_none_ends_the_search_before_it_begins(tmp_path: Path):
+    (tmp_path / "notes").write_text("# Notes")
+    with pytest.raises(InputProblem, match="is no journal of records"):
+        workbench.optimize(MM, SIZES, device=DEVICE, records=tmp_path / "notes")
+    with pytest.raises(InputProblem, match=r"cannot read .*: Not a directory"):
+        workbench.optimize(MM, SIZES, device=DEVICE, records=tmp_path / "notes/journal")
+    with pytest.raises(OutputProblem, match=r"cannot write to /proc/records"):
+        workbench.optimize(MM, SIZES, device=DEVICE, records="/proc/records")
+
+
+def test_the_users_own_journal_may_be_of_no_use(tmp_path: Path):
+    (tmp_path / "notes").write_text("# Notes")
+    for place in (tmp_path / "notes", tmp_path / "notes/journal", Path("/proc/records")):
+        made = Recording(Journal(place), PROGRAM, DEVICE, POCL)
+        made.add(candidate())
+        summary = made.summary()
+        assert summary is not None
+        assert summary.problem.count(str(place)) == 1
+        assert "0 kernels added" in str(summary)
+    assert (tmp_path / "notes").read_text() == "# Notes"
+
+
+@needs_opencl
+def test_nothing_is_recalled_where_nothing_is_known(journal: Journal):
+    with pytest.raises(SearchProblem, match="no right kernel of mm at these sizes is known"):
+        workbench.recall(MM, SIZES, records=journal.path)
+
+
+# --- kill -9 ----------------------------------------------------------------------------------------------
+
+SEARCH = """
+import sys
+from lift_egraph import programs, workbench
+def listen(event):
+    if event.stage == "measure":
+        print("measured", flush=True)
+workbench.optimize(programs.load("mm"), {"M": 32, "N": 32, "K": 32}, budget=20, records=sys.argv[1], listen=listen)
+"""
+
+
+@needs_opencl
+@pytest.mark.parametrize(("count", "pause"), [(1, 0.0), (2, 0.03), (4, 0.3)])
+def test_a_killed_search_loses_nothing_and_leaves_nobody(journal: Journal, count: int, pause: float):
+    mark = f"{os.getpid()}-{count}"
+    process = start("-c", SEARCH, journal.path, MARK=mark)
+    try:
+        assert process.stdout is not None
+        for _ in range(count):
+            assert process.stdout.readline() == "measured\n"
+        time.sleep(pause)
+        process.send_signal(signal.SIGKILL)
+        rest, _ = process.communicate()
+        contents = journal.read()
+        assert contents.notes == []
+        assert len(contents.records) - count - rest.count("measured\n") in (0, 1)
+        end = time.perf_counter() + 10
+        while marked(mark) and time.perf_counter() < end:
+            time.sleep(0.05)
+        assert marked(mark) == []
+    finally:
+        process.kill()
+        for pid in marked(mark):
+            os.kill(pid, signal.SIGKILL)
