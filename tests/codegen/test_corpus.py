@@ -24,7 +24,7 @@ from tests.codegen.corpus.harness import OPEN_REFUSALS, REFUSALS, Bench, Case, b
 from tests.codegen.corpus.programs import numbered, programs
 from tests.depth import depth
 
-COUNT = int(os.environ.get("LIFT_CORPUS", depth(60, 10_000)))
+COUNT = int(os.environ.get("LIFT_CORPUS", depth(45, 10_000)))
 FIRST = int(os.environ.get("LIFT_CORPUS_FIRST", "0"))
 STEP = 100
 

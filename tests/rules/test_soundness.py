@@ -14,7 +14,7 @@ from lift_egraph.soundness.many_rules import FIRE_RATE
 from lift_egraph.soundness.rule_check import RuleChecker, check_rule
 from tests.depth import depth
 
-EXAMPLES = depth(3, 200)
+EXAMPLES = depth(2, 200)
 
 every_rule = pytest.mark.parametrize("rule", all_rules, ids=lambda r: r.name)
 

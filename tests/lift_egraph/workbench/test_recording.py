@@ -31,8 +31,8 @@ from tests.command import marked, start
 from tests.lift_egraph.records.examples import DEVICE, PROGRAM, RECORD, candidate, record
 from tests.lift_egraph.workbench.test_pipeline import SMALL
 
-MM, SIZES = programs.load("mm"), {"M": 32, "N": 32, "K": 32}
-BUDGET = replace(SMALL, seconds=8)
+SUM, SIZES = programs.load("asum"), {"N": 4096}
+BUDGET = replace(SMALL, seconds=3)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_why_a_kernel_failed_is_recorded(journal: Journal):
         "crashed": ("{\n", "{\n  *(global int *)(size_t)(16) = 1;\n"),
     }
     made = Recording(journal, PROGRAM, info, POCL)
-    with Runner(info, time_limit=3) as runner:
+    with Runner(info, time_limit=2) as runner:
         workbench.load_references(runner, reference)
         for before, after in faults.values():
             one = workbench.make_candidate(good, 0, info, POCL)
@@ -188,14 +188,14 @@ def test_a_kernel_is_known_however_its_binders_are_called(journal: Journal):
 
 @needs_opencl
 def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp_path: Path):
-    first = workbench.optimize(MM, SIZES, budget=BUDGET, records=journal.path)
+    first = workbench.optimize(SUM, SIZES, budget=BUDGET, records=journal.path)
     measured = [c for c in first.candidates if c.message != "not run"]
     assert first.records is not None
     assert first.records.appended == len(measured) == len(journal.read().records)
     assert first.best is not None
     assert not any(c.recorded for c in first.candidates)
 
-    second = workbench.recall(MM, SIZES, records=journal.path)
+    second = workbench.recall(SUM, SIZES, records=journal.path)
     assert second.records is not None
     assert second.records.remembered >= 1
     assert first.best.lowered in [c.lowered for c in second.valid if c.recorded]
@@ -206,7 +206,7 @@ def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp
     assert alpha_equal(way[-1].term, second.best.program.body)
     assert workbench.explain_way(program, way, time_limit=60).sound
 
-    third = workbench.optimize(MM, SIZES, budget=BUDGET, records=journal.path)
+    third = workbench.optimize(SUM, SIZES, budget=BUDGET, records=journal.path)
     assert third.records is not None
     terms = [c.lowered for c in third.candidates if c.message != "not run"]
     assert first.best.lowered in terms[: 1 + third.records.remembered]
@@ -221,11 +221,11 @@ def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp
 def test_a_journal_that_is_none_ends_the_search_before_it_begins(tmp_path: Path):
     (tmp_path / "notes").write_text("# Notes")
     with pytest.raises(InputProblem, match="is no journal of records"):
-        workbench.optimize(MM, SIZES, device=DEVICE, records=tmp_path / "notes")
+        workbench.optimize(SUM, SIZES, device=DEVICE, records=tmp_path / "notes")
     with pytest.raises(InputProblem, match=r"cannot read .*: Not a directory"):
-        workbench.optimize(MM, SIZES, device=DEVICE, records=tmp_path / "notes/journal")
+        workbench.optimize(SUM, SIZES, device=DEVICE, records=tmp_path / "notes/journal")
     with pytest.raises(OutputProblem, match=r"cannot write to /proc/records"):
-        workbench.optimize(MM, SIZES, device=DEVICE, records="/proc/records")
+        workbench.optimize(SUM, SIZES, device=DEVICE, records="/proc/records")
 
 
 def test_the_users_own_journal_may_be_of_no_use(tmp_path: Path):
@@ -242,8 +242,8 @@ def test_the_users_own_journal_may_be_of_no_use(tmp_path: Path):
 
 @needs_opencl
 def test_nothing_is_recalled_where_nothing_is_known(journal: Journal):
-    with pytest.raises(SearchProblem, match="no right kernel of mm at these sizes is known"):
-        workbench.recall(MM, SIZES, records=journal.path)
+    with pytest.raises(SearchProblem, match="no right kernel of asum at these sizes is known"):
+        workbench.recall(SUM, SIZES, records=journal.path)
 
 
 # --- kill -9 ----------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ workbench.optimize(programs.load("mm"), {"M": 32, "N": 32, "K": 32}, budget=20, 
 
 
 @needs_opencl
-@pytest.mark.parametrize(("count", "pause"), [(1, 0.0), (2, 0.03), (4, 0.3)])
+@pytest.mark.parametrize(("count", "pause"), [(1, 0.0), (4, 0.3)])
 def test_a_killed_search_loses_nothing_and_leaves_nobody(journal: Journal, count: int, pause: float):
     mark = f"{os.getpid()}-{count}"
     process = start("-c", SEARCH, journal.path, MARK=mark)
