@@ -130,11 +130,13 @@ class Race:
         """The kernel to measure next; None if there is none, or something better is to be expected soon."""
         if self._first:
             return self._first.pop()
-        chosen = min(self._ready, key=lambda entry: (entry[0], self._ranking.of(entry[1])))
-        if chosen[0] and self._searching and clock.spent < LONG * clock.seconds:
+        places = range(len(self._ready))
+        place = min(places, key=lambda k: (self._ready[k][0], self._ranking.of(self._ready[k][1])))
+        is_long, chosen = self._ready[place]
+        if is_long and self._searching and clock.spent < LONG * clock.seconds:
             return None
-        self._ready.remove(chosen)
-        return chosen[1]
+        del self._ready[place]
+        return chosen
 
     def _learn(self, candidate: Candidate) -> None:
         """Correct predictions by what was measured."""
