@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
+from pathlib import Path
 
 
 def main() -> None:
@@ -18,7 +20,7 @@ def main() -> None:
         from lift_egraph.cli.main import app
 
         try:
-            app(prog_name="lift-egraph")
+            app(prog_name="lift-egraph", obj=_began())
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -29,6 +31,17 @@ def main() -> None:
         if not isinstance(problem, BrokenPipeError):
             print(f"error: {problem.filename or 'standard output'}: {problem.strerror}", file=sys.stderr)
         sys.exit(1)
+
+
+def _began() -> float | None:
+    """When this process began, by `time.perf_counter`: on a busy machine that is seconds ago; None if unknown."""
+    try:
+        stat = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace")
+        ticks = int(stat.rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError, IndexError):
+        return None
+    return time.perf_counter() - age
 
 
 def _open_streams() -> None:

@@ -138,6 +138,7 @@ def programs(as_json: Json = False) -> None:
 
 @app.command()
 def optimize(
+    context: typer.Context,
     program: ProgramText,
     size: SizeTexts = None,
     device: DeviceText = None,
@@ -172,7 +173,7 @@ def optimize(
             device=device,
             description=description,
             top=top,
-            budget=budget,
+            budget=options.left_of(budget, context.obj),
             seed=seed,
             records=records,
             listen=listen,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,8 @@ import typer
 if TYPE_CHECKING:
     from lift_egraph.codegen.devices import Device
     from lift_egraph.language.ir import Program
+
+USUAL_START = 1.5  # seconds that a command takes to begin on a machine with nothing else to do, at the most
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout instead of a table.")]
 ProgramText = Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")]
@@ -58,6 +61,18 @@ def check_budget(seconds: float) -> float:
     if not 0 < seconds < math.inf:
         raise typer.BadParameter(f"{seconds} is not a number of seconds above 0")
     return seconds
+
+
+def left_of(seconds: float, began: float | None) -> float:
+    """What a command has left of its budget: all, but for how much later than usual it begins, at most half.
+
+    Parameters
+    ----------
+    began
+        When its process began, by `time.perf_counter`, if that is known.
+    """
+    late = 0.0 if began is None else time.perf_counter() - began - USUAL_START
+    return seconds - min(max(late, 0.0), seconds / 2)
 
 
 def read_program(text: str) -> Program:

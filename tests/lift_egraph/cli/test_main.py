@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lift_egraph.cli.options import USUAL_START, left_of
 from lift_egraph.codegen.plans.arrays import save_plan
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running.run import list_devices
@@ -497,3 +498,19 @@ def test_ctrl_c_shows_what_was_found(device, as_json):
         assert report["best"]["valid"]
     else:
         assert "Search ended: interrupted" in shown
+
+
+def test_a_late_start_is_counted_in_the_budget():
+    now = time.perf_counter()
+    assert left_of(10.0, None) == 10.0
+    assert left_of(10.0, now) == 10.0
+    assert left_of(10.0, now - USUAL_START - 3) == pytest.approx(7.0, abs=0.5)
+    assert left_of(10.0, now - 60) == 5.0  # something can be found in what is left
+
+
+def test_a_command_knows_when_its_process_began():
+    code = (
+        "import time; from lift_egraph.__main__ import _began; time.sleep(0.3); print(time.perf_counter() - _began())"
+    )
+    age = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert 0.3 < age < 60
