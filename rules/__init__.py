@@ -58,18 +58,12 @@ remainders: tuple[Rule, ...] = remainder_rules
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
-lanes: tuple[Rule, ...] = (
-    *splitting_rules, *reduction_rules, split_of_map, transpose_of_map_map, *pattern_fusion_rules, *vector_rules
+_in_parts: tuple[Rule, ...] = (
+    *splitting_rules, *reduction_rules, split_of_map, transpose_of_map_map, *pattern_fusion_rules
 )  # fmt: skip
+lanes: tuple[Rule, ...] = (*_in_parts, *vector_rules)
+groups: tuple[Rule, ...] = (*fusion_rules, *_in_parts)
 sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_lcl0, *shared_rules)
-groups: tuple[Rule, ...] = (
-    *fusion_rules,
-    *splitting_rules,
-    *reduction_rules,
-    split_of_map,
-    transpose_of_map_map,
-    *pattern_fusion_rules,
-)
 guided: tuple[Rule, ...] = (
     *inlining_rules,
     *element_rules,

@@ -62,11 +62,8 @@ def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[
     is_grid = statement.level.kind in ("glb", "wrg") and statement.threads != 1  # no unrolling makes its index a number
     if is_grid or not _selects(statement.body, statement.variable, ways):
         inner = tuple(s for b in statement.body for s in _unroll(b, ways, budget))
-        return [
-            replace(
-                statement, body=inner, pragma=_selects(statement.body, statement.variable, ways._replace(named=True))
-            )
-        ]
+        asked = _selects(statement.body, statement.variable, ways._replace(named=True))
+        return [replace(statement, body=inner, pragma=asked)]
     try:
         return _copies(statement, ways, budget)
     except NestingProblem as problem:

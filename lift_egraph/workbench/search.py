@@ -173,8 +173,9 @@ class _Search:
             yield from self.of_stages(program, parts, start)
         if not with_parts:
             written = next((s for s in starts if not any(leg.name == "stages" for leg in s[1])), starts[0])
-            for start in {id(start): start for start in (starts[0], written)}.values():
-                yield from self.planned(start)
+            yield from self.planned(starts[0])
+            if written is not starts[0]:
+                yield from self.planned(written)
 
     def of_stages(self, program: ir.Program, parts: Cut, start: _Start) -> Iterator[PhaseSummary | Found]:
         """What is found for each stage alone, put together: the best of each, and others of one among the best."""
