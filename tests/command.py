@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -37,6 +38,21 @@ def marked(mark: str) -> list[int]:
             if mark.encode() in (folder / "environ").read_bytes():
                 found.append(int(folder.name))
     return found
+
+
+@contextmanager
+def leaving_nobody(process: subprocess.Popen[str], mark: str) -> Iterator[None]:
+    """At the end no process that has the mark of this one in its environment is left, or soon."""
+    try:
+        yield
+        end = time.perf_counter() + 10
+        while marked(mark) and time.perf_counter() < end:
+            time.sleep(0.05)
+        assert marked(mark) == []
+    finally:
+        process.kill()
+        for pid in marked(mark):
+            os.kill(pid, signal.SIGKILL)
 
 
 def interrupted(process: subprocess.Popen[str], stream: str, line: str, pause: float = 0) -> tuple[str, str]:

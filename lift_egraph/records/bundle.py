@@ -14,7 +14,6 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -28,7 +27,7 @@ from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.files import json_text, replacing
 from lift_egraph.meaning.inputs import PERIOD
 from lift_egraph.records.opened import BUNDLE, FORMAT
-from lift_egraph.records.record import Part, Record
+from lift_egraph.records.record import Part, Record, version_of
 
 MODULES = (
     "errors.py",
@@ -99,7 +98,9 @@ def write_bundle(path: Path, content: Content) -> None:
         If it cannot be written; then what stood there still does.
     """
     root = Path(lift_egraph.__file__).parent
-    head = BundleFile(FORMAT, content.program, len(content.candidates), list(content.inputs), content.how, _version())
+    head = BundleFile(
+        FORMAT, content.program, len(content.candidates), list(content.inputs), content.how, version_of("lift-egraph")
+    )
     with replacing(path) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
         archive.writestr("__main__.py", MAIN)
         for name in EMPTY:
@@ -134,10 +135,3 @@ def _write_array(archive: ZipFile, name: str, array: Any) -> None:
     memory = io.BytesIO()
     np.lib.format.write_array(memory, np.asanyarray(array), allow_pickle=False)
     archive.writestr(f"{name}.npy", memory.getvalue())
-
-
-def _version() -> str:
-    try:
-        return version("lift-egraph")
-    except PackageNotFoundError:
-        return "not installed"

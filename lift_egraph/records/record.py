@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -153,3 +154,11 @@ def thinned(times: tuple[float, ...]) -> list[float]:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def version_of(package: str) -> str:
+    """The version of a package, or that there is none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
@@ -26,6 +25,7 @@ from lift_egraph.records.record import (
     point_of,
     program_hash,
     thinned,
+    version_of,
 )
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Recorded
@@ -182,11 +182,4 @@ def validity_of(candidate: Candidate) -> Validity:
 @cache
 def versions() -> dict[str, str]:
     """The versions of what takes part in a measurement."""
-    return {**{name: _version(name) for name in PACKAGES}, "python": platform.python_version()}
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
+    return {**{name: version_of(name) for name in PACKAGES}, "python": platform.python_version()}

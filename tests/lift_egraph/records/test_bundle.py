@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -31,7 +30,7 @@ from lift_egraph.records.record import MOST_SAMPLES
 from lift_egraph.workbench import Budget, bundle, bundling
 from lift_egraph.workbench.sampled import Sampled
 from tests.codegen.opencl import needs_opencl
-from tests.command import ENVIRONMENT, marked, start
+from tests.command import ENVIRONMENT, leaving_nobody, marked, start
 from tests.lift_egraph.cli.test_main import fail, succeed
 
 SMALL = Budget(
@@ -192,21 +191,13 @@ def test_a_killed_measurement_leaves_nobody(made: Path, tmp_path: Path):
     path = changed(made, tmp_path / "hangs.zip", source(1, "{\n", "{\n  for (volatile int z = 1; z;) {}\n"))
     mark = f"bundle-{os.getpid()}"
     process = start(path, "--out", tmp_path / "out", "--device", "Portable", MARK=mark)
-    try:
+    with leaving_nobody(process, mark):
         assert process.stderr is not None
         assert process.stderr.readline().startswith("1 of ")
         time.sleep(0.5)  # in the endless kernel
         assert len(marked(mark)) == 2
         process.kill()
         process.communicate()
-        end = time.perf_counter() + 10
-        while marked(mark) and time.perf_counter() < end:
-            time.sleep(0.05)
-        assert marked(mark) == []
-    finally:
-        process.kill()
-        for pid in marked(mark):
-            os.kill(pid, signal.SIGKILL)
     assert len(Journal(tmp_path / "out").read().records) == 1
 
 

@@ -27,7 +27,7 @@ from lift_egraph.records.journal import Journal
 from lift_egraph.records.record import Record, point_of, program_hash
 from lift_egraph.workbench.recording import SLOWER, Recording
 from tests.codegen.opencl import needs_opencl
-from tests.command import marked, start
+from tests.command import leaving_nobody, start
 from tests.lift_egraph.records.examples import DEVICE, PROGRAM, RECORD, candidate, record
 from tests.lift_egraph.workbench.test_pipeline import SMALL
 
@@ -263,7 +263,7 @@ workbench.optimize(programs.load("mm"), {"M": 32, "N": 32, "K": 32}, budget=20, 
 def test_a_killed_search_loses_nothing_and_leaves_nobody(journal: Journal, count: int, pause: float):
     mark = f"{os.getpid()}-{count}"
     process = start("-c", SEARCH, journal.path, MARK=mark)
-    try:
+    with leaving_nobody(process, mark):
         assert process.stdout is not None
         for _ in range(count):
             assert process.stdout.readline() == "measured\n"
@@ -273,11 +273,3 @@ def test_a_killed_search_loses_nothing_and_leaves_nobody(journal: Journal, count
         contents = journal.read()
         assert contents.notes == []
         assert len(contents.records) - count - rest.count("measured\n") in (0, 1)
-        end = time.perf_counter() + 10
-        while marked(mark) and time.perf_counter() < end:
-            time.sleep(0.05)
-        assert marked(mark) == []
-    finally:
-        process.kill()
-        for pid in marked(mark):
-            os.kill(pid, signal.SIGKILL)
