@@ -10,7 +10,7 @@ here the same ones are found from the accesses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -18,7 +18,7 @@ from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Loa
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
-from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.nat import Nat, NatVar, Operation, nat
 
 
 @dataclass
@@ -111,15 +111,13 @@ class _Placing:
 
     def is_injective(self, address: Nat, width: int) -> bool:
         """Whether no two work-items or rounds have the same address (or ones nearer than `width`)."""
+        if not all(_own_index(d) in address.variables for d in self.running):
+            return False
+        counts = {v: self.count_of(v) for v in address.variables if not _is_of_group(v)}
+        address, counts = _in_digits(address, counts)
         digits = []
-        for variable in address.variables:
+        for variable, count in counts.items():
             slope = address.coefficient_of(variable)
-            if variable.name.startswith("lcl "):
-                count = self.extent.get(int(variable.name[4:]), 1)
-            elif _is_of_group(variable):
-                continue
-            else:
-                count = None if variable.low is None or variable.high is None else variable.high - variable.low + 1
             if count != 1:
                 if slope is None or not slope.constant or count is None:
                     return False
@@ -129,7 +127,13 @@ class _Placing:
             if slope < reach:
                 return False
             reach = slope * count
-        return all(_own_index(d) in address.variables for d in self.running)
+        return True
+
+    def count_of(self, variable: NatVar) -> float | None:
+        """How many values an index that starts at 0 has; None where nothing says it."""
+        if variable.name.startswith("lcl "):
+            return self.extent.get(int(variable.name[4:]), 1)
+        return None if variable.low != 0 or variable.high is None else variable.high + 1
 
     def has_own_spans(self, accesses: set[tuple[Nat, int]]) -> bool:
         """Whether each work-item stays within a range of addresses that no other one touches."""
@@ -313,6 +317,37 @@ def _canonical(address: Nat) -> Nat:
         elif variable.name.startswith("get_local_id("):
             values[variable.name] = nat(_own_index(int(variable.name[-2])))
     return address.substitute(values)
+
+
+def _in_digits(address: Nat, counts: dict[NatVar, float | None]) -> tuple[Nat, dict[NatVar, float | None]]:
+    """The address with `v` as ``n * quotient + rest`` where it has ``v / n`` or ``v % n``, and how many values each has."""
+    parts = dict(counts)
+    for divided, count in counts.items():
+        variable: NatVar | None = divided
+        while variable is not None and count is not None and (n := _divisor(address, variable)) and count % n == 0:
+            quotient = NatVar(f"{variable.name} / {n}", 0, None if count == inf else int(count) // n - 1)
+            rest = NatVar(f"{variable.name} % {n}", 0, n - 1)
+            address = address.substitute({variable.name: n * nat(quotient) + nat(rest)})
+            parts.pop(variable)
+            parts |= {quotient: count / n, rest: n}
+            variable, count = quotient, count / n
+    return address, parts
+
+
+def _divisor(value: Nat, variable: NatVar) -> int | None:
+    """The smallest number by which the variable alone is divided somewhere in a value."""
+    found = [
+        n for op in _operations(value) if op.symbol in "/%" and op.left == nat(variable) if (n := op.right.constant)
+    ]
+    return min(found, default=None)
+
+
+def _operations(value: Nat) -> Iterator[Operation]:
+    for atom in (atom for monomial, _ in value.terms for atom in monomial):
+        if isinstance(atom, Operation):
+            yield atom
+            yield from _operations(atom.left)
+            yield from _operations(atom.right)
 
 
 def _tells_threads_apart(value: Nat) -> bool:

@@ -67,6 +67,13 @@ EXAMPLES = {
     "asScalar": Example(
         in_groups(f"mapLcl(0, id, asScalar(toLocal(mapLcl(0, vectorize(4, {INCREMENT}), asVector(4, c)))))"), 1
     ),
+    "stored transposed, in rounds": Example(
+        in_groups(
+            "join(mapLcl(0, mapSeq(id), split(2, join("
+            "toLocal(transpose(split(4, join(mapSeq(mapLcl(0, id), split(8, c))))))))))"
+        ),
+        1,
+    ),
     "one round of groups": Example(in_groups(REVERSED), 1, Launch((64, 1, 1), (16, 1, 1))),
     "two rounds of groups": Example(in_groups(REVERSED), 2, Launch((32, 1, 1), (16, 1, 1))),
 }
