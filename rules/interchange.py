@@ -161,7 +161,36 @@ def map_loop_interchange_rows(p: P, a: P, q: P, b: Ex, z: Ex, c: Ex, xs: Ex, e: 
     )
 
 
+@rule(
+    "map (λp. reduceSeq (λ(a, (q, r)). b) z (zip ys c)) xs = reduceSeq (λ(as, (q, rs)). map (λ(a, r). b) (zip as rs)) "
+    "(fill n z) (zip ys (transpose (map (λp. c) xs))),  p not free in z, ys and b, as and rs fresh;  the same for "
+    "zip c ys",
+    source="000 Listings 5.17 and 5.18, for loops",
+    phase="lowering",
+)
+def map_loop_interchange_zip(p: P, a: P, q: P, r: P, b: Ex, z: Ex, c: Ex, xs: Ex, ys: Ex, e: Ex, n: i64, t: Ty):
+    all_a, all_r = V.of("slice", a, n), V.of("column", r, n)
+    each = map_(Fn.lam(P.pair(a, r), b), zip_(Ex(all_a), Ex(all_r)))
+    columns = transpose(map_(Fn.lam(p, c), xs))
+    for beside in (lambda one, other: (one, other), lambda one, other: (other, one)):
+        elements, arrays = P.pair(*beside(q, r)), zip_(*beside(ys, c))
+        left = map_(Fn.lam(p, reduce_seq(Fn.lam(P.pair(a, elements), b), z, arrays)), xs)
+        yield egglog.rule(eq(e).to(left), eq(Ty.arr(n, t)).to(ty(xs))).then(all_a, all_r)
+        step = Fn.lam(P.pair(P.var(all_a), P.pair(*beside(q, P.var(all_r)))), each)
+        yield rewrite(left).to(
+            reduce_seq(step, fill(n, z), zip_(*beside(ys, columns))),
+            eq(Ty.arr(n, t)).to(ty(xs)),
+            absent(p, z),
+            absent(p, ys),
+            absent(p, b),
+            fresh(all_a, b),
+            fresh(all_r, b),
+            bvs(q).not_contains(all_a),
+            bvs(q).not_contains(all_r),
+        )
+
+
 interchange_rules = (map_map_interchange, map_map_zip_right, map_map_zip_left, map_reduce_interchange)
 matrix_rules = (map_map_on_matrix,)
 outer_zip_rules = (map_map_zip_outside,)
-loop_interchange_rules = (map_loop_interchange, map_loop_interchange_rows)
+loop_interchange_rules = (map_loop_interchange, map_loop_interchange_rows, map_loop_interchange_zip)

@@ -48,6 +48,22 @@ def transpose_of_map_map(f: Fn, xss: Ex, m: i64, n: i64, t: Ty):
     )
 
 
+@rule("transpose (map (split n) xss) = map transpose (split n (transpose xss))")
+def transpose_of_split_rows(xss: Ex, n: i64, a: i64, b: i64, t: Ty):
+    yield rewrite(transpose(map_(Fn.split(n, Ty.arr(b, t)), xss))).to(
+        map_(Fn.transpose(Ty.arr(n, Ty.arr(a, t))), split(n, transpose(xss))),
+        eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss)),
+    )
+
+
+@rule("transpose (map transpose (split n xss)) = map (split n) (transpose xss)")
+def transpose_of_transposed_chunks(xss: Ex, n: i64, a: i64, b: i64, t: Ty):
+    chunks = map_(Fn.transpose(Ty.arr(n, Ty.arr(b, t))), split(n, xss))
+    yield rewrite(transpose(chunks)).to(
+        map_(Fn.split(n, Ty.arr(a, t)), transpose(xss)), eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss))
+    )
+
+
 @rule("split k (split n xs) = map (split n) (split (k·n) xs)")
 def split_of_split(n: i64, k: i64, m: i64, xs: Ex, t: Ty):
     yield rewrite(split(k, split(n, xs))).to(
@@ -117,5 +133,6 @@ movement_rules = (
     slide_of_transpose,
     pad_of_map,
 )
+chunk_rules = (transpose_of_split_rows, transpose_of_transposed_chunks)
 reordering_rules = (map_backwards, map_strided)
 reordering_simplification = (reorder_and_back,)

@@ -9,14 +9,23 @@ from lift_egraph.dsl import (
     Ty,
     V,
     app,
+    as_scalar,
+    as_vector,
     eq,
     i64,
+    join,
+    lane_width,
     map_level,
+    reduce_seq,
     rewrite,
     rule,
+    scalar_like,
+    split,
     stage_local,
     stage_private,
+    tile,
     to_memory,
+    transpose,
     ty,
     vty,
 )
@@ -85,7 +94,120 @@ def let_in_global(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
     yield rewrite(app(Fn.lam(p, b), xs)).to(app(Fn.lam(p, b), to_memory("global", xs)), eq(Ty.arr(n, t)).to(ty(xs)))
 
 
+@rule(
+    "reduceSeq (λ(a, (v, w)). b) z xs = reduceSeq (λ(a, (v, w)). let v = copy v in let w = copy w in b) z xs,  "
+    "copy = toLocal ∘ mapLcl(1) (mapLcl(0) id), v and w marked, matrices",
+    source="000 Figure 2.10d, for the tiles of a loop",
+    phase="memory",
+)
+def stage_tiles_in_local(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, k: i64, l: i64, m: i64, n: i64, t: Ty, u: Ty):
+    def step(body: Ex) -> Fn:
+        return Fn.lam(P.pair(a, P.pair(P.var(v), P.var(w))), body)
+
+    copied = app(Fn.lam(P.var(w), b), to_memory("local", _by_items(Ex(w), n, u)))
+    yield rewrite(reduce_seq(step(b), z, xs)).to(
+        reduce_seq(step(app(Fn.lam(P.var(v), copied), to_memory("local", _by_items(Ex(v), m, t)))), z, xs),
+        stage_local(v),
+        stage_local(w),
+        eq(Ty.arr(k, Ty.arr(m, t))).to(vty(v)),
+        eq(Ty.arr(l, Ty.arr(n, u))).to(vty(w)),
+    )
+
+
+def _by_items(xss: Ex, n: i64, t: Ty) -> Ex:
+    """A copy of a matrix with rows of length n by the items of a group."""
+    return _copied(xss, V("$row", Ty.arr(n, t)), V("$item", t))
+
+
+def _copied(xss: Ex, row: V, item: V) -> Ex:
+    return map_level("lcl", 1, Fn.lam(P.var(row), map_level("lcl", 0, Fn.lam(P.var(item), Ex(item)), Ex(row))), xss)
+
+
+@rule(
+    "mapLcl(1) (mapLcl(0) id) xss = split n (asScalar (join (join (mapSeq (mapLcl(1) (mapLcl(0) id)) "
+    "(split p (split q (asVector w (join xss))))))))),  n the length of the rows, w | n;  the same without vectors",
+    source="new: a tile is copied in rounds, in each of which neighbours take neighbours",
+    phase="memory",
+)
+def copy_in_rounds(xss: Ex, r: V, i: V, m: i64, n: i64, p: i64, q: i64, w: i64, t: Ty):
+    flat, where = join(xss), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss))
+    for lanes, element, elements, back in (
+        (i64(1), t, flat, lambda xs: xs),
+        (w, Ty.lanes(w, t), as_vector(w, flat), as_scalar),
+    ):
+        part = V("$part", Ty.arr(p, Ty.arr(q, element)))
+        count = m * n / lanes
+        rounds = map_level("seq", 0, Fn.lam(P.var(part), _by_items(Ex(part), q, element)), split(p, split(q, elements)))
+        vectors = (lane_width(w), eq(n % w).to(i64(0)), scalar_like(t)) if lanes is w else ()
+        yield rewrite(_copied(xss, r, i)).to(
+            split(n, back(join(join(rounds)))),
+            where,
+            *vectors,
+            tile(count, q),
+            tile(count / q, p),
+            eq(count % q).to(i64(0)),
+            eq(count / q % p).to(i64(0)),
+        )
+
+
+@rule(
+    "toLocal (mapLcl(1) (mapLcl(0) id) xss) = toLocal (transpose (mapLcl(1) (mapLcl(0) id) (transpose xss)))",
+    source="new: neighbours take the elements of a column",
+    phase="memory",
+)
+def copy_columns(xss: Ex, r: V, i: V, m: i64, n: i64, t: Ty):
+    yield rewrite(to_memory("local", _copied(xss, r, i))).to(
+        to_memory("local", transpose(_by_items(transpose(xss), m, t))), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss))
+    )
+
+
+@rule(
+    "reduceSeq (λ(a, (v, w)). b) z xs = reduceSeq (λ(a, (v, w)). let v = hold v in let w = hold w in b) z xs,  "
+    "hold = asScalar ∘ toPrivate ∘ mapSeq id ∘ asVector n, v and w arrays of scalars, n | their lengths",
+    source="000 Listing 5.10 and Figure 2.10d, for the elements of a loop",
+    phase="memory",
+)
+def hold_vectors(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, n: i64, k: i64, m: i64, t: Ty):
+    def held(array: V) -> Ex:
+        vector = V("$vector", Ty.lanes(n, t))
+        return as_scalar(
+            to_memory("private", map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(n, Ex(array))))
+        )
+
+    def step(body: Ex) -> Fn:
+        return Fn.lam(P.pair(a, P.pair(P.var(v), P.var(w))), body)
+
+    yield rewrite(reduce_seq(step(b), z, xs)).to(
+        reduce_seq(step(app(Fn.lam(P.var(v), app(Fn.lam(P.var(w), b), held(w))), held(v))), z, xs),
+        eq(Ty.arr(k, t)).to(vty(v)),
+        eq(Ty.arr(m, t)).to(vty(w)),
+        lane_width(n),
+        eq(k % n).to(i64(0)),
+        eq(m % n).to(i64(0)),
+        scalar_like(t),
+    )
+
+
+@rule(
+    "reduceSeq f z xs = mapLcl(1) (mapLcl(0) (mapSeq (mapSeq id))) (reduceSeq f z xs),  z a matrix of matrices",
+    source="new: the items of a group write their blocks",
+    phase="memory",
+)
+def write_blocks(f: Fn, z: Ex, xs: Ex, k: i64, l: i64, m: i64, n: i64, t: Ty):
+    element, row = V("$element", t), V("$row", Ty.arr(n, t))
+    block, blocks = V("$block", Ty.arr(m, Ty.arr(n, t))), V("$blocks", Ty.arr(l, Ty.arr(m, Ty.arr(n, t))))
+    copy = map_level("seq", 0, Fn.lam(P.var(element), Ex(element)), Ex(row))
+    copy = map_level("seq", 0, Fn.lam(P.var(row), copy), Ex(block))
+    copy = map_level("lcl", 0, Fn.lam(P.var(block), copy), Ex(blocks))
+    yield rewrite(reduce_seq(f, z, xs)).to(
+        map_level("lcl", 1, Fn.lam(P.var(blocks), copy), reduce_seq(f, z, xs)),
+        eq(Ty.arr(k, Ty.arr(l, Ty.arr(m, Ty.arr(n, t))))).to(ty(z)),
+        scalar_like(t),
+    )
+
+
 memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
 result_rules = (result_in_global,)
 shared_rules = (result_in_local,)
+tile_rules = (stage_tiles_in_local, copy_in_rounds, copy_columns, hold_vectors, write_blocks)

@@ -129,6 +129,36 @@ def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t:
 
 
 @rule(
+    "reduceSeq (λ(a, (p, q)). b) z (zip xs ys) = reduceSeq (λ(acc, (c, d)). reduceSeq (λ(a, (p, q)). b) acc (zip c d)) z "
+    "(zip (split n xs) (split n ys)),  n | length, λ(a, (p, q)). b closed in acc, c and d",
+    source="000 Listing 5.14, with the split of zip",
+    phase="lowering",
+)
+def split_reduce_seq_zip(e: Ex, a: P, p: P, q: P, b: Ex, z: Ex, xs: Ex, ys: Ex, n: i64, m: i64, t: Ty, u: Ty, v: Ty):
+    acc, left, right = V(ACCUMULATOR, v), V.of("chunk", p, n), V.of("chunk", q, n)
+    loop = Fn.lam(P.pair(a, P.pair(p, q)), b)
+    where = (
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        eq(Ty.arr(m, u)).to(ty(ys)),
+        eq(t).to(pty(p)),
+        eq(u).to(pty(q)),
+        eq(v).to(ty(z)),
+        *chunked(m, n),
+    )
+    yield egglog.rule(eq(e).to(reduce_seq(loop, z, zip_(xs, ys))), *where).then(acc, left, right)
+    chunks = P.pair(P.var(left), P.var(right))
+    yield rewrite(reduce_seq(loop, z, zip_(xs, ys))).to(
+        reduce_seq(
+            Fn.lam(P.pair(P.var(acc), chunks), reduce_seq(loop, Ex(acc), zip_(Ex(left), Ex(right)))),
+            z,
+            zip_(split(n, xs), split(n, ys)),
+        ),
+        *where,
+        eq(fvf(loop)).to(fvf(loop).remove(acc).remove(left).remove(right)),
+    )
+
+
+@rule(
     "reduceSeq (λ(acc, p). b) z (map (λq. c) xs) = reduceSeq (λ(acc, q). let p = c in b) z xs,  "
     "q not free in b, acc not free in c",
     source="000 Listing 5.7",

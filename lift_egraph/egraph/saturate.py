@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from egglog import i64
 from egglog.egraph import ActionLike
@@ -71,7 +71,8 @@ class Phase:
     limits
         When to stop.
     staging
-        The address spaces, ``local`` and ``private``, that binders of parallel maps are marked for.
+        The address spaces, ``local`` and ``private``, that binders of parallel maps, and of loops around them, are
+        marked for.
     """
 
     name: str
@@ -155,14 +156,28 @@ def _prepared(phase: Phase) -> Iterator[Prepared]:
 
 
 def marks(term: ir.Expr, phase: Phase) -> list[ActionLike]:
-    """What an e-graph is told of the binders of a term's parallel maps, which are staged in memory."""
+    """What an e-graph is told of the binders whose data may be staged in memory: those of a term's parallel maps, and of
+    loops around them.
+    """
+    if not phase.staging:
+        return []
+    functions = [t.function for t in ir.subterms(term) if _is_parallel(t)]
+    functions += [t.operator for t in ir.subterms(term) if isinstance(t, ir.ReduceSeq) and _has_parallel(t.operator)]
     return [
         MARKS[space](V(binder.name, type_to_egg(binder.type)))
-        for t in ir.subterms(term)
-        if isinstance(t, ir.MapLevel) and isinstance(t.function, ir.Lambda) and t.level != ir.SEQ
-        for binder in ir.bound_variables(t.function.binder)
+        for function in functions
+        if isinstance(function, ir.Lambda)
+        for binder in ir.bound_variables(function.binder)
         for space in phase.staging
     ]
+
+
+def _is_parallel(term: ir.Expr) -> TypeGuard[ir.MapLevel]:
+    return isinstance(term, ir.MapLevel) and term.level != ir.SEQ
+
+
+def _has_parallel(function: ir.Function) -> bool:
+    return isinstance(function, ir.Lambda) and any(_is_parallel(t) for t in ir.subterms(function.body))
 
 
 def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
