@@ -6,12 +6,13 @@ from dataclasses import replace
 from math import prod
 
 from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For, Load, Name, walk
-from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
 from lift_egraph.codegen.lowering.views import Memory
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import ALL, Optimisations
+from lift_egraph.codegen.passes.banks import space_rows
 from lift_egraph.codegen.passes.barriers import barriers_after_maps, place_barriers
 from lift_egraph.codegen.passes.common_indices import share_indices
 from lift_egraph.codegen.passes.repeats import share_texts
@@ -202,11 +203,16 @@ def _finish(
     local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
     alone = wanted is None and lowered.threads.local_size is None
     long_arrays = dialect.indexed_private or alone
-    body = unroll(place_barriers(body, local_counts), named_arrays=dialect.named_arrays, long_arrays=long_arrays)
+    body, arrays = place_barriers(body, local_counts), lowered.locals
+    if isinstance(device.throughput, Gpu):
+        spaced, spaced_arrays = space_rows(body, arrays, local_counts, device.throughput)
+        if sum(b.bytes for b in spaced_arrays) <= device.local_memory:
+            body, arrays = spaced, spaced_arrays
+    body = unroll(body, named_arrays=dialect.named_arrays, long_arrays=long_arrays)
     body = mark_short_loops(sink_constants(inline_constants(body)))
-    local_bytes = sum(b.bytes for b in lowered.locals)
+    local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.local_memory:
-        largest = max(lowered.locals, key=lambda b: b.bytes)
+        largest = max(arrays, key=lambda b: b.bytes)
         problem = DeviceProblem(
             f"{name} needs {local_bytes} bytes of local memory a group, {device.name} has {device.local_memory}: "
             f"use smaller tiles; the largest is {largest.name} with {largest.bytes} bytes"
@@ -239,9 +245,7 @@ def _finish(
         printed = pair_sines(printed, host.taken)
     freedom = threads.freedom
     required = None if freedom and freedom.local else local
-    lines = printer.kernel(
-        name, buffers, scalars, used_sizes, list(lowered.locals), printed, required, long_arrays=long_arrays
-    )
+    lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, long_arrays=long_arrays)
     # where a number is open, one group stands for it until the sizes are known
     x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
     launch = Launch((x, y, z), local)

@@ -51,8 +51,7 @@ def transpose_of_map_map(f: Fn, xss: Ex, m: i64, n: i64, t: Ty):
 @rule("transpose (map (split n) xss) = map transpose (split n (transpose xss))")
 def transpose_of_split_rows(xss: Ex, n: i64, a: i64, b: i64, t: Ty):
     yield rewrite(transpose(map_(Fn.split(n, Ty.arr(b, t)), xss))).to(
-        map_(Fn.transpose(Ty.arr(n, Ty.arr(a, t))), split(n, transpose(xss))),
-        eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss)),
+        map_(Fn.transpose(Ty.arr(n, Ty.arr(a, t))), split(n, transpose(xss))), eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss))
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from egglog import RewriteOrRule
+
 from lift_egraph.dsl import (
     Ex,
     Fn,
@@ -95,22 +97,29 @@ def let_in_global(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
 
 
 @rule(
-    "reduceSeq (λ(a, (v, w)). b) z xs = reduceSeq (λ(a, (v, w)). let v = copy v in let w = copy w in b) z xs,  "
-    "copy = toLocal ∘ mapLcl(1) (mapLcl(0) id), v and w marked, matrices",
+    "reduceSeq (λ(a, (v, w)). b) z xs = reduceSeq (λ(a, (v, w)). let v = toLocal (mapLcl(1) (mapLcl(0) id) v) in b) z "
+    "xs,  v marked, a matrix",
     source="000 Figure 2.10d, for the tiles of a loop",
     phase="memory",
 )
-def stage_tiles_in_local(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, k: i64, l: i64, m: i64, n: i64, t: Ty, u: Ty):
-    def step(body: Ex) -> Fn:
-        return Fn.lam(P.pair(a, P.pair(P.var(v), P.var(w))), body)
+def stage_first_tile(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, m: i64, n: i64, t: Ty):
+    yield _staged_tile(v, P.pair(a, P.pair(P.var(v), P.var(w))), b, z, xs, m, n, t)
 
-    copied = app(Fn.lam(P.var(w), b), to_memory("local", _by_items(Ex(w), n, u)))
-    yield rewrite(reduce_seq(step(b), z, xs)).to(
-        reduce_seq(step(app(Fn.lam(P.var(v), copied), to_memory("local", _by_items(Ex(v), m, t)))), z, xs),
-        stage_local(v),
-        stage_local(w),
-        eq(Ty.arr(k, Ty.arr(m, t))).to(vty(v)),
-        eq(Ty.arr(l, Ty.arr(n, u))).to(vty(w)),
+
+@rule(
+    "reduceSeq (λ(a, (v, w)). b) z xs = reduceSeq (λ(a, (v, w)). let w = toLocal (mapLcl(1) (mapLcl(0) id) w) in b) z "
+    "xs,  w marked, a matrix",
+    source="000 Figure 2.10d, for the tiles of a loop",
+    phase="memory",
+)
+def stage_second_tile(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, m: i64, n: i64, t: Ty):
+    yield _staged_tile(w, P.pair(a, P.pair(P.var(v), P.var(w))), b, z, xs, m, n, t)
+
+
+def _staged_tile(tile: V, binder: P, b: Ex, z: Ex, xs: Ex, m: i64, n: i64, t: Ty) -> RewriteOrRule:
+    copied = app(Fn.lam(P.var(tile), b), to_memory("local", _by_items(Ex(tile), n, t)))
+    return rewrite(reduce_seq(Fn.lam(binder, b), z, xs)).to(
+        reduce_seq(Fn.lam(binder, copied), z, xs), stage_local(tile), eq(Ty.arr(m, Ty.arr(n, t))).to(vty(tile))
     )
 
 
@@ -125,11 +134,13 @@ def _copied(xss: Ex, row: V, item: V) -> Ex:
 
 @rule(
     "mapLcl(1) (mapLcl(0) id) xss = split n (asScalar (join (join (mapSeq (mapLcl(1) (mapLcl(0) id)) "
-    "(split p (split q (asVector w (join xss))))))))),  n the length of the rows, w | n;  the same without vectors",
+    "(split p (split q (asVector w (join xss))))))))),  n the length of the rows, w | n, p·q | m·n / w;  the same without "
+    "vectors",
     source="new: a tile is copied in rounds, in each of which neighbours take neighbours",
     phase="memory",
 )
-def copy_in_rounds(xss: Ex, r: V, i: V, m: i64, n: i64, p: i64, q: i64, w: i64, t: Ty):
+def copy_in_rounds(xss: Ex, r: V, i: V, m: i64, n: i64, items: i64, q: i64, w: i64, t: Ty):
+    p = items / q
     flat, where = join(xss), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss))
     for lanes, element, elements, back in (
         (i64(1), t, flat, lambda xs: xs),
@@ -143,10 +154,10 @@ def copy_in_rounds(xss: Ex, r: V, i: V, m: i64, n: i64, p: i64, q: i64, w: i64, 
             split(n, back(join(join(rounds)))),
             where,
             *vectors,
-            tile(count, q),
-            tile(count / q, p),
-            eq(count % q).to(i64(0)),
-            eq(count / q % p).to(i64(0)),
+            tile(count, items),
+            tile(items, q),
+            eq(count % items).to(i64(0)),
+            eq(items % q).to(i64(0)),
         )
 
 
@@ -189,19 +200,22 @@ def hold_vectors(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, n: i64, k: i64, m: i64,
 
 
 @rule(
-    "reduceSeq f z xs = mapLcl(1) (mapLcl(0) (mapSeq (mapSeq id))) (reduceSeq f z xs),  z a matrix of matrices",
+    "reduceSeq f z xs = mapLcl(1) (mapLcl(0) (mapSeq (asScalar ∘ mapSeq id ∘ asVector w))) (reduceSeq f z xs),  z a matrix "
+    "of matrices, w | length of their rows",
     source="new: the items of a group write their blocks",
     phase="memory",
 )
-def write_blocks(f: Fn, z: Ex, xs: Ex, k: i64, l: i64, m: i64, n: i64, t: Ty):
-    element, row = V("$element", t), V("$row", Ty.arr(n, t))
+def write_blocks(f: Fn, z: Ex, xs: Ex, w: i64, k: i64, l: i64, m: i64, n: i64, t: Ty):
+    vector, row = V("$vector", Ty.lanes(w, t)), V("$row", Ty.arr(n, t))
     block, blocks = V("$block", Ty.arr(m, Ty.arr(n, t))), V("$blocks", Ty.arr(l, Ty.arr(m, Ty.arr(n, t))))
-    copy = map_level("seq", 0, Fn.lam(P.var(element), Ex(element)), Ex(row))
+    copy = as_scalar(map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, Ex(row))))
     copy = map_level("seq", 0, Fn.lam(P.var(row), copy), Ex(block))
     copy = map_level("lcl", 0, Fn.lam(P.var(block), copy), Ex(blocks))
     yield rewrite(reduce_seq(f, z, xs)).to(
         map_level("lcl", 1, Fn.lam(P.var(blocks), copy), reduce_seq(f, z, xs)),
         eq(Ty.arr(k, Ty.arr(l, Ty.arr(m, Ty.arr(n, t))))).to(ty(z)),
+        lane_width(w),
+        eq(n % w).to(i64(0)),
         scalar_like(t),
     )
 
@@ -210,4 +224,6 @@ memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
 result_rules = (result_in_global,)
 shared_rules = (result_in_local,)
-tile_rules = (stage_tiles_in_local, copy_in_rounds, copy_columns, hold_vectors, write_blocks)
+first_tile_rules = (stage_first_tile, copy_in_rounds, copy_columns)
+second_tile_rules = (stage_second_tile, copy_in_rounds, copy_columns)
+register_rules = (hold_vectors, write_blocks)

@@ -18,6 +18,7 @@ from lift_egraph.dsl import (
     Ty,
     V,
     absent,
+    absent_in_function,
     absent_in_operator,
     app,
     associative,
@@ -168,6 +169,32 @@ def reduce_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
     for mapped in (map_(Fn.lam(q, c), xs), map_level("seq", 0, Fn.lam(q, c), xs)):
         yield rewrite(reduce_seq(Fn.lam(P.pair(a, p), b), z, mapped)).to(
             reduce_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs), absent(q, b), absent(a, c), disjoint(a, q)
+        )
+
+
+@rule(
+    "reduceSeq (λ(a, (p, q)). b) z (zip (map f xs) ys) = reduceSeq (λ(a, (x, q)). let p = f x in b) z (zip xs ys),  x "
+    "fresh;  the same for zip ys (map f xs)",
+    source="000 Listings 5.7 and 5.8, on one side",
+    phase="lowering",
+)
+def reduce_seq_fusion_beside(a: P, p: P, q: P, b: Ex, f: Fn, z: Ex, xs: Ex, ys: Ex, e: Ex, n: i64, t: Ty):
+    for tag, beside in ((LEFT, lambda one, other: (one, other)), (RIGHT, lambda one, other: (other, one))):
+        x, inner = V(tag, t), Fn.lam(p, b)
+        step = Fn.lam(P.pair(a, P.pair(*beside(p, q))), b)
+        left, element = reduce_seq(step, z, zip_(*beside(map_(f, xs), ys))), eq(Ty.arr(n, t)).to(ty(xs))
+        yield egglog.rule(eq(e).to(left), element).then(x, inner)  # the conditions need them to exist
+        yield rewrite(left).to(
+            reduce_seq(
+                Fn.lam(P.pair(a, P.pair(*beside(P.var(x), q))), app(inner, app(f, Ex(x)))), z, zip_(*beside(xs, ys))
+            ),
+            element,
+            fvf(inner).not_contains(x),
+            fvf(f).not_contains(x),
+            bvs(q).not_contains(x),
+            bvs(a).not_contains(x),
+            absent_in_function(a, f),
+            absent_in_function(q, f),
         )
 
 

@@ -63,6 +63,8 @@ def _element_variables(
         return frozenset((pattern,)) if isinstance(pattern, ir.Var) else None
     if not _mentions(array, old):
         return frozenset()
+    if isinstance(array, ir.AsVector) and isinstance(array.array, ir.Zip):  # vectors of pairs are pairs of vectors
+        array = ir.Zip(*(ir.AsVector(array.width, xs) for xs in (array.array.first, array.array.second)))
     if isinstance(array, ir.Zip) and isinstance(pattern, ir.PairBinder):
         first = _element_variables(pattern.first, array.first, here, old)
         second = _element_variables(pattern.second, array.second, here, old)

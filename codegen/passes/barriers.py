@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import inf
 
 from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement, loads, stores, walk
@@ -105,17 +106,23 @@ class _Placing:
         """Whether each element is accessed by one work-item of a group only, in all rounds of all loops."""
         (first, _), *others = accesses
         widest = max(width for _, width in accesses)
-        if all(address == first for address, _ in others) and self.is_injective(first, widest):
-            return True
+        apart = sorted({0, *(d for address, _ in others if (d := (address - first).constant) is not None)})
+        if all((address - first).constant is not None for address, _ in others):
+            steps = {high - low for low, high in pairwise(apart)}
+            if len(steps) < 2 and self.is_injective(first, widest, [(step, len(apart)) for step in steps]):
+                return True
         return self.has_own_spans(accesses)
 
-    def is_injective(self, address: Nat, width: int) -> bool:
-        """Whether no two work-items or rounds have the same address (or ones nearer than `width`)."""
+    def is_injective(self, address: Nat, width: int, others: Iterable[tuple[int, float]] = ()) -> bool:
+        """Whether no two work-items or rounds have the same address (or ones nearer than `width`).
+
+        `others` are distances at which there are more addresses, and how many.
+        """
         if not all(_own_index(d) in address.variables for d in self.running):
             return False
         counts = {v: self.count_of(v) for v in address.variables if not _is_of_group(v)}
         address, counts = _in_digits(address, counts)
-        digits = []
+        digits = [*others]
         for variable, count in counts.items():
             slope = address.coefficient_of(variable)
             if count != 1:
@@ -320,7 +327,7 @@ def _canonical(address: Nat) -> Nat:
 
 
 def _in_digits(address: Nat, counts: dict[NatVar, float | None]) -> tuple[Nat, dict[NatVar, float | None]]:
-    """The address with `v` as ``n * quotient + rest`` where it has ``v / n`` or ``v % n``, and how many values each has."""
+    """The address with `v` as ``n * quotient + rest`` where it is divided by n, and how many values each has."""
     parts = dict(counts)
     for divided, count in counts.items():
         variable: NatVar | None = divided

@@ -1,0 +1,95 @@
+"""Rows of local arrays apart from each other, where neighbouring work-items would meet in one bank of the memory.
+
+Local memory serves a word of each bank at a time. Work-items that write a tile by columns, one below the other, find
+all their words in one bank if the rows are as long as there are banks; rows with a few unused elements at their end
+spread them.
+
+Source: 000 §5.3.1 stages tiles in local memory; the CUDA C++ Programming Guide on shared memory has the banks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from lift_egraph.codegen.c_ast import Body, Buffer, Computed, Load, loads, rewrite, stores, walk
+from lift_egraph.codegen.devices import Gpu
+from lift_egraph.codegen.lowering.views import ThreadVar
+from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.types import SCALAR_BYTES, scalar_of
+
+WORD = 4  # bytes
+
+
+def space_rows(
+    body: Body, buffers: tuple[Buffer, ...], threads: Mapping[int, int | None], gpu: Gpu
+) -> tuple[Body, tuple[Buffer, ...]]:
+    """A kernel's body and its local arrays, with rows apart where that costs fewer rounds of the banks.
+
+    Parameters
+    ----------
+    threads
+        The number of work-items of a group in each dimension of mapLcl; None where only the launch says it.
+    """
+    banks = int(gpu.local_bytes_a_cycle) // WORD
+    pointed = {name for part in walk(body) if isinstance(part, Load) for name in part.buffer.targets}
+    spaced: dict[str, Buffer] = {}
+    for buffer in buffers:
+        if len(buffer.shape) < 2 or buffer.name in pointed or SCALAR_BYTES[scalar_of(buffer.element).name] != WORD:
+            continue
+        accesses = {(a.index, a.width) for a in (*loads(body), *stores(body)) if a.buffer.name == buffer.name}
+        row, wide = int(nat(buffer.shape[-1]).constant or 0), max((width for _, width in accesses), default=1)
+        if not row or not all(_stays_in_row(index, width, row) for index, width in accesses):
+            continue
+        warp = list(_lanes(threads, int(gpu.warp)))
+        before = sum(_rounds(index, width, warp, banks) for index, width in accesses)
+        after = sum(_rounds(_spaced(index, row, wide), width, warp, banks) for index, width in accesses)
+        if after < before:
+            spaced[buffer.name] = replace(buffer, shape=(*buffer.shape[:-1], row + wide))
+
+    def moved(part: object) -> Load | None:
+        if not isinstance(part, Load) or part.buffer.name not in spaced:
+            return None
+        row = int(nat(part.buffer.shape[-1]).constant or 0)
+        new = spaced[part.buffer.name]
+        return Load(new, _spaced(part.index, row, int(nat(new.shape[-1]).constant or 0) - row), part.width)
+
+    return rewrite(body, moved) if spaced else body, tuple(spaced.get(b.name, b) for b in buffers)
+
+
+def _spaced(index: Nat, row: int, gap: int) -> Nat:
+    return index + gap * (index // row)
+
+
+def _stays_in_row(index: Nat, width: int, row: int) -> bool:
+    """Whether an access is to neighbours of one row, the number of which is as simple as the index itself."""
+    if any(isinstance(v, Computed) for v in index.mentioned):
+        return False
+    number = index // row
+    return number == (index + (width - 1)) // row and len(number.terms) <= len(index.terms)
+
+
+def _lanes(threads: Mapping[int, int | None], warp: int) -> Iterator[dict[int, int]]:
+    """The indices of the work-items of the first warp in each dimension."""
+    sizes = [threads.get(d, 1) or warp for d in range(3)]
+    for lane in range(warp):
+        indices: dict[int, int] = {}
+        for d, size in enumerate(sizes):
+            lane, indices[d] = divmod(lane, size)
+        yield indices
+
+
+def _rounds(index: Nat, width: int, warp: list[dict[int, int]], banks: int) -> int:
+    """How many words of one bank a warp asks for at once; vectors are served to a part of it after the other."""
+    words: set[int] = set()
+    for lane in warp[: max(1, len(warp) // width)]:
+        first = index.evaluate({v.name: _value(v, lane) for v in index.variables})
+        words.update(range(first, first + width))
+    return max(Counter(word % banks for word in words).values())
+
+
+def _value(variable: NatVar, lane: Mapping[int, int]) -> int:
+    if isinstance(variable, ThreadVar) and variable.name.startswith("lcl"):
+        return lane[variable.dimension]
+    return variable.low or 0
