@@ -59,8 +59,9 @@ class Condition:
 def needed(conditions: Iterable[Condition]) -> list[Condition]:
     """The conditions without those that hold anyway, or follow from another one."""
     kept = [c for c in dict.fromkeys(conditions) if c.form.names and (c.is_bounded or not c.is_integral)]
-    plain = [c for c in kept if not c.is_bounded]
-    return [c for c in kept if c.is_bounded or not any(o != c and _follows(c.form, o.form) for o in plain)]
+    plain = list({c.form: c for c in kept if not c.is_bounded}.values())
+    bounded = [c for c in kept if c.is_bounded]
+    return bounded + [c for c in plain if not any(o is not c and _follows(c.form, o.form) for o in plain)]
 
 
 def _follows(form: Form, other: Form) -> bool:
