@@ -81,12 +81,14 @@ def domain(name: str, conditions: Sequence[Condition]) -> tuple[int, ...]:
         If nothing bounds it.
     """
     found: set[int] | None = None
-    bound = inf
+    least, bound = 1, inf
     for c in conditions:
         if len(c.form.terms) == 1:
             coefficient, powers = c.form.terms[0]
             exponents = dict(powers)
             e = exponents.get(name, 0)
+            if coefficient == 1 and exponents == {name: 1}:
+                least = max(least, c.low)
             if e == 1 and len(exponents) == 1 and c.among is not None:
                 values = {int(v / coefficient) for v in c.among if (v / coefficient).denominator == 1}
                 found = values if found is None else found & values
@@ -100,7 +102,7 @@ def domain(name: str, conditions: Sequence[Condition]) -> tuple[int, ...]:
     if found is None and bound > MOST_VALUES:
         raise SearchProblem(f"nothing bounds the parameter {name}: it divides no size, and has no limit")
     values = found if found is not None else set(range(1, int(bound + 1e-9) + 1))
-    return tuple(sorted(v for v in values if 1 <= v <= bound + 1e-9))
+    return tuple(sorted(v for v in values if least <= v <= bound + 1e-9))
 
 
 def divisors(n: int) -> list[int]:

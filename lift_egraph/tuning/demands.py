@@ -45,7 +45,7 @@ class Demand:
 def demands_of(
     programs: Sequence[ir.Program], points: Sequence[Mapping[str, int]], device: Device
 ) -> tuple[Demand, ...]:
-    """What low-level programs of one shape ask for, that were derived at some points; as expressions of their variables.
+    """What low-level programs of one shape ask for, derived at some points, as expressions of their variables.
 
     What no kernel is generated for, and what is no expression of them, is not asked.
     """
@@ -54,16 +54,15 @@ def demands_of(
     made = [Demand(kind, form, why) for (kind, _, why), form in zip(found[0], forms, strict=True) if form is not None]
     free = replace(device, local_memory=UNLIMITED, max_work_group=UNLIMITED)
     try:
-        needs = [list(_needs(compile_program(program, free))) for program in programs]
+        needs = [_needs(compile_program(program, free)) for program in programs]
     except LiftError:
         return tuple(dict.fromkeys(made))
-    if len({tuple(kind for kind, _ in row) for row in needs}) == 1:
-        forms = _read([[number for _, number in row] for row in needs], points)
-        of_kernels: dict[tuple[str, int], Form | None] = {}
-        for (key, _), form in zip(needs[0], forms, strict=True):
-            known = of_kernels.get(key, Form(()))
-            of_kernels[key] = known + form if known is not None and form is not None else None
-        made += [Demand(kind, form, _WHY[kind]) for (kind, _), form in of_kernels.items() if form is not None]
+    for key, numbers in needs[0].items():
+        rows = [there.get(key, []) for there in needs]
+        if all(len(row) == len(numbers) for row in rows):
+            forms = [form for form in _read(rows, points) if form is not None]
+            if len(forms) == len(numbers):
+                made.append(Demand(key[0], sum(forms, Form(())), _WHY[key[0]]))
     return tuple(dict.fromkeys(made))
 
 
@@ -80,6 +79,8 @@ def space_of(
     sizes: Mapping[str, int],
     device: Device,
     bounds: Mapping[str, tuple[int, ...]] | None = None,
+    *,
+    least: int = 1,
 ) -> Space:
     """The points at which a parametric term fits its sizes and a device.
 
@@ -87,6 +88,8 @@ def space_of(
     ----------
     bounds
         The values that some parameters may have.
+    least
+        Of each parameter, and of what parameters divide a length into.
 
     Raises
     ------
@@ -95,13 +98,14 @@ def space_of(
     """
     limits = _limits(device)
     conditions = [Condition(Form.of(name), among=values) for name, values in (bounds or {}).items()]
+    conditions += [Condition(Form.of(name), least) for name in parametric.parameters]
     conditions += [Condition(form.at(sizes), low=0) for form in dict.fromkeys(parametric.forms) if form.terms]
     for demand in demands:
         form = demand.form.at(sizes)
         if demand.kind == "width":
             conditions.append(Condition(form, among=WIDTHS, why=demand.why))
         elif demand.kind == "parts":
-            conditions.append(Condition(form, why=demand.why))
+            conditions.append(Condition(form, least if form.names else 1, why=demand.why))
         else:
             conditions.append(Condition(form, 0, limits[demand.kind], why=demand.why, whole=False))
     return Space(parametric.parameters, tuple(dict.fromkeys(conditions)))
@@ -150,14 +154,16 @@ def _length(array: ir.Expr) -> int:
     return array_type(array, "a length").size.evaluate({})
 
 
-def _needs(plan: Plan) -> Iterator[tuple[tuple[str, int], int]]:
-    """What the kernels of a plan need of a device: the kind and the kernel, and the number; of memory for each array."""
+def _needs(plan: Plan) -> dict[tuple[str, int], list[int]]:
+    """What the kernels of a plan need of a device, by its kind and the kernel: of memory for each array."""
+    found: dict[tuple[str, int], list[int]] = {}
     for place, kernel in enumerate(plan.kernels):
         if kernel.launch.local_size:
-            yield ("items", place), prod(kernel.launch.local_size)
+            found["items", place] = [prod(kernel.launch.local_size)]
         used: dict[str, Buffer] = {}
         for part in walk(kernel.body):
             if isinstance(part, Allocate | Load) and part.buffer.space in ("local", "private"):
                 used.setdefault(part.buffer.name, part.buffer)
         for buffer in used.values():
-            yield (buffer.space, place), buffer.bytes
+            found.setdefault((buffer.space, place), []).append(buffer.bytes)
+    return found

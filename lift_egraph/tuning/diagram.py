@@ -1,9 +1,9 @@
-"""Decision diagrams of points: one layer a parameter, and in each one node for all prefixes that ask the same of the rest.
+"""Decision diagrams of points: one layer a parameter, with one node for all prefixes that ask the same of the rest.
 
 What a condition still asks is what is left of its form when the values so far stand in it, as far as that matters: of a
 quotient only the divisor, of a bound only which products of the parameters to come stay within it.
 
-Source: new; ordered diagrams with shared nodes: Bryant, "Graph-based algorithms for Boolean function manipulation", 1986.
+Source: ordered diagrams with shared nodes: Bryant, "Graph-based algorithms for Boolean function manipulation", 1986.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Left:
     def __init__(self, condition: Condition, order: Sequence[str], domains: Mapping[str, tuple[int, ...]]) -> None:
         self.condition, self.domains = condition, domains
         self.is_whole = condition.whole and not condition.is_integral  # whether it must be asked for
-        self.powers = [{n: e for n, e in powers} for _, powers in condition.form.terms]
+        self.powers = [dict(powers) for _, powers in condition.form.terms]
         self.bottom = reduce(lcm, (c.denominator for c, _ in condition.form.terms), 1)
         tops = [int(c * self.bottom) for c, _ in condition.form.terms]
         self.tops: list[Array] = [np.array([t], np.int64) for t in tops]
@@ -146,7 +146,9 @@ class _Left:
             if largest >= LARGEST:
                 raise SearchProblem(f"the numbers of {self.condition.form} are too large")
             of_top, of_bottom = top[parents], bottom[parents]
-            of_top, of_bottom = (of_top * factors[chosen], of_bottom) if e >= 0 else (of_top, of_bottom * factors[chosen])
+            of_top, of_bottom = (
+                (of_top * factors[chosen], of_bottom) if e >= 0 else (of_top, of_bottom * factors[chosen])
+            )
             common = np.gcd(of_top, of_bottom)
             common[common == 0] = 1
             tops.append(of_top // common)
@@ -205,7 +207,9 @@ class _Left:
         if is_bound and not others and all(e > 0 for e in powers.values()):
             products = self._products(powers)
             if products is not None:  # the greatest product that stays within the bound says it all
-                place = np.searchsorted(products * (1 - 1e-12), c.high * below[0] / np.maximum(tops[0], 1), side="right")
+                place = np.searchsorted(
+                    products * (1 - 1e-12), c.high * below[0] / np.maximum(tops[0], 1), side="right"
+                )
                 tops[0] = np.full(len(kept), int(c.high), np.int64)
                 below[0] = products[np.maximum(place, 1) - 1]
         return kept

@@ -18,6 +18,7 @@ Powers = tuple[tuple[str, int], ...]
 """A product of powers of variables, by name; none of them is 0."""
 
 HIGHEST = 2  # power of a variable that has no prime of its own
+MOST_OTHERS = 4  # such variables
 LARGEST = 64  # numerator and denominator of the coefficient of a product
 
 
@@ -116,8 +117,8 @@ def read_forms(numbers: Sequence[Sequence[int]], points: Sequence[Mapping[str, i
     numbers
         At each point as many.
     points
-        Values of all variables, above 0. Different at each point; at the first, most variables have a prime of their
-        own, which divides the value of no other variable but those that are multiples of it.
+        Values of all variables, above 0, different at each point. At most of them each variable but a few has an odd
+        prime of its own, which divides the value of no other variable but those that are multiples of it.
 
     Raises
     ------
@@ -140,42 +141,64 @@ def _at(points: Sequence[Mapping[str, int]]) -> str:
     return "; ".join(", ".join(f"{n} = {v}" for n, v in point.items()) for point in points)
 
 
+class _Peeled:
+    """The variables with an odd prime of their own at a point, with the prime and how often it divides; and the others.
+
+    Each is taken out before the next is looked for, so a size may be a multiple of parameters.
+    """
+
+    def __init__(self, point: Mapping[str, int]) -> None:
+        self.point = point
+        self.own: list[tuple[str, int, int]] = []
+        left = dict(point)
+        while True:
+            found = next(((n, p) for n in left for p in _primes(left[n]) if p > 2 and _is_own(p, n, left)), None)
+            if found is None:
+                break
+            name, prime = found
+            self.own.append((name, prime, _times(prime, left.pop(name))))
+        self.others = list(left)
+
+    def powers(self, number: int) -> tuple[dict[str, int], Fraction]:
+        """The powers of variables with a prime of their own in a number, and what is left of it."""
+        powers: dict[str, int] = {}
+        rest = Fraction(number)
+        for name, prime, times in self.own:
+            count = _times(prime, rest.numerator) - _times(prime, rest.denominator)
+            powers[name] = count // times
+            rest /= Fraction(self.point[name]) ** powers[name]
+        return powers, rest
+
+
 class _Reader:
     """Reads what numbers are at some points."""
 
     def __init__(self, points: Sequence[Mapping[str, int]]) -> None:
         self.points = points
-        self.peeled: list[tuple[str, int, int]] = []  # variables with a prime of their own, and how often it divides
-        left = dict(points[0])
-        while True:
-            found = next(((n, p) for n in left for p in _primes(left[n]) if _is_own(p, n, left)), None)
-            if found is None:
-                break
-            name, prime = found
-            self.peeled.append((name, prime, _times(prime, left.pop(name))))
-        self.others = list(left)
+        self.peeled = [_Peeled(point) for point in points]
 
     def product(self, column: Sequence[int]) -> Form | None:
-        """The simplest product that is these numbers, if one is."""
+        """The simplest product that is these numbers, if one is.
+
+        A coefficient may have the prime of a variable at one point: then another point tells them apart.
+        """
         if len(set(column)) == 1:
             return Form.constant(column[0])
         if 0 in column:
             return None
-        powers: dict[str, int] = {}
-        rest = Fraction(column[0])
-        for name, prime, times in self.peeled:
-            count = _times(prime, rest.numerator) - _times(prime, rest.denominator)
-            powers[name] = count // times
-            rest /= Fraction(self.points[0][name]) ** powers[name]
-        found: list[tuple[int, Form]] = []
-        for more in product(range(-HIGHEST, HIGHEST + 1), repeat=len(self.others)):
-            every = {**powers, **dict(zip(self.others, more, strict=True))}
-            c = rest / _product([(n, e) for n, e in zip(self.others, more, strict=True)], self.points[0])
-            if max(abs(c.numerator), c.denominator) <= LARGEST:
-                form = Form.of(coefficient=c, **every)
-                if self.holds(form, column):
-                    found.append((sum(map(abs, more)), form))
-        return min(found, key=lambda x: x[0])[1] if found else None
+        for peeled, number in zip(self.peeled, column, strict=True):
+            powers, rest = peeled.powers(number)
+            found: list[tuple[int, Form]] = []
+            for more in product(range(-HIGHEST, HIGHEST + 1), repeat=min(len(peeled.others), MOST_OTHERS)):
+                others = dict(zip(peeled.others, more, strict=False))
+                c = rest / _product([*others.items()], peeled.point)
+                if max(abs(c.numerator), c.denominator) <= LARGEST:
+                    form = Form.of(coefficient=c, **powers, **others)
+                    if self.holds(form, column):
+                        found.append((sum(map(abs, more)), form))
+            if found:
+                return min(found, key=lambda x: x[0])[1]
+        return None
 
     def sum(self, column: Sequence[int], basis: Sequence[Form]) -> Form | None:
         """The sum of the fewest products that is these numbers at more points than it has products."""

@@ -1,4 +1,4 @@
-"""Spaces of points: all values of parameters that some conditions allow, counted and drawn from without a list of them."""
+"""Spaces of points: the values of parameters that conditions allow, counted and drawn from without a list of them."""
 
 from __future__ import annotations
 
