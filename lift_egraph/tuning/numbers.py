@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from lift_egraph.errors import SizeProblem
@@ -17,6 +18,8 @@ from lift_egraph.language.nat import Monomial, Nat, NatVar, Operation, nat, oper
 from lift_egraph.language.types import I32, Scalar, Vector
 
 T = TypeVar("T")
+
+_NONE: Any = object()
 
 COUNTS = {(ir.AsVector, "width"), (ir.Vectorize, "width"), (ir.Iterate, "times"), (Vector, "width")}
 """The fields that hold a number without being a size."""
@@ -57,14 +60,10 @@ def with_numbers(structure: T, values: Sequence[int]) -> T:
     SizeProblem
         If they are not as many.
     """
-    waiting = iter(values)
-    try:
-        made = _write(structure, waiting)
-    except StopIteration:
-        raise SizeProblem(f"the term has more than {len(values)} numbers") from None
-    left = sum(1 for _ in waiting)
-    if left:
-        raise SizeProblem(f"the term has {len(values) - left} numbers, not {len(values)}")
+    waiting = chain(values, repeat(_NONE))
+    made = _write(structure, waiting)
+    if next(waiting) is not _NONE:
+        raise SizeProblem(f"the term has fewer numbers than {len(values)}")
     return made
 
 
@@ -73,7 +72,7 @@ def _names(kind: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind))
 
 
-def _read(value: Any, names: dict[str, str], found: list[int]) -> Hashable:
+def _read(value: Any, names: dict[str, int], found: list[int]) -> Hashable:
     """The shape of a value, whose numbers are appended to `found`; `names` are those of the binders around it."""
     if isinstance(value, Nat):
         return _read_nat(value, names, found)
@@ -106,18 +105,20 @@ def _read(value: Any, names: dict[str, str], found: list[int]) -> Hashable:
     return tuple(parts)
 
 
-def _read_plain(value: Any, names: dict[str, str], found: list[int]) -> Hashable:
+def _read_plain(value: Any, names: dict[str, int], found: list[int]) -> Hashable:
     if isinstance(value, int) and not isinstance(value, bool):
         found.append(value)
         return "number"
     return _read(value, names, found)
 
 
-def _bound(names: dict[str, str], *more: str) -> dict[str, str]:
-    return {**names, **{name: f"${len(names) + k}" for k, name in enumerate(more)}}
+def _bound(names: dict[str, int], *more: str) -> dict[str, int]:
+    """The numbers of names with those that a binder binds; how many there are stands beside no name."""
+    known = names.get("", 0)
+    return {**names, **{name: known + k for k, name in enumerate(more)}, "": known + len(more)}
 
 
-def _read_nat(value: Nat, names: dict[str, str], found: list[int]) -> Hashable:
+def _read_nat(value: Nat, names: dict[str, int], found: list[int]) -> Hashable:
     if not value.terms:
         found.append(0)
         return (((),),)
@@ -128,7 +129,7 @@ def _read_nat(value: Nat, names: dict[str, str], found: list[int]) -> Hashable:
     return tuple(parts)
 
 
-def _read_atom(atom: NatVar | Operation, names: dict[str, str], found: list[int]) -> Hashable:
+def _read_atom(atom: NatVar | Operation, names: dict[str, int], found: list[int]) -> Hashable:
     if isinstance(atom, NatVar):
         return names.get(atom.name, atom.name)
     return atom.symbol, _read_nat(atom.left, names, found), _read_nat(atom.right, names, found)
@@ -155,15 +156,22 @@ def _write(value: Any, numbers: Iterator[int]) -> Any:
 
 
 def _write_plain(value: Any, numbers: Iterator[int]) -> Any:
-    return next(numbers) if isinstance(value, int) and not isinstance(value, bool) else _write(value, numbers)
+    return _next(numbers) if isinstance(value, int) and not isinstance(value, bool) else _write(value, numbers)
+
+
+def _next(numbers: Iterator[int]) -> int:
+    number = next(numbers)
+    if number is _NONE:
+        raise SizeProblem("the term has more numbers than it is given")
+    return number
 
 
 def _write_nat(value: Nat, numbers: Iterator[int]) -> Nat:
     if not value.terms:
-        return nat(next(numbers))
+        return nat(_next(numbers))
     total = nat(0)
     for monomial, _ in value.terms:
-        total = total + next(numbers) * _write_monomial(monomial, numbers)
+        total = total + _next(numbers) * _write_monomial(monomial, numbers)
     return total
 
 

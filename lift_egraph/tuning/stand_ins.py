@@ -30,9 +30,11 @@ def stand_ins(
 
     Examples
     --------
-    >>> stand_ins("MN", ["tile", "width"], widths=["width"])
-    [{'M': 84, 'N': 132, 'tile': 3, 'width': 4}, {'M': 440, 'N': 520, 'tile': 5, 'width': 8}, {'M': 182, 'N': 238, \
-'tile': 7, 'width': 2}]
+    >>> for point in stand_ins("MN", ["tile", "width"], widths=["width"]):
+    ...     print(point)
+    {'M': 132, 'N': 156, 'tile': 3, 'width': 4}
+    {'M': 520, 'N': 680, 'tile': 5, 'width': 8}
+    {'M': 238, 'N': 266, 'tile': 7, 'width': 2}
     """
     free = [name for name in parameters if name not in widths]
     own = max(len(free), 1) + 1  # primes of the parameters: at each point they are shared out in another way
