@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache, cached_property
+from itertools import chain
 from math import prod
 from typing import Any, Union
 
@@ -21,6 +22,13 @@ LeafType = Union[Scalar, Vector]
 
 
 LONG_ARRAY = 2048  # bytes from which a private array is in no device's registers
+
+
+class _Node:
+    """What is found once per node stays in this process."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_children", "_below")}
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class Buffer:
 # --- expressions ----------------------------------------------------------------------------------
 
 
-class CExpr:
+class CExpr(_Node):
     """A value; `type` is a scalar or vector type (bool vectors are int masks of 0 and -1)."""
 
     type: LeafType
@@ -195,7 +203,7 @@ def lane_of(vector: CExpr, lane: Nat) -> CExpr:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Statement(_Node):
     """One step of a kernel; `origin` is the LIFT subterm that it computes a part of."""
 
     origin: Expr | None = field(default=None, compare=False, repr=False, kw_only=True)
@@ -315,30 +323,41 @@ def _part_names(node_type: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(node_type) if f.name != "origin")
 
 
-def children(item: Any) -> Iterator[Any]:
-    """The direct sub-expressions, sub-statements and index expressions of a node."""
-    for name in _part_names(type(item)):
-        value = getattr(item, name)
-        if isinstance(value, CExpr | Statement | Nat):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (v for v in value if isinstance(v, CExpr | Statement | Nat))
+def children(item: Any) -> tuple[Any, ...]:
+    """The direct sub-expressions, sub-statements and index expressions of a node (found once per node)."""
+    known = vars(item).get("_children")
+    if known is None:
+        found: list[Any] = []
+        for name in _part_names(type(item)):
+            value = getattr(item, name)
+            if isinstance(value, CExpr | Statement | Nat):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found += (v for v in value if isinstance(v, CExpr | Statement | Nat))
+        known = vars(item)["_children"] = tuple(found)
+    return known
+
+
+def data_in(index: Nat) -> tuple[Computed, ...]:
+    """The data that an index expression reads (found once per expression)."""
+    known = vars(index).get("_data")
+    if known is None:
+        known = vars(index)["_data"] = tuple(v for v in index.mentioned if isinstance(v, Computed))
+    return known
 
 
 def walk(item: Any) -> Iterator[Any]:
     """A node, or a body, with everything below it; index expressions are entered where they read data."""
-    if isinstance(item, tuple):
-        for part in item:
-            yield from walk(part)
-        return
-    yield item
-    if isinstance(item, Nat):
-        for variable in item.mentioned:
-            if isinstance(variable, Computed):
-                yield from walk(variable.value)
-        return
-    for child in children(item):
-        yield from walk(child)
+    return chain.from_iterable(map(_with_all_below, item)) if isinstance(item, tuple) else iter(_with_all_below(item))
+
+
+def _with_all_below(item: Any) -> tuple[Any, ...]:
+    """What `walk` gives for a node (found once per node)."""
+    known = vars(item).get("_below")
+    if known is None:
+        inner = tuple(v.value for v in data_in(item)) if isinstance(item, Nat) else children(item)
+        known = vars(item)["_below"] = (item, *chain.from_iterable(map(_with_all_below, inner)))
+    return known
 
 
 def loads(item: Any) -> Iterator[Load]:
@@ -351,9 +370,8 @@ def loads(item: Any) -> Iterator[Load]:
         for index in children(item.place):
             yield from loads(index) if isinstance(index, Nat) else loads(tuple(children(index)))
     elif isinstance(item, Nat):
-        for variable in item.mentioned:
-            if isinstance(variable, Computed):
-                yield from loads(variable.value)
+        for variable in data_in(item):
+            yield from loads(variable.value)
     else:
         if isinstance(item, Load):
             yield item
@@ -377,7 +395,7 @@ def depends(item: Any, variable: NatVar) -> bool:
 
 def substitute_index(value: Nat, values: Mapping[str, Nat]) -> Nat:
     """An index expression with variables replaced, also inside the data it reads."""
-    if not any(isinstance(v, Computed) for v in value.mentioned):
+    if not data_in(value):
         return value.substitute(values)
 
     def new(atom: Any) -> Nat | None:
@@ -401,7 +419,7 @@ def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
     new = change(item)
     if new is not None:
         return new
-    if isinstance(item, Nat) and any(isinstance(v, Computed) for v in item.mentioned):
+    if isinstance(item, Nat) and data_in(item):
         return item.rebuild(lambda atom: _rewrite_data(atom, change))
     if not isinstance(item, CExpr | Statement) or not is_dataclass(item):
         return item

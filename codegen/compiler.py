@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For, Load, Name, walk
@@ -179,13 +180,15 @@ def _text(lines: list[Line]) -> str:
 
 
 def _origins(lines: list[Line]) -> Origins:
-    """The table of where lines come from, each subterm described once."""
-    numbers: dict[int, int] = {}
-    texts: dict[str, int] = {}
-    for line in lines:
-        if line.origin is not None and id(line.origin) not in numbers:
-            numbers[id(line.origin)] = texts.setdefault(describe(line.origin), len(texts))
-    return Origins(tuple(texts), tuple(None if x.origin is None else numbers[id(x.origin)] for x in lines))
+    """The table of where lines come from."""
+    terms = {id(line.origin): line.origin for line in lines if line.origin is not None}
+    numbers = {identity: number for number, identity in enumerate(terms)}
+    described = partial(_described, tuple(terms.values()))
+    return Origins(described, tuple(None if x.origin is None else numbers[id(x.origin)] for x in lines))
+
+
+def _described(terms: tuple[ir.Expr, ...]) -> tuple[str, ...]:
+    return tuple(map(describe, terms))
 
 
 def _finish(

@@ -7,7 +7,9 @@ buffer for a ``buffer`` argument, a value for a ``scalar`` argument, an ``int`` 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import Any, Generic, TypeVar
 
@@ -154,10 +156,21 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Origins:
-    """Where the lines of a source text come from: for each line the number of a LIFT subterm, if it has one."""
+    """Where the lines of a source text come from: for each line the number of a LIFT subterm, if it has one.
 
-    subterms: tuple[str, ...] = ()
+    The texts of the subterms are made when somebody asks: that takes longer than the rest of a small kernel.
+    """
+
+    texts: Callable[[], tuple[str, ...]] = tuple
     lines: tuple[int | None, ...] = ()
+
+    @cached_property
+    def subterms(self) -> tuple[str, ...]:
+        """The LIFT subterms, each shortened to one line."""
+        return self.texts()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"texts": tuple, "lines": self.lines, "subterms": self.subterms}
 
     def of(self, line: int) -> str | None:
         """The subterm of a line, counted from 1: its pattern, shortened to one line, and its type."""

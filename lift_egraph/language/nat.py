@@ -186,6 +186,9 @@ class Nat:
 
     def __mul__(self, other: NatLike) -> Nat:
         right = nat(other)
+        for value, factor in ((self, right.constant), (right, self.constant)):
+            if factor is not None:
+                return Nat(tuple((m, factor * c) for m, c in value.terms) if factor else ())
         total: dict[Monomial, int] = {}
         for m1, c1 in self.terms:
             for m2, c2 in right.terms:
@@ -392,9 +395,10 @@ def _product_range(monomial: Monomial, coefficient: int) -> tuple[Bound, Bound]:
 
 def _normal(total: dict[Monomial, int]) -> Nat:
     kept = {m: c for m, c in total.items() if c}
-    merged = True
-    while merged:
-        merged = _merge_quotient_and_rest(kept)
+    if len(kept) < 2:
+        return Nat(tuple(kept.items()))
+    while _merge_quotient_and_rest(kept):
+        pass
     ordered = sorted(kept.items(), key=lambda mc: (-len(mc[0]) if mc[0] else 1, [_atom_key(a) for a in mc[0]]))
     return Nat(tuple(ordered))
 
@@ -403,7 +407,7 @@ def _merge_quotient_and_rest(total: dict[Monomial, int]) -> bool:
     """Replace one ``c*b*(x/b) + c*(x%b)`` by ``c*x``."""
     for monomial, coefficient in total.items():
         for atom in monomial:
-            if not (isinstance(atom, Operation) and atom.symbol == "%"):
+            if type(atom) is not Operation or atom.symbol != "%":
                 continue
             rest = list(monomial)
             rest.remove(atom)
@@ -425,6 +429,8 @@ def _scale(value: Nat, by: Monomial, coefficient: int) -> dict[Monomial, int]:
 
 
 def _sum(left: Nat, right: Nat, sign: int) -> Nat:
+    if not right.terms:
+        return left
     total = dict(left.terms)
     for monomial, coefficient in right.terms:
         total[monomial] = total.get(monomial, 0) + sign * coefficient

@@ -76,6 +76,10 @@ class Budget:
         they lead to are searched beside it.
     plan_iterations
         Iterations of each phase of a plan.
+    tuning_share
+        The part of the search for plans with parameters, and of all for measuring other points of plans.
+    points
+        How many other points of a plan are drawn, beside the neighbours of what was measured.
     stages_share
         The part of the search for plans of stages alone, and again for restructuring them.
     stage_seeds, stage_terms
@@ -143,6 +147,8 @@ class Budget:
     stage_iterations: Count = 8
     variants: Count = 3
     plan_iterations: Count = 12
+    tuning_share: Share = 0.2
+    points: CountOrZero = 32
     stages_share: Share = 0.3
     stage_seeds: Count = 4
     stage_terms: Count = 4

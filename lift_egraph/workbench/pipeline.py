@@ -33,6 +33,7 @@ from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import search
+from lift_egraph.workbench.tuned import Tuning
 from lift_egraph.workbench.validation import reference_of, room_for
 
 BUDGET, STRUCTURAL = Budget(), StructuralCost()
@@ -109,7 +110,7 @@ def optimize(
     room = room_for(special, info, budget.lanes, budget.copy_rate * budget.seconds / 2)
     inbox: SimpleQueue[Any] = SimpleQueue()
     seconds, memory = max(budget.search_seconds - clock.spent, 0.0), budget.limits.memory_mb << 20
-    stream = Stream(search, special, model, budget, structural, time_limit=seconds, memory_limit=memory)
+    stream = Stream(search, special, model, budget, structural, program, time_limit=seconds, memory_limit=memory)
 
     def make(found: Found) -> Candidate:
         lowered = replace(special, body=found.term)
@@ -121,7 +122,7 @@ def optimize(
     recording.remember(naive, performance, lambda made: check_limits(made.plan, info))
     if recording.remembered:
         listen(Event("records", f"{len(recording.remembered)} known kernels go first"))
-    race = Race(naive, make, 1e3 * kernel_seconds, recording)
+    race = Race(naive, make, 1e3 * kernel_seconds, recording, Tuning(model, budget.points, seed))
     how, in_numpy, roof = "", None, None
     try:
         with Finder(stream, inbox) as finder:

@@ -8,8 +8,9 @@ that an element that is read once serves a whole block, and what is read in vect
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Cpu, Device, Gpu
@@ -56,23 +57,71 @@ class Step:
 class Plan:
     """The phases that lead from a stage to a high-level term, and the widths of vectors to lower that with.
 
-    The work of each element may be `shared` by the items of a group.
+    The work of each element may be `shared` by the items of a group. By its `recipe`, if it has one, it is made again
+    with other numbers.
     """
 
     steps: tuple[Step, ...]
     widths: tuple[int, ...]
     shared: bool = False
+    recipe: Recipe | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a plan is made of a nest and numbers: for other sizes of the program too.
+
+    Attributes
+    ----------
+    make
+        Makes the plan, a function of a module.
+    place
+        Of the nest among those of the term, in the order of `nests`.
+    numbers
+        Those of the plan by their names: its parameters. Those that are called ``width`` are widths of vectors.
+    multiples
+        What a number is a multiple of.
+    """
+
+    make: Callable[[Nest, Mapping[str, int]], Plan]
+    place: int
+    numbers: tuple[tuple[str, int], ...]
+    multiples: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def kind(self) -> object:
+        """What plans have in common that differ in their numbers alone."""
+        return self.make, self.place, tuple(name for name, _ in self.numbers)
+
+    def at(self, term: ir.Expr, numbers: Mapping[str, int]) -> Plan:
+        """The plan for a term, the same program at any sizes, with other numbers."""
+        nest = next(islice(nests(term), self.place, None))
+        return replace(self.make(nest, numbers), recipe=replace(self, numbers=tuple(numbers.items())))
+
+
+def _plan_of(
+    make: Callable[[Nest, Mapping[str, int]], Plan],
+    nest: Nest,
+    multiples: tuple[tuple[str, str], ...] = (),
+    **numbers: int,
+) -> Plan:
+    """The plan with these numbers, which knows how it was made."""
+    return replace(make(nest, numbers), recipe=Recipe(make, nest.place, tuple(numbers.items()), multiples))
 
 
 @dataclass(frozen=True)
 class Nest:
-    """A reduction with the arrays of the maps around it, from outside to inside, and what these bind."""
+    """A reduction with the arrays of the maps around it, from outside to inside, and what these bind.
+
+    `place` counts those of a term.
+    """
 
     maps: tuple[ir.Expr, ...]
     bound: tuple[frozenset[ir.Var], ...]
     length: int
     result: DataType
     reads_map: bool
+    place: int = field(default=0, compare=False)
 
     @property
     def rows(self) -> ir.Expr:
@@ -123,7 +172,7 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
         if isinstance(part, ir.Reduce):
             result, length = type_of(part.initial), _length(part.array)
             if isinstance(result, Scalar) and length:
-                yield Nest(maps, bound, length, result, isinstance(part.array, ir.Map))
+                yield Nest(maps, bound, length, result, isinstance(part.array, ir.Map), next(places))
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:
                 binder = part.function.binder if isinstance(part.function, ir.Lambda) else None
@@ -132,6 +181,7 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
             else:
                 yield from walk(inner, maps, bound)
 
+    places = count()
     yield from walk(term, (), ())
 
 
@@ -176,17 +226,22 @@ def _lanes(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
     width = _width(chunk or 1, device, cpu)
     if chunk is None or width is None or width >= chunk:
         return
+    yield _plan_of(_in_lanes, nest, (("chunk", "width"),), width=width, **({"chunk": chunk} if long else {}))
+
+
+def _in_lanes(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """Partial results in the lanes of vectors of a `width`, of each `chunk` if there is one."""
+    width, chunk = numbers["width"], numbers.get("chunk", nest.length)
     element = sk.map_() if nest.reads_map else sk.ANY
     inner = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=chunk // width))
     lanes = sk.map_(sk.vectorize(width, inner), sk.as_vector(width, sk.transpose(sk.split(width))))
     sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.as_scalar(lanes), length=width))
-    if long:
+    tiling: Tiling = {chunk: (width,)}
+    if "chunk" in numbers:
         chunks = sk.map_(sketch, sk.split(chunk))
         sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, chunks, length=nest.length // chunk))
-        tiling = {nest.length: (chunk,), chunk: (width,)}
-    else:
-        tiling = {chunk: (width,)}
-    yield Plan((Step("lanes", sketch, tiling, (width,), in_lanes(tiling, width)),), (width,))
+        tiling = {nest.length: (chunk,), **tiling}
+    return Plan((Step("lanes", sketch, tiling, (width,), in_lanes(tiling, width)),), (width,))
 
 
 def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
@@ -195,27 +250,44 @@ def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
     width = _width(columns, device, cpu)
     if width is None:
         return
-    for count in [c for c in (8, 4) if columns % (c * width) == 0 and c * width < columns][:1]:
-        block = count * width
-        element = sk.map_(sk.map_(length=count)) if nest.reads_map else sk.ANY
-        inner = sk.of_type(array(nest.result, count), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
-        vectors = sk.contains(sk.map_(sk.contains(inner), sk.transpose(sk.split(width)), length=width))
-        step = Step("columns", sk.contains(sk.map_(vectors, sk.split(block))), {columns: (block,), block: (count,)})
-        yield Plan((step,), (width,))
+    for vectors in [c for c in (8, 4) if columns % (c * width) == 0 and c * width < columns][:1]:
+        yield _plan_of(_in_columns, nest, vectors=vectors, width=width)
+
+
+def _in_columns(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """Blocks of some `vectors` of a `width`."""
+    columns, held, width = _length(nest.maps[-1]), numbers["vectors"], numbers["width"]
+    block = held * width
+    element = sk.map_(sk.map_(length=held)) if nest.reads_map else sk.ANY
+    inner = sk.of_type(array(nest.result, held), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
+    vectors = sk.contains(sk.map_(sk.contains(inner), sk.transpose(sk.split(width)), length=width))
+    step = Step("columns", sk.contains(sk.map_(vectors, sk.split(block))), {columns: (block,), block: (held,)})
+    return Plan((step,), (width,))
 
 
 def _products(nest: Nest, width: int, blocks: Iterable[int]) -> Iterator[Plan]:
     """Blocks of rows, of the first two lengths that fit, times vectors of columns."""
-    rows, columns = _length(nest.rows), _length(nest.maps[-1])
+    rows = _length(nest.rows)
     for block in [b for b in blocks if rows % b == 0 and b < rows][:2]:
-        element = sk.map_(sk.map_(length=block)) if nest.reads_map else sk.ANY
-        inner = sk.of_type(array(nest.result, block), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
-        across = sk.contains(sk.map_(sk.contains(inner), length=columns))
-        sketch = sk.contains(sk.map_(across, sk.split(block, _written(nest.rows)), length=rows // block))
-        blocking = Step("blocking", sketch, {rows: (block,)})
-        packing = Step("packing", sk.contains(sk.to_memory("global")), {}, (width,))
-        packed, direct = Plan((packing, blocking), (width,)), Plan((blocking,), (width,))
+        packed, direct = (_plan_of(make, nest, block=block, width=width) for make in (_packed_product, _product))
         yield from (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)
+
+
+def _product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """A `block` of rows times vectors of a `width`."""
+    rows, columns, block = _length(nest.rows), _length(nest.maps[-1]), numbers["block"]
+    element = sk.map_(sk.map_(length=block)) if nest.reads_map else sk.ANY
+    inner = sk.of_type(array(nest.result, block), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
+    across = sk.contains(sk.map_(sk.contains(inner), length=columns))
+    sketch = sk.contains(sk.map_(across, sk.split(block, _written(nest.rows)), length=rows // block))
+    return Plan((Step("blocking", sketch, {rows: (block,)}),), (numbers["width"],))
+
+
+def _packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """The same, with what is read in vectors packed before in the order of its use."""
+    direct = _product(nest, numbers)
+    packing = Step("packing", sk.contains(sk.to_memory("global")), {}, direct.widths)
+    return replace(direct, steps=(packing, *direct.steps))
 
 
 def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:

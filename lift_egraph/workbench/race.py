@@ -6,9 +6,11 @@ What is promising is learned on the way (`lift_egraph.workbench.ranking`).
 from __future__ import annotations
 
 import heapq
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -24,9 +26,11 @@ from lift_egraph.workbench.phases import Found, PhaseSummary
 from lift_egraph.workbench.ranking import Family, Ranking, family
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Refusal
+from lift_egraph.workbench.tuned import Tunable, Tuning
 
 LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
 TOGETHER = 4  # terms of one family that are compiled before one of another
+WORSE = 2.0  # times the best time, above which another point of a plan is not expected to be of use
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
 
 
@@ -43,6 +47,8 @@ class Race:
         How long a kernel may take.
     records
         The best known kernels, which are measured next, and where all that are measured are kept.
+    tuning
+        Which other points of plans are tried when one of a plan was measured.
 
     Attributes
     ----------
@@ -60,6 +66,7 @@ class Race:
         make: Callable[[Found], Candidate],
         limit_ms: float = float("inf"),
         records: Recording | None = None,
+        tuning: Tuning | None = None,
     ) -> None:
         remembered = records.remembered if records else []
         self.candidates = [*naive, *remembered]
@@ -73,9 +80,12 @@ class Race:
         self._backlog: list[tuple[int, float, int, Found]] = []
         self._heard: Counter[Family] = Counter()
         self._first = [*reversed(remembered), *(c for c in naive if c.predicted_ms <= limit_ms)]
-        self._ready: list[tuple[bool, Candidate]] = []
+        self._ready: list[_Ready] = []
         self._ranking = Ranking()
         self._searching = True
+        self._tuning = tuning
+        self._began: dict[int, float] = {}
+        self._tuning_seconds, self._best_ms = 0.0, float("inf")
 
     def run(
         self, inbox: SimpleQueue[Any], lanes: Lanes, budget: Budget, clock: Clock, top: int, listen: Listener
@@ -91,8 +101,9 @@ class Race:
         measured = 0
         while clock.left > 0:
             at_work = self._searching or bool(self._backlog)
-            while self._has_more and (at_work or measured + lanes.busy < total) and lanes.free(at_work):
-                candidate = self._next(clock)
+            while self._has_more and lanes.free(at_work):
+                enough = not at_work and measured + lanes.busy >= total
+                candidate = self._next(clock, budget.tuning_share * (clock.seconds if enough else clock.spent), enough)
                 if candidate is None:
                     break
                 lanes.submit(candidate)
@@ -106,8 +117,7 @@ class Race:
                         self._compile(budget, listen)
                 continue
             if isinstance(message, Future):
-                self._done(lanes, message)
-                measured += 1
+                measured += not self._done(lanes, message)
                 listen(Event("measure", self._progress(measured), clock.spent / clock.seconds))
             else:
                 self._hear(message, clock, listen)
@@ -115,47 +125,73 @@ class Race:
             if isinstance(message := inbox.get(), Future):
                 self._done(lanes, message)
 
-    def _done(self, lanes: Lanes, measured: Measured) -> None:
-        """What was measured is kept at once: nothing that ends this process takes it back."""
+    def _done(self, lanes: Lanes, measured: Measured) -> bool:
+        """What was measured is kept at once: nothing that ends this process takes it back.
+
+        Returns whether it is another point of a plan.
+        """
         candidate = lanes.done(measured)
         if self._records:
             self._records.add(candidate)
         self._learn(candidate)
+        began = self._began.pop(id(candidate), None)
+        if began is not None:
+            self._tuning_seconds += time.perf_counter() - began
+        return began is not None
 
     @property
     def _has_more(self) -> bool:
         return bool(self._first or self._ready)
 
-    def _next(self, clock: Clock) -> Candidate | None:
-        """The kernel to measure next; None if there is none, or something better is to be expected soon."""
+    def _next(self, clock: Clock, for_tuning: float, enough: bool) -> Candidate | None:
+        """The kernel to measure next; None if there is none, or something better is to be expected soon.
+
+        As long as other points of plans took less than `for_tuning` seconds, the best of those comes first; if there is
+        `enough` of others, no other.
+        """
         if self._first:
             return self._first.pop()
-        places = range(len(self._ready))
-        place = min(places, key=lambda k: (self._ready[k][0], self._ranking.of(self._ready[k][1])))
-        is_long, chosen = self._ready[place]
-        if is_long and self._searching and clock.spent < LONG * clock.seconds:
+        tuned = [r for r in self._ready if r.is_tuned and self._ranking.of(r.candidate) <= WORSE * self._best_ms]
+        if not (tuned and self._tuning_seconds < for_tuning):
+            tuned = [] if enough else self._ready
+        if not tuned:
             return None
-        del self._ready[place]
-        return chosen
+        chosen = min(tuned, key=lambda r: (r.is_long, self._ranking.of(r.candidate)))
+        if chosen.is_long and self._searching and clock.spent < LONG * clock.seconds:
+            return None
+        self._ready = [r for r in self._ready if r is not chosen]
+        if chosen.is_tuned:
+            self._began[id(chosen.candidate)] = time.perf_counter()
+        return chosen.candidate
 
     def _learn(self, candidate: Candidate) -> None:
         """Correct predictions by what was measured."""
         kind, predicted = family(candidate.way), candidate.predicted_ms
         if candidate.measured_ms is not None:
             self._ranking.learn(kind, predicted, candidate.measured_ms)
+            self._best_ms = min(self._best_ms, candidate.measured_ms)
         else:
             self._ranking.fail(kind, predicted)
+        for found in self._tuning.learn(candidate) if self._tuning else ():
+            self._take(found)
 
-    def _hear(self, message: Found | PhaseSummary | SearchEnd, clock: Clock, listen: Listener) -> None:
+    def _take(self, found: Found) -> None:
+        """Keep what was found for its turn, if it is new."""
+        term = canonical(found.term)
+        if term not in self._terms:
+            self._terms.add(term)
+            kind = family(found.way)
+            turn = self._heard[kind] // TOGETHER
+            self._heard[kind] += 1
+            heapq.heappush(self._backlog, (turn, found.cost, next(self._numbers), found))
+
+    def _hear(self, message: Found | Tunable | PhaseSummary | SearchEnd, clock: Clock, listen: Listener) -> None:
         """What came from the search."""
         if isinstance(message, Found):
-            term = canonical(message.term)
-            if term not in self._terms:
-                self._terms.add(term)
-                kind = family(message.way)
-                turn = self._heard[kind] // TOGETHER
-                self._heard[kind] += 1
-                heapq.heappush(self._backlog, (turn, message.cost, next(self._numbers), message))
+            self._take(message)
+        elif isinstance(message, Tunable):
+            for found in self._tuning.hear(message) if self._tuning else ():
+                self._take(found)
         elif isinstance(message, PhaseSummary):
             self.phases.append(message)
             text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(self._terms)} low-level terms"
@@ -191,10 +227,20 @@ class Race:
         if is_new and not (self._records and self._records.knows(candidate, 1e-3 * self._limit_ms)):
             self.candidates.append(candidate)
             is_long = len(text) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
-            self._ready.append((is_long, candidate))
+            is_tuned = bool(self._tuning and self._tuning.is_tried(canonical(found.term)))
+            self._ready.append(_Ready(candidate, is_long, is_tuned))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))
 
     def _progress(self, measured: int) -> str:
         times = [c.measured_ms for c in self.candidates if c.measured_ms is not None]
         best = f"best {min(times):.3g} ms" if times else "none valid yet"
         return f"{measured} kernels validated and timed, {best}"
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A candidate that waits to be measured: it may take long, or be another point of a plan."""
+
+    candidate: Candidate
+    is_long: bool
+    is_tuned: bool

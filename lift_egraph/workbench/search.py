@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
@@ -41,10 +42,11 @@ from lift_egraph.workbench.phases import (
     stages_phase,
     summarise,
 )
-from lift_egraph.workbench.plans import PLANNED, planned_phase, plans
+from lift_egraph.workbench.plans import PLANNED, Plan, Recipe, planned_phase, plans
 from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
+from lift_egraph.workbench.tuned import Tunable, tunables
 
 PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 MOST_STEPS = 12  # iterations until lengths are in parts
@@ -60,8 +62,8 @@ def has_stages(term: ir.Expr) -> bool:
 
 
 def search(
-    program: ir.Program, device: Device, budget: Budget, structural: StructuralModel
-) -> Iterator[PhaseSummary | Found]:
+    program: ir.Program, device: Device, budget: Budget, structural: StructuralModel, source: ir.Program | None = None
+) -> Iterator[PhaseSummary | Found | Tunable]:
     """Low-level terms for a program at concrete sizes, tiling by tiling, in this process.
 
     Parameters
@@ -70,13 +72,15 @@ def search(
         How far to look; its seconds are not kept here.
     structural
         What to minimise: itself among high-level terms, what it is on the device among low-level ones.
+    source
+        The program with open sizes, if there is one: with it, terms of plans are found that have parameters.
 
     Yields
     ------
-    PhaseSummary or Found
-        The end of each phase, and each term as it is found.
+    PhaseSummary, Found or Tunable
+        The end of each phase, each term as it is found, and those that have parameters.
     """
-    look = _Search(device, budget, structural, vector_widths(program, device, budget.widths))
+    look = _Search(device, budget, structural, vector_widths(program, device, budget.widths), source, program.sizes)
     starts: list[_Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
     if has_stages(program.body):
@@ -114,6 +118,8 @@ class _Search:
     budget: Budget
     structural: StructuralModel
     widths: tuple[int, ...]
+    source: ir.Program | None = None
+    sizes: tuple[tuple[str, int], ...] = ()
 
     def starts(self, body: ir.Expr, reached: Saturation) -> list[_Start]:
         """The program as it stands, and the best of those that keep other things in memory; cheapest first."""
@@ -165,7 +171,7 @@ class _Search:
         for item in chain(look.as_it_is(itself), look.planned(itself), look.tiled(alone, [itself])):
             yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
 
-    def by_stages(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found]:
+    def by_stages(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found | Tunable]:
         """What is found for the stages of the program as it was written, then of another; without stages, by plans."""
         with_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
         with_parts.sort(key=lambda found: len(found[1][1]))
@@ -173,9 +179,10 @@ class _Search:
             yield from self.of_stages(program, parts, start)
         if not with_parts:
             written = next((s for s in starts if not any(leg.name == "stages" for leg in s[1])), starts[0])
-            yield from self.planned(starts[0])
-            if written is not starts[0]:
-                yield from self.planned(written)
+            followed: list[tuple[Recipe, list[Found]]] = []
+            for start in (starts[0], written) if written is not starts[0] else (written,):
+                yield from self.planned(start, followed=followed if not start[1] else None)
+            yield from self.with_parameters(followed)
 
     def of_stages(self, program: ir.Program, parts: Cut, start: _Start) -> Iterator[PhaseSummary | Found]:
         """What is found for each stage alone, put together: the best of each, and others of one among the best."""
@@ -205,7 +212,8 @@ class _Search:
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
         """One stage as a program, and the search for it."""
         program = parts.program(stage, whole)
-        return replace(self, widths=vector_widths(program, self.device, self.budget.widths)), program
+        widths = vector_widths(program, self.device, self.budget.widths)
+        return replace(self, widths=widths, source=None), program
 
     def at_once(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What the first plan finds for one stage as a program of its own; without plans, the stage as it is."""
@@ -250,25 +258,61 @@ class _Search:
                 times[term] = inf
         return sorted(terms.values(), key=lambda f: (times[f.term], f.cost))
 
-    def planned(self, start: _Start, end: float = inf, chosen: slice = slice(None)) -> Iterator[PhaseSummary | Found]:
-        """What the plans for the loops of a term, or some of them, lead to; none is begun after the end."""
-        limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations, nodes=PLAN_NODES)
+    def planned(
+        self,
+        start: _Start,
+        end: float = inf,
+        chosen: slice = slice(None),
+        followed: list[tuple[Recipe, list[Found]]] | None = None,
+    ) -> Iterator[PhaseSummary | Found]:
+        """What the plans for the loops of a term, or some of them, lead to; none is begun after the end.
+
+        Also by the recipe of each plan, in `followed`.
+        """
         for plan in list(plans(start[0], self.device))[chosen]:
             if time.perf_counter() > end:
                 return
-            term, way = start
-            for step in plan.steps:
-                began = time.perf_counter()
-                phase = planned_phase(step.name, step.tiling, step.widths, limits)
-                *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
-                yield summarise(saturation, time.perf_counter() - began)
-                if reached.term is None:
-                    break
-                term = reached.term
-                leg = Leg(step.name, term, len(reached.iterations), self.device.kind, step.tiling, step.widths)
-                way = (*way, leg)
-            else:
-                yield from self.lowered(term, way, plan.widths, plan.shared)
+            found: list[Found] = []
+            for item in self.followed(plan, start):
+                if isinstance(item, Found):
+                    found.append(item)
+                yield item
+            if plan.recipe and found and followed is not None:
+                followed.append((plan.recipe, found))
+
+    def followed(self, plan: Plan, start: _Start) -> Iterator[PhaseSummary | Found]:
+        """What a plan leads to."""
+        limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations, nodes=PLAN_NODES)
+        term, way = start
+        for step in plan.steps:
+            began = time.perf_counter()
+            phase = planned_phase(step.name, step.tiling, step.widths, limits)
+            *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
+            yield summarise(saturation, time.perf_counter() - began)
+            if reached.term is None:
+                return
+            term = reached.term
+            leg = Leg(step.name, term, len(reached.iterations), self.device.kind, step.tiling, step.widths)
+            way = (*way, leg)
+        yield from self.lowered(term, way, plan.widths, plan.shared)
+
+    def with_parameters(self, followed: Sequence[tuple[Recipe, list[Found]]]) -> Iterator[Tunable]:
+        """The terms that plans led to, with the numbers of the plans as parameters; of plans of a kind, the first."""
+        if self.source is None or not self.sizes:
+            return
+        kinds: dict[object, tuple[Recipe, list[Found]]] = {}
+        for recipe, found in followed:
+            kinds.setdefault(recipe.kind, (recipe, found))
+        look = replace(self, budget=replace(self.budget, stage_terms=self.budget.lowered))
+
+        def follow(program: ir.Program, plan: Plan) -> list[Found]:
+            return [item for item in look.followed(plan, (program.body, ())) if isinstance(item, Found)]
+
+        end = time.perf_counter() + self.budget.search_seconds * self.budget.tuning_share
+        for recipe, found in kinds.values():
+            if time.perf_counter() < end:
+                with suppress(LiftError):  # what does not fit other sizes has no parameters
+                    yield from tunables(self.source, dict(self.sizes), recipe, found, follow, self.device)
 
     def tilings(self, program: ir.Program) -> list[Tiling]:
         """The tilings of a program, the most promising first."""

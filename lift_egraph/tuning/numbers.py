@@ -1,0 +1,186 @@
+"""The numbers of a term, and the term with others: everything but its shape.
+
+Numbers are sizes (in patterns, in the types of binders and inputs, in index expressions), widths of vectors, counts of
+iterate, and values of ``i32``. Terms may stand in tuples, and numbers beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from itertools import chain, repeat
+from typing import Any, TypeVar
+
+from lift_egraph.errors import SizeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.nat import Monomial, Nat, NatVar, Operation, nat, operate
+from lift_egraph.language.types import I32, Scalar, Vector
+
+T = TypeVar("T")
+
+_NONE: Any = object()
+
+COUNTS = {(ir.AsVector, "width"), (ir.Vectorize, "width"), (ir.Iterate, "times"), (Vector, "width")}
+"""The fields that hold a number without being a size."""
+
+
+def numbers(structure: Any) -> tuple[int, ...]:
+    """The numbers of a term, or of terms and numbers in tuples, in a fixed order.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> numbers(parse_program("program p(x: [f32]64) = join(split(8, x))").body)
+    (8, 64)
+    """
+    found: list[int] = []
+    _read(structure, {}, found)
+    return tuple(found)
+
+
+def shape(structure: Any) -> Hashable:
+    """What a term is but for its numbers and the names of its binders: equal for terms that differ in these only.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> one, two = (parse_program(f"program p(x: [f32]64) = join(split({n}, x))").body for n in (4, 16))
+    >>> shape(one) == shape(two)
+    True
+    """
+    return _read(structure, {}, [])
+
+
+def with_numbers(structure: T, values: Sequence[int]) -> T:
+    """The same structure with other numbers, as many as `numbers` gives, in its order.
+
+    Raises
+    ------
+    SizeProblem
+        If they are not as many.
+    """
+    waiting = chain(values, repeat(_NONE))
+    made = _write(structure, waiting)
+    if next(waiting) is not _NONE:
+        raise SizeProblem(f"the term has fewer numbers than {len(values)}")
+    return made
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
+
+
+def _read(value: Any, names: dict[str, int], found: list[int]) -> Hashable:
+    """The shape of a value, whose numbers are appended to `found`; `names` are those of the binders around it."""
+    if isinstance(value, Nat):
+        return _read_nat(value, names, found)
+    if isinstance(value, tuple):
+        return tuple(_read_plain(v, names, found) for v in value)
+    if isinstance(value, ir.Var):
+        return "var", names.get(value.name, value.name), _read(value.type, names, found)
+    if isinstance(value, ir.Literal):
+        return "literal", value.type, _read_plain(value.value, names, found) if value.type == I32 else str(value.value)
+    if isinstance(value, Scalar) or not is_dataclass(value):
+        return value
+    if isinstance(value, ir.Lambda):
+        names = _bound(names, *(v.name for v in ir.bound_variables(value.binder)))
+    elif isinstance(value, ir.IndexFunction):
+        names = _bound(names, value.variable)
+        return "index", _read(value.body, names, found)
+    elif isinstance(value, ir.Iterate):
+        names = _bound(names, value.size)
+    kind = type(value)
+    parts: list[Hashable] = [kind.__name__]
+    for name in _names(kind):
+        part = getattr(value, name)
+        if (kind, name) in COUNTS:
+            part = _read_plain(part, names, found)
+        elif not (kind is ir.Iterate and name == "size"):
+            part = _read(part, names, found)
+        else:
+            part = names[part]
+        parts.append(part)
+    return tuple(parts)
+
+
+def _read_plain(value: Any, names: dict[str, int], found: list[int]) -> Hashable:
+    if isinstance(value, int) and not isinstance(value, bool):
+        found.append(value)
+        return "number"
+    return _read(value, names, found)
+
+
+def _bound(names: dict[str, int], *more: str) -> dict[str, int]:
+    """The numbers of names with those that a binder binds; how many there are stands beside no name."""
+    known = names.get("", 0)
+    return {**names, **{name: known + k for k, name in enumerate(more)}, "": known + len(more)}
+
+
+def _read_nat(value: Nat, names: dict[str, int], found: list[int]) -> Hashable:
+    if not value.terms:
+        found.append(0)
+        return (((),),)
+    parts: list[Hashable] = []
+    for monomial, coefficient in value.terms:
+        found.append(coefficient)
+        parts.append(tuple(_read_atom(atom, names, found) for atom in monomial))
+    return tuple(parts)
+
+
+def _read_atom(atom: NatVar | Operation, names: dict[str, int], found: list[int]) -> Hashable:
+    if isinstance(atom, NatVar):
+        return names.get(atom.name, atom.name)
+    return atom.symbol, _read_nat(atom.left, names, found), _read_nat(atom.right, names, found)
+
+
+def _write(value: Any, numbers: Iterator[int]) -> Any:
+    if isinstance(value, Nat):
+        return _write_nat(value, numbers)
+    if isinstance(value, tuple):
+        return tuple(_write_plain(v, numbers) for v in value)
+    if isinstance(value, ir.Literal):
+        return ir.Literal(_write_plain(value.value, numbers), value.type) if value.type == I32 else value
+    if isinstance(value, Scalar) or not is_dataclass(value):
+        return value
+    kind = type(value)
+    return kind(
+        *(
+            _write_plain(getattr(value, name), numbers)
+            if (kind, name) in COUNTS
+            else _write(getattr(value, name), numbers)
+            for name in _names(kind)
+        )
+    )
+
+
+def _write_plain(value: Any, numbers: Iterator[int]) -> Any:
+    return _next(numbers) if isinstance(value, int) and not isinstance(value, bool) else _write(value, numbers)
+
+
+def _next(numbers: Iterator[int]) -> int:
+    number = next(numbers)
+    if number is _NONE:
+        raise SizeProblem("the term has more numbers than it is given")
+    return number
+
+
+def _write_nat(value: Nat, numbers: Iterator[int]) -> Nat:
+    if not value.terms:
+        return nat(_next(numbers))
+    total = nat(0)
+    for monomial, _ in value.terms:
+        total = total + _next(numbers) * _write_monomial(monomial, numbers)
+    return total
+
+
+def _write_monomial(monomial: Monomial, numbers: Iterator[int]) -> Nat:
+    product = nat(1)
+    for atom in monomial:
+        if isinstance(atom, NatVar):
+            product = product * nat(atom)
+        else:
+            left = _write_nat(atom.left, numbers)
+            product = product * operate(atom.symbol, left, _write_nat(atom.right, numbers))
+    return product

@@ -1,0 +1,210 @@
+"""Plans with other numbers: the term that a plan led to becomes one with parameters, and is tried at other points.
+
+The plan is followed again at stand-in sizes, which says what each number of the term is
+(`lift_egraph.tuning.parametric`). So are the numbers of the phases on its way: what is tried at another point is
+explained by the same phases with these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lift_egraph.codegen.devices import Device
+from lift_egraph.errors import LiftError, SearchProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import canonical
+from lift_egraph.language.check import specialise
+from lift_egraph.language.types import WIDTHS
+from lift_egraph.tuning.demands import Demand, demands_of, space_of
+from lift_egraph.tuning.numbers import shape
+from lift_egraph.tuning.parametric import Parametric, generalised
+from lift_egraph.tuning.space import Point, Space
+from lift_egraph.tuning.stand_ins import stand_ins
+from lift_egraph.workbench.phases import Found
+from lift_egraph.workbench.plans import Plan, Recipe
+from lift_egraph.workbench.report import Candidate
+
+WIDTH = "width"  # what a parameter is called that is the width of a vector
+LEAST = 2  # of a parameter, and of what it divides a length into: with 1 it is another plan
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A low-level term that a plan led to, with the numbers of the plan as parameters.
+
+    Attributes
+    ----------
+    base
+        The term as the plan found it, and its way.
+    numbers
+        The parameters of the plan.
+    sizes
+        Of the program.
+    parametric
+        The term, and of each phase of the way the term, the chunk sizes and the widths.
+    demands
+        What the term asks of the parameters.
+    """
+
+    base: Found
+    numbers: Point
+    sizes: dict[str, int]
+    parametric: Parametric[tuple[Any, ...]]
+    demands: tuple[Demand, ...]
+
+    def space(self, device: Device) -> Space:
+        """The points at which the term fits the sizes and a device."""
+        bounds = {name: WIDTHS for name in self.parametric.parameters if name == WIDTH}
+        return space_of(self.parametric, self.demands, self.sizes, device, bounds, least=LEAST)
+
+    def found(self, point: Mapping[str, int]) -> Found:
+        """What the plan leads to with other numbers.
+
+        Raises
+        ------
+        SizeProblem, TypeProblem
+            If there is no such term.
+        """
+        term, *legs = self.parametric.at(self.sizes, point)
+        way = tuple(
+            replace(leg, term=of_leg, tiling=dict(tiling), widths=widths)
+            for leg, (of_leg, tiling, widths) in zip(self.base.way, legs, strict=True)
+        )
+        return Found(self.base.cost, term, way)
+
+
+def structure_of(found: Found) -> tuple[Any, ...]:
+    """A low-level term, with the term, the chunk sizes and the widths of each phase on its way."""
+    return found.term, *((leg.term, tuple(leg.tiling.items()), leg.widths) for leg in found.way)
+
+
+def tunables(
+    program: ir.Program,
+    sizes: Mapping[str, int],
+    recipe: Recipe,
+    bases: Sequence[Found],
+    follow: Callable[[ir.Program, Plan], Sequence[Found]],
+    device: Device,
+) -> Iterator[Tunable]:
+    """The low-level terms that a plan led to, as far as they are found at other sizes too.
+
+    Parameters
+    ----------
+    program
+        With open sizes.
+    bases
+        What was found with the numbers of the recipe.
+    follow
+        What a plan leads to for the program at concrete sizes.
+
+    Raises
+    ------
+    SearchProblem
+        If none of them is found again.
+    """
+    numbers = dict(recipe.numbers)
+    multiples: dict[str, list[str]] = {}
+    for name, other in recipe.multiples:
+        multiples.setdefault(name, []).append(other)
+    points = stand_ins(list(sizes), list(numbers), widths=[n for n in numbers if n == WIDTH], multiples=multiples)
+    programs: list[ir.Program] = []
+    found: list[dict[Any, Found]] = []
+    for point in points:
+        special = specialise(program, {name: point[name] for name in sizes})
+        plan = recipe.at(special.body, {name: point[name] for name in numbers})
+        programs.append(special)
+        there: dict[Any, Found] = {}
+        for item in follow(special, plan):
+            there.setdefault(shape(structure_of(item)), item)
+        found.append(there)
+    made = 0
+    for base in bases:
+        alike = [there[key] for there in found if (key := shape(structure_of(base))) in there]
+        if len(alike) < len(points):
+            continue
+        every = [*points, {**sizes, **numbers}]
+        try:
+            parametric = generalised([*map(structure_of, (*alike, base))], tuple(sizes), tuple(numbers), every)
+            terms = zip((*programs, specialise(program, dict(sizes))), (*alike, base), strict=True)
+            demands = demands_of([replace(p, body=f.term) for p, f in terms], every, device)
+        except SearchProblem:  # a number of it is none of the parameters': this term stays as it is
+            continue
+        made += 1
+        yield Tunable(base, numbers, dict(sizes), parametric, demands)
+    if not made:
+        raise SearchProblem(f"no term of the plan with {numbers} is found at other sizes too")
+
+
+class Tuning:
+    """Which points of which plans to try, as kernels are measured.
+
+    Parameters
+    ----------
+    points
+        How many of a plan are drawn beside the neighbours of what was measured.
+    """
+
+    def __init__(self, device: Device, points: int, seed: int = 0) -> None:
+        self._device, self._points, self._seed = device, points, seed
+        self._waiting: dict[ir.Expr, Tunable] = {}
+        self._measured: dict[ir.Expr, float] = {}
+        self._tried: dict[ir.Expr, tuple[_Walk, Point]] = {}
+
+    def hear(self, tunable: Tunable) -> list[Found]:
+        """Take in a term with parameters; returns what to try now, if it was measured already."""
+        term = canonical(tunable.base.term)
+        if term in self._measured:
+            return self._opened(tunable, self._measured[term])
+        self._waiting[term] = tunable
+        return []
+
+    def learn(self, candidate: Candidate) -> list[Found]:
+        """Take in what became of a candidate; returns what to try now because of it."""
+        if candidate.measured_ms is None:
+            return []
+        term = canonical(candidate.program.body)
+        self._measured[term] = candidate.measured_ms
+        if term in self._waiting:
+            return self._opened(self._waiting.pop(term), candidate.measured_ms)
+        if term in self._tried:
+            walk, point = self._tried[term]
+            if candidate.measured_ms < walk.best_ms:
+                walk.best_ms = candidate.measured_ms
+                return self._found(walk, walk.space.neighbours(point))
+        return []
+
+    def is_tried(self, term: ir.Expr) -> bool:
+        """Whether a canonical term is another point of a plan."""
+        return term in self._tried
+
+    def _opened(self, tunable: Tunable, milliseconds: float) -> list[Found]:
+        try:
+            walk = _Walk(tunable, tunable.space(self._device), milliseconds)
+        except SearchProblem:  # nothing bounds a parameter
+            return []
+        beside = walk.space.neighbours(tunable.numbers) if tunable.numbers in walk.space else []
+        return self._found(walk, [*beside, *walk.space.sample(self._points, self._seed)])
+
+    def _found(self, walk: _Walk, points: Sequence[Point]) -> list[Found]:
+        made: list[Found] = []
+        for point in points:
+            try:
+                found = walk.tunable.found(point)
+            except LiftError:  # what the space does not know
+                continue
+            term = canonical(found.term)
+            if term not in self._measured and term not in self._tried:
+                self._tried[term] = walk, point
+                made.append(found)
+        return made
+
+
+@dataclass
+class _Walk:
+    """A term with parameters, its space, and the best time that was measured of it."""
+
+    tunable: Tunable
+    space: Space
+    best_ms: float
