@@ -16,22 +16,53 @@ from lift_egraph.rules.fusion import (
     reduction_rules,
     zip_rules,
 )
-from lift_egraph.rules.interchange import interchange_rules, loop_interchange_rules, matrix_rules, outer_zip_rules
+from lift_egraph.rules.interchange import (
+    interchange_rules,
+    loop_interchange_rules,
+    map_loop_interchange_zip,
+    map_map_interchange,
+    matrix_rules,
+    outer_zip_rules,
+)
 from lift_egraph.rules.iteration import iteration_rules
-from lift_egraph.rules.movement import movement_rules, reordering_rules, reordering_simplification, transpose_of_map_map
-from lift_egraph.rules.opencl_memory import block_rules, memory_rules, result_rules, shared_rules
+from lift_egraph.rules.movement import (
+    chunk_rules,
+    movement_rules,
+    reordering_rules,
+    reordering_simplification,
+    transpose_of_map_map,
+)
+from lift_egraph.rules.opencl_memory import (
+    block_rules,
+    memory_rules,
+    register_rules,
+    result_rules,
+    shared_rules,
+    stage_first_tile,
+    stage_second_tile,
+    tile_copy_rules,
+)
 from lift_egraph.rules.opencl_parallel import (
     global_rules,
     group_rules,
     map_to_lcl0,
     map_to_seq,
     map_to_wrg0,
+    map_to_wrg2,
     third_dimension_rules,
 )
 from lift_egraph.rules.opencl_vector import vector_rules, wide_rules
 from lift_egraph.rules.packing import pack_vectors, packing_rules
 from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
-from lift_egraph.rules.reduction import loop_rules, operator_rules, split_reduce_seq, splitting_rules
+from lift_egraph.rules.reduction import (
+    combine_lifted_with_map,
+    loop_rules,
+    operator_rules,
+    pair_loop_rules,
+    reduce_map_to_seq,
+    split_reduce_seq,
+    splitting_rules,
+)
 from lift_egraph.rules.remainders import padding_rules, remainder_rules
 from lift_egraph.rules.simplification import simplification_rules
 from lift_egraph.rules.split_join import split_join as split_and_join, split_join_rules, split_of_map
@@ -56,6 +87,15 @@ stages: tuple[Rule, ...] = (
 )  # fmt: skip
 remainders: tuple[Rule, ...] = remainder_rules
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
+tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
+loops: tuple[Rule, ...] = (
+    *(reduce_map_to_seq, combine_lifted_with_map, map_loop_interchange_zip, split_of_map),
+    *(*pair_loop_rules, *chunk_rules, *fission_rules),
+)
+levels: tuple[Rule, ...] = (map_to_seq, *group_rules, map_to_wrg2, *vector_rules)
+first_tile: tuple[Rule, ...] = (stage_first_tile, *tile_copy_rules)
+second_tile: tuple[Rule, ...] = (stage_second_tile, *tile_copy_rules)
+registers: tuple[Rule, ...] = register_rules
 packing: tuple[Rule, ...] = (pack_vectors,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
 _in_parts: tuple[Rule, ...] = (
@@ -83,12 +123,15 @@ guided: tuple[Rule, ...] = (
     *stencil_rules,
     *stencil_simplification,
     *loop_interchange_rules,
+    *pair_loop_rules,
+    *chunk_rules,
     *coarsening_rules,
     *wide_rules,
     *third_dimension_rules,
     *block_rules,
     *result_rules,
     *shared_rules,
+    *(stage_first_tile, stage_second_tile, *tile_copy_rules, *register_rules),
     *packing_rules,
     *padding_rules,
 )

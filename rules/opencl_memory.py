@@ -134,8 +134,8 @@ def _copied(xss: Ex, row: V, item: V) -> Ex:
 
 @rule(
     "mapLcl(1) (mapLcl(0) id) xss = split n (asScalar (join (join (mapSeq (mapLcl(1) (mapLcl(0) id)) "
-    "(split p (split q (asVector w (join xss))))))))),  n the length of the rows, w | n, p·q | m·n / w;  the same without "
-    "vectors",
+    "(split p (split q (asVector w (join xss))))))))),  n the length of the rows, w | n, p·q | m·n / w;  the same "
+    "without vectors",
     source="new: a tile is copied in rounds, in each of which neighbours take neighbours",
     phase="memory",
 )
@@ -200,20 +200,20 @@ def hold_vectors(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, n: i64, k: i64, m: i64,
 
 
 @rule(
-    "reduceSeq f z xs = mapLcl(1) (mapLcl(0) (mapSeq (asScalar ∘ mapSeq id ∘ asVector w))) (reduceSeq f z xs),  z a matrix "
-    "of matrices, w | length of their rows",
+    "reduceSeq f z xs = mapLcl(1) (mapLcl(0) (mapSeq (asScalar ∘ mapSeq id ∘ asVector w))) (reduceSeq f z xs),  z a "
+    "matrix of matrices, w | length of their rows",
     source="new: the items of a group write their blocks",
     phase="memory",
 )
-def write_blocks(f: Fn, z: Ex, xs: Ex, w: i64, k: i64, l: i64, m: i64, n: i64, t: Ty):
+def write_blocks(f: Fn, z: Ex, xs: Ex, w: i64, h: i64, k: i64, m: i64, n: i64, t: Ty):
     vector, row = V("$vector", Ty.lanes(w, t)), V("$row", Ty.arr(n, t))
-    block, blocks = V("$block", Ty.arr(m, Ty.arr(n, t))), V("$blocks", Ty.arr(l, Ty.arr(m, Ty.arr(n, t))))
+    block, blocks = V("$block", Ty.arr(m, Ty.arr(n, t))), V("$blocks", Ty.arr(k, Ty.arr(m, Ty.arr(n, t))))
     copy = as_scalar(map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, Ex(row))))
     copy = map_level("seq", 0, Fn.lam(P.var(row), copy), Ex(block))
     copy = map_level("lcl", 0, Fn.lam(P.var(block), copy), Ex(blocks))
     yield rewrite(reduce_seq(f, z, xs)).to(
         map_level("lcl", 1, Fn.lam(P.var(blocks), copy), reduce_seq(f, z, xs)),
-        eq(Ty.arr(k, Ty.arr(l, Ty.arr(m, Ty.arr(n, t))))).to(ty(z)),
+        eq(Ty.arr(h, Ty.arr(k, Ty.arr(m, Ty.arr(n, t))))).to(ty(z)),
         lane_width(w),
         eq(n % w).to(i64(0)),
         scalar_like(t),
@@ -224,6 +224,5 @@ memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
 result_rules = (result_in_global,)
 shared_rules = (result_in_local,)
-first_tile_rules = (stage_first_tile, copy_in_rounds, copy_columns)
-second_tile_rules = (stage_second_tile, copy_in_rounds, copy_columns)
+tile_copy_rules = (copy_in_rounds, copy_columns)
 register_rules = (hold_vectors, write_blocks)

@@ -130,8 +130,8 @@ def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t:
 
 
 @rule(
-    "reduceSeq (λ(a, (p, q)). b) z (zip xs ys) = reduceSeq (λ(acc, (c, d)). reduceSeq (λ(a, (p, q)). b) acc (zip c d)) z "
-    "(zip (split n xs) (split n ys)),  n | length, λ(a, (p, q)). b closed in acc, c and d",
+    "reduceSeq f z (zip xs ys) = reduceSeq (λ(acc, (c, d)). reduceSeq f acc (zip c d)) z (zip (split n xs) (split n "
+    "ys)),  n | length, f = λ(a, (p, q)). b closed in acc, c and d",
     source="000 Listing 5.14, with the split of zip",
     phase="lowering",
 )
@@ -265,4 +265,5 @@ loop_rules = (
     *(reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, scan_to_seq, scan_seq_fusion),
     *(combine_lifted_with_map, combine_lifted),
 )
+pair_loop_rules = (split_reduce_seq_zip, reduce_seq_fusion_beside)
 operator_rules = (combine_scalars, combine_by_function)

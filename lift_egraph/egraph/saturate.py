@@ -156,9 +156,7 @@ def _prepared(phase: Phase) -> Iterator[Prepared]:
 
 
 def marks(term: ir.Expr, phase: Phase) -> list[ActionLike]:
-    """What an e-graph is told of the binders whose data may be staged in memory: those of a term's parallel maps, and of
-    loops around them.
-    """
+    """What an e-graph is told of the binders whose data is staged in memory: of parallel maps and loops around them."""
     if not phase.staging:
         return []
     functions = [t.function for t in ir.subterms(term) if _is_parallel(t)]

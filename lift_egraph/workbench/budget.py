@@ -146,7 +146,7 @@ class Budget:
     widths: CountOrZero = 2
     stage_iterations: Count = 8
     variants: Count = 3
-    plan_iterations: Count = 12
+    plan_iterations: Count = 20
     tuning_share: Share = 0.2
     points: CountOrZero = 32
     stages_share: Share = 0.3

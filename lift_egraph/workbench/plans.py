@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from functools import partial
+from itertools import count, islice, product
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Cpu, Device, Gpu
@@ -18,10 +19,10 @@ from lift_egraph.egraph.saturate import Limits, Phase
 from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.matcher import Weigh, term_size
-from lift_egraph.guided.weights import in_lanes
+from lift_egraph.guided.weights import in_lanes, lowered
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import WIDTHS, Array, DataType, Scalar, array
+from lift_egraph.language.types import F32, WIDTHS, Array, DataType, Scalar, array
 
 BLOCKS = (12, 8, 6, 16, 4, 5, 3, 2)  # rows whose partial results are kept in registers
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
@@ -29,14 +30,26 @@ LONG, CHUNKS = 1 << 15, 8  # the length from which an array is reduced in chunks
 GPU_BLOCKS, GPU_WIDTH = (8, 4), 4  # the same on a GPU, and the width of its vectors
 GROUPS, ITEMS, FEW = 2, (512, 256, 128, 64), 16  # on a GPU: groups for each unit, their work-items and last results
 SPARE = 3  # registers beside the partial results
+TILE_ITEMS, TILE_DEPTHS = ((8, 32), (16, 32), (8, 16), (16, 16), (4, 32)), (8, 16)  # of a group; of a tile
+TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
+TILE_RESULTS, TILE_PLANS = (32, 128), 4  # results of a work-item, from and to; how many plans are tried
+READS, LATENCY = 2.0, 128.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
 
 PLANNED = {
     "packing": book.packing,
+    "tiling": book.tiling,
+    "items": book.tiling,
     "blocking": book.blocking,
     "columns": book.columns,
     "lanes": book.lanes,
     "groups": book.groups,
+    "loops": book.loops,
+    "levels": book.levels,
+    "first_tile": book.first_tile,
+    "second_tile": book.second_tile,
+    "registers": book.registers,
 }
+COPYING = {"first_tile": ("local",), "second_tile": ("local",)}  # the memory to which a phase copies data
 
 
 @dataclass(frozen=True)
@@ -55,15 +68,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """The phases that lead from a stage to a high-level term, and the widths of vectors to lower that with.
+    """The phases that lead from a stage to another term, and the widths of vectors to lower that with.
 
-    The work of each element may be `shared` by the items of a group. By its `recipe`, if it has one, it is made again
-    with other numbers.
+    `lowered_by` names the phase that lowers what they lead to: ``sharing`` where the items of a group share the work of
+    each element, none where it is a low-level term. By its `recipe`, if it has one, a plan is made again with other
+    numbers.
     """
 
     steps: tuple[Step, ...]
     widths: tuple[int, ...]
-    shared: bool = False
+    lowered_by: str | None = "lowering"
     recipe: Recipe | None = None
 
 
@@ -136,7 +150,7 @@ class Nest:
 
 def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
     """A phase of a plan."""
-    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits)
+    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits, COPYING.get(name, ()))
 
 
 def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
@@ -150,6 +164,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
         for nest in alike.values():
             if len(nest.maps) > 1:
+                yield from _tiles(nest, device, device.throughput)
                 yield from _products(nest, GPU_WIDTH, GPU_BLOCKS)
             elif not (nest.maps and isinstance(nest.maps[-1], ir.Transpose)):
                 yield from _groups(nest, device, lets)
@@ -290,6 +305,109 @@ def _packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     return replace(direct, steps=(packing, *direct.steps))
 
 
+def _tiles(nest: Nest, device: Device, gpu: Gpu) -> Iterator[Plan]:
+    """Products of matrices whose groups keep tiles of both in local memory, those that promise most first."""
+    if not (1 < len(nest.maps) < 4 and nest.reads_map and all(map(_is_stored, (nest.rows, nest.maps[-1])))):
+        return
+    rows, columns, found = _length(nest.rows), _length(nest.maps[-1]), list[tuple[float, dict[str, int]]]()
+    for (high, wide), tall, broad, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
+        items, tile = high * wide, (high * tall, wide * broad)
+        fits = rows % tile[0] == 0 and columns % tile[1] == 0 and nest.length % depth == 0 and depth < nest.length
+        held = TILE_RESULTS[0] <= tall * broad <= TILE_RESULTS[1] and items <= device.max_work_group
+        if fits and held and all(n * depth % items == 0 for n in tile) and sum(tile) * depth * 4 <= device.local_memory:
+            rounds = -(-(rows // tile[0] * (columns // tile[1])) // device.compute_units)
+            running = min(items * rounds, gpu.registers // (2 * tall * broad))
+            reads = 1 + READS * (1 / broad + broad / GPU_WIDTH / tall)
+            numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": GPU_WIDTH}
+            found.append((rounds * tile[0] * tile[1] * reads * (1 + LATENCY / running), numbers))
+    multiples = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
+    for _, numbers in sorted(found, key=lambda made: made[0])[:TILE_PLANS]:
+        yield _plan_of(_in_tiles, nest, multiples, **numbers)
+
+
+def _is_stored(array: ir.Expr) -> bool:
+    """Whether an array is a matrix of floats that stands in memory, by rows or by columns."""
+    t = type_of(array)
+    is_matrix = isinstance(t, Array) and isinstance(t.element, Array) and t.element.element == F32
+    return is_matrix and isinstance(array.array if isinstance(array, ir.Transpose) else array, ir.Input | ir.Var)
+
+
+def _in_tiles(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """Groups of `high` times `wide` work-items, with `tall` times `broad` results each.
+
+    They read from tiles in local memory, copied for `depth` elements of the sums at a time.
+    """
+    tall, broad, high, wide = (numbers[name] for name in ("tall", "broad", "high", "wide"))
+    depth, width, items, length = numbers["depth"], numbers["width"], high * wide, nest.length
+    lengths, tile = (_length(nest.rows), _length(nest.maps[-1])), (high * tall, wide * broad)
+    counts, chunks = (lengths[0] // tile[0], lengths[1] // tile[1]), length // depth
+
+    def level(name: str) -> Callable[..., sk.PatternSketch]:
+        return partial(sk.map_level, name)
+
+    def block(held: sk.Sketch) -> sk.Sketch:
+        """The tiles of groups, put together of the blocks of work-items."""
+        return sk.contains(together(counts, sk.contains(together((high, wide), held))))
+
+    sums = sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.map_(sk.map_(length=broad), length=tall), sk.zip_()), length=length)
+    tiles = sk.zip_(*(sk.of_type(array(F32, chunks, depth, n), sk.split(depth)) for n in tile))
+
+    def loop(inner: sk.Sketch, high_map: Callable[..., sk.PatternSketch], wide_map: Callable[..., sk.PatternSketch]):
+        """A loop over the tiles, in which each work-item goes on with its block."""
+        items = high_map(sk.contains(wide_map(sk.contains(inner), length=wide)), length=high)
+        return sk.reduce_seq(sk.contains(items), sk.ANY, tiles, length=chunks)
+
+    outside = loop(sk.reduce_seq(length=depth), sk.map_, sk.map_)
+    lanes = sk.map_seq(sk.contains(sk.map_seq(sk.vectorize(width), length=broad // width)), length=tall)
+    by_items = loop(sk.reduce_seq(sk.contains(lanes), length=depth), level("mapLcl(1)"), level("mapLcl(0)"))
+    in_groups = together(counts, sk.contains(by_items), level("mapWrg(1)"), level("mapWrg(0)"))
+    for _ in nest.maps[2:]:
+        in_groups = sk.map_level("mapWrg(2)", sk.contains(in_groups))
+    copies: dict[int, tuple[int, ...]] = {items: (wide,)}
+    for n in tile:
+        for elements in (n * depth, n * depth // width):
+            copies[elements] = tuple(dict.fromkeys((*copies.get(elements, ()), items)))
+
+    def copied(matrix: ir.Expr, n: int) -> sk.Sketch:
+        """A tile in local memory, read in the order in which it is stored."""
+        by_rows, rounds = isinstance(matrix, ir.Transpose), sk.contains(sk.map_seq(sk.map_level("mapLcl(1)")))
+        if n * depth % (width * items) == 0:
+            rounds = sk.split(n if by_rows else depth, sk.as_scalar(rounds))
+        return sk.contains(sk.to_memory("local", rounds if by_rows else sk.transpose(rounds)))
+
+    held = sk.map_level("mapLcl(0)", sk.contains(sk.to_memory("private")))
+    stored = sk.map_level("mapLcl(1)", sk.contains(sk.map_level("mapLcl(0)", sk.map_seq(sk.as_scalar()))))
+    written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
+    grid = sk.contains(together(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
+    steps = (
+        Step("tiling", grid, _tilings(lengths, tile)),
+        Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), _tilings(tile, (tall, broad))),
+        Step("blocking", block(sums), {}),
+        Step("loops", sk.contains(together(counts, sk.contains(outside))), {length: (depth,)}),
+        Step("levels", sk.contains(in_groups), {}, (width,), lowered),
+        Step("first_tile", copied(nest.rows, tile[0]), copies, (width,)),
+        Step("second_tile", copied(nest.maps[-1], tile[1]), copies, (width,)),
+        Step("registers", sk.contains(sk.map_level("mapWrg(0)", sk.contains(written))), {}, (width,)),
+    )
+    return Plan(steps, (width,), lowered_by=None)
+
+
+def together(
+    counts: tuple[int, int],
+    block: sk.Sketch,
+    outer: Callable[..., sk.PatternSketch] = sk.map_,
+    inner: Callable[..., sk.PatternSketch] = sk.map_,
+) -> sk.PatternSketch:
+    """A matrix put together of blocks: ``join (map (map join ∘ transpose ∘ map block) …)``."""
+    return sk.join(outer(sk.map_(sk.join(), sk.transpose(inner(block, length=counts[1]))), length=counts[0]))
+
+
+def _tilings(lengths: tuple[int, int], chunks: tuple[int, int]) -> Tiling:
+    """The facts that let arrays of two lengths be split, each by a chunk."""
+    (rows, columns), (tall, broad) = lengths, chunks
+    return {rows: tuple({tall, broad})} if rows == columns else {rows: (tall,), columns: (broad,)}
+
+
 def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     """Reductions by the work-items of a group, neighbours of neighbouring elements, and then of what these have: of a
     long one, by chunks.
@@ -313,4 +431,4 @@ def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
             sketch = sk.contains(sk.map_(sketch, sk.split(chunk), length=count))
             tiling = {nest.length: (chunk,), **tiling}
         weigh = in_lanes(tiling, items, (chunk, items), lets=lets)
-        yield Plan((Step("groups", sketch, tiling, (), weigh),), (), shared=True)
+        yield Plan((Step("groups", sketch, tiling, (), weigh),), (), lowered_by="sharing")

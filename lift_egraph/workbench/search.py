@@ -29,6 +29,7 @@ from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.phases import (
+    LOW_LEVEL,
     LOWERED,
     Found,
     Leg,
@@ -248,7 +249,7 @@ class _Search:
 
     def ranked(self, alone: ir.Program, found: list[Found]) -> list[Found]:
         """Different terms of a stage that is a program of its own, by the time that is predicted for their kernels."""
-        terms = {f.term: f for f in found if f.way[-1].name in LOWERED}
+        terms = {f.term: f for f in found if f.way[-1].name in LOW_LEVEL}
         times: dict[ir.Expr, float] = {}
         for term in terms:
             try:
@@ -294,7 +295,10 @@ class _Search:
             term = reached.term
             leg = Leg(step.name, term, len(reached.iterations), self.device.kind, step.tiling, step.widths)
             way = (*way, leg)
-        yield from self.lowered(term, way, plan.widths, plan.shared)
+        if plan.lowered_by is None:
+            yield Found(float(sum(1 for _ in ir.subterms(term))), term, way)
+        else:
+            yield from self.lowered(term, way, plan.widths, plan.lowered_by == "sharing")
 
     def with_parameters(self, followed: Sequence[tuple[Recipe, list[Found]]]) -> Iterator[Tunable]:
         """The terms that plans led to, with the numbers of the plans as parameters; of plans of a kind, the first."""
