@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from egglog import RewriteOrRule
-
 from lift_egraph.dsl import (
     Ex,
     Fn,
@@ -103,7 +101,11 @@ def let_in_global(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
     phase="memory",
 )
 def stage_first_tile(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, m: i64, n: i64, t: Ty):
-    yield _staged_tile(v, P.pair(a, P.pair(P.var(v), P.var(w))), b, z, xs, m, n, t)
+    binder = P.pair(a, P.pair(P.var(v), P.var(w)))
+    staged = app(Fn.lam(P.var(v), b), to_memory("local", _by_items(Ex(v), n, t)))
+    yield rewrite(reduce_seq(Fn.lam(binder, b), z, xs)).to(
+        reduce_seq(Fn.lam(binder, staged), z, xs), stage_local(v), eq(Ty.arr(m, Ty.arr(n, t))).to(vty(v))
+    )
 
 
 @rule(
@@ -113,13 +115,10 @@ def stage_first_tile(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, m: i64, n: i64, t: 
     phase="memory",
 )
 def stage_second_tile(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, m: i64, n: i64, t: Ty):
-    yield _staged_tile(w, P.pair(a, P.pair(P.var(v), P.var(w))), b, z, xs, m, n, t)
-
-
-def _staged_tile(tile: V, binder: P, b: Ex, z: Ex, xs: Ex, m: i64, n: i64, t: Ty) -> RewriteOrRule:
-    copied = app(Fn.lam(P.var(tile), b), to_memory("local", _by_items(Ex(tile), n, t)))
-    return rewrite(reduce_seq(Fn.lam(binder, b), z, xs)).to(
-        reduce_seq(Fn.lam(binder, copied), z, xs), stage_local(tile), eq(Ty.arr(m, Ty.arr(n, t))).to(vty(tile))
+    binder = P.pair(a, P.pair(P.var(v), P.var(w)))
+    staged = app(Fn.lam(P.var(w), b), to_memory("local", _by_items(Ex(w), n, t)))
+    yield rewrite(reduce_seq(Fn.lam(binder, b), z, xs)).to(
+        reduce_seq(Fn.lam(binder, staged), z, xs), stage_local(w), eq(Ty.arr(m, Ty.arr(n, t))).to(vty(w))
     )
 
 

@@ -30,6 +30,7 @@ from lift_egraph.dsl import (
     disjoint,
     eq,
     fresh,
+    fv,
     fvf,
     fvo,
     i64,
@@ -180,16 +181,18 @@ def reduce_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
 )
 def reduce_seq_fusion_beside(a: P, p: P, q: P, b: Ex, f: Fn, z: Ex, xs: Ex, ys: Ex, e: Ex, n: i64, t: Ty):
     for tag, beside in ((LEFT, lambda one, other: (one, other)), (RIGHT, lambda one, other: (other, one))):
-        x, inner = V(tag, t), Fn.lam(p, b)
+        x = V(tag, t)
         step = Fn.lam(P.pair(a, P.pair(*beside(p, q))), b)
         left, element = reduce_seq(step, z, zip_(*beside(map_(f, xs), ys))), eq(Ty.arr(n, t)).to(ty(xs))
-        yield egglog.rule(eq(e).to(left), element).then(x, inner)  # the conditions need them to exist
+        yield egglog.rule(eq(e).to(left), element).then(x)  # the conditions need it to exist
         yield rewrite(left).to(
             reduce_seq(
-                Fn.lam(P.pair(a, P.pair(*beside(P.var(x), q))), app(inner, app(f, Ex(x)))), z, zip_(*beside(xs, ys))
+                Fn.lam(P.pair(a, P.pair(*beside(P.var(x), q))), app(Fn.lam(p, b), app(f, Ex(x)))),
+                z,
+                zip_(*beside(xs, ys)),
             ),
             element,
-            fvf(inner).not_contains(x),
+            (fv(b) - bvs(p)).not_contains(x),
             fvf(f).not_contains(x),
             bvs(q).not_contains(x),
             bvs(a).not_contains(x),

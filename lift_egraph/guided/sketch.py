@@ -262,6 +262,11 @@ def call(op: str, *arguments: Sketch) -> PatternSketch:
     return PatternSketch(op, arguments)
 
 
+def let(value: Sketch = ANY, body: Sketch = ANY) -> PatternSketch:
+    """``let``, or a function that is applied: what is bound, and where."""
+    return PatternSketch("let", (body, value))
+
+
 def input_(name: str) -> PatternSketch:
     """An input of the program."""
     return PatternSketch(f"input {name}")

@@ -37,7 +37,10 @@ class PhasePart(Part, frozen=True):
 
     phase: Annotated[
         str,
-        Meta(pattern="^(stages|remainders|packing|blocking|columns|lanes|groups|algorithmic|lowering|sharing|memory)$"),
+        Meta(
+            pattern="^(stages|remainders|packing|tiling|items|blocking|columns|lanes|groups|loops|levels|first_tile|"
+            "second_tile|registers|algorithmic|lowering|sharing|memory)$"
+        ),
     ]
     iterations: Annotated[int, Meta(ge=0, lt=2**31)]
     device_kind: Annotated[str, Meta(pattern="^(cpu|gpu|other)$")]

@@ -312,7 +312,8 @@ def _tiles(nest: Nest, device: Device, gpu: Gpu) -> Iterator[Plan]:
     rows, columns, found = _length(nest.rows), _length(nest.maps[-1]), list[tuple[float, dict[str, int]]]()
     for (high, wide), tall, broad, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
         items, tile = high * wide, (high * tall, wide * broad)
-        fits = rows % tile[0] == 0 and columns % tile[1] == 0 and nest.length % depth == 0 and depth < nest.length
+        parts = zip((rows, columns, nest.length), (*tile, depth), strict=True)
+        fits = all(n % chunk == 0 and chunk < n for n, chunk in parts)
         held = TILE_RESULTS[0] <= tall * broad <= TILE_RESULTS[1] and items <= device.max_work_group
         if fits and held and all(n * depth % items == 0 for n in tile) and sum(tile) * depth * 4 <= device.local_memory:
             rounds = -(-(rows // tile[0] * (columns // tile[1])) // device.compute_units)
@@ -373,8 +374,9 @@ def _in_tiles(nest: Nest, numbers: Mapping[str, int]) -> Plan:
         by_rows, rounds = isinstance(matrix, ir.Transpose), sk.contains(sk.map_seq(sk.map_level("mapLcl(1)")))
         if n * depth % (width * items) == 0:
             rounds = sk.split(n if by_rows else depth, sk.as_scalar(rounds))
-        return sk.contains(sk.to_memory("local", rounds if by_rows else sk.transpose(rounds)))
+        return sk.to_memory("local", rounds if by_rows else sk.transpose(rounds))
 
+    first, second = copied(nest.rows, tile[0]), copied(nest.maps[-1], tile[1])
     held = sk.map_level("mapLcl(0)", sk.contains(sk.to_memory("private")))
     stored = sk.map_level("mapLcl(1)", sk.contains(sk.map_level("mapLcl(0)", sk.map_seq(sk.as_scalar()))))
     written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
@@ -385,8 +387,8 @@ def _in_tiles(nest: Nest, numbers: Mapping[str, int]) -> Plan:
         Step("blocking", block(sums), {}),
         Step("loops", sk.contains(together(counts, sk.contains(outside))), {length: (depth,)}),
         Step("levels", sk.contains(in_groups), {}, (width,), lowered),
-        Step("first_tile", copied(nest.rows, tile[0]), copies, (width,)),
-        Step("second_tile", copied(nest.maps[-1], tile[1]), copies, (width,)),
+        Step("first_tile", sk.contains(first), copies, (width,)),
+        Step("second_tile", sk.contains(sk.let(second, sk.contains(first))), copies, (width,)),
         Step("registers", sk.contains(sk.map_level("mapWrg(0)", sk.contains(written))), {}, (width,)),
     )
     return Plan(steps, (width,), lowered_by=None)

@@ -44,7 +44,11 @@ def key(point: Point) -> tuple[int, ...]:
 
 
 @given(
-    st.integers(1, 90), st.integers(1, 60), st.integers(1, 60), st.integers(1, 64), st.sampled_from((64, 300, 1000, 9000))
+    st.integers(1, 90),
+    st.integers(1, 60),
+    st.integers(1, 60),
+    st.integers(1, 64),
+    st.sampled_from((64, 300, 1000, 9000)),
 )
 def test_as_many_points_as_one_by_one(m: int, n: int, k: int, group: int, local: int):
     space = tiles(m, n, k, group, local)
