@@ -170,7 +170,7 @@ def marks(term: ir.Expr, phase: Phase) -> list[ActionLike]:
     ]
 
 
-def _is_parallel(term: ir.Expr) -> TypeGuard[ir.MapLevel]:
+def _is_parallel(term: ir.Part) -> TypeGuard[ir.MapLevel]:
     return isinstance(term, ir.MapLevel) and term.level != ir.SEQ
 
 
