@@ -47,7 +47,9 @@ def rows_of(n: int) -> int:
 
 def test_a_form_that_is_no_whole_number_says_where():
     form = Form.of("N", rows=-1, width=-1)
-    with pytest.raises(SizeProblem, match=r"N / \(rows \* width\) is no whole number where N = 12, rows = 5, width = 2"):
+    with pytest.raises(
+        SizeProblem, match=r"N / \(rows \* width\) is no whole number where N = 12, rows = 5, width = 2"
+    ):
         form.number({"N": 12, "rows": 5, "width": 2})
 
 

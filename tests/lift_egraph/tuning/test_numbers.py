@@ -30,7 +30,14 @@ def test_a_shape_does_not_know_the_names_of_binders(program: ir.Program):
 
 def test_every_number_is_there_once():
     term = body("x: [f32]64) = join(map(fun row => mapSeq(vectorize(4, abs), asVector(4, row)), split(16, x)))")
-    assert sorted(numbers(term)) == [4, 4, 16, 16, 16, 64]  # that of a variable stands where it is bound and where it is used
+    assert sorted(numbers(term)) == [
+        4,
+        4,
+        16,
+        16,
+        16,
+        64,
+    ]  # that of a variable stands where it is bound and where it is used
     other = with_numbers(term, [{64: 96, 16: 24, 4: 8}[n] for n in numbers(term)])
     assert str(type_of(other)) == "[f32x8]12"
 

@@ -44,7 +44,11 @@ def key(point: Point) -> tuple[int, ...]:
 
 
 @given(
-    st.integers(1, 90), st.integers(1, 60), st.integers(1, 60), st.integers(1, 64), st.sampled_from((64, 300, 1000, 9000))
+    st.integers(1, 90),
+    st.integers(1, 60),
+    st.integers(1, 60),
+    st.integers(1, 64),
+    st.sampled_from((64, 300, 1000, 9000)),
 )
 def test_as_many_points_as_one_by_one(m: int, n: int, k: int, group: int, local: int):
     space = tiles(m, n, k, group, local)
@@ -104,7 +108,7 @@ def test_draws_differ_from_each_other_and_are_the_same_for_a_seed():
 
 
 def test_neighbours_are_points_and_lead_everywhere():
-    space = tiles(24, 16, 12, 16, 600)
+    space = tiles(12, 8, 6, 16, 200)
     start = space[0]
     seen, waiting = {key(start)}, [start]
     while waiting:
