@@ -19,7 +19,7 @@ Powers = tuple[tuple[str, int], ...]
 
 HIGHEST = 2  # power of a variable that has no prime of its own
 MOST_OTHERS = 4  # such variables
-LARGEST = 64  # numerator and denominator of the coefficient of a product
+LARGEST = 1 << 31  # numerator and denominator of the coefficient of a product
 
 
 @dataclass(frozen=True)

@@ -122,9 +122,10 @@ class Space:
 
         def add(**changed: int) -> bool:
             other = {**point, **changed}
-            if other in self:
+            is_point = other in self
+            if is_point:
                 found.setdefault(tuple(other[n] for n in self.parameters), other)
-            return other in self
+            return is_point
 
         for name, values in self.domains.items():
             above = (v for v in values if v > point[name])

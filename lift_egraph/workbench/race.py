@@ -30,7 +30,7 @@ from lift_egraph.workbench.tuned import Tunable, Tuning
 
 LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
 TOGETHER = 4  # terms of one family that are compiled before one of another
-WORSE = 2.0  # times the best time, above which another point of a plan is not expected to be of use
+WORSE = 1.25  # times the best time, above which another point of a plan is not expected to be of use
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
 
 
@@ -103,7 +103,7 @@ class Race:
             at_work = self._searching or bool(self._backlog)
             while self._has_more and lanes.free(at_work):
                 enough = not at_work and measured + lanes.busy >= total
-                candidate = self._next(clock, budget.tuning_share * (clock.seconds if enough else clock.spent), enough)
+                candidate = self._next(clock, budget.tuning_share * clock.seconds, enough)
                 if candidate is None:
                     break
                 lanes.submit(candidate)
@@ -146,17 +146,20 @@ class Race:
     def _next(self, clock: Clock, for_tuning: float, enough: bool) -> Candidate | None:
         """The kernel to measure next; None if there is none, or something better is to be expected soon.
 
-        As long as other points of plans took less than `for_tuning` seconds, the best of those comes first; if there is
-        `enough` of others, no other.
+        Other points of plans take part until they took `for_tuning` seconds; where there is `enough` of others, they
+        alone, if they are expected to be nearly as fast as the best.
         """
         if self._first:
             return self._first.pop()
-        tuned = [r for r in self._ready if r.is_tuned and self._ranking.of(r.candidate) <= WORSE * self._best_ms]
-        if not (tuned and self._tuning_seconds < for_tuning):
-            tuned = [] if enough else self._ready
-        if not tuned:
+        lets_tune = self._tuning_seconds < for_tuning
+        open_to = [
+            r
+            for r in self._ready
+            if (lets_tune and self._ranking.of(r.candidate) <= WORSE * self._best_ms if r.is_tuned else not enough)
+        ]
+        if not open_to:
             return None
-        chosen = min(tuned, key=lambda r: (r.is_long, self._ranking.of(r.candidate)))
+        chosen = min(open_to, key=lambda r: (r.is_long, self._ranking.of(r.candidate)))
         if chosen.is_long and self._searching and clock.spent < LONG * clock.seconds:
             return None
         self._ready = [r for r in self._ready if r is not chosen]

@@ -37,7 +37,7 @@ class Tunable:
     Attributes
     ----------
     base
-        The term as the plan found it, and its way.
+        The term as the plan found it, and its way: with as many iterations as it takes anywhere.
     numbers
         The parameters of the plan.
     sizes
@@ -132,7 +132,9 @@ def tunables(
         except SearchProblem:  # a number of it is none of the parameters': this term stays as it is
             continue
         made += 1
-        yield Tunable(base, numbers, dict(sizes), parametric, demands)
+        legs = zip(base.way, *(item.way for item in alike), strict=True)
+        way = tuple(replace(same[0], iterations=max(leg.iterations for leg in same)) for same in legs)
+        yield Tunable(replace(base, way=way), numbers, dict(sizes), parametric, demands)
     if not made:
         raise SearchProblem(f"no term of the plan with {numbers} is found at other sizes too")
 

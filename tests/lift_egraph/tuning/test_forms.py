@@ -20,7 +20,7 @@ READ = {
     "what a pad leaves": (lambda N, **_: N + 2, "N + 2"),
     "a window": (lambda columns, **_: 2 * columns + 1, "2 * columns + 1"),
     "windows of a tile": (lambda M, rows, **_: (M - 2) // 1 + rows, "M + rows - 2"),
-    "a sum of two": (lambda rows, columns, width, **_: rows * width + columns * width, "columns * width + rows * width"),
+    "a sum of two": (lambda rows, columns, width, **_: (rows + columns) * width, "columns * width + rows * width"),
 }  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def test_draws_differ_from_each_other_and_are_the_same_for_a_seed():
 
 
 def test_neighbours_are_points_and_lead_everywhere():
-    space = tiles(24, 16, 12, 16, 600)
+    space = tiles(12, 8, 6, 16, 200)
     start = space[0]
     seen, waiting = {key(start)}, [start]
     while waiting:

@@ -34,19 +34,20 @@ from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, measu
 from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.plans import PLANNED
 from lift_egraph.workbench.ranking import Ranking
+from lift_egraph.workbench.tuned import Tunable
 from tests.codegen.devices.test_devices import INFO
 from tests.in_process import Here
 
 GPU = replace(INFO, kind="gpu", platform="NVIDIA CUDA")
 BLOCKS = {"cpu_blocks": (4, 8), "gpu_blocks": (8, 4), "tiled_first": 1}
-SMALL = Budget(seconds=20, limits=Limits(2, 5_000), **BLOCKS, seeds=3, lowered=3, staged=1)
+SMALL = Budget(seconds=20, limits=Limits(2, 5_000), **BLOCKS, seeds=3, lowered=3, staged=1, tuning_share=0.0)
 
 
 @dataclass
 class Seen:
     """What `optimize` did with a budget."""
 
-    items: list[PhaseSummary | Found] = field(default_factory=list)
+    items: list[PhaseSummary | Found | Tunable] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)
     measured: list[Plan] = field(default_factory=list)
 
@@ -207,6 +208,10 @@ def longest(plan: Plan, device: Device) -> float:
     return -length(plan)
 
 
+def alike(plan: Plan, device: Device) -> float:
+    return 1.0
+
+
 MM = {"program": "mm", "cpu_blocks": (4,), "copies": 30}
 TWO = {"program": "program p(x: [f32]16) = let y = map(abs, x) in map(add, zip(y, gather(reverse, y)))"}
 NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(fun v => v / s, x)", "seeds": 1}
@@ -234,6 +239,8 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("stage_iterations", 1, lambda s: max(f.way[0].iterations for f in s.found if f.way[0].name == "stages"), TWO),
     ("variants", 1, lambda s: s.phases("algorithmic"), TWO),
     ("plan_iterations", 1, lambda s: len(s.planned), {}),
+    ("tuning_share", 0, lambda s: sum(isinstance(item, Tunable) for item in s.items), {"tuning_share": 1.0}),
+    ("points", 0, lambda s: len(s.measured), {"tuning_share": 1.0, "performance": alike}),
     ("stages_share", 0, lambda s: len(s.planned), NORM),
     ("stage_seeds", 1, lambda s: s.phases("lowering"), NORM),
     ("stage_terms", 1, lambda s: len(s.found), NORM),
