@@ -323,7 +323,10 @@ def _tiles(nest: Nest, device: Device, gpu: Gpu) -> Iterator[Plan]:
             found.append((rounds * tile[0] * tile[1] * reads * (1 + LATENCY / running), numbers))
     multiples = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
     for _, numbers in sorted(found, key=lambda made: made[0])[:TILE_PLANS]:
-        yield _plan_of(_in_tiles, nest, multiples, **numbers)
+        items, width = numbers["high"] * numbers["wide"], numbers["width"]
+        first, second = (numbers[n] * numbers[m] * numbers["depth"] for n, m in (("high", "tall"), ("wide", "broad")))
+        make = _InTiles(first % (items * width) == 0, second % (items * width) == 0)
+        yield _plan_of(make, nest, multiples, **numbers)
 
 
 def _is_stored(array: ir.Expr) -> bool:
@@ -333,65 +336,77 @@ def _is_stored(array: ir.Expr) -> bool:
     return is_matrix and isinstance(array.array if isinstance(array, ir.Transpose) else array, ir.Input | ir.Var)
 
 
-def _in_tiles(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+@dataclass(frozen=True)
+class _InTiles:
     """Groups of `high` times `wide` work-items, with `tall` times `broad` results each.
 
-    They read from tiles in local memory, copied for `depth` elements of the sums at a time.
+    They read from tiles in local memory, copied for `depth` elements of the sums at a time, in vectors or as scalars.
     """
-    tall, broad, high, wide = (numbers[name] for name in ("tall", "broad", "high", "wide"))
-    depth, width, items, length = numbers["depth"], numbers["width"], high * wide, nest.length
-    lengths, tile = (_length(nest.rows), _length(nest.maps[-1])), (high * tall, wide * broad)
-    counts, chunks = (lengths[0] // tile[0], lengths[1] // tile[1]), length // depth
 
-    def level(name: str) -> Callable[..., sk.PatternSketch]:
-        return partial(sk.map_level, name)
+    first_in_vectors: bool
+    second_in_vectors: bool
 
-    def block(held: sk.Sketch) -> sk.Sketch:
-        """The tiles of groups, put together of the blocks of work-items."""
-        return sk.contains(together(counts, sk.contains(together((high, wide), held))))
+    def __call__(self, nest: Nest, numbers: Mapping[str, int]) -> Plan:
+        """The plan for a nest."""
+        tall, broad, high, wide = (numbers[name] for name in ("tall", "broad", "high", "wide"))
+        depth, width, items, length = numbers["depth"], numbers["width"], high * wide, nest.length
+        lengths, tile = (_length(nest.rows), _length(nest.maps[-1])), (high * tall, wide * broad)
+        counts, chunks = (lengths[0] // tile[0], lengths[1] // tile[1]), length // depth
 
-    sums = sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.map_(sk.map_(length=broad), length=tall), sk.zip_()), length=length)
-    tiles = sk.zip_(*(sk.of_type(array(F32, chunks, depth, n), sk.split(depth)) for n in tile))
+        def level(name: str) -> Callable[..., sk.PatternSketch]:
+            return partial(sk.map_level, name)
 
-    def loop(inner: sk.Sketch, high_map: Callable[..., sk.PatternSketch], wide_map: Callable[..., sk.PatternSketch]):
-        """A loop over the tiles, in which each work-item goes on with its block."""
-        items = high_map(sk.contains(wide_map(sk.contains(inner), length=wide)), length=high)
-        return sk.reduce_seq(sk.contains(items), sk.ANY, tiles, length=chunks)
+        def block(held: sk.Sketch) -> sk.Sketch:
+            """The tiles of groups, put together of the blocks of work-items."""
+            return sk.contains(together(counts, sk.contains(together((high, wide), held))))
 
-    outside = loop(sk.reduce_seq(length=depth), sk.map_, sk.map_)
-    lanes = sk.map_seq(sk.contains(sk.map_seq(sk.vectorize(width), length=broad // width)), length=tall)
-    by_items = loop(sk.reduce_seq(sk.contains(lanes), length=depth), level("mapLcl(1)"), level("mapLcl(0)"))
-    in_groups = together(counts, sk.contains(by_items), level("mapWrg(1)"), level("mapWrg(0)"))
-    for _ in nest.maps[2:]:
-        in_groups = sk.map_level("mapWrg(2)", sk.contains(in_groups))
-    copies: dict[int, tuple[int, ...]] = {items: (wide,)}
-    for n in tile:
-        for elements in (n * depth, n * depth // width):
-            copies[elements] = tuple(dict.fromkeys((*copies.get(elements, ()), items)))
+        sums = sk.reduce_(
+            sk.ANY, sk.ANY, sk.map_(sk.map_(sk.map_(length=broad), length=tall), sk.zip_()), length=length
+        )
+        tiles = sk.zip_(*(sk.of_type(array(F32, chunks, depth, n), sk.split(depth)) for n in tile))
 
-    def copied(matrix: ir.Expr, n: int) -> sk.Sketch:
-        """A tile in local memory, read in the order in which it is stored."""
-        by_rows, rounds = isinstance(matrix, ir.Transpose), sk.contains(sk.map_seq(sk.map_level("mapLcl(1)")))
-        if n * depth % (width * items) == 0:
-            rounds = sk.split(n if by_rows else depth, sk.as_scalar(rounds))
-        return sk.to_memory("local", rounds if by_rows else sk.transpose(rounds))
+        def loop(
+            inner: sk.Sketch, high_map: Callable[..., sk.PatternSketch], wide_map: Callable[..., sk.PatternSketch]
+        ):
+            """A loop over the tiles, in which each work-item goes on with its block."""
+            items = high_map(sk.contains(wide_map(sk.contains(inner), length=wide)), length=high)
+            return sk.reduce_seq(sk.contains(items), sk.ANY, tiles, length=chunks)
 
-    first, second = copied(nest.rows, tile[0]), copied(nest.maps[-1], tile[1])
-    held = sk.map_level("mapLcl(0)", sk.contains(sk.to_memory("private")))
-    stored = sk.map_level("mapLcl(1)", sk.contains(sk.map_level("mapLcl(0)", sk.map_seq(sk.as_scalar()))))
-    written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
-    grid = sk.contains(together(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
-    steps = (
-        Step("tiling", grid, _tilings(lengths, tile)),
-        Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), _tilings(tile, (tall, broad))),
-        Step("blocking", block(sums), {}),
-        Step("loops", sk.contains(together(counts, sk.contains(outside))), {length: (depth,)}),
-        Step("levels", sk.contains(in_groups), {}, (width,), lowered),
-        Step("first_tile", sk.contains(first), copies, (width,)),
-        Step("second_tile", sk.contains(sk.let(second, sk.contains(first))), copies, (width,)),
-        Step("registers", sk.contains(sk.map_level("mapWrg(0)", sk.contains(written))), {}, (width,)),
-    )
-    return Plan(steps, (width,), lowered_by=None)
+        outside = loop(sk.reduce_seq(length=depth), sk.map_, sk.map_)
+        lanes = sk.map_seq(sk.contains(sk.map_seq(sk.vectorize(width), length=broad // width)), length=tall)
+        by_items = loop(sk.reduce_seq(sk.contains(lanes), length=depth), level("mapLcl(1)"), level("mapLcl(0)"))
+        in_groups = together(counts, sk.contains(by_items), level("mapWrg(1)"), level("mapWrg(0)"))
+        for _ in nest.maps[2:]:
+            in_groups = sk.map_level("mapWrg(2)", sk.contains(in_groups))
+        copies: dict[int, tuple[int, ...]] = {items: (wide,)}
+        for n in tile:
+            for elements in (n * depth, n * depth // width):
+                copies[elements] = tuple(dict.fromkeys((*copies.get(elements, ()), items)))
+
+        def copied(matrix: ir.Expr, n: int, in_vectors: bool) -> sk.Sketch:
+            """A tile in local memory, read in the order in which it is stored."""
+            by_rows, rounds = isinstance(matrix, ir.Transpose), sk.contains(sk.map_seq(sk.map_level("mapLcl(1)")))
+            if in_vectors:
+                rounds = sk.split(n if by_rows else depth, sk.as_scalar(rounds))
+            return sk.to_memory("local", rounds if by_rows else sk.transpose(rounds))
+
+        first = copied(nest.rows, tile[0], self.first_in_vectors)
+        second = copied(nest.maps[-1], tile[1], self.second_in_vectors)
+        held = sk.map_level("mapLcl(0)", sk.contains(sk.to_memory("private")))
+        stored = sk.map_level("mapLcl(1)", sk.contains(sk.map_level("mapLcl(0)", sk.map_seq(sk.as_scalar()))))
+        written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
+        grid = sk.contains(together(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
+        steps = (
+            Step("tiling", grid, _tilings(lengths, tile)),
+            Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), _tilings(tile, (tall, broad))),
+            Step("blocking", block(sums), {}),
+            Step("loops", sk.contains(together(counts, sk.contains(outside))), {length: (depth,)}),
+            Step("levels", sk.contains(in_groups), {}, (width,), lowered),
+            Step("first_tile", sk.contains(first), copies, (width,)),
+            Step("second_tile", sk.contains(sk.let(second, sk.contains(first))), copies, (width,)),
+            Step("registers", sk.contains(sk.map_level("mapWrg(0)", sk.contains(written))), {}, (width,)),
+        )
+        return Plan(steps, (width,), lowered_by=None)
 
 
 def together(

@@ -49,10 +49,20 @@ class Tunable:
     """
 
     base: Found
-    numbers: Point
-    sizes: dict[str, int]
+    recipe: Recipe
+    program: ir.Program
     parametric: Parametric[tuple[Any, ...]]
     demands: tuple[Demand, ...]
+
+    @property
+    def numbers(self) -> Point:
+        """The parameters of the plan."""
+        return dict(self.recipe.numbers)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Of the program."""
+        return dict(self.program.sizes)
 
     def space(self, device: Device) -> Space:
         """The points at which the term fits the sizes and a device."""
@@ -67,17 +77,20 @@ class Tunable:
         SizeProblem, TypeProblem
             If there is no such term.
         """
-        term, *legs = self.parametric.at(self.sizes, point)
+        term, *terms = self.parametric.at(self.sizes, point)
+        plan = self.recipe.at(self.program.body, point)
+        facts = [(step.tiling, step.widths) for step in plan.steps]
+        facts += [({}, plan.widths)] * (len(terms) - len(facts))
         way = tuple(
-            replace(leg, term=of_leg, tiling=dict(tiling), widths=widths)
-            for leg, (of_leg, tiling, widths) in zip(self.base.way, legs, strict=True)
+            replace(leg, term=of_leg, tiling=tiling, widths=widths)
+            for leg, of_leg, (tiling, widths) in zip(self.base.way, terms, facts, strict=True)
         )
         return Found(self.base.cost, term, way)
 
 
 def structure_of(found: Found) -> tuple[Any, ...]:
-    """A low-level term, with the term, the chunk sizes and the widths of each phase on its way."""
-    return found.term, *((leg.term, tuple(leg.tiling.items()), leg.widths) for leg in found.way)
+    """A low-level term, with that of each phase on its way."""
+    return found.term, *(leg.term for leg in found.way)
 
 
 def tunables(
@@ -119,7 +132,7 @@ def tunables(
         for item in follow(special, plan):
             there.setdefault(shape(structure_of(item)), item)
         found.append(there)
-    made = 0
+    made, wanted = 0, specialise(program, dict(sizes))
     for base in bases:
         alike = [there[key] for there in found if (key := shape(structure_of(base))) in there]
         if len(alike) < len(points):
@@ -127,14 +140,14 @@ def tunables(
         every = [*points, {**sizes, **numbers}]
         try:
             parametric = generalised([*map(structure_of, (*alike, base))], tuple(sizes), tuple(numbers), every)
-            terms = zip((*programs, specialise(program, dict(sizes))), (*alike, base), strict=True)
+            terms = zip((*programs, wanted), (*alike, base), strict=True)
             demands = demands_of([replace(p, body=f.term) for p, f in terms], every, device)
         except SearchProblem:  # a number of it is none of the parameters': this term stays as it is
             continue
         made += 1
         legs = zip(base.way, *(item.way for item in alike), strict=True)
         way = tuple(replace(same[0], iterations=max(leg.iterations for leg in same)) for same in legs)
-        yield Tunable(replace(base, way=way), numbers, dict(sizes), parametric, demands)
+        yield Tunable(replace(base, way=way), recipe, wanted, parametric, demands)
     if not made:
         raise SearchProblem(f"no term of the plan with {numbers} is found at other sizes too")
 
