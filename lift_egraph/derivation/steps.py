@@ -187,7 +187,7 @@ class World:
 
     def _holding(self, term: Node) -> AbstractContextManager[Held]:
         """A term in the e-graph, with the binders of its parallel maps marked as the phase has it."""
-        binders = tuple(_parallel_binders(term)) if self.phase.staging else ()
+        binders = tuple(_staged_binders(term)) if self.phase.staging else ()
         marks = (MARKS[space](to_expr(b)) for b in binders for space in self.phase.staging)
         return self._scratch.holding(term, marks)
 
@@ -291,13 +291,23 @@ def _plainly_named(part: ir.Part) -> ir.Expr:
     return unique_names(substitute(term, dict(named)), taken, stem)
 
 
-def _parallel_binders(term: Node) -> Iterator[Node]:
-    """The names that the functions of parallel maps bind."""
+def _staged_binders(term: Node) -> Iterator[Node]:
+    """The names that the functions of parallel maps, and of loops around them, bind: as `saturate.marks` has them."""
     for _, part in term.places():
-        if part.op == "map_level" and part.children[0] != ir.SEQ.kind:
+        if _is_parallel(part):
             function = part.children[2]
-            if isinstance(function, Node) and function.op == "Fn_lam":
-                yield from _names(function.children[0])
+        elif part.op == "reduce_seq" and isinstance(part.children[0], Node):
+            function = part.children[0]
+            if not any(map(_is_parallel, function.parts())):
+                continue
+        else:
+            continue
+        if isinstance(function, Node) and function.op == "Fn_lam":
+            yield from _names(function.children[0])
+
+
+def _is_parallel(part: Node) -> bool:
+    return part.op == "map_level" and part.children[0] != ir.SEQ.kind
 
 
 def _names(pattern: Node | int | str) -> Iterator[Node]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Union
 
 from lift_egraph.errors import TypeProblem
@@ -173,3 +174,11 @@ def size_names(t: DataType) -> frozenset[str]:
     if isinstance(t, Array):
         return frozenset(v.name for v in t.size.variables) | size_names(t.element)
     return size_names(t.first) | size_names(t.second) if isinstance(t, Pair) else frozenset()
+
+
+def bytes_of(t: DataType) -> int:
+    """The size of a value of a type of concrete sizes, in bytes."""
+    return sum(
+        prod(s.evaluate({}) for s in sizes) * width_of(leaf) * SCALAR_BYTES[scalar_of(leaf).name]
+        for _, sizes, leaf in leaves(t)
+    )

@@ -17,8 +17,8 @@ from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError, SearchProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import array_type
-from lift_egraph.language.types import WIDTHS
+from lift_egraph.language.check import array_type, type_of
+from lift_egraph.language.types import WIDTHS, bytes_of
 from lift_egraph.tuning.conditions import Condition
 from lift_egraph.tuning.forms import Form, read_forms
 from lift_egraph.tuning.parametric import Parametric
@@ -55,8 +55,8 @@ def demands_of(
     free = replace(device, local_memory=UNLIMITED, max_work_group=UNLIMITED)
     try:
         needs = [_needs(compile_program(program, free)) for program in programs]
-    except LiftError:
-        return tuple(dict.fromkeys(made))
+    except LiftError:  # stand-ins can be too large for any device
+        needs = [_needs_of_term(program.body) for program in programs]
     for key, numbers in needs[0].items():
         rows = [there.get(key, []) for there in needs]
         if all(len(row) == len(numbers) for row in rows):
@@ -152,6 +152,30 @@ def _asked(term: ir.Part) -> Iterator[tuple[str, int, str]]:
 
 def _length(array: ir.Expr) -> int:
     return array_type(array, "a length").size.evaluate({})
+
+
+def _needs_of_term(term: ir.Expr) -> dict[tuple[str, int], list[int]]:
+    """What a term needs of a device: the work-items of its groups, and the memory that it asks for or that holds the
+    accumulators of a work-item.
+    """
+    lengths: dict[int, int] = {}
+    found: dict[tuple[str, int], list[int]] = {}
+
+    def walk_term(part: ir.Part, in_item: bool) -> None:
+        by_items = isinstance(part, ir.MapLevel) and part.level.kind in ("lcl", "glb")
+        if isinstance(part, ir.MapLevel) and part.level.kind == "lcl":
+            lengths[part.level.dimension] = max(lengths.get(part.level.dimension, 1), _length(part.array))
+        if isinstance(part, ir.ToMemory) and part.space != "global":
+            found.setdefault((part.space, 0), []).append(bytes_of(type_of(part.value)))
+        elif isinstance(part, ir.ReduceSeq) and in_item:
+            found.setdefault(("private", 0), []).append(bytes_of(type_of(part.initial)))
+        for inner in ir.parts(part):
+            walk_term(inner, in_item or (by_items and not isinstance(inner, ir.Expr)))
+
+    walk_term(term, False)
+    if lengths:
+        found["items", 0] = [prod(lengths.values())]
+    return found
 
 
 def _needs(plan: Plan) -> dict[tuple[str, int], list[int]]:

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import SCALAR_BYTES, DataType, leaves, scalar_of, width_of
+from lift_egraph.language.types import bytes_of
 
 
 def data_bytes(program: ir.Program) -> int:
     """The size of a program's inputs and result at concrete sizes, in bytes."""
     return sum(map(bytes_of, (*(i.type for i in program.inputs), type_of(program.body))))
-
-
-def bytes_of(t: DataType) -> int:
-    """The size of a value of a type of concrete sizes, in bytes."""
-    return sum(
-        math.prod(s.evaluate({}) for s in sizes) * width_of(leaf) * SCALAR_BYTES[scalar_of(leaf).name]
-        for _, sizes, leaf in leaves(t)
-    )
 
 
 def available_memory() -> int | None:

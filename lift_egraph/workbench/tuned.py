@@ -67,7 +67,8 @@ class Tunable:
     def space(self, device: Device) -> Space:
         """The points at which the term fits the sizes and a device."""
         bounds = {name: WIDTHS for name in self.parametric.parameters if name == WIDTH}
-        return space_of(self.parametric, self.demands, self.sizes, device, bounds, least=LEAST)
+        space = space_of(self.parametric, self.demands, self.sizes, device, bounds, least=LEAST)
+        return space if self.numbers in space else space_of(self.parametric, self.demands, self.sizes, device, bounds)
 
     def found(self, point: Mapping[str, int]) -> Found:
         """What the plan leads to with other numbers.

@@ -12,8 +12,9 @@ from lift_egraph.codegen.running.validate import References, references
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.types import bytes_of
 from lift_egraph.meaning.workload import effort
-from lift_egraph.workbench.demands import available_memory, bytes_of
+from lift_egraph.workbench.demands import available_memory
 from lift_egraph.workbench.sampled import KINDS, RATE, Sampled
 
 
