@@ -9,6 +9,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,15 +97,18 @@ def on_the_gpu(call: Callable[..., Any], inputs: Mapping[str, Any], rounds: int)
 
 def main() -> None:
     parser = harness.options("libraries", __doc__ or "")
-    parser.add_argument("names", nargs="*", help="of programs; all by default")
+    parser.add_argument("names", nargs="*", help="of programs, also with sizes, as mm:M=2048,K=2048; all by default")
     parser.add_argument("--budget", type=float, default=60.0, help="seconds for each (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="of timing (default: %(default)s)")
     arguments = parser.parse_args()
     device = find_device(arguments.device)
     gpu = torch_calls() if device.kind == "gpu" else None
     rows: list[harness.Row] = []
-    for name in arguments.names or sorted(NUMPY):
+    for wanted in arguments.names or sorted(NUMPY):
+        name, _, given = wanted.partition(":")
         program = parse_file(FOLDER / f"{name}.lift")
+        other = {size: int(number) for size, _, number in (one.partition("=") for one in given.split(",") if one)}
+        program = replace(program, sizes=tuple((size, other.get(size, number)) for size, number in program.sizes))
         sizes = ", ".join(f"{size} = {number}" for size, number in program.sizes)
         began = time.perf_counter()
         try:
