@@ -16,7 +16,7 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_files import OwnRule, RuleFile, RuleIn, rule_of
 from lift_egraph.errors import InputProblem, LiftError, ModelProblem, RuleProblem
 from lift_egraph.language import ir
-from lift_egraph.soundness.many_rules import Verdict, check_rules
+from lift_egraph.soundness.many_rules import EXAMPLES, Verdict, check_rules
 from lift_egraph.workbench.plans import PLANNED, Plan
 from lift_egraph.workbench.report import Event, Listener
 
@@ -82,7 +82,11 @@ def taking_part(rules: Iterable[OwnRule], role: str | None) -> tuple[OwnRule, ..
 
 
 def additions_of(
-    rules: Iterable[Rule | Path | str], plans: Plans | None, *, check: bool = True, listen: Listener = lambda e: None
+    rules: Iterable[Rule | Path | str],
+    plans: Plans | None,
+    *,
+    examples: int = EXAMPLES,
+    listen: Listener = lambda event: None,
 ) -> Additions:
     """What a user gives, after a look at it.
 
@@ -90,8 +94,8 @@ def additions_of(
     ----------
     rules
         Rules, and files with rules. Rules of the book are believed.
-    check
-        Whether the rules are checked for soundness as ``lift-egraph rules check`` does.
+    examples
+        How many programs ``lift-egraph rules check`` makes for each rule; with 0 it is only seen that rules can be run.
 
     Raises
     ------
@@ -117,8 +121,9 @@ def additions_of(
             whose = f"another rule, at {other}," if other else "a rule of ours"
             raise RuleProblem(verdict.name, verdict.place, f"{whose} has the same name: change it")
 
-    options = {} if check else {"examples": 0}
-    for verdict in check_rules(sources, simplification=book.simplification, listen=look, **options) if sources else ():
+    if not sources:
+        return Additions(tuple(files), alone, plans)
+    for verdict in check_rules(sources, simplification=book.simplification, examples=examples, listen=look):
         if not verdict.sound:
             text = verdict.problem or f"it {str(verdict.counterexample).removeprefix(f'{verdict.name} ')}"
             raise RuleProblem(verdict.name, verdict.place, text)

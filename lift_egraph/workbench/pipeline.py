@@ -25,6 +25,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.process.child import Stream
 from lift_egraph.records.journal import journal_at
+from lift_egraph.soundness.many_rules import EXAMPLES
 from lift_egraph.workbench.additions import Plans, additions_of
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
@@ -117,7 +118,7 @@ def optimize(
     special = specialise(program, sizes)
     require_result(special)
     info, model = found_device(device, description)
-    additions = additions_of(rules, plans, check=not unchecked, listen=listen)
+    additions = additions_of(rules, plans, examples=0 if unchecked else EXAMPLES, listen=listen)
     clock = Clock(budget.seconds)
     recording = Recording(journal_at(records), special, info, model, must=records is not None)
     baseline = _baseline(special, info, model, performance)

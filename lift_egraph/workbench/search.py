@@ -95,6 +95,9 @@ def search(
         reached = _last(run_phase(program.body, look.with_own(stages_phase(limits))))
         starts = look.starts(program.body, reached)
         yield summarise(reached, time.perf_counter() - began)
+    soon = [start for start in starts[:1] if start[1] and look.own("stages")]  # the user waits for it
+    for start in soon:
+        yield from look.as_it_is(start)
     several: list[_Start] = []
     for start in starts:
         taken = look.with_rests(start)
@@ -108,7 +111,7 @@ def search(
                 several.append(apart)
     yield from look.by_stages(program, several or starts)
     for start in starts:
-        if start[1]:
+        if start[1] and start not in soon:
             yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
 
@@ -187,9 +190,13 @@ class _Search:
             yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
 
     def by_stages(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found]:
-        """What is found for the stages of the program as it was written, then of another; without stages, by plans."""
+        """What is found for the stages of the program as it was written, then of another; without stages, by plans.
+
+        With rules of the user's the cheapest come first.
+        """
         with_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
-        with_parts.sort(key=lambda found: len(found[1][1]))
+        if not self.own("stages"):
+            with_parts.sort(key=lambda found: len(found[1][1]))
         for parts, start in with_parts[:2]:
             yield from self.of_stages(program, parts, start)
         if not with_parts:
