@@ -82,7 +82,7 @@ def taking_part(rules: Iterable[OwnRule], role: str | None) -> tuple[OwnRule, ..
 
 
 def additions_of(
-    rules: Iterable[Rule | Path | str],
+    rules: Rule | Path | str | Iterable[Rule | Path | str],
     plans: Plans | None,
     *,
     examples: int = EXAMPLES,
@@ -104,7 +104,7 @@ def additions_of(
     RuleProblem
         If a rule is not sound, cannot be used, or has the name of another one.
     """
-    given = tuple(rules)
+    given = (rules,) if isinstance(rules, Rule | Path | str) else tuple(rules)
     for item in given:
         if not isinstance(item, Rule | Path | str):
             raise InputProblem(f"{item!r} is no rule, and no file with rules")

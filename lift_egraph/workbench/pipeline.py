@@ -53,7 +53,7 @@ def optimize(
     seed: int = 0,
     structural: StructuralModel = STRUCTURAL,
     performance: PerformanceModel = predict,
-    rules: Iterable[Rule | Path | str] = (),
+    rules: Rule | Path | str | Iterable[Rule | Path | str] = (),
     unchecked: bool = False,
     plans: Plans | None = None,
     records: Path | str | None = None,

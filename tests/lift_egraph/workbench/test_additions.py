@@ -16,6 +16,7 @@ from lift_egraph.codegen.devices import POCL, Device
 from lift_egraph.dsl import Ex, Rule, call1, call2, rewrite, rule
 from lift_egraph.egraph.rule import PHASES
 from lift_egraph.errors import InputProblem, ModelProblem, RuleProblem
+from lift_egraph.files import json_text
 from lift_egraph.language import ir
 from lift_egraph.rules import split_reduce_seq
 from lift_egraph.soundness.many_rules import Verdict
@@ -199,9 +200,10 @@ def test_what_is_no_file_with_rules(tmp_path: Path):
 def test_a_rule_that_a_program_gives(monkeypatch: pytest.MonkeyPatch):
     """It is known where the program runs; of the book's, which are believed, the name is enough anywhere."""
     mine = absolute("algorithmic")
-    assert additions_of([split_reduce_seq] * 2, None).rules == (split_reduce_seq,)
+    assert additions_of([split_reduce_seq] * 2, None) == additions_of(split_reduce_seq, None)
     leg = Leg("algorithmic", LARGEST.body, 1, "cpu", rules=(mine, split_reduce_seq))
     (part,) = phases_of(LARGEST, (leg,))
+    assert "rules" not in json_text(phases_of(LARGEST, (replace(leg, rules=()),)))
     assert [(r.name, r.file) for r in part.rules] == [("max_is_abs", __file__), ("split_reduce_seq", None)]
     monkeypatch.setattr(mine.body, "__module__", "__main__")
     (read,) = way_of(phases_of(LARGEST, (leg,)))
