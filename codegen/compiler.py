@@ -97,7 +97,7 @@ def compile_open(
     Raises
     ------
     SizeProblem
-        If private or local memory depends on an open size.
+        If memory that the program places in private or local memory depends on an open size.
     """
     options = (device, launch, any_launch, term_text, optimise)
     try:

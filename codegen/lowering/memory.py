@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from math import prod
+from math import inf, prod
 
 from lift_egraph.codegen.c_ast import Buffer
 from lift_egraph.codegen.lowering.ownership import NOBODY, Owners
@@ -16,6 +16,7 @@ from lift_egraph.codegen.lowering.views import Cell, Memory
 from lift_egraph.codegen.names import c_name
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.types import DataType, Scalar, Vector, leaves, scalar_of, width_of
 
@@ -26,14 +27,16 @@ PRIVATE_CHOICE = 256  # … and of one that lowering chooses: more never fit int
 def declared_space(term: ir.Expr) -> str | None:
     """The address space that a term names for its result, or that follows from its parallel maps.
 
-    ``toLocal`` at the end of a map's function places the whole result of the map.
+    ``toLocal`` at the end of a map's function places the whole result of the map. What a mapLcl makes is in local
+    memory, or where its length is open in global: local memory has no room for that.
     """
     match term:
         case ir.ToMemory(space=space):
             return space
         case ir.MapLevel(level=level, function=function):
             inner = declared_space(ir.function_body(function).body)
-            return inner or {"lcl": "local", "glb": "global", "wrg": "global"}.get(level.kind)
+            fits = largest_array(type_of(term)) < inf
+            return inner or {"lcl": "local" if fits else "global", "glb": "global", "wrg": "global"}.get(level.kind)
         case ir.Apply(function=function) | ir.Iterate(function=function):
             return declared_space(ir.function_body(function).body)
         case ir.Concat(first=first, second=second):
@@ -120,10 +123,11 @@ def memory(
     return Memory(tuple(cells))
 
 
-def largest_array(t: DataType) -> int:
-    """The elements of the largest array in a value of a type; 0 if there is none, or its length is open."""
-    counts = ([size.range[1] or 0 for size in sizes] for _, sizes, _ in leaves(t))
-    return max((prod(numbers) for numbers in counts if numbers), default=0)
+def largest_array(t: DataType) -> float:
+    """The elements of the largest array in a value of a type; 0 if there is none, infinite if its length is open."""
+    most = ([size.range[1] for size in sizes] for _, sizes, _ in leaves(t))
+    counts = (inf if None in numbers else prod(n for n in numbers if n is not None) for numbers in most if numbers)
+    return max(counts, default=0)
 
 
 def _array_name(base: str, shape: list[int], taken: set[str]) -> str:
@@ -157,7 +161,7 @@ def _number(size: Nat, space: str, name: str, t: DataType) -> int | Nat:
     which = f"{size} is open" if str(size) == open_sizes else f"{size} depends on {open_sizes}"
     raise SizeProblem(
         f"{name} : {t} lies in {space} memory, so its length must be a number, but {which}: "
-        f"specialise {open_sizes}, or split the array into blocks of a known length"
+        f"specialise {open_sizes}, split the array into blocks of a known length, or place it with toGlobal"
     )
 
 

@@ -1,8 +1,9 @@
 """What runs in the worker process: OpenCL itself.
 
 Every buffer lies between two guard zones with a pattern in them. Before a run a buffer that the kernels write
-holds another pattern (for floats a NaN that no arithmetic makes), so that a kernel that writes outside, or
-does not write everything, is noticed. The guards of inputs are huge numbers, so that what is read there shows.
+holds another pattern (for floats a NaN), so that a kernel that writes outside, or does not write everything, is
+noticed: where the pattern is still there, the kernels run again over one more, as it may be a result. The guards of
+inputs are huge numbers, so that what is read there shows.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ GUARD = 4096
 """Bytes on either side of a buffer; a multiple of every device's address alignment."""
 
 _GUARD_PATTERN, _FLOAT_PATTERN = 0xAB, 0xFF
+_OTHER_PATTERN = 0x54
 _INPUT_GUARD_PATTERN = 0x7F  # 3.4e38, 1.4e306, 2139062143, true
 _PROGRAMS = 16
 _MAX_RUNS = 10_000
@@ -103,9 +105,14 @@ class _Buffers:
         self._memory = dict(inputs)
         for name, buffer in self._written.items():
             size = memory_of(byte_size(buffer))
-            self._memory[name] = made = _Guarded(worker, name, size, _GUARD_PATTERN, worker.guard)
-            made.fill(_pattern(buffer.element))
+            self._memory[name] = _Guarded(worker, name, size, _GUARD_PATTERN, worker.guard)
+        self.fill()
         self.parts = {name: made.buffer for name, made in self._memory.items()}
+
+    def fill(self, pattern: int | None = None) -> None:
+        """Sets every byte of what the kernels write; by default to the pattern of its elements."""
+        for name, buffer in self._written.items():
+            self._memory[name].fill(_pattern(buffer.element) if pattern is None else pattern)
 
     def check_guards(self) -> None:
         for made in self._memory.values():
@@ -119,17 +126,21 @@ class _Buffers:
                 results[name] = result
                 continue
             cl.enqueue_copy(self._queue, result, self.parts[name])
-            untouched = result.view(f"u{result.itemsize}") == _repeated(self._written[name].element, result)
-            # A whole number may happen to equal the pattern: only floats tell about single elements.
-            if untouched.any() if result.dtype.kind == "f" else untouched.all():
-                raise RunProblem(f"left {untouched.sum()} of {result.size} elements of the output {name} unwritten")
             results[name] = result
         return results
 
+    def untouched(self, results: dict[str, np.ndarray], pattern: int | None = None) -> dict[str, np.ndarray]:
+        """Which elements hold what `fill` put there."""
+        return {
+            name: result.view(f"u{result.itemsize}")
+            == _repeated(_pattern(self._written[name].element) if pattern is None else pattern, result)
+            for name, result in results.items()
+        }
 
-def _repeated(element: str, result: np.ndarray) -> int:
-    """The bits of an element that no kernel has written."""
-    return int(f"{_pattern(element):02x}" * result.itemsize, 16)
+
+def _repeated(pattern: int, result: np.ndarray) -> int:
+    """The bits of an element all of whose bytes are a pattern."""
+    return int(f"{pattern:02x}" * result.itemsize, 16)
 
 
 class _Worker:
@@ -159,7 +170,16 @@ class _Worker:
         self.queue.finish()
         buffers.check_guards()
         self._check_inputs(plan, name)
-        return buffers.outputs()
+        results = buffers.outputs()
+        untouched = buffers.untouched(results)
+        if any(places.any() for places in untouched.values()):
+            buffers.fill(_OTHER_PATTERN)
+            self._launch(kernels)
+            self.queue.finish()
+            for output, still in buffers.untouched(buffers.outputs(), _OTHER_PATTERN).items():
+                if count := int((untouched[output] & still).sum()):
+                    raise RunProblem(f"left {count} of {still.size} elements of the output {output} unwritten")
+        return results
 
     def measure(
         self, plan: Plan, name: str, repeats: int, min_time: float, max_time: float, cut_off_ms: float

@@ -19,7 +19,8 @@ def explain(
 
     Each step says which rule was applied where, by which law, and what became of the part that it changed. It is
     applied again, and the terms before and after it are interpreted on random inputs: the whole result, or some
-    elements where that is too much. After Ctrl-C, and at the limit, the steps found so far are shown. The exit
+    elements where that is too much. Rules of yours that took part are read from their files again, which are run in a
+    child process. After Ctrl-C, and at the limit, the steps found so far are shown. The exit
     code is 1 if there is a gap, or a step does not hold.
     """
     from lift_egraph import workbench

@@ -151,6 +151,13 @@ def optimize(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the best kernel, its launch and a report here.")
     ] = None,
+    rules: Annotated[
+        list[Path] | None,
+        typer.Option("--rules", metavar="FILE.py", help="Rules of yours take part, once checked; again for each file."),
+    ] = None,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Do not check these rules first; kernels are validated all the same.")
+    ] = False,
     records: RecordsText = None,
     as_json: Json = False,
 ) -> None:
@@ -158,6 +165,9 @@ def optimize(
 
     Only kernels whose results were found right in this run are ranked. Ctrl-C ends the search and shows what
     was found so far. Each kernel is recorded when it was measured, and the best that the records know go first.
+
+    Files with --rules are run in child processes. Their rules are first checked as `rules check` does, which takes
+    seconds beside the budget; then each takes part in the phases of the search that its own phase says.
     """
     source = read_program(program)
     from lift_egraph import workbench
@@ -175,6 +185,8 @@ def optimize(
             top=top,
             budget=options.left_of(budget, context.obj),
             seed=seed,
+            rules=rules or (),
+            unchecked=unchecked,
             records=records,
             listen=listen,
         )

@@ -87,6 +87,28 @@ class Rule:
         }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class ToldRule(Rule):
+    """What people see of a rule whose function stays in the process that may run it: it has no rewrites."""
+
+    at: str = ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        facts = self.name, self.law, self.source, self.family, self.phase, self.reassociates, self.commutes
+        return _told, (*facts, self.at)
+
+    @property
+    def place(self) -> str:
+        """The file and line where the rule is defined."""
+        return self.at
+
+
+def told(rule: Rule) -> ToldRule:
+    """A rule without its function."""
+    facts = rule.name, rule.law, rule.source, rule.family, rule.phase, rule.reassociates, rule.commutes
+    return _told(*facts, rule.place)
+
+
 def rule(
     law: str, *, source: str = "new", phase: str = "algorithmic", reassociates: bool = False, commutes: bool = False
 ) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
@@ -144,6 +166,17 @@ def _own_name(name: str) -> str:
 
 def _named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
+
+
+def _told(
+    name: str, law: str, source: str, family: str, phase: str, reassociates: bool, commutes: bool, at: str
+) -> ToldRule:
+    rules = egglog.ruleset(name=_own_name(name))
+    return ToldRule(name, law, source, family, phase, reassociates, commutes, rules, _nothing, at)
+
+
+def _nothing() -> Iterable[egglog.RewriteOrRule]:
+    return ()
 
 
 _SHARED = {id(value): (m.__name__, name) for m in (egglog, sorts) for name, value in vars(m).items()}

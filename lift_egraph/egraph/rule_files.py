@@ -1,14 +1,18 @@
-"""Reading a user's rule file so that one wrong rule does not hide the others.
+"""Reading a user's rule file so that one wrong rule does not hide the others, and finding a rule of it again.
 
 The file runs statement by statement: one that fails becomes a problem with its line, and the next runs all the same.
+It is run in child processes only: what stands for its rules elsewhere are their names (`RuleIn`).
 """
 
 from __future__ import annotations
 import __future__
 
 import ast
+import hashlib
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -98,3 +102,96 @@ def line_in(problem: BaseException, path: str | Path) -> int | None:
             found = trace.tb_lineno
         trace = trace.tb_next
     return found
+
+
+@dataclass(frozen=True)
+class RuleFile:
+    """A file with rules, and the SHA-256 of what it said when it was given, in hexadecimal."""
+
+    path: str
+    digest: str
+
+    @classmethod
+    def at(cls, path: str | Path) -> RuleFile:
+        """The file as it is now.
+
+        Raises
+        ------
+        InputProblem
+            If it cannot be read.
+        """
+        path = Path(path)
+        if path.exists() and not path.is_file():  # a pipe has no end
+            raise InputProblem(f"cannot read {path}: it is no file")
+        try:
+            return cls(str(path.resolve()), hashlib.sha256(path.read_bytes()).hexdigest())
+        except OSError as problem:
+            raise InputProblem(f"cannot read {path}: {problem.strerror or problem}") from None
+
+    def rules(self) -> dict[str, Rule]:
+        """Its rules by name; the file is run once in a process.
+
+        Raises
+        ------
+        RuleProblem
+            If it is gone or says something else by now, or something in it fails.
+        """
+        return _rules_in(self)
+
+
+@cache
+def _rules_in(file: RuleFile) -> dict[str, Rule]:
+    name = Path(file.path).name
+    try:
+        now = RuleFile.at(file.path)
+    except InputProblem as problem:
+        raise RuleProblem(name, file.path, f"rules of it were used in a search, and it is gone: {problem}") from None
+    if now != file:
+        raise RuleProblem(
+            name, file.path, "it has changed since rules of it were used in a search: put it back as it was"
+        )
+    rules, problems = load_rules(file.path)
+    if problems:
+        raise problems[0]
+    return {r.name: r for r in rules}
+
+
+@dataclass(frozen=True)
+class RuleIn:
+    """A rule by its name and the file that it stands in; None for one that a program gave, and that is in no file."""
+
+    name: str
+    file: RuleFile | None
+
+    def load(self) -> Rule:
+        """The rule; its file is run in this process.
+
+        Raises
+        ------
+        RuleProblem
+            If it is not to be found as it was.
+        """
+        if self.file is None:
+            raise RuleProblem(
+                self.name, "in no file", "a program gave it to the search: its own `explain_candidate` knows the rule"
+            )
+        found = self.file.rules().get(self.name)
+        if found is None:
+            raise RuleProblem(self.name, self.file.path, "the file holds no rule of this name")
+        return found
+
+
+OwnRule = Rule | RuleIn
+"""A rule that is in no phase by itself."""
+
+
+def rule_of(own: OwnRule) -> Rule:
+    """The rule itself."""
+    return own.load() if isinstance(own, RuleIn) else own
+
+
+def reference_to(rule: Rule) -> RuleIn:
+    """Where a rule can be found again: in its file, unless that is the program that runs, or a cell of a notebook."""
+    path = Path(rule.body.__code__.co_filename)
+    is_program = rule.body.__module__ == "__main__"
+    return RuleIn(rule.name, RuleFile.at(path) if path.is_file() and not is_program else None)

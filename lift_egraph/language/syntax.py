@@ -21,7 +21,7 @@ binders follow from what a function is applied to. Reading a text calls the func
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from lift_egraph.language.ranges import Range, check_range
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.type_text import any_size, parse_type, read_range, read_size, read_type, size_infix
 from lift_egraph.language.types import I32, DataType, Scalar, size_names
+from lift_egraph.language.unapplied import Met
 
 __all__ = [
     "parse_file", "parse_iterate_body", "parse_program", "parse_size", "parse_term", "parse_type", "print_iterate_body",
@@ -113,7 +114,9 @@ def parse_term(
     def read(tree: Tree) -> ir.Expr:
         scope = _outer(known)
         with functions.opened(scope.values, scope.sizes):
-            return _value(tree, scope)
+            made = _value(tree, scope)
+        scope.met.require_right()
+        return made
 
     return read_text(Source(text, source), "expr", read)
 
@@ -155,6 +158,7 @@ class _Scope:
     values: Mapping[str, Any]  # terms, and local functions
     sizes: frozenset[str]
     any_size: bool = False
+    met: Met = field(default_factory=Met)
 
     def size(self, name: str, place: Place) -> Nat:
         if not self.any_size and name not in self.sizes:
@@ -188,6 +192,7 @@ def _program(tree: Tree) -> ir.Program:
     scope = _Scope({i.name: i for i in declared}, in_types | {s.items[0] for s in sizes})
     ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
     made = build.make_program(name, declared, lambda: _value(body, scope), scope.sizes, ranges)
+    scope.met.require_right()
     for size in sizes:
         _check_size(size, size_variables(made))
     return replace(made, sizes=tuple(defaults.items()))
@@ -383,12 +388,35 @@ def _fun(tree: Tree, scope: _Scope) -> functions.Abstraction:
     binders = list(_binders(pattern))
     _distinct(binders)
     names = [_binder_name(b) for b in binders]
+    scope.met.meet(tree, _Reader(scope))
 
     def make(*variables: ir.Expr) -> ir.Expr:
+        scope.met.apply(tree)
         values = {**scope.values, **dict(zip(names, variables, strict=True))}
         return _value(body, replace(scope, values=values))
 
     return functions.Abstraction(_pattern(pattern, scope), make)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads parts of a function that was not applied."""
+
+    scope: _Scope
+
+    def meaning(self, tree: Tree, values: Mapping[str, Any]) -> Any:
+        inner = replace(self.scope, values={**self.scope.values, **values})
+        with functions.opened(inner.values, inner.sizes):
+            return _meaning(tree, inner)
+
+    def value(self, tree: Tree, values: Mapping[str, Any]) -> ir.Expr:
+        return _as_value(self.meaning(tree, values), tree.place)
+
+    def names(self, pattern: Tree) -> functions.Names:
+        return _pattern(pattern, self.scope)
+
+    def trying(self) -> _Reader:
+        return _Reader(replace(self.scope, met=Met()))
 
 
 def _binders(pattern: Tree) -> Iterable[Tree]:

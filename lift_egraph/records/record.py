@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.plans.kernel import Plan
@@ -32,8 +32,25 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a record: every field must be there, and no other."""
 
 
-class PhasePart(Part, frozen=True):
-    """A phase of the search on the way to a term, and the program that was taken from it, as text."""
+class RulePart(Part, frozen=True):
+    """A rule of the user's: its name, its file, and the SHA-256 of what that said.
+
+    Null stands for the file of a rule of the book, and of one that a program gave.
+    """
+
+    name: str
+    file: str | None
+    hash: Sha256 | None
+
+
+class PhasePart(Part, frozen=True, omit_defaults=True):
+    """A phase of the search on the way to a term, and the program that was taken from it, as text.
+
+    Attributes
+    ----------
+    rules
+        Those of the user's that ran beside the phase's own; left out where there are none.
+    """
 
     phase: Annotated[
         str,
@@ -48,6 +65,7 @@ class PhasePart(Part, frozen=True):
     widths: list[Count]
     spaces: list[Annotated[str, Meta(pattern="^(local|private)$")]]
     term: str
+    rules: list[RulePart] = field(default_factory=list)
 
 
 class ProgramPart(Part, frozen=True):

@@ -16,6 +16,7 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import LiftError, RuleProblem, RunProblem
 from lift_egraph.process.child import Server
 
+EXAMPLES = 200  # programs for each rule
 BATCH = 20  # examples of one request
 BATCH_SECONDS = 30.0  # a batch takes about half a second
 SHRINK_SECONDS = 60.0
@@ -73,7 +74,7 @@ def check_rules(
     sources: Sources,
     *,
     simplification: tuple[Rule, ...] = (),
-    examples: int = 200,
+    examples: int = EXAMPLES,
     seed: int = 0,
     jobs: int = JOBS,
     seconds: float = BATCH_SECONDS,

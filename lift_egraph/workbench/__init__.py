@@ -24,6 +24,7 @@ from lift_egraph.workbench.phases import (
     summarise,
 )
 from lift_egraph.workbench.pipeline import optimize, recall
+from lift_egraph.workbench.plans import Plan, Step, plans
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write, write_kernel
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.validation import load_references, reference_of
@@ -31,8 +32,8 @@ from lift_egraph.workbench.way_file import read_way
 
 __all__ = [
     "Budget", "Bundled", "Candidate", "CheckedStep", "Event", "Explanation", "Found", "Leg", "Listener",
-    "PhaseSummary", "Report", "Validated", "algorithmic_phase", "bundle", "compile_low_level", "data_bytes",
-    "evaluate", "explain_candidate", "explain_way", "load_references", "lowering_phase", "make_candidate",
-    "memory_phase", "optimize", "read_way", "recall", "reference_of", "require_writable", "search", "summarise",
-    "write", "write_kernel",
+    "PhaseSummary", "Plan", "Report", "Step", "Validated", "algorithmic_phase", "bundle", "compile_low_level",
+    "data_bytes", "evaluate", "explain_candidate", "explain_way", "load_references", "lowering_phase",
+    "make_candidate", "memory_phase", "optimize", "plans", "read_way", "recall", "reference_of", "require_writable",
+    "search", "summarise", "write", "write_kernel",
 ]  # fmt: skip

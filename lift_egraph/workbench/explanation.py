@@ -14,6 +14,8 @@ from typing import Any
 
 from lift_egraph.derivation.derive import derive
 from lift_egraph.derivation.steps import Step, World, text_of
+from lift_egraph.egraph.rule import told
+from lift_egraph.egraph.rule_files import RuleIn, rule_of
 from lift_egraph.errors import LiftError, RunProblem, SearchProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
@@ -215,6 +217,8 @@ def explain_way(
     ------
     RunProblem
         If the child process failed.
+    RuleProblem
+        If a rule of the user's is not to be found as it was.
     """
     seeds = (program.body, *(leg.term for leg in way))
     found = [ExplainedLeg(leg, seed) for leg, seed in zip(way, seeds, strict=False)]
@@ -254,9 +258,10 @@ def _derived(program: ir.Program, way: tuple[Leg, ...]) -> Iterator[tuple[int, s
     """What the child process sends: the number of the leg, and news of it."""
     comparer = Comparer(program)
     seed = program.body
-    for number, leg in enumerate(way):
-        began, problem = time.perf_counter(), ""
-        phase, now = leg.phase, seed
+    phases = [leg.phase for leg in way]
+    in_files = [rule_of(own) for leg in way for own in leg.rules if isinstance(own, RuleIn)]
+    for number, (leg, phase) in enumerate(zip(way, phases, strict=True)):
+        began, problem, now = time.perf_counter(), "", seed
         world = World(phase)
         try:
             for item in derive(seed, leg.term, phase, leg.iterations, world):
@@ -264,7 +269,8 @@ def _derived(program: ir.Program, way: tuple[Leg, ...]) -> Iterator[tuple[int, s
                     if not alpha_equal(item.before, now):
                         raise SearchProblem(f"the step {item} does not begin where the one before it ended")
                     now = item.after
-                    yield number, CheckedStep(item, world.replays(item), comparer.compare(item.before, item.after))
+                    shown = replace(item, rule=told(item.rule)) if item.rule in in_files else item
+                    yield number, CheckedStep(shown, world.replays(item), comparer.compare(item.before, item.after))
                 else:
                     yield number, item
             if not alpha_equal(now, leg.term):

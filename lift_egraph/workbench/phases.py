@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.rule_files import OwnRule, rule_of
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
@@ -47,6 +49,8 @@ class Leg:
         Of the device that was lowered for: it decides the levels of parallel maps.
     tiling, widths, spaces
         The facts that steered the phase.
+    rules
+        A user's rules that ran beside those of the phase.
     """
 
     name: str
@@ -56,10 +60,21 @@ class Leg:
     tiling: Tiling = field(default_factory=dict)
     widths: tuple[int, ...] = ()
     spaces: tuple[str, ...] = ()
+    rules: tuple[OwnRule, ...] = ()
 
     @property
     def phase(self) -> Phase:
-        """The phase, with limits that let it run as far as it did."""
+        """The phase, with limits that let it run as far as it did. Files with rules of the user's are run for it.
+
+        Raises
+        ------
+        RuleProblem
+            If a rule of the user's is not to be found as it was.
+        """
+        return extended(self._phase_of_book, map(rule_of, self.rules))
+
+    @property
+    def _phase_of_book(self) -> Phase:
         limits = Limits(self.iterations, nodes=MOST_NODES, seconds=MOST_SECONDS)
         if self.name == "stages":
             return stages_phase(limits)
@@ -89,6 +104,16 @@ class Found:
     cost: float
     term: ir.Expr
     way: tuple[Leg, ...]
+
+
+def extended(phase: Phase, rules: Iterable[Rule]) -> Phase:
+    """A phase with other rules beside its own: those of the phase ``simplification`` simplify, too."""
+    found = tuple(rules)
+    if not found:
+        return phase
+    simplifying = tuple(r for r in found if r.phase == "simplification")
+    exploring = tuple(r for r in found if r.phase != "simplification")
+    return replace(phase, rules=phase.rules + exploring, simplification=phase.simplification + simplifying)
 
 
 def summarise(saturation: Saturation, seconds: float) -> PhaseSummary:

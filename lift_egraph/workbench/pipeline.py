@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.running.run import check_limits, find_device
+from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import DeviceProblem, LiftError, ModelProblem, NestingProblem, SearchProblem, SizeProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
@@ -23,6 +25,8 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.process.child import Stream
 from lift_egraph.records.journal import journal_at
+from lift_egraph.soundness.many_rules import EXAMPLES
+from lift_egraph.workbench.additions import Plans, additions_of
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
@@ -50,6 +54,9 @@ def optimize(
     seed: int = 0,
     structural: StructuralModel = STRUCTURAL,
     performance: PerformanceModel = predict,
+    rules: Rule | Path | str | Iterable[Rule | Path | str] = (),
+    unchecked: bool = False,
+    plans: Plans | None = None,
     records: Path | str | None = None,
     listen: Listener = lambda event: None,
 ) -> Report:
@@ -75,6 +82,12 @@ def optimize(
         Chooses the terms that become kernels. It is sent to a child process, by cloudpickle.
     performance
         Predicts the kernels' times: the least is measured first.
+    rules
+        Rules of your own, or files with rules, that take part in the search beside the book's. They are checked for
+        soundness first, which takes seconds beside the budget, unless they are to be used `unchecked`.
+    plans
+        A function of your own from a stage, a term, and a device to `lift_egraph.workbench.Plan`, which are tried
+        beside ours, with your rules in their phases. It is sent to a child process, by cloudpickle.
     records
         The journal to which each kernel is appended when it was measured, a file; ``none`` for none. The best that it
         knows of the program go first, and what failed or was slow is not measured again. By default that of the user
@@ -93,24 +106,29 @@ def optimize(
     SizeProblem, TypeProblem, DeviceProblem, SearchProblem
         If the program, its sizes and the device do not go together, or nothing legal was found.
     InputProblem, OutputProblem
-        If the journal of records is none, or a given one cannot be written to.
+        If the journal of records is none, or a given one cannot be written to; or a file with rules cannot be read.
+    RuleProblem
+        If a rule is not sound, cannot be used, or has the name of another one.
     BudgetProblem, ModelProblem
-        If a knob of the budget is out of range, or a model fails.
+        If a knob of the budget is out of range, or a model or the function for plans fails.
     """
     budget = budget if isinstance(budget, Budget) else Budget(budget)
-    clock = Clock(budget.seconds)
-    _require_portable(structural)
+    _require_portable(structural, f"the structural cost {type(structural).__name__}")
+    _require_portable(plans, "the function for plans")
     require_elements(program, sizes or {})
     special = specialise(program, sizes)
     require_result(special)
     info, model = found_device(device, description)
+    additions = additions_of(rules, plans, examples=0 if unchecked else EXAMPLES, listen=listen)
+    clock = Clock(budget.seconds)
     recording = Recording(journal_at(records), special, info, model, must=records is not None)
     baseline = _baseline(special, info, model, performance)
     naive = [baseline] if isinstance(baseline, Candidate) else []
     room = room_for(special, info, budget.lanes, budget.copy_rate * budget.seconds / 2)
     inbox: SimpleQueue[Any] = SimpleQueue()
     seconds, memory = max(budget.search_seconds - clock.spent, 0.0), budget.limits.memory_mb << 20
-    stream = Stream(search, special, model, budget, structural, program, time_limit=seconds, memory_limit=memory)
+    given = special, model, budget, structural, additions, program
+    stream = Stream(search, *given, time_limit=seconds, memory_limit=memory)
 
     def make(found: Found) -> Candidate:
         lowered = replace(special, body=found.term)
@@ -222,12 +240,12 @@ def found_device(device: str | DeviceInfo | None, description: Device | None) ->
     return info, description.on(info) if description else describe(info)
 
 
-def _require_portable(structural: StructuralModel) -> None:
-    """Raise a `ModelProblem` for a model that cannot be sent to the process that searches."""
+def _require_portable(value: object, what: str) -> None:
+    """Raise a `ModelProblem` for a model or function that cannot be sent to the process that searches."""
     try:
-        cloudpickle.dumps(structural)
+        cloudpickle.dumps(value)
     except Exception as problem:  # anything at all: a user's model may say itself how it is pickled
         raise ModelProblem(
-            f"the structural cost {type(structural).__name__} cannot be sent to the process that searches: {problem}; "
+            f"{what} cannot be sent to the process that searches: {problem}; "
             "it should hold only what cloudpickle can copy, so no open files, locks or devices"
         ) from problem

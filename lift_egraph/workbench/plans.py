@@ -4,6 +4,13 @@ A plan is data: the facts that steer each phase, and the sketch at which the pha
 lead there in an e-graph (`lift_egraph.guided.stages`), so what a plan leads to is as right as they are, and a plan that
 they cannot reach is given up. Reductions inside of maps have plans: rows of partial results are kept in registers, so
 that an element that is read once serves a whole block, and what is read in vectors is packed in the order of its use.
+
+A user's plans come from a function like `plans`, which may yield some of ours for another device, or make its own::
+
+    def narrow(term, device):
+        yield from plans(term, replace(device, vector_width=2))
+
+    optimize(program, plans=narrow)
 """
 
 from __future__ import annotations

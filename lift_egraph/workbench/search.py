@@ -13,7 +13,8 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.locate import locate
-from lift_egraph.egraph.saturate import Saturation, run_phase
+from lift_egraph.egraph.rule_files import OwnRule, rule_of
+from lift_egraph.egraph.saturate import Phase, Saturation, run_phase
 from lift_egraph.errors import LiftError
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
@@ -27,6 +28,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
+from lift_egraph.workbench.additions import ROLES, Additions, taking_part
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.phases import (
     LOW_LEVEL,
@@ -35,6 +37,7 @@ from lift_egraph.workbench.phases import (
     Leg,
     PhaseSummary,
     algorithmic_phase,
+    extended,
     lowering_phase,
     memory_phase,
     naive_leg,
@@ -63,7 +66,12 @@ def has_stages(term: ir.Expr) -> bool:
 
 
 def search(
-    program: ir.Program, device: Device, budget: Budget, structural: StructuralModel, source: ir.Program | None = None
+    program: ir.Program,
+    device: Device,
+    budget: Budget,
+    structural: StructuralModel,
+    additions: Additions = Additions(),  # noqa: B008
+    source: ir.Program | None = None,
 ) -> Iterator[PhaseSummary | Found | Tunable]:
     """Low-level terms for a program at concrete sizes, tiling by tiling, in this process.
 
@@ -73,6 +81,8 @@ def search(
         How far to look; its seconds are not kept here.
     structural
         What to minimise: itself among high-level terms, what it is on the device among low-level ones.
+    additions
+        Rules and plans of the user's. Files with rules are run in this process.
     source
         The program with open sizes, if there is one: with it, terms of plans are found that have parameters.
 
@@ -81,15 +91,19 @@ def search(
     PhaseSummary, Found or Tunable
         The end of each phase, each term as it is found, and those that have parameters.
     """
-    look = _Search(device, budget, structural, vector_widths(program, device, budget.widths), source, program.sizes)
+    rules, widths = additions.own_rules(), vector_widths(program, device, budget.widths)
+    look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes)
     starts: list[_Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
-    if has_stages(program.body):
+    if has_stages(program.body) or look.own("stages"):
         began = time.perf_counter()
         limits = replace(budget.phase_limits, iterations=budget.stage_iterations)
-        reached = _last(run_phase(program.body, stages_phase(limits)))
+        reached = _last(run_phase(program.body, look.with_own(stages_phase(limits))))
         starts = look.starts(program.body, reached)
         yield summarise(reached, time.perf_counter() - began)
+    soon = [start for start in starts[:1] if start[1] and look.own("stages")]  # the user waits for it
+    for start in soon:
+        yield from look.as_it_is(start)
     several: list[_Start] = []
     for start in starts:
         taken = look.with_rests(start)
@@ -103,7 +117,7 @@ def search(
                 several.append(apart)
     yield from look.by_stages(program, several or starts)
     for start in starts:
-        if start[1]:
+        if start[1] and start not in soon:
             yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
 
@@ -119,8 +133,18 @@ class _Search:
     budget: Budget
     structural: StructuralModel
     widths: tuple[int, ...]
+    additions: Additions = Additions()  # noqa: RUF009
+    rules: tuple[OwnRule, ...] = ()
     source: ir.Program | None = None
     sizes: tuple[tuple[str, int], ...] = ()
+
+    def own(self, phase: str) -> tuple[OwnRule, ...]:
+        """The user's rules that take part in a phase."""
+        return taking_part(self.rules, ROLES.get(phase))
+
+    def with_own(self, phase: Phase) -> Phase:
+        """A phase with the user's rules that take part in it."""
+        return extended(phase, map(rule_of, self.own(phase.name)))
 
     def starts(self, body: ir.Expr, reached: Saturation) -> list[_Start]:
         """The program as it stands, and the best of those that keep other things in memory; cheapest first."""
@@ -128,7 +152,7 @@ class _Search:
         counts = budget.variants, budget.seed_tries, budget.seeds_per_shape
         found = _terms(reached, self.structural, *counts, budget.patience, budget.plainness)
         made: list[_Start] = [
-            (t.term, (Leg("stages", t.term, len(reached.iterations), kind),))
+            (t.term, (Leg("stages", t.term, len(reached.iterations), kind, rules=self.own("stages")),))
             for t in found
             if t.cost <= budget.worst_seed * found[0].cost and skeleton(t.term) != own
         ]
@@ -144,10 +168,11 @@ class _Search:
         if not plan.tiling:
             return None
         limits = replace(budget.phase_limits, iterations=MOST_STEPS)
-        for reached in run_phase(start[0], remainders_phase(plan.tiling, (width,), limits)):
+        phase = self.with_own(remainders_phase(plan.tiling, (width,), limits))
+        for reached in run_phase(start[0], phase):
             if locate(reached.graph, reached.root, term) is not None:
                 kind, steps = self.device.kind, len(reached.iterations)
-                leg = Leg("remainders", term, steps, kind, plan.tiling, (width,))
+                leg = Leg("remainders", term, steps, kind, plan.tiling, (width,), rules=self.own("remainders"))
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
 
@@ -173,9 +198,13 @@ class _Search:
             yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
 
     def by_stages(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found | Tunable]:
-        """What is found for the stages of the program as it was written, then of another; without stages, by plans."""
+        """What is found for the stages of the program as it was written, then of another; without stages, by plans.
+
+        With rules of the user's the cheapest come first.
+        """
         with_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
-        with_parts.sort(key=lambda found: len(found[1][1]))
+        if not self.own("stages"):
+            with_parts.sort(key=lambda found: len(found[1][1]))
         for parts, start in with_parts[:2]:
             yield from self.of_stages(program, parts, start)
         if not with_parts:
@@ -231,7 +260,12 @@ class _Search:
 
     def has_plans(self, alone: ir.Program) -> bool:
         """Whether there are plans for a stage as a program of its own."""
-        return next(plans(alone.body, self.device), None) is not None
+        return next(self.plans(alone.body), None) is not None
+
+    def plans(self, term: ir.Expr) -> Iterator[tuple[Plan, bool]]:
+        """The plans for a stage, the user's first, and whether they are the user's."""
+        yield from ((plan, True) for plan in self.additions.own_plans(term, self.device))
+        yield from ((plan, False) for plan in plans(term, self.device))
 
     def without_restructuring(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What is found for one stage as a program of its own by all plans, and as it is."""
@@ -270,31 +304,34 @@ class _Search:
 
         Also by the recipe of each plan, in `followed`.
         """
-        for plan in list(plans(start[0], self.device))[chosen]:
+        for plan, is_own in list(self.plans(start[0]))[chosen]:
             if time.perf_counter() > end:
                 return
             found: list[Found] = []
-            for item in self.followed(plan, start):
+            for item in self.followed(plan, start, is_own):
                 if isinstance(item, Found):
                     found.append(item)
                 yield item
-            if plan.recipe and found and followed is not None:
+            if plan.recipe and found and followed is not None and not is_own:
                 followed.append((plan.recipe, found))
 
-    def followed(self, plan: Plan, start: _Start) -> Iterator[PhaseSummary | Found]:
-        """What a plan leads to."""
+    def followed(self, plan: Plan, start: _Start, is_own: bool = False) -> Iterator[PhaseSummary | Found]:
+        """What a plan leads to; the user's rules take part in that of theirs."""
         limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations, nodes=PLAN_NODES)
         term, way = start
+        rules = taking_part(self.rules, "algorithmic" if is_own else None)
         for step in plan.steps:
             began = time.perf_counter()
-            phase = planned_phase(step.name, step.tiling, step.widths, limits)
+            phase = extended(planned_phase(step.name, step.tiling, step.widths, limits), map(rule_of, rules))
             *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
-            yield summarise(saturation, time.perf_counter() - began)
+            summary = summarise(saturation, time.perf_counter() - began)
+            why_not = f", its sketch is not satisfied: {reached.why_not}" if is_own and reached.why_not else ""
+            yield replace(summary, stop_reason=summary.stop_reason + why_not)
             if reached.term is None:
                 return
             term = reached.term
-            leg = Leg(step.name, term, len(reached.iterations), self.device.kind, step.tiling, step.widths)
-            way = (*way, leg)
+            kind, steps = self.device.kind, len(reached.iterations)
+            way = (*way, Leg(step.name, term, steps, kind, step.tiling, step.widths, rules=rules))
         if plan.lowered_by is None:
             yield Found(float(sum(1 for _ in ir.subterms(term))), term, way)
         else:
@@ -341,7 +378,7 @@ class _Search:
         """What is found with one tiling, from the best of the terms that it leads to; none is lowered after the end."""
         budget = self.budget
         began = time.perf_counter()
-        saturation = _last(run_phase(start[0], algorithmic_phase(tiling, budget.phase_limits)))
+        saturation = _last(run_phase(start[0], self.with_own(algorithmic_phase(tiling, budget.phase_limits))))
         yield summarise(saturation, time.perf_counter() - began)
         counts = seeds, budget.seed_tries, budget.seeds_per_shape
         found = _terms(saturation, self.structural, *counts, budget.patience, budget.plainness)
@@ -349,7 +386,8 @@ class _Search:
             if seed.cost > budget.worst_seed * found[0].cost or time.perf_counter() > end:
                 break
             if not alpha_equal(seed.term, start[0]):
-                leg = Leg("algorithmic", seed.term, len(saturation.iterations), self.device.kind, tiling)
+                kind, steps, rules = self.device.kind, len(saturation.iterations), self.own("algorithmic")
+                leg = Leg("algorithmic", seed.term, steps, kind, tiling, rules=rules)
                 yield from self.lowered(seed.term, (*start[1], leg))
 
     def lowered(
@@ -364,23 +402,25 @@ class _Search:
         widths = self.widths if planned is None else planned
         began = time.perf_counter()
         limits = budget.phase_limits
-        phase = sharing_phase(widths, limits) if shared else lowering_phase(device, widths, limits)
+        phase = self.with_own(sharing_phase(widths, limits) if shared else lowering_phase(device, widths, limits))
+        rules = self.own(phase.name)
         lowered = _last(run_phase(seed, phase))
         count = budget.lowered if planned is None else budget.stage_terms
         counts = count, budget.lowered_tries, budget.lowered_per_shape
         terms = _terms(lowered, model, *counts, budget.patience)
         yield summarise(lowered, time.perf_counter() - began)
         steps = len(lowered.iterations)
-        ways = [(*before, Leg(phase.name, t.term, steps, device.kind, widths=widths)) for t in terms]
+        ways = [(*before, Leg(phase.name, t.term, steps, device.kind, widths=widths, rules=rules)) for t in terms]
         for found, way in zip(terms, ways, strict=True):
             yield Found(found.cost, found.term, way)
         spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
         staged = budget.staged if planned is None else 0
         for found, way in zip(terms[:staged], ways[:staged], strict=True):
-            reached = _last(run_phase(found.term, memory_phase(spaces, budget.phase_limits)))
+            reached = _last(run_phase(found.term, self.with_own(memory_phase(spaces, budget.phase_limits))))
             counts = budget.copies, budget.copy_tries, budget.copies_per_shape
             for copy in _terms(reached, model, *counts, budget.patience):
-                leg = Leg("memory", copy.term, len(reached.iterations), device.kind, spaces=spaces)
+                steps = len(reached.iterations)
+                leg = Leg("memory", copy.term, steps, device.kind, spaces=spaces, rules=self.own("memory"))
                 yield Found(copy.cost, copy.term, (*way, leg))
 
 
@@ -406,9 +446,11 @@ def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> Found
             for n, sizes in leg.tiling.items():
                 tiling[n] = tuple(dict.fromkeys((*tiling.get(n, ()), *sizes)))
         widths = dict.fromkeys(w for leg in of_stages.values() for w in leg.widths)
+        rules = dict.fromkeys(rule for leg in of_stages.values() for rule in leg.rules)
         iterations = max(leg.iterations for leg in of_stages.values())
         first, term = next(iter(of_stages.values())), parts.joined(terms)
-        legs.append(replace(first, term=term, iterations=iterations, tiling=tiling, widths=tuple(widths)))
+        facts = {"tiling": tiling, "widths": tuple(widths), "rules": tuple(rules)}
+        legs.append(replace(first, term=term, iterations=iterations, **facts))
     return Found(sum(f.cost for f in chosen.values() if f.cost < inf), legs[-1].term, tuple(legs))
 
 

@@ -12,11 +12,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+from lift_egraph import rules as book
+from lift_egraph.egraph.rule_files import OwnRule, RuleFile, RuleIn, reference_to
 from lift_egraph.errors import InputProblem, LiftError
 from lift_egraph.files import read_json
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
-from lift_egraph.records.record import PhasePart
+from lift_egraph.records.record import PhasePart, RulePart
 from lift_egraph.workbench.phases import Leg
 
 WAY_FILE = "derivation.json"
@@ -47,6 +49,7 @@ def phases_of(program: ir.Program, way: tuple[Leg, ...]) -> list[PhasePart]:
             list(leg.widths),
             list(leg.spaces),
             print_program(replace(program, body=leg.term)),
+            list(map(_rule_part, leg.rules)),
         )
         for leg in way
     ]
@@ -81,6 +84,19 @@ def read_way(directory: Path) -> tuple[ir.Program, tuple[Leg, ...]]:
         raise InputProblem(f"{path} holds no correct program: {problem}") from None
 
 
+def _rule_part(own: OwnRule) -> RulePart:
+    if own in book.all_rules:
+        return RulePart(own.name, None, None)
+    rule = own if isinstance(own, RuleIn) else reference_to(own)
+    return RulePart(rule.name, rule.file and rule.file.path, rule.file and rule.file.digest)
+
+
+def _own_rule(part: RulePart) -> OwnRule:
+    if part.file and part.hash:
+        return RuleIn(part.name, RuleFile(part.file, part.hash))
+    return next((rule for rule in book.all_rules if rule.name == part.name), RuleIn(part.name, None))
+
+
 def _leg(part: PhasePart) -> Leg:
     return Leg(
         part.phase,
@@ -90,4 +106,5 @@ def _leg(part: PhasePart) -> Leg:
         {n: tuple(chunks) for n, chunks in part.tiling},
         tuple(part.widths),
         tuple(part.spaces),
+        tuple(map(_own_rule, part.rules)),
     )

@@ -354,6 +354,25 @@ class TestRun:
         with pytest.raises(RunProblem, match=f"left {count} of 1000 elements of the output out unwritten"):
             runner.run(scale(body), "ramp")
 
+    @pytest.mark.parametrize(
+        ("element", "c_type", "bits"),
+        [("f16", "ushort", 0xFFFF), ("f32", "uint", 0xFFFFFFFF), ("i32", "uint", 0xABABABAB), ("u8", "uchar", 0xAB)],
+    )
+    @pytest.mark.parametrize("left", [0, 2])
+    def test_a_result_that_looks_unwritten(self, runner, element, c_type, bits, left):
+        body = f"int i = get_global_id(0); if (i >= left) out[i] = {bits};"
+        source = f"kernel void f(global {c_type} *out, const int left) {{ {body} }}"
+        buffer = BufferInfo("out", "output", element, 5, "result")
+        launched = kernel("f", ("out",), (5, 1, 1), scalars=("left",))
+        plan = Plan("all_bits", "generic", source, (launched,), (buffer,), (ScalarInfo("left", "i32", "left"),))
+        runner.load_inputs("some", {"left": np.int32(left)})
+        if left:
+            with pytest.raises(RunProblem, match=f"left {left} of 5 elements of the output out unwritten"):
+                runner.run(plan, "some")
+        else:
+            result = runner.run(plan, "some")
+            assert (result.view(f"u{result.itemsize}") == bits).all()
+
     def test_too_much_local_memory(self, runner):
         size = runner.device.local_memory
         body = f"local float t[{size}]; int i = get_global_id(0); t[i] = x[i]; barrier(1); out[i] = a * t[999 - i];"

@@ -282,6 +282,47 @@ def test_what_is_no_local_function(body: str, message: str) -> None:
         syntax.parse_term(body, {"x": "f32"})
 
 
+UNUSED = [
+    ("fun (a: f32) => a + true", "add needs arguments of one type, got f32, bool", 27),
+    ("fun a => a + true", "add needs arguments of one type, got f32, bool", 20),
+    ("fun a => -(a && true) + a", "and needs arguments of one type, got f32, bool", 22),
+    ("fun a => nothing(a)", "unknown name 'nothing'", 18),
+    ("fun a => map(fun b => b * nothing, a)", "unknown name 'nothing'", 35),
+    ("fun a => (a, transpose(x))", "transpose works on an array, got f32", 22),
+    ("fun a => let b = split(3, xs) in zip(a, b)", "split(3) does not divide an array of length 8", 26),
+    ("fun a => let (b, c) = a in b + d", "unknown name 'd'", 40),
+    ("map(fun a => a + true)", "add needs arguments of one type, got f32, bool", 24),
+    ("abs . (fun a => nothing)", "unknown name 'nothing'", 25),
+    ("fun (a: f32) => let g = fun b => nothing in a", "unknown name 'nothing'", 42),
+    ("fun (a: [f32]M) => a", "'M' is no known size", 22),
+]
+
+
+@pytest.mark.parametrize(("function", "message", "column"), UNUSED, ids=[row[0] for row in UNUSED])
+def test_a_local_function_that_is_not_used_is_checked(function: str, message: str, column: int) -> None:
+    with pytest.raises(LiftError) as caught:
+        syntax.parse_program(f"program p(x: f32, xs: [f32]8) =\nlet f = {function} in x")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"<text>:2:{column}: ")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "fun a => a + a * 2.0", "fun a => a && true", "fun a => a % 2", "fun (a, b) => a * b", "fun a => -a",
+        "fun a => map(fun b => b + x, a)", "fun a => map(fun a => a + 1.0, a)", "fun a => let a = 2 in a + 1",
+        "fun a => get(0, a) + x", "fun a => split(4, a)", "fun a => gather(i => n - 1 - i, a)",
+        "fun a => pad(1, 1, clamp, a)", "map(fun a => a)", "fun (a: [f32]N) => reduce(add, 0.0, a)",
+        "fun a => let y = x in a + y", "fun a => let g = abs in g(a)", "fun (a, b, c) => a * b * c",
+        "fun a => a[N - 1]", "fun a => iterate(2, fun (b: [f32]m) => b, a)", "fun a => slice(1, 3, a)",
+        "fun a => a < a", "abs . abs",
+    ],
+)  # fmt: skip
+def test_a_local_function_that_is_not_used_may_be_right(function: str) -> None:
+    text = f"program p(x: f32, xs: [f32]N) where N = 8 = let f = {function} in x"
+    assert syntax.parse_program(text).body == ir.Input("x", F32)
+
+
 def test_many_parentheses_are_no_depth() -> None:
     assert syntax.parse_term("(" * 10000 + "x" + ")" * 10000, {"x": "f32"}) == ir.Input("x", F32)
 

@@ -115,6 +115,14 @@ def test_what_is_too_much_to_interpret_is_compared_at_some_elements(tmp_path: Pa
 
 
 @needs_opencl
+def test_results_that_look_unwritten(tmp_path: Path):
+    """All their bits are set, as those of memory that no kernel wrote."""
+    path = tmp_path / "ones.zip"
+    bundle(parse_program("program ones(xs: [i32]64) = map(fun x => x - x - 1, xs)"), None, path, budget=SMALL, count=1)
+    assert {r["validity"] for r in measure(Bundle(path), tmp_path / "out", "Portable")} == {"valid"}
+
+
+@needs_opencl
 @pytest.mark.parametrize("program", [DOT, PAIRS], ids=lambda p: p.name)
 def test_records_come_home(program: Any, tmp_path: Path, made: Path):
     path = tmp_path / "bundle.zip"
