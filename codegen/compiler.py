@@ -16,6 +16,7 @@ from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.banks import space_rows
 from lift_egraph.codegen.passes.barriers import barriers_after_maps, place_barriers
 from lift_egraph.codegen.passes.common_indices import share_indices
+from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
@@ -211,6 +212,8 @@ def _finish(
         spaced, spaced_arrays = space_rows(body, arrays, local_counts, device.throughput)
         if sum(b.bytes for b in spaced_arrays) <= device.local_memory:
             body, arrays = spaced, spaced_arrays
+    if dialect.reads_ahead:
+        body = read_ahead(body, local_counts, host.taken)
     body = unroll(body, named_arrays=dialect.named_arrays, long_arrays=long_arrays)
     body = mark_short_loops(sink_constants(inline_constants(body)))
     local_bytes = sum(b.bytes for b in arrays)

@@ -47,6 +47,8 @@ class Dialect:
     volatile_rereads
         Global memory that a kernel writes and reads again is volatile where work-groups may have several work-items:
         PoCL 3.0 reads some of it before it is written.
+    reads_ahead
+        Loops over tiles in local memory read the next tile into registers while they work on one.
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not.
@@ -65,6 +67,7 @@ class Dialect:
     unroll_long: int = 0
     sincos: bool = False
     volatile_rereads: bool = False
+    reads_ahead: bool = False
     groups_of_256: bool = False
     options: tuple[str, ...] = ("-cl-mad-enable",)
 

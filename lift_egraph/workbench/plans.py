@@ -37,10 +37,10 @@ LONG, CHUNKS = 1 << 15, 8  # the length from which an array is reduced in chunks
 GPU_BLOCKS, GPU_WIDTH = (8, 4), 4  # the same on a GPU, and the width of its vectors
 GROUPS, ITEMS, FEW = 2, (512, 256, 128, 64), 16  # on a GPU: groups for each unit, their work-items and last results
 SPARE = 3  # registers beside the partial results
-TILE_ITEMS, TILE_DEPTHS = ((8, 32), (16, 32), (8, 16), (16, 16), (4, 32)), (8, 16)  # of a group; of a tile
+TILE_ITEMS, TILE_DEPTHS = ((8, 32), (16, 32), (8, 16), (16, 16), (4, 32)), (16, 8)  # of a group; of a tile
 TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
 TILE_RESULTS, TILE_PLANS = (32, 128), 4  # results of a work-item, from and to; how many plans are tried
-READS, LATENCY = 2.0, 128.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
+READS, LATENCY = 2.0, 64.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
 
 PLANNED = {
     "packing": book.packing,
