@@ -1,8 +1,8 @@
 """Child processes that begin with what they would import: most tests' children do little beside that.
 
 A fresh interpreter imports it once and then forks, and what it forks runs `lift_egraph.process.child_main.main` as a
-child of the library does, in a session of its own and with the same pipes, limits, environment and path. The tests of
-`lift_egraph.process`, and all processes that run the command, have children as users have them.
+child of the library does, in a session of its own and with the same pipes, limits, environment, path and folder. The
+tests of `lift_egraph.process`, and all processes that run the command, have children as users have them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Fork:
         self, server: socket.socket, options: dict[str, Any], environment: Mapping[str, str], output: IO[bytes]
     ) -> None:
         (requests, to_child), (from_child, replies) = os.pipe(), os.pipe()
-        message = json.dumps([options, dict(environment)]).encode()
+        message = json.dumps([options, dict(environment), os.getcwd()]).encode()
         socket.send_fds(server, [message], [requests, replies, output.fileno()])
         os.close(requests)
         os.close(replies)
@@ -142,7 +142,8 @@ def _become_child(
         time.sleep(0.0005)
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    options, environment = json.loads(message)
+    options, environment, folder = json.loads(message)
+    os.chdir(folder)
     for target, descriptor in enumerate(received):
         os.dup2(descriptor, target)
         os.close(descriptor)
