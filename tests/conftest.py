@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator
@@ -19,9 +20,11 @@ from lift_egraph.records.journal import NONE, VARIABLE
 from tests.codegen.corpus.harness import Bench, bench_on
 from tests.depth import PROFILE
 from tests.in_process import no_children
+from tests.warm import warm_children
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of workers and children: its threads wait busily
 os.environ[VARIABLE] = NONE  # tests neither write into the user's journal nor start from it
 
 settings.register_profile("dev", deadline=None, max_examples=30, suppress_health_check=_QUIET)
@@ -39,6 +42,8 @@ _DOOR, _ROOM = Path(__file__), Path(__file__).with_name("depth.py")  # files tha
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What must run alone comes last, when few other tests wait for it."""
     items.sort(key=_is_alone)
+    gc.freeze()  # modules and tests stay: to look through them for garbage takes a tenth of the time
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,6 +70,13 @@ pytest_pyfunc_call = pytest_fixture_setup
 
 def _is_alone(item: pytest.Item) -> bool:
     return item.get_closest_marker("alone") is not None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm() -> Iterator[None]:
+    """See `warm_children`."""
+    with warm_children():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lift_egraph.derivation.steps import DEFINITIONS, Step, World, applications, makes_names, replay, world_of
+from lift_egraph.derivation.steps import Step, World, applications, makes_names, replay, world_of
 from lift_egraph.egraph.exact_terms import Node, Path
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.rule import Rule
@@ -130,14 +130,14 @@ def _matches(seed: ir.Expr, term: ir.Expr, phase: Phase, iterations: int | None)
 
 
 def _chain(world: World, start: Node, target: ir.Expr, rules: Sequence[Rule], iterations: int) -> Iterator[str | Step]:
-    def together(rules: Sequence[Rule]) -> bool:
-        return world.reaches_together(start, rules, iterations, target)
+    def together(rules: Sequence[Rule]) -> list[bool] | None:
+        return world.matching_together(start, rules, iterations, target)
 
-    if not together(rules):
+    if together(rules) is None:
         raise SearchProblem(f"the phase {world.phase.name} did not reach the same term again")
     rules = yield from _smallest(rules, together, "looking for the rules that are needed")
     schedule = [rule for _ in range(iterations) for rule in rules]
-    schedule = yield from _smallest(schedule, lambda s: world.reaches(start, s, target), "ordering the rules")
+    schedule = yield from _smallest(schedule, lambda s: world.matching(start, s, target), "ordering the rules")
     now = yield from _simplified(world, start, schedule, target)
     seen = {start}
     while schedule and not world.means(now, target):
@@ -167,8 +167,14 @@ def _chain(world: World, start: Node, target: ir.Expr, rules: Sequence[Rule], it
         yield Step(step.rule, step.path, step.after, step.before, (step.parts[1], step.parts[0]), step.nodes, True)
 
 
-def _smallest(items: Sequence[T], enough: Callable[[Sequence[T]], bool], doing: str) -> Generator[str, None, list[T]]:
-    """As few items as are enough: none of them can be left out."""
+def _smallest(
+    items: Sequence[T], matching: Callable[[Sequence[T]], list[bool] | None], doing: str
+) -> Generator[str, None, list[T]]:
+    """As few items as are enough: none of them can be left out.
+
+    `matching` says which of some items match anything, None if they are not enough. Those that match nothing are not
+    needed, and often there are many once another has been left out.
+    """
     kept = list(items)
     width = max(1, len(kept) // 2)
     while kept:
@@ -176,8 +182,10 @@ def _smallest(items: Sequence[T], enough: Callable[[Sequence[T]], bool], doing: 
         while at < len(kept):
             yield f"{doing}: {len(kept)} left"
             without = kept[:at] + kept[at + width :]
-            if enough(without):
-                kept = without
+            used = matching(without)
+            if used is not None:
+                kept = [item for item, match in zip(without, used, strict=True) if match]
+                at = sum(used[:at])
             else:
                 at += width
         if width == 1:
@@ -238,7 +246,7 @@ def _reordered(
             for path, after in _applied_once(world, now, rule):
                 if after not in seen and world.reaches(after, [*schedule] * rounds, target):
                     order = yield from _smallest(
-                        [*schedule] * rounds, lambda s, after=after: world.reaches(after, s, target), "reordering"
+                        [*schedule] * rounds, lambda s, after=after: world.matching(after, s, target), "reordering"
                     )
                     if best is None or len(order) < len(best[2]):
                         best = rule, [(path, after)], order
@@ -264,11 +272,7 @@ def _smaller(world: World, term: Node, allowed: Callable[[Node], bool] = lambda 
     smaller = True
     while smaller:
         smaller = False
-        if not world.apply(term, world.simplification, False):
-            return
-        for rule in world.phase.simplification:
-            if rule.name in DEFINITIONS:
-                continue
+        for rule in world.simplifying(term):
             for path, after in world.apply(term, rule.ruleset, makes_names(rule)):
                 if after.size < term.size and world.is_closed(after) and not world.same(term, after) and allowed(after):
                     yield world.step(rule, path, term, after)

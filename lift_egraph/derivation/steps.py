@@ -125,7 +125,7 @@ class World:
         self.simplification = together(steps)
         definitions = [r.ruleset for r in phase.simplification if r.name in DEFINITIONS]
         self._knowing = self._scratch.compiled(together((*analyses, *definitions)).saturate())
-        self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], bool] = {}
+        self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], list[bool] | None] = {}
         self._decoded: dict[Node, ir.Expr] = {}
         self._applied: tuple[FrozenEGraph | None, set[Node]] = (None, set())  # the last results, and where they are
         self._runs: dict[int, tuple[Any, Schedule]] = {}  # rulesets have no hash
@@ -167,23 +167,40 @@ class World:
 
         The names of the other's binders do not matter: an e-graph may have it with several.
         """
+        return self.matching(start, schedule, target) is not None
+
+    def matching(self, start: Node, schedule: Sequence[Rule], target: ir.Expr) -> list[bool] | None:
+        """Which rules of a schedule match anything on the way from a term to another, None if it does not lead there.
+
+        Without the rules that match nothing it leads there as well.
+        """
         key = (start, tuple(r.name for r in schedule), target)
         if key not in self._reached:
-            runs = [self._run(rule.ruleset) for rule in schedule for _ in range(1 + makes_names(rule))]
-            self._reached[key] = self._equal_after(start, runs, target)
+            owners = [n for n, rule in enumerate(schedule) for _ in range(1 + makes_names(rule))]
+            matched = self._matched(start, [self._run(schedule[n].ruleset) for n in owners], target)
+            used = None if matched is None else {n for n, found in zip(owners, matched, strict=True) if found}
+            self._reached[key] = None if used is None else [n in used for n in range(len(schedule))]
         return self._reached[key]
 
-    def reaches_together(self, start: Node, rules: Sequence[Rule], iterations: int, target: ir.Expr) -> bool:
-        """Whether iterations of rules, as a phase runs them, make a term equal to another."""
-        every = together(r.ruleset for r in rules)
-        return self._equal_after(start, [self._run(every)] * iterations, target)
+    def matching_together(
+        self, start: Node, rules: Sequence[Rule], iterations: int, target: ir.Expr
+    ) -> list[bool] | None:
+        """Which rules match anything in iterations of them, as a phase runs them; None if they do not lead there."""
+        every = self._run(together(r.ruleset for r in rules))
+        found = self._matched(start, [every] * iterations, target)
+        if found is None:
+            return None
+        return [any(d in matched for d in rule.ruleset.__egg_ruleset__.rules for matched in found) for rule in rules]
 
-    def _equal_after(self, start: Node, runs: Sequence[Schedule], target: ir.Expr) -> bool:
+    def _matched(self, start: Node, runs: Sequence[Schedule], target: ir.Expr) -> list[set[Any]] | None:
+        """The declarations that match in each run of rules, if these make a term equal to another."""
         schedule = self._cleaning, *(step for run in runs for step in (run, self._cleaning))
         with self._holding(start) as held:
-            held.run(*schedule)
+            ran = held.runs(*schedule)
             frozen = held.freeze()
-        return locate(frozen, frozen.roots[ROOT], target) is not None
+            if locate(frozen, frozen.roots[ROOT], target) is None:
+                return None
+            return [{declaration for declaration, count in matches if count} for matches in [*ran][1::2]]
 
     def _holding(self, term: Node) -> AbstractContextManager[Held]:
         """A term in the e-graph, with the binders of its parallel maps marked as the phase has it."""
@@ -206,16 +223,25 @@ class World:
 
         `again` runs the rule twice, for rules that first make names.
         """
+        return self._applications(term, ruleset, again)[0]
+
+    def simplifying(self, term: Node) -> list[Rule]:
+        """The rules of simplification that match anything in a term; none if they change nothing."""
+        found, matched = self._applications(term, self.simplification, False)
+        rules = (rule for rule in self.phase.simplification if rule.name not in DEFINITIONS)
+        return [rule for rule in rules if found and matched.intersection(rule.ruleset.__egg_ruleset__.rules)]
+
+    def _applications(self, term: Node, ruleset: Any, again: bool) -> tuple[list[tuple[Path, Node]], set[Any]]:
+        """What `apply` gives, and the declarations that match."""
         run = self._run(ruleset)
         with self._holding(term) as held:
             held.run(self._knowing)
             old = held.freeze()
-            for _ in range(1 + again):
-                held.run(run, self._knowing)
+            matches = [match for _ in range(1 + again) for match in held.run(run, self._knowing)]
             new = held.freeze()
         found = list(_applied(term, old, new))
         self._applied = new, {after for _, after in found}
-        return found
+        return found, {declaration for declaration, count in matches if count}
 
     def applications(self, term: Node, rule: Rule) -> list[Step]:
         """What one application of a rule makes of a term, at each place where it applies, outermost places first."""
@@ -246,6 +272,9 @@ class World:
 
     def part(self, part: Node) -> ir.Part | str:
         """A part of a term, with plain names; the name of the e-graph's node for an operator, which has no form."""
+        graph, _ = self._applied  # most often it is part of what was looked at last
+        if graph is not None and choice_of(graph, part) is not None:
+            return part_of(graph, part)
         with self._scratch.holding(part) as held:
             held.run(self._knowing)
             return part_of(held.freeze(), part)

@@ -183,9 +183,13 @@ class Held:
 
     def run(self, *schedules: Schedule) -> Iterator[tuple[Any, int]]:
         """Run schedules that the `Scratch` has compiled; the matches of each rule's declaration, if anybody asks."""
+        return (match for ran in self.runs(*schedules) for match in ran)
+
+    def runs(self, *schedules: Schedule) -> Iterator[Iterator[tuple[Any, int]]]:
+        """As `run`, with the matches in each schedule by themselves."""
         outputs: Any = self._graph._egraph.run_program(*schedules)
         declarations = self._graph._state.rule_name_to_command_decl
-        return ((declarations[n], c) for o in outputs for n, c in o.report.num_matches_per_rule.items())
+        return (((declarations[n], c) for n, c in o.report.num_matches_per_rule.items()) for o in outputs)
 
     def freeze(self, *, facts: bool = False) -> FrozenEGraph:
         """The e-graph as it is now; the term's class is the root ``root``.

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import cloudpickle
 
@@ -65,6 +65,19 @@ class Ended(Exception):
         self.end = end
 
 
+def begin(options: dict[str, Any], environment: Mapping[str, str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A fresh interpreter in a session of its own, which runs `child_main.main`."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-u", "-c", _START, json.dumps(options)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=output,
+        bufsize=0,
+        env=environment,
+        start_new_session=True,
+    )
+
+
 class Child:
     """One child process, its two pipes and its limits.
 
@@ -92,17 +105,8 @@ class Child:
             "memory_limit": memory_limit,
             "address_limit": address_limit,
         }
-        start = partial(
-            subprocess.Popen[bytes],
-            [sys.executable, "-P", "-u", "-c", _START, json.dumps(options)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._output,
-            bufsize=0,
-            env={**os.environ, "TMPDIR": self._folder, **(environment or {})},
-            start_new_session=True,
-        )
-        self._process = _in_lasting_thread(start)
+        variables = {**os.environ, "TMPDIR": self._folder, **(environment or {})}
+        self._process = _in_lasting_thread(partial(begin, options, variables, self._output))
         self._requests, self._replies = (f.fileno() for f in (self._process.stdin, self._process.stdout) if f)
         for fd in (self._requests, self._replies):
             os.set_blocking(fd, False)

@@ -8,13 +8,16 @@ import pytest
 
 from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, programs, rules, specialise
 from lift_egraph.derivation.derive import Derivation, explain, explain_stage, replay
+from lift_egraph.derivation.steps import World
 from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.saturate import Phase
 from lift_egraph.errors import SearchProblem
 from lift_egraph.guided.sketch import ANY, call, map_seq, nest, reduce_seq
 from lift_egraph.guided.stages import Guided, guide
 from lift_egraph.language import ir
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.rules.macros import Macro, register_blocking_2d, stage, vectorised_loads
+from lift_egraph.rules.simplification import join_of_split, transpose_of_transpose
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -91,3 +94,26 @@ def test_a_term_that_the_stage_does_not_reach_is_refused(blocked: tuple[Guided, 
         explain_stage(MM.body, replace(found.stages[0], term=found.term))
     with pytest.raises(SearchProblem, match="reached no term"):
         explain_stage(MM.body, replace(found.stages[0], term=None))
+
+
+FUSED = parse_program("program p(xs: [f32]8) = map(fun x => let x1 = abs(x) in sqrt(x1), xs)").body
+NESTED = parse_program("program p(xs: [f32]8) = map(sqrt, map(abs, join(split(2, xs))))").body
+
+
+def test_a_world_tells_which_rules_match_on_the_way():
+    fusion, square = rules.fusion.map_fusion, transpose_of_transpose
+    world = World(Phase("fuse", (fusion, square), rules.simplification))
+    start = world.encode(NESTED)
+    assert world.matching(start, (square, fusion, fusion), FUSED) == [False, True, False]
+    assert world.matching_together(start, (square, fusion), 2, FUSED) == [False, True]
+    assert world.matching(start, (square,), FUSED) is None
+    assert world.matching_together(start, (square,), 2, FUSED) is None
+
+
+def test_a_world_tells_which_rules_simplify():
+    world = World(Phase("simplify", (), rules.simplification))
+    start = world.encode(NESTED)
+    (found,) = world.simplifying(start)
+    assert found is join_of_split
+    ((_, after),) = world.apply(start, found.ruleset, False)
+    assert world.simplifying(after) == []

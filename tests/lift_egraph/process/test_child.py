@@ -11,10 +11,18 @@ import numpy as np
 import pytest
 
 from lift_egraph.errors import RunProblem, SizeProblem
+from lift_egraph.process import child_process
 from lift_egraph.process.child import Server, Stream, call
 from tests.command import start
+from tests.warm import FRESH
 
 MEBIBYTE = 2**20
+
+
+@pytest.fixture(autouse=True)
+def fresh_children(monkeypatch):
+    """Children as users have them."""
+    monkeypatch.setattr(child_process, "begin", FRESH)
 
 
 def count_slowly(pause):
