@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import inf
 
 from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement, loads, stores, walk
@@ -304,6 +305,7 @@ def _is_of_group(variable: NatVar) -> bool:
     return variable.name.startswith(("wrg_", "get_group_id("))
 
 
+@lru_cache(maxsize=4096)
 def _canonical(address: Nat) -> Nat:
     """The address with the index variables of all mapLcl of one dimension made equal."""
     values = {}
