@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 from math import inf
 
@@ -315,6 +316,7 @@ def _is_of_group(variable: NatVar) -> bool:
     return variable.name.startswith(("wrg_", "get_group_id("))
 
 
+@lru_cache(maxsize=4096)
 def _canonical(address: Nat) -> Nat:
     """The address with the index variables of all mapLcl of one dimension made equal."""
     values = {}

@@ -58,7 +58,10 @@ def _rename(term: Any, names: dict[ir.Var, ir.Var], new: Callable[[str], str]) -
         inner = dict(names)
         pattern = _rename_pattern(term.binder, inner, new)
         return ir.Lambda(pattern, _rename(term.body, inner, new))
-    return ir.map_parts(term, lambda part: _rename(part, names, new))
+    made = ir.map_parts(term, lambda part: _rename(part, names, new))
+    if "_type" in vars(term):  # which names do not change
+        vars(made)["_type"] = vars(term)["_type"]
+    return made
 
 
 def _rename_pattern(pattern: ir.Binder, names: dict[ir.Var, ir.Var], new: Callable[[str], str]) -> ir.Binder:

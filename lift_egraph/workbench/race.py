@@ -76,7 +76,7 @@ class Race:
         self._make, self._numbers, self._limit_ms = make, count(), limit_ms
         self._records = records
         self._texts = {kernels(c) for c in self.candidates}
-        self._terms: set[ir.Expr] = set()
+        self._terms: dict[ir.Expr, bool] = {}  # and whether it is another point of a plan
         self._backlog: list[tuple[int, float, int, Found]] = []
         self._heard: Counter[Family] = Counter()
         self._first = [*reversed(remembered), *(c for c in naive if c.predicted_ms <= limit_ms)]
@@ -98,11 +98,11 @@ class Race:
             If the search or a model fails.
         """
         total = max(budget.measured_per_rank * top, budget.measured) + len(self.candidates)
-        measured = 0
+        measured = tuned = 0
         while clock.left > 0:
             at_work = self._searching or bool(self._backlog)
             while self._has_more and lanes.free(at_work):
-                enough = not at_work and measured + lanes.busy >= total
+                enough = not at_work and measured - tuned + lanes.busy >= total
                 candidate = self._next(clock, budget.tuning_share * clock.seconds, enough)
                 if candidate is None:
                     break
@@ -117,7 +117,8 @@ class Race:
                         self._compile(budget, listen)
                 continue
             if isinstance(message, Future):
-                measured += not self._done(lanes, message)
+                tuned += self._done(lanes, message)
+                measured += 1
                 listen(Event("measure", self._progress(measured), clock.spent / clock.seconds))
             else:
                 self._hear(message, clock, listen)
@@ -176,13 +177,13 @@ class Race:
         else:
             self._ranking.fail(kind, predicted)
         for found in self._tuning.learn(candidate) if self._tuning else ():
-            self._take(found)
+            self._take(found, is_tuned=True)
 
-    def _take(self, found: Found) -> None:
+    def _take(self, found: Found, *, is_tuned: bool = False) -> None:
         """Keep what was found for its turn, if it is new."""
         term = canonical(found.term)
         if term not in self._terms:
-            self._terms.add(term)
+            self._terms[term] = is_tuned
             kind = family(found.way)
             turn = self._heard[kind] // TOGETHER
             self._heard[kind] += 1
@@ -194,7 +195,7 @@ class Race:
             self._take(message)
         elif isinstance(message, Tunable):
             for found in self._tuning.hear(message) if self._tuning else ():
-                self._take(found)
+                self._take(found, is_tuned=True)
         elif isinstance(message, PhaseSummary):
             self.phases.append(message)
             text = f"{message.name}: {message.tuples} tuples, {message.stop_reason}; {len(self._terms)} low-level terms"
@@ -230,8 +231,7 @@ class Race:
         if is_new and not (self._records and self._records.knows(candidate, 1e-3 * self._limit_ms)):
             self.candidates.append(candidate)
             is_long = len(text) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
-            is_tuned = bool(self._tuning and self._tuning.is_tried(canonical(found.term)))
-            self._ready.append(_Ready(candidate, is_long, is_tuned))
+            self._ready.append(_Ready(candidate, is_long, self._terms[canonical(found.term)]))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))
 
     def _progress(self, measured: int) -> str:

@@ -191,10 +191,6 @@ class Tuning:
                 return self._found(walk, walk.space.neighbours(point))
         return []
 
-    def is_tried(self, term: ir.Expr) -> bool:
-        """Whether a canonical term is another point of a plan."""
-        return term in self._tried
-
     def _opened(self, tunable: Tunable, milliseconds: float) -> list[Found]:
         try:
             walk = _Walk(tunable, tunable.space(self._device), milliseconds)

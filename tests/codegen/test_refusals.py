@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from lift_egraph.api import Runner, find_device, specialise
+from lift_egraph.codegen.c_ast import walk
 from lift_egraph.codegen.devices import GENERIC, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.running.opencl import build_report
@@ -154,6 +156,31 @@ def test_every_statement_knows_its_subterm() -> None:
         for number, line in enumerate(lines, 1):
             is_frame = number <= start + 1 or line == "}" or "barrier(" in line or "const int lcl_" in line
             assert (plan.origins.of(number) is None) == is_frame, line
+
+
+def test_lines_are_described_when_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def described(term: object) -> str:
+        asked.append(term)
+        return "a subterm"
+
+    monkeypatch.setattr("lift_egraph.codegen.compiler.describe", described)
+    plan = low.plan_of(low.mm_tiled(4), M=8, K=12, N=16)
+    assert not asked
+    assert pickle.loads(pickle.dumps(plan)).origins.subterms == plan.origins.subterms
+    assert set(plan.origins.subterms) == {"a subterm"}
+    assert len(asked) == len(plan.origins.subterms)  # each once
+
+
+def test_what_walks_find_of_a_kernel_is_not_sent_to_other_processes() -> None:
+    plan = low.plan_of(low.mm_tiled(4), M=8, K=12, N=16)
+    (kernel,) = plan.kernels
+    before = len(list(walk(kernel.body)))
+    copied = pickle.loads(pickle.dumps(kernel.body))
+    assert not any({"_children", "_below"} & vars(statement).keys() for statement in copied)
+    assert copied == kernel.body
+    assert len(list(walk(copied))) == before
 
 
 def test_a_build_report_without_origins_still_shows_the_line() -> None:

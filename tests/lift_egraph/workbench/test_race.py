@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from contextlib import nullcontext
+from dataclasses import replace
 from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, cast
 
+from lift_egraph import programs
+from lift_egraph.api import specialise
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.extract.baseline import naive_term
+from lift_egraph.language import ir
+from lift_egraph.process.child import End
 from lift_egraph.workbench import Budget
+from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.measuring import Clock, SearchEnd
+from lift_egraph.workbench.phases import Found, Leg
 from lift_egraph.workbench.race import Race
+from lift_egraph.workbench.report import Candidate
+from lift_egraph.workbench.tuned import Tuning
+from tests.codegen.devices.test_devices import INFO
 
 
 def test_the_time_may_end_between_two_looks_at_the_clock():
@@ -24,3 +39,81 @@ def test_the_time_may_end_between_two_looks_at_the_clock():
     race.run(SimpleQueue(), cast(Any, lanes), Budget(1), cast(Any, clock), 1, lambda event: None)
     assert clock.looks > 1
     assert race.stop_reason == "time limit"
+
+
+PROGRAM = specialise(programs.load("scal"), {"N": 64})
+NAIVE = make_candidate(naive_term(PROGRAM), 0.0, replace(INFO, kind="cpu"), POCL)
+
+
+def found(name: str) -> Found:
+    return Found(0.0, replace(PROGRAM.inputs[1], name=name), (Leg("lowering", PROGRAM.body, 1, "cpu"),))
+
+
+class Told(Tuning):
+    """Proposes some terms as soon as a certain one was measured."""
+
+    def __init__(self, after: str, proposed: dict[str, float]) -> None:
+        super().__init__(POCL, 0)
+        self.after, self.proposed = after, proposed
+
+    def learn(self, candidate: Candidate) -> list[Found]:
+        return [found(name) for name in self.proposed] if candidate.plan.kernels[0].source == self.after else []
+
+
+def order(predicted: dict[str, float], tuning: Told, budget: Budget) -> list[str]:
+    """The order in which terms are measured, one at a time, that all take what they are predicted to take."""
+    measured: list[str] = []
+    times = {**predicted, **tuning.proposed}
+
+    def make(item: Found) -> Candidate:
+        assert isinstance(item.term, ir.Input)
+        kernel = replace(NAIVE.plan.kernels[0], source=item.term.name)
+        plan, program = replace(NAIVE.plan, kernels=(kernel,)), replace(PROGRAM, body=item.term)
+        return replace(NAIVE, program=program, plan=plan, predicted_ms=times[item.term.name], way=item.way)
+
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    for name in predicted:
+        inbox.put(found(name))
+    inbox.put(SearchEnd(End("finished", "finished")))
+
+    class Lanes(SimpleNamespace):
+        busy, working = 0, staticmethod(nullcontext)
+
+        def free(self, beside: bool) -> bool:
+            return self.busy == 0 and not beside
+
+        def submit(self, candidate: Candidate) -> None:
+            self.busy += 1
+            measured.append(candidate.plan.kernels[0].source)
+            candidate.measured_ms = candidate.predicted_ms
+            done: Future[Candidate] = Future()
+            done.set_result(candidate)
+            inbox.put(done)
+
+        def done(self, message: Future[Candidate]) -> Candidate:
+            self.busy -= 1
+            return message.result()
+
+    Race([], make, tuning=tuning).run(inbox, cast(Any, Lanes()), budget, Clock(60), 1, lambda event: None)
+    return measured
+
+
+LEAST = Budget(60, measured=2, measured_per_rank=0)
+
+
+def test_other_points_of_a_plan_are_measured_in_the_order_of_what_is_expected():
+    tuning = Told("a", {"a better": 0.5, "a worse": 2.0, "almost": 1.1})
+    assert order({"a": 1.0, "b": 1.05, "c": 3.0}, tuning, replace(LEAST, measured=9)) == ["a", "a better", "b", "c"]
+    assert order({"a": 1.0, "b": 1.05, "c": 3.0}, Told("a", {"almost": 1.1}), replace(LEAST, measured=9)) == [
+        "a", "b", "almost", "c"
+    ]  # fmt: skip
+
+
+def test_other_points_follow_when_enough_others_were_measured():
+    assert order({"a": 1.0, "b": 1.5, "c": 3.0}, Told("b", {"a better": 0.5}), LEAST) == ["a", "b", "a better"]
+    nothing = replace(LEAST, tuning_share=0.0)
+    assert order({"a": 1.0, "b": 1.5, "c": 3.0}, Told("b", {"a better": 0.5}), nothing) == ["a", "b"]
+
+
+def test_a_point_that_the_search_found_itself_is_no_other_point():
+    assert order({"a": 1.0, "b": 1.5}, Told("a", {"b": 1.5}), replace(LEAST, tuning_share=0.0)) == ["a", "b"]

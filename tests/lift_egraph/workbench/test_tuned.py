@@ -35,7 +35,7 @@ SIZES = {"M": 6, "K": 64}
 @cache
 def tunables_of(source: ir.Program, **sizes: int) -> list[Tunable]:
     found: list[Tunable] = []
-    for item in search(specialise(source, sizes), CPU, BUDGET, StructuralCost(), source):
+    for item in search(specialise(source, sizes), CPU, BUDGET, StructuralCost(), source=source):
         if isinstance(item, Tunable):
             found.append(item)
         elif found:
