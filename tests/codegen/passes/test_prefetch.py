@@ -1,0 +1,78 @@
+"""Loops over tiles read the next tile ahead: what they compute stays the same, and other loops stay as they are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+
+COPY = "toLocal(mapSeq(mapLcl(0, id), tile))"
+AHEAD = re.compile(r"\bahead\w* = ")
+
+
+def sums(copy: str = COPY, length: int = 40, columns: int = 8) -> ir.Program:
+    """Sums of rows by groups, in tiles of some columns; each item sums up what another one has copied."""
+    return parse_program(
+        f"""program sums(A: [[f32]{length}]64) =
+              join(mapWrg(0, fun rows =>
+                mapLcl(0, id, reduceSeq(
+                  fun (sums, tile) =>
+                    let near = {copy} in
+                    mapLcl(0, fun (s, line) => s + reduceSeq(add, 0.0, line),
+                           zip(sums, gather(reverse, transpose(near)))),
+                  fill(16, 0.0), split({columns}, transpose(rows)))),
+                split(16, A)))"""
+    )
+
+
+def test_the_next_tile_is_read_before_the_work_on_this_one():
+    text = compile_program(sums(), NVIDIA).source
+    before, loop = text.split("for (int i = 0; i < 5", 1)
+    assert len(AHEAD.findall(before)) == 8
+    stored, work = loop.split("barrier(", 1)
+    assert not AHEAD.findall(stored)
+    assert stored.count("tmp[") == 8
+    assert len(AHEAD.findall(work)) == 8
+    assert work.index("ahead_7 = ") < work.index("for (int j1")
+
+
+@pytest.mark.parametrize("length", [16, 40])
+def test_it_computes_the_same(length: int):
+    program = sums(length=length)
+    device = find_device("Portable")
+    emission = replace(POCL.emission, reads_ahead=True)
+    plan = compile_program(program, replace(POCL, emission=emission))
+    assert AHEAD.search(plan.source)
+    inputs = random_inputs(program, 0, "integer")
+    with Runner(device) as runner:
+        runner.load_inputs("inputs", inputs)
+        result = runner.run(plan, "inputs")
+    assert np.array_equal(result, evaluate(program.body, inputs))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(sums(length=8), id="one tile"),
+        pytest.param(sums("tile"), id="no copy"),
+        pytest.param(sums(length=128, columns=64), id="more than registers hold"),
+    ],
+)
+def test_other_loops_stay(program: ir.Program):
+    assert not AHEAD.search(compile_program(program, NVIDIA).source)
+
+
+def test_what_is_computed_on_the_way_is_computed_when_it_is_stored():
+    text = compile_program(sums("toLocal(mapSeq(mapLcl(0, fun v => v * 2.0), tile))"), NVIDIA).source
+    assert not re.search(r"ahead_0 = .*2\.0f", text)
+    assert re.search(r"tmp\[lcl_0\] = ahead_0 \* 2\.0f", text)
