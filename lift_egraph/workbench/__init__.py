@@ -24,7 +24,8 @@ from lift_egraph.workbench.phases import (
     summarise,
 )
 from lift_egraph.workbench.pipeline import optimize, recall
-from lift_egraph.workbench.plans import Plan, Step, plans
+from lift_egraph.workbench.plan import Plan, Step
+from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report, require_writable, write, write_kernel
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.validation import load_references, reference_of

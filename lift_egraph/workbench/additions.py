@@ -17,7 +17,7 @@ from lift_egraph.egraph.rule_files import OwnRule, RuleFile, RuleIn, rule_of
 from lift_egraph.errors import InputProblem, LiftError, ModelProblem, RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.soundness.many_rules import EXAMPLES, Verdict, check_rules
-from lift_egraph.workbench.plans import PLANNED, Plan
+from lift_egraph.workbench.plan import PLANNED, Plan
 from lift_egraph.workbench.report import Event, Listener
 
 ROLES = {

@@ -12,7 +12,7 @@ from lift_egraph.egraph.rule_files import OwnRule, rule_of
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
-from lift_egraph.workbench.plans import PLANNED, planned_phase
+from lift_egraph.workbench.plan import PLANNED, planned_phase
 
 LOWERED = ("lowering", "sharing")  # the phases from a high-level to a low-level term
 LOW_LEVEL = (*LOWERED, "registers")  # the phases that end with a low-level term

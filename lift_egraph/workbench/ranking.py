@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
@@ -11,7 +12,7 @@ from lift_egraph.workbench.report import Candidate
 Family = tuple[str, ...]
 """What the kernels of one way have in common."""
 
-FAILED = 10.0  # times its prediction that a kernel counts which was wrong or did not end
+FAILED = 3.0  # times its prediction that a kernel counts which was wrong or did not end; the next like it, 9 times
 
 
 def family(way: Sequence[Leg]) -> Family:
@@ -40,6 +41,7 @@ class Ranking:
 
     def __init__(self) -> None:
         self._ratios: dict[Family, list[float]] = {}
+        self._failures: Counter[Family] = Counter()
 
     def learn(self, kind: Family, predicted: float, measured: float) -> None:
         """Take a measured time in, in the unit of the prediction."""
@@ -54,8 +56,9 @@ class Ranking:
         return predicted * min([1.0, *map(median, self._ratios.values())])
 
     def fail(self, kind: Family, predicted: float) -> None:
-        """Take in that a kernel was wrong, or did not end."""
-        self.learn(kind, predicted, FAILED * predicted)
+        """Take in that a kernel was wrong, or did not end: one may be an exception, several are not."""
+        self._failures[kind] += 1
+        self.learn(kind, predicted, FAILED ** self._failures[kind] * predicted)
 
     def of(self, candidate: Candidate) -> float:
         """The milliseconds to expect of a candidate."""

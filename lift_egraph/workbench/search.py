@@ -46,7 +46,8 @@ from lift_egraph.workbench.phases import (
     stages_phase,
     summarise,
 )
-from lift_egraph.workbench.plans import PLANNED, Plan, Recipe, planned_phase, plans
+from lift_egraph.workbench.plan import PLANNED, Plan, Recipe, planned_phase
+from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut

@@ -23,7 +23,7 @@ from lift_egraph.tuning.parametric import Parametric, generalised
 from lift_egraph.tuning.space import Point, Space
 from lift_egraph.tuning.stand_ins import stand_ins
 from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.plans import Plan, Recipe
+from lift_egraph.workbench.plan import Plan, Recipe
 from lift_egraph.workbench.report import Candidate
 
 WIDTH = "width"  # what a parameter is called that is the width of a vector

@@ -27,7 +27,8 @@ from lift_egraph.tuning.demands import Demand, demands_of, space_of
 from lift_egraph.tuning.parametric import Parametric, generalise
 from lift_egraph.tuning.stand_ins import stand_ins
 from lift_egraph.workbench.phases import lowering_phase
-from lift_egraph.workbench.plans import planned_phase, plans
+from lift_egraph.workbench.plan import planned_phase
+from lift_egraph.workbench.plans import plans
 
 SIZES, NUMBERS = ("M", "N", "K"), ("block", "width")
 POINTS = stand_ins(SIZES, NUMBERS, widths=["width"])

@@ -32,7 +32,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, measuring, optimize, pipeline, search
 from lift_egraph.workbench.measuring import Clock, Lanes
-from lift_egraph.workbench.plans import PLANNED
+from lift_egraph.workbench.plan import PLANNED
 from lift_egraph.workbench.ranking import Ranking
 from lift_egraph.workbench.tuned import Tunable
 from tests.codegen.devices.test_devices import INFO

@@ -19,7 +19,8 @@ from lift_egraph.language.types import F32, DataType, array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.phases import sharing_phase
-from lift_egraph.workbench.plans import Plan, nests, planned_phase, plans
+from lift_egraph.workbench.plan import Plan, nests, planned_phase
+from lift_egraph.workbench.plans import plans
 
 CPU = replace(POCL, vector_width=4, compute_units=2)
 # a stage, the phases of the plans for it, and what the accumulator of the first one's innermost loop is
@@ -158,45 +159,6 @@ def test_a_group_shares_a_reduction_on_a_gpu(what: str):
     assert compiled.kernels[0].launch.local_size[0] >= items
     inputs = random_inputs(program, 0, "integer")
     assert np.allclose(evaluate(best.term, inputs), evaluate(program.body, inputs), rtol=1e-5)
-
-
-PRODUCTS = {  # of matrices, and how many of both are copied by columns
-    "rows times columns": (
-        """program p(A: [[f32]32]64, B: [[f32]256]32) =
-             map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), A)""", 1),
-    "rows times rows": (
-        """program p(A: [[f32]16]128, B: [[f32]16]128) =
-             map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), B), A)""", 2),
-    "columns times columns, of several matrices": (
-        """program p(A: [[[f32]128]16]2, B: [[[f32]128]16]2) =
-             map(fun (x, y) =>
-               map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), transpose(x)),
-               zip(A, B))""", 0),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("what", PRODUCTS)
-def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
-    text, by_columns = PRODUCTS[what]
-    program = parse_program(text)
-    plan = next(p for p in plans(program.body, NVIDIA) if p.lowered_by is None)
-    term = reached(program, plan)
-    inputs = random_inputs(program, 0, "integer")
-    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
-    copies = [t.value for t in ir.subterms(term) if isinstance(t, ir.ToMemory) and t.space == "local"]
-    assert len(copies) == 2
-    assert sum(isinstance(value, ir.Transpose) for value in copies) == by_columns
-    (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
-    assert kernel.local_bytes
-    assert kernel.source.count("barrier(") == 2
-
-
-def test_products_of_what_is_computed_on_the_way_have_no_tiles():
-    program = parse_program(
-        """program p(A: [[f32]32]32, B: [[f32]128]32) = map(fun a => map(fun b =>
-             reduce(add, 0.0, map(mul, zip(a, b))), transpose(map(map(abs), B))), A)"""
-    )
-    assert all(p.lowered_by for p in plans(program.body, NVIDIA))
 
 
 def test_columns_are_not_shared_by_a_group():

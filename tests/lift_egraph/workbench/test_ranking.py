@@ -44,6 +44,17 @@ def test_kernels_that_fail_are_expected_to_be_slow():
     assert ranking.expected(("a",), 1.0) > ranking.expected(("b",), 1.0)
 
 
+def test_one_failure_is_less_than_several():
+    """The other kernels of its family still have their turn before much slower ones."""
+    ranking = Ranking()
+    ranking.learn(("slow",), 1.0, 7.0)
+    ranking.fail(("a",), 1.0)
+    assert 1.0 < ranking.expected(("a",), 1.0) < ranking.expected(("slow",), 1.0)
+    for _ in range(4):
+        ranking.fail(("a",), 1.0)
+    assert ranking.expected(("a",), 1.0) > ranking.expected(("slow",), 1.0)
+
+
 def test_one_wrong_prediction_does_not_outweigh_the_others_of_its_family():
     ranking = Ranking()
     for measured in (2.0, 200.0, 2.0):

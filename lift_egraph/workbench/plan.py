@@ -1,0 +1,164 @@
+"""What a plan is, and the loops that it is made for.
+
+A plan is data: the facts that steer each phase, and the sketch at which the phase ends. The small rules of the book
+lead there in an e-graph (`lift_egraph.guided.stages`), so what a plan leads to is as right as they are, and a plan that
+they cannot reach is given up. `lift_egraph.workbench.plans` makes those for a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+
+from lift_egraph import rules as book
+from lift_egraph.egraph.saturate import Limits, Phase
+from lift_egraph.extract.tiling import Tiling
+from lift_egraph.guided import sketch as sk
+from lift_egraph.guided.matcher import Weigh, term_size
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import Array, DataType, Scalar
+
+PLANNED = {
+    "packing": book.packing,
+    "tiling": book.tiling,
+    "items": book.tiling,
+    "blocking": book.blocking,
+    "columns": book.columns,
+    "lanes": book.lanes,
+    "groups": book.groups,
+    "loops": book.loops,
+    "levels": book.levels,
+    "first_tile": book.first_tile,
+    "second_tile": book.second_tile,
+    "registers": book.registers,
+}
+COPYING = {"first_tile": ("local",), "second_tile": ("local",)}  # the memory to which a phase copies data
+
+
+@dataclass(frozen=True)
+class Step:
+    """One phase of a plan, what steers it, the sketch that ends it, and which term that satisfies it is taken.
+
+    Its name is that of the phase in `PLANNED`.
+    """
+
+    name: str
+    sketch: sk.Sketch
+    tiling: Tiling
+    widths: tuple[int, ...] = ()
+    weigh: Weigh = term_size
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The phases that lead from a stage to another term, and the widths of vectors to lower that with.
+
+    `lowered_by` names the phase that lowers what they lead to: ``sharing`` where the items of a group share the work of
+    each element, none where it is a low-level term. By its `recipe`, if it has one, a plan is made again with other
+    numbers.
+    """
+
+    steps: tuple[Step, ...]
+    widths: tuple[int, ...]
+    lowered_by: str | None = "lowering"
+    recipe: Recipe | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a plan is made of a nest and numbers: for other sizes of the program too.
+
+    Attributes
+    ----------
+    make
+        Makes the plan, a function of a module.
+    place
+        Of the nest among those of the term, in the order of `nests`.
+    numbers
+        Those of the plan by their names: its parameters. Those that are called ``width`` are widths of vectors.
+    multiples
+        What a number is a multiple of.
+    """
+
+    make: Callable[[Nest, Mapping[str, int]], Plan]
+    place: int
+    numbers: tuple[tuple[str, int], ...]
+    multiples: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def kind(self) -> object:
+        """What plans have in common that differ in their numbers alone."""
+        return self.make, self.place, tuple(name for name, _ in self.numbers)
+
+    def at(self, term: ir.Expr, numbers: Mapping[str, int]) -> Plan:
+        """The plan for a term, the same program at any sizes, with other numbers."""
+        nest = next(islice(nests(term), self.place, None))
+        return replace(self.make(nest, numbers), recipe=replace(self, numbers=tuple(numbers.items())))
+
+
+def plan_of(
+    make: Callable[[Nest, Mapping[str, int]], Plan],
+    nest: Nest,
+    multiples: tuple[tuple[str, str], ...] = (),
+    **numbers: int,
+) -> Plan:
+    """The plan with these numbers, which knows how it was made."""
+    return replace(make(nest, numbers), recipe=Recipe(make, nest.place, tuple(numbers.items()), multiples))
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A reduction with the arrays of the maps around it, from outside to inside, and what these bind.
+
+    `place` counts those of a term.
+    """
+
+    maps: tuple[ir.Expr, ...]
+    bound: tuple[frozenset[ir.Var], ...]
+    length: int
+    result: DataType
+    reads_map: bool
+    place: int = field(default=0, compare=False)
+
+    @property
+    def rows(self) -> ir.Expr:
+        """The array of the innermost map around the last one whose elements all take the same elements of the last."""
+        needed = ir.free_variables(self.maps[-1])
+        for outer, bound in zip(self.maps[-2::-1], self.bound[-2::-1], strict=True):
+            if needed.isdisjoint(bound):
+                return outer
+            needed |= ir.free_variables(outer)
+        return self.maps[-2]
+
+
+def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
+    """A phase of a plan."""
+    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits, COPYING.get(name, ()))
+
+
+def nests(term: ir.Expr) -> Iterator[Nest]:
+    """The reductions of a stage to scalars, each with the maps that repeat it."""
+
+    def walk(part: ir.Part, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...]) -> Iterator[Nest]:
+        if isinstance(part, ir.Reduce):
+            result, length = type_of(part.initial), length_of(part.array)
+            if isinstance(result, Scalar) and length:
+                yield Nest(maps, bound, length, result, isinstance(part.array, ir.Map), next(places))
+        for inner in ir.parts(part):
+            if isinstance(part, ir.Map) and inner is part.function:
+                binder = part.function.binder if isinstance(part.function, ir.Lambda) else None
+                own = frozenset(ir.bound_variables(binder)) if binder else frozenset[ir.Var]()
+                yield from walk(inner, (*maps, part.array), (*bound, own))
+            else:
+                yield from walk(inner, maps, bound)
+
+    places = count()
+    yield from walk(term, (), ())
+
+
+def length_of(array: ir.Expr) -> int:
+    """The length of an array, 0 if that is open."""
+    t = type_of(array)
+    return (t.size.constant or 0) if isinstance(t, Array) else 0

@@ -1,0 +1,149 @@
+"""Plans for products of matrices on GPUs, whose groups keep tiles of both in local memory.
+
+The loops are cut twice, for groups and for work-items; the sums become loops over tiles outside of the work-items; then
+the levels of the device, the copies, and what is held in registers follow, each in a phase with its own sketch.
+
+Source: 000 §5.3.1 and Figure 5.5; the shapes of CLBlast's and CUTLASS's kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+from lift_egraph.codegen.devices import Device, Gpu
+from lift_egraph.extract.tiling import Tiling
+from lift_egraph.guided import sketch as sk
+from lift_egraph.guided.weights import lowered
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import F32, Array, array
+from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, plan_of
+
+GPU_WIDTH = 4  # of vectors
+TILE_ITEMS, TILE_DEPTHS = ((8, 32), (16, 32), (8, 16), (16, 16), (4, 32)), (16, 8)  # of a group; of a tile
+TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
+TILE_RESULTS, TILE_PLANS = (32, 128), 4  # results of a work-item, from and to; how many plans are tried
+READS, LATENCY = 2.0, 64.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
+
+
+def tiles(nest: Nest, device: Device, gpu: Gpu) -> Iterator[Plan]:
+    """Products of matrices whose groups keep tiles of both in local memory, those that promise most first."""
+    if not (1 < len(nest.maps) < 4 and nest.reads_map and all(map(_is_stored, (nest.rows, nest.maps[-1])))):
+        return
+    rows, columns, found = length_of(nest.rows), length_of(nest.maps[-1]), list[tuple[float, dict[str, int]]]()
+    for (high, wide), tall, broad, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
+        items, tile = high * wide, (high * tall, wide * broad)
+        parts = zip((rows, columns, nest.length), (*tile, depth), strict=True)
+        fits = all(n % chunk == 0 and chunk < n for n, chunk in parts)
+        held = TILE_RESULTS[0] <= tall * broad <= TILE_RESULTS[1] and items <= device.max_work_group
+        if fits and held and all(n * depth % items == 0 for n in tile) and sum(tile) * depth * 4 <= device.local_memory:
+            rounds = -(-(rows // tile[0] * (columns // tile[1])) // device.compute_units)
+            running = min(items * rounds, gpu.registers // (2 * tall * broad))
+            reads = 1 + READS * (1 / broad + broad / GPU_WIDTH / tall)
+            numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": GPU_WIDTH}
+            found.append((rounds * tile[0] * tile[1] * reads * (1 + LATENCY / running), numbers))
+    multiples = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
+    for _, numbers in sorted(found, key=lambda made: made[0])[:TILE_PLANS]:
+        items, width = numbers["high"] * numbers["wide"], numbers["width"]
+        first, second = (numbers[n] * numbers[m] * numbers["depth"] for n, m in (("high", "tall"), ("wide", "broad")))
+        make = InTiles(first % (items * width) == 0, second % (items * width) == 0)
+        yield plan_of(make, nest, multiples, **numbers)
+
+
+def _is_stored(array: ir.Expr) -> bool:
+    """Whether an array is a matrix of floats that stands in memory, by rows or by columns."""
+    t = type_of(array)
+    is_matrix = isinstance(t, Array) and isinstance(t.element, Array) and t.element.element == F32
+    return is_matrix and isinstance(array.array if isinstance(array, ir.Transpose) else array, ir.Input | ir.Var)
+
+
+@dataclass(frozen=True)
+class InTiles:
+    """Groups of `high` times `wide` work-items, with `tall` times `broad` results each.
+
+    They read from tiles in local memory, copied for `depth` elements of the sums at a time, in vectors or as scalars.
+    """
+
+    first_in_vectors: bool
+    second_in_vectors: bool
+
+    def __call__(self, nest: Nest, numbers: Mapping[str, int]) -> Plan:
+        """The plan for a nest."""
+        tall, broad, high, wide = (numbers[name] for name in ("tall", "broad", "high", "wide"))
+        depth, width, items, length = numbers["depth"], numbers["width"], high * wide, nest.length
+        lengths, tile = (length_of(nest.rows), length_of(nest.maps[-1])), (high * tall, wide * broad)
+        counts, chunks = (lengths[0] // tile[0], lengths[1] // tile[1]), length // depth
+
+        def level(name: str) -> Callable[..., sk.PatternSketch]:
+            return partial(sk.map_level, name)
+
+        def block(held: sk.Sketch) -> sk.Sketch:
+            """The tiles of groups, put together of the blocks of work-items."""
+            return sk.contains(together(counts, sk.contains(together((high, wide), held))))
+
+        sums = sk.reduce_(
+            sk.ANY, sk.ANY, sk.map_(sk.map_(sk.map_(length=broad), length=tall), sk.zip_()), length=length
+        )
+        tiles = sk.zip_(*(sk.of_type(array(F32, chunks, depth, n), sk.split(depth)) for n in tile))
+
+        def loop(
+            inner: sk.Sketch, high_map: Callable[..., sk.PatternSketch], wide_map: Callable[..., sk.PatternSketch]
+        ):
+            """A loop over the tiles, in which each work-item goes on with its block."""
+            items = high_map(sk.contains(wide_map(sk.contains(inner), length=wide)), length=high)
+            return sk.reduce_seq(sk.contains(items), sk.ANY, tiles, length=chunks)
+
+        outside = loop(sk.reduce_seq(length=depth), sk.map_, sk.map_)
+        lanes = sk.map_seq(sk.contains(sk.map_seq(sk.vectorize(width), length=broad // width)), length=tall)
+        by_items = loop(sk.reduce_seq(sk.contains(lanes), length=depth), level("mapLcl(1)"), level("mapLcl(0)"))
+        in_groups = together(counts, sk.contains(by_items), level("mapWrg(1)"), level("mapWrg(0)"))
+        for _ in nest.maps[2:]:
+            in_groups = sk.map_level("mapWrg(2)", sk.contains(in_groups))
+        copies: dict[int, tuple[int, ...]] = {items: (wide,)}
+        for n in tile:
+            for elements in (n * depth, n * depth // width):
+                copies[elements] = tuple(dict.fromkeys((*copies.get(elements, ()), items)))
+
+        def copied(matrix: ir.Expr, n: int, in_vectors: bool) -> sk.Sketch:
+            """A tile in local memory, read in the order in which it is stored."""
+            by_rows, rounds = isinstance(matrix, ir.Transpose), sk.contains(sk.map_seq(sk.map_level("mapLcl(1)")))
+            if in_vectors:
+                rounds = sk.split(n if by_rows else depth, sk.as_scalar(rounds))
+            return sk.to_memory("local", rounds if by_rows else sk.transpose(rounds))
+
+        first = copied(nest.rows, tile[0], self.first_in_vectors)
+        second = copied(nest.maps[-1], tile[1], self.second_in_vectors)
+        held = sk.map_level("mapLcl(0)", sk.contains(sk.to_memory("private")))
+        stored = sk.map_level("mapLcl(1)", sk.contains(sk.map_level("mapLcl(0)", sk.map_seq(sk.as_scalar()))))
+        written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
+        grid = sk.contains(together(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
+        steps = (
+            Step("tiling", grid, _tilings(lengths, tile)),
+            Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), _tilings(tile, (tall, broad))),
+            Step("blocking", block(sums), {}),
+            Step("loops", sk.contains(together(counts, sk.contains(outside))), {length: (depth,)}),
+            Step("levels", sk.contains(in_groups), {}, (width,), lowered),
+            Step("first_tile", sk.contains(first), copies, (width,)),
+            Step("second_tile", sk.contains(sk.let(second, sk.contains(first))), copies, (width,)),
+            Step("registers", sk.contains(sk.map_level("mapWrg(0)", sk.contains(written))), {}, (width,)),
+        )
+        return Plan(steps, (width,), lowered_by=None)
+
+
+def together(
+    counts: tuple[int, int],
+    block: sk.Sketch,
+    outer: Callable[..., sk.PatternSketch] = sk.map_,
+    inner: Callable[..., sk.PatternSketch] = sk.map_,
+) -> sk.PatternSketch:
+    """A matrix put together of blocks: ``join (map (map join ∘ transpose ∘ map block) …)``."""
+    return sk.join(outer(sk.map_(sk.join(), sk.transpose(inner(block, length=counts[1]))), length=counts[0]))
+
+
+def _tilings(lengths: tuple[int, int], chunks: tuple[int, int]) -> Tiling:
+    """The facts that let arrays of two lengths be split, each by a chunk."""
+    (rows, columns), (tall, broad) = lengths, chunks
+    return {rows: tuple({tall, broad})} if rows == columns else {rows: (tall,), columns: (broad,)}

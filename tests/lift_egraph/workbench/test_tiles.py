@@ -1,0 +1,85 @@
+"""Products on a GPU: groups keep tiles of both matrices in local memory, at the numbers of a plan and at others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import NVIDIA
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.programs import load
+from lift_egraph.workbench import Budget
+from lift_egraph.workbench.phases import Found
+from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.search import search
+from lift_egraph.workbench.tuned import Tunable
+from tests.lift_egraph.workbench.test_plans import reached
+
+PRODUCTS = {  # of matrices, and how many of both are copied by columns
+    "rows times columns": (
+        """program p(A: [[f32]32]64, B: [[f32]256]32) =
+             map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), A)""", 1),
+    "rows times rows": (
+        """program p(A: [[f32]16]128, B: [[f32]16]128) =
+             map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), B), A)""", 2),
+    "columns times columns, of several matrices": (
+        """program p(A: [[[f32]128]16]2, B: [[[f32]128]16]2) =
+             map(fun (x, y) =>
+               map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), transpose(x)),
+               zip(A, B))""", 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", PRODUCTS)
+def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
+    text, by_columns = PRODUCTS[what]
+    program = parse_program(text)
+    plan = next(p for p in plans(program.body, NVIDIA) if p.lowered_by is None)
+    term = reached(program, plan)
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+    copies = [t.value for t in ir.subterms(term) if isinstance(t, ir.ToMemory) and t.space == "local"]
+    assert len(copies) == 2
+    assert sum(isinstance(value, ir.Transpose) for value in copies) == by_columns
+    (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
+    assert kernel.local_bytes
+    assert kernel.source.count("barrier(") == 2
+
+
+def test_products_of_what_is_computed_on_the_way_have_no_tiles():
+    program = parse_program(
+        """program p(A: [[f32]32]32, B: [[f32]128]32) = map(fun a => map(fun b =>
+             reduce(add, 0.0, map(mul, zip(a, b))), transpose(map(map(abs), B))), A)"""
+    )
+    assert all(p.lowered_by for p in plans(program.body, NVIDIA))
+
+
+def test_a_plan_with_tiles_has_other_points():
+    source = load("mm")
+    program = specialise(source, {"M": 128, "K": 32, "N": 512})
+    terms: set[ir.Expr] = set()
+    for item in search(program, NVIDIA, Budget(600), StructuralCost(), source=source):
+        if isinstance(item, Found):
+            terms.add(item.term)
+        elif isinstance(item, Tunable) and item.base.way[-1].name == "registers":
+            break
+    else:
+        pytest.fail("no plan with tiles has parameters")
+    assert item.base.term in terms
+    space = item.space(NVIDIA)
+    assert item.numbers in space
+    inputs = random_inputs(program, 0, "integer")
+    expected = evaluate(program.body, inputs)
+    for point in space.sample(3, 0):
+        assert point["high"] * point["wide"] <= NVIDIA.max_work_group
+        term = item.found(point).term
+        assert np.array_equal(evaluate(term, inputs), expected)
+        compile_program(replace(program, body=term), NVIDIA)
