@@ -60,7 +60,9 @@ from lift_egraph.rules.reduction import (
     operator_rules,
     pair_loop_rules,
     reduce_map_to_seq,
+    reduce_seq_fusion_beside,
     split_reduce_seq,
+    split_reduce_seq_zip,
     splitting_rules,
 )
 from lift_egraph.rules.remainders import padding_rules, remainder_rules
@@ -89,9 +91,10 @@ remainders: tuple[Rule, ...] = remainder_rules
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
 loops: tuple[Rule, ...] = (
-    *(reduce_map_to_seq, combine_lifted_with_map, map_loop_interchange_zip, split_of_map),
-    *(*pair_loop_rules, *chunk_rules, *fission_rules),
+    *(reduce_map_to_seq, combine_lifted_with_map, split_reduce_seq_zip, map_loop_interchange_zip),
+    *fission_rules,
 )
+views: tuple[Rule, ...] = (*chunk_rules, split_of_map, reduce_seq_fusion_beside, *fission_rules)
 levels: tuple[Rule, ...] = (map_to_seq, *group_rules, map_to_wrg2, *vector_rules)
 first_tile: tuple[Rule, ...] = (stage_first_tile, *tile_copy_rules)
 second_tile: tuple[Rule, ...] = (stage_second_tile, *tile_copy_rules)

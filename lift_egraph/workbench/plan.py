@@ -29,6 +29,7 @@ PLANNED = {
     "lanes": book.lanes,
     "groups": book.groups,
     "loops": book.loops,
+    "views": book.views,
     "levels": book.levels,
     "first_tile": book.first_tile,
     "second_tile": book.second_tile,

@@ -1,7 +1,7 @@
 """Plans for products of matrices on GPUs, whose groups keep tiles of both in local memory.
 
-The loops are cut twice, for groups and for work-items; the sums become loops over tiles outside of the work-items; then
-the levels of the device, the copies, and what is held in registers follow, each in a phase with its own sketch.
+The loops are cut twice, for groups and for work-items; the sums become loops outside of the work-items, over views of
+tiles; then the levels of the device, the copies, and what is held in registers follow, each in a phase of its own.
 
 Source: 000 §5.3.1 and Figure 5.5; the shapes of CLBlast's and CUTLASS's kernels.
 """
@@ -22,6 +22,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import F32, Array, array
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, plan_of
 
+MapSketch = Callable[..., sk.PatternSketch]
 GPU_WIDTH = 4  # of vectors
 TILE_ITEMS, TILE_DEPTHS = ((8, 32), (16, 32), (8, 16), (16, 16), (4, 32)), (16, 8)  # of a group; of a tile
 TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
@@ -77,7 +78,7 @@ class InTiles:
         lengths, tile = (length_of(nest.rows), length_of(nest.maps[-1])), (high * tall, wide * broad)
         counts, chunks = (lengths[0] // tile[0], lengths[1] // tile[1]), length // depth
 
-        def level(name: str) -> Callable[..., sk.PatternSketch]:
+        def level(name: str) -> MapSketch:
             return partial(sk.map_level, name)
 
         def block(held: sk.Sketch) -> sk.Sketch:
@@ -89,17 +90,18 @@ class InTiles:
         )
         tiles = sk.zip_(*(sk.of_type(array(F32, chunks, depth, n), sk.split(depth)) for n in tile))
 
-        def loop(
-            inner: sk.Sketch, high_map: Callable[..., sk.PatternSketch], wide_map: Callable[..., sk.PatternSketch]
-        ):
-            """A loop over the tiles, in which each work-item goes on with its block."""
+        def loop(inner: sk.Sketch, arrays: sk.Sketch, high_map: MapSketch, wide_map: MapSketch) -> sk.Sketch:
+            """A loop in which each work-item goes on with its block."""
             items = high_map(sk.contains(wide_map(sk.contains(inner), length=wide)), length=high)
-            return sk.reduce_seq(sk.contains(items), sk.ANY, tiles, length=chunks)
+            return sk.contains(sk.reduce_seq(sk.contains(items), sk.ANY, arrays, length=chunks))
 
-        outside = loop(sk.reduce_seq(length=depth), sk.map_, sk.map_)
+        def outside(arrays: sk.Sketch) -> sk.Sketch:
+            return sk.contains(together(counts, loop(sk.reduce_seq(length=depth), arrays, sk.map_, sk.map_)))
+
         lanes = sk.map_seq(sk.contains(sk.map_seq(sk.vectorize(width), length=broad // width)), length=tall)
-        by_items = loop(sk.reduce_seq(sk.contains(lanes), length=depth), level("mapLcl(1)"), level("mapLcl(0)"))
-        in_groups = together(counts, sk.contains(by_items), level("mapWrg(1)"), level("mapWrg(0)"))
+        item = sk.reduce_seq(sk.contains(lanes), length=depth)
+        by_items = loop(item, tiles, level("mapLcl(1)"), level("mapLcl(0)"))
+        in_groups = together(counts, by_items, level("mapWrg(1)"), level("mapWrg(0)"))
         for _ in nest.maps[2:]:
             in_groups = sk.map_level("mapWrg(2)", sk.contains(in_groups))
         copies: dict[int, tuple[int, ...]] = {items: (wide,)}
@@ -124,7 +126,8 @@ class InTiles:
             Step("tiling", grid, _tilings(lengths, tile)),
             Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), _tilings(tile, (tall, broad))),
             Step("blocking", block(sums), {}),
-            Step("loops", sk.contains(together(counts, sk.contains(outside))), {length: (depth,)}),
+            Step("loops", outside(sk.ANY), {length: (depth,)}),
+            Step("views", outside(tiles), {}),
             Step("levels", sk.contains(in_groups), {}, (width,), lowered),
             Step("first_tile", sk.contains(first), copies, (width,)),
             Step("second_tile", sk.contains(sk.let(second, sk.contains(first))), copies, (width,)),
@@ -134,10 +137,7 @@ class InTiles:
 
 
 def together(
-    counts: tuple[int, int],
-    block: sk.Sketch,
-    outer: Callable[..., sk.PatternSketch] = sk.map_,
-    inner: Callable[..., sk.PatternSketch] = sk.map_,
+    counts: tuple[int, int], block: sk.Sketch, outer: MapSketch = sk.map_, inner: MapSketch = sk.map_
 ) -> sk.PatternSketch:
     """A matrix put together of blocks: ``join (map (map join ∘ transpose ∘ map block) …)``."""
     return sk.join(outer(sk.map_(sk.join(), sk.transpose(inner(block, length=counts[1]))), length=counts[0]))
