@@ -108,9 +108,15 @@ def stage(
 SPLITTING = (split_join, map_fission, map_map_interchange)
 
 
-def untiled(counts: tuple[int, int], block: Sketch, *, outer: Callable[..., PatternSketch] = map_) -> Sketch:
+def untiled(
+    counts: tuple[int, int],
+    block: Sketch,
+    *,
+    outer: Callable[..., PatternSketch] = map_,
+    inner: Callable[..., PatternSketch] = map_,
+) -> Sketch:
     """A matrix put together from blocks: ``join (map (map join ∘ transpose ∘ map block) …)``."""
-    return join(outer(map_(join(), transpose(map_(block, length=counts[1]))), length=counts[0]))
+    return join(outer(map_(join(), transpose(inner(block, length=counts[1]))), length=counts[0]))
 
 
 def tiling(sizes: tuple[int, int], tile: tuple[int, int]) -> Macro:
@@ -124,7 +130,7 @@ def tiling(sizes: tuple[int, int], tile: tuple[int, int]) -> Macro:
         The lengths of the outer and of the inner map, and of a block in each.
     """
     sketch = _blocks(sizes, tile, ANY)
-    tiles = _tiles(sizes, tile)
+    tiles = chunk_facts(sizes, tile)
     return Macro("tiling", "map (map f) in blocks", (stage("tile", SPLITTING, Contains(sketch), tiles=tiles),))
 
 
@@ -141,7 +147,7 @@ def tiling_on_grid(lengths: tuple[int, ...], tile: int, body: Sketch) -> Macro:
     body
         What the innermost map computes.
     """
-    tiles = _tiles(lengths, (tile,) * len(lengths))
+    tiles = chunk_facts(lengths, (tile,) * len(lengths))
     counts = [n // tile for n in lengths]
 
     def loops(order: list[int]) -> Sketch:
@@ -186,7 +192,7 @@ def register_blocking_1d(rows: int, block: int, length: int) -> Macro:
         "1D register blocking",
         "map (λr. map (λc. reduce …)) with a block of r for each element of c",
         (
-            stage("tile", SPLITTING, Contains(blocked), tiles=_tiles((rows,), (block,))),
+            stage("tile", SPLITTING, Contains(blocked), tiles=chunk_facts((rows,), (block,))),
             stage("reorder", interchange_rules, Contains(reused)),
         ),
     )
@@ -201,7 +207,7 @@ def split_reduction(sizes: tuple[int, int], tile: tuple[int, int], length: int, 
     body = reduce_(ANY, ANY, map_(inner, zip_()), length=length // chunk)
     sketch = _blocks(sizes, tile, body)
     rules = (*SPLITTING, partial_reduce, split_of_map, split_of_zip, zip_takes_names, map_fusion)
-    tiles = _tiles((*sizes, length), (*tile, chunk))
+    tiles = chunk_facts((*sizes, length), (*tile, chunk))
     return Macro("tiling with chunks", "map (map f) in blocks", (stage("split", rules, Contains(sketch), tiles=tiles),))
 
 
@@ -234,7 +240,7 @@ def local_memory_staging(chunk: int, length: int) -> Macro:
         "local-memory staging",
         "map f = join ∘ mapWrg (λc. let c = toLocal (mapLcl id c) in mapLcl f c) ∘ split n",
         (
-            stage("map to groups", rules, Contains(groups), tiles=_tiles((length,), (chunk,))),
+            stage("map to groups", rules, Contains(groups), tiles=chunk_facts((length,), (chunk,))),
             stage("stage", (stage_in_local,), Contains(staged), staging=("local",)),
         ),
     )
@@ -258,7 +264,7 @@ def overlapped_tiling(windows: int, tile: int, size: int, step: int = 1) -> Macr
     return Macro(
         "overlapped tiling",
         "map f ∘ slide n s = join ∘ map (map f ∘ slide n s) ∘ slide (n + (k - 1)·s) (k·s)",
-        (stage("tile", rules, Contains(sketch), tiles=_tiles((windows,), (tile,))),),
+        (stage("tile", rules, Contains(sketch), tiles=chunk_facts((windows,), (tile,))),),
     )
 
 
@@ -277,7 +283,7 @@ def overlapped_tiling_2d(windows: tuple[int, int], tile: tuple[int, int], size: 
         Of a window, in both dimensions.
     """
     (rows, columns), (high, wide) = windows, tile
-    bands, tiles = _tiles((rows,), (high,)), _tiles((columns,), (wide,))
+    bands, tiles = chunk_facts((rows,), (high,)), chunk_facts((columns,), (wide,))
     over_bands = slide(size + (high - 1) * step, high * step)
     over_tiles = slide(size + (wide - 1) * step, wide * step)
     in_bands = map_(ANY, map_(transpose(), slide(size, step, map_(slide(size, step))), length=high))
@@ -335,7 +341,7 @@ def local_tiles(dimensions: int, body: Sketch = ANY) -> Macro:
     )
 
 
-def _tiles(sizes: tuple[int, ...], tile: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+def chunk_facts(sizes: tuple[int, ...], tile: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
     """The facts that let arrays of these lengths be split."""
     found: dict[int, tuple[int, ...]] = {}
     for size, chunk in zip(sizes, tile, strict=True):
@@ -347,7 +353,7 @@ def _tiles(sizes: tuple[int, ...], tile: tuple[int, ...]) -> dict[int, tuple[int
 
 
 def _counts(sizes: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
-    _tiles(sizes, tile)
+    chunk_facts(sizes, tile)
     return sizes[0] // tile[0], sizes[1] // tile[1]
 
 

@@ -14,12 +14,12 @@ from functools import partial
 from itertools import product
 
 from lift_egraph.codegen.devices import Device, Gpu
-from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import F32, Array, array
+from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, plan_of
 
 MapSketch = Callable[..., sk.PatternSketch]
@@ -83,7 +83,7 @@ class InTiles:
 
         def block(held: sk.Sketch) -> sk.Sketch:
             """The tiles of groups, put together of the blocks of work-items."""
-            return sk.contains(together(counts, sk.contains(together((high, wide), held))))
+            return sk.contains(untiled(counts, sk.contains(untiled((high, wide), held))))
 
         sums = sk.reduce_(
             sk.ANY, sk.ANY, sk.map_(sk.map_(sk.map_(length=broad), length=tall), sk.zip_()), length=length
@@ -96,12 +96,12 @@ class InTiles:
             return sk.contains(sk.reduce_seq(sk.contains(items), sk.ANY, arrays, length=chunks))
 
         def outside(arrays: sk.Sketch) -> sk.Sketch:
-            return sk.contains(together(counts, loop(sk.reduce_seq(length=depth), arrays, sk.map_, sk.map_)))
+            return sk.contains(untiled(counts, loop(sk.reduce_seq(length=depth), arrays, sk.map_, sk.map_)))
 
         lanes = sk.map_seq(sk.contains(sk.map_seq(sk.vectorize(width), length=broad // width)), length=tall)
         item = sk.reduce_seq(sk.contains(lanes), length=depth)
         by_items = loop(item, tiles, level("mapLcl(1)"), level("mapLcl(0)"))
-        in_groups = together(counts, by_items, level("mapWrg(1)"), level("mapWrg(0)"))
+        in_groups = untiled(counts, by_items, outer=level("mapWrg(1)"), inner=level("mapWrg(0)"))
         for _ in nest.maps[2:]:
             in_groups = sk.map_level("mapWrg(2)", sk.contains(in_groups))
         copies: dict[int, tuple[int, ...]] = {items: (wide,)}
@@ -121,10 +121,10 @@ class InTiles:
         held = sk.map_level("mapLcl(0)", sk.contains(sk.to_memory("private")))
         stored = sk.map_level("mapLcl(1)", sk.contains(sk.map_level("mapLcl(0)", sk.map_seq(sk.as_scalar()))))
         written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
-        grid = sk.contains(together(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
+        grid = sk.contains(untiled(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
         steps = (
-            Step("tiling", grid, _tilings(lengths, tile)),
-            Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), _tilings(tile, (tall, broad))),
+            Step("tiling", grid, chunk_facts(lengths, tile)),
+            Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), chunk_facts(tile, (tall, broad))),
             Step("blocking", block(sums), {}),
             Step("loops", outside(sk.ANY), {length: (depth,)}),
             Step("views", outside(tiles), {}),
@@ -134,16 +134,3 @@ class InTiles:
             Step("registers", sk.contains(sk.map_level("mapWrg(0)", sk.contains(written))), {}, (width,)),
         )
         return Plan(steps, (width,), lowered_by=None)
-
-
-def together(
-    counts: tuple[int, int], block: sk.Sketch, outer: MapSketch = sk.map_, inner: MapSketch = sk.map_
-) -> sk.PatternSketch:
-    """A matrix put together of blocks: ``join (map (map join ∘ transpose ∘ map block) …)``."""
-    return sk.join(outer(sk.map_(sk.join(), sk.transpose(inner(block, length=counts[1]))), length=counts[0]))
-
-
-def _tilings(lengths: tuple[int, int], chunks: tuple[int, int]) -> Tiling:
-    """The facts that let arrays of two lengths be split, each by a chunk."""
-    (rows, columns), (tall, broad) = lengths, chunks
-    return {rows: tuple({tall, broad})} if rows == columns else {rows: (tall,), columns: (broad,)}
