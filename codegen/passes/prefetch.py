@@ -19,6 +19,7 @@ from lift_egraph.codegen.c_ast import (
     Block,
     Body,
     Buffer,
+    Choose,
     Computed,
     For,
     If,
@@ -29,6 +30,7 @@ from lift_egraph.codegen.c_ast import (
     loads,
     rewrite,
     substitute,
+    walk,
 )
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, minimum, nat
@@ -108,6 +110,8 @@ def _copied(copy: Statement, threads: Mapping[int, int | None], taken: set[str])
         else:
             break
     if not isinstance(inner, For) or not all(isinstance(s, Let) or _is_local_store(s) for s in inner.body):
+        return None
+    if any(isinstance(part, Choose) for part in walk(inner.body)):  # what is not chosen may lie outside of the array
         return None
     found: list[tuple[Load, Load, int]] = []
     for read in dict.fromkeys(r for s in inner.body for r in loads(s)):

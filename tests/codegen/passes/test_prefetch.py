@@ -72,6 +72,23 @@ def test_other_loops_stay(program: ir.Program):
     assert not AHEAD.search(compile_program(program, NVIDIA).source)
 
 
+def test_what_lies_outside_of_an_array_is_not_read_ahead():
+    """Elements beside the array are constants: only the condition keeps them from being read."""
+    padded = parse_program(
+        """program sums(A: [[f32]38]64) =
+             join(mapWrg(0, fun rows =>
+               mapLcl(0, id, reduceSeq(
+                 fun (sums, tile) =>
+                   let near = toLocal(mapSeq(mapLcl(0, id), tile)) in
+                   mapLcl(0, fun (s, line) => s + reduceSeq(add, 0.0, line),
+                          zip(sums, gather(reverse, transpose(near)))),
+                 fill(16, 0.0), split(8, transpose(map(pad(1, 1, constant(0.0)), rows))))),
+               split(16, A)))"""
+    )
+    text = compile_program(padded, NVIDIA).source
+    assert not AHEAD.search(text)
+
+
 def test_what_is_computed_on_the_way_is_computed_when_it_is_stored():
     text = compile_program(sums("toLocal(mapSeq(mapLcl(0, fun v => v * 2.0), tile))"), NVIDIA).source
     assert not re.search(r"ahead_0 = .*2\.0f", text)
