@@ -183,7 +183,7 @@ class _Left:
         kept &= top >= c.low * bottom
         if c.high < inf:
             kept &= top <= np.floor(c.high * bottom.astype(float) + 1e-9)
-        return kept & np.isin(top, c.among) if c.among is not None else kept
+        return kept & (bottom == 1) & np.isin(top, c.among) if c.among is not None else kept
 
     def _narrowed(self, tops: list[Array], below: list[Array]) -> Array:
         """Where it may still hold; what is left is simplified as far as what follows allows."""

@@ -81,6 +81,13 @@ def test_any_conditions_count_as_one_by_one(chosen: list[Condition]):
     assert sorted(map(key, space)) == sorted(map(key, expected))
 
 
+def test_a_fraction_is_none_of_some_numbers():
+    """Although its numerator may be."""
+    among = Condition(Form.of(b=-1), 0, among=(1, 2, 3), whole=False)
+    space = Space(("b",), (Condition(Form.of(coefficient=2, b=-1)), among))
+    assert list(space) == [{"b": 1}]
+
+
 def test_a_space_of_more_than_a_million_points_is_counted_exactly():
     powers = {2: 8, 3: 3, 5: 2, 7: 1}
     number, names = prod(p**e for p, e in powers.items()), ("a", "b", "c", "d")
