@@ -48,7 +48,8 @@ class Condition:
     @property
     def is_bounded(self) -> bool:
         """Whether it asks for more than a whole number above 0 of a product."""
-        return self.high < inf or self.low > 1 or self.among is not None or len(self.form.terms) != 1
+        may_be_part = not self.whole and not self.is_integral
+        return self.high < inf or self.low > 1 or self.among is not None or len(self.form.terms) != 1 or may_be_part
 
     @property
     def is_integral(self) -> bool:

@@ -88,6 +88,12 @@ def test_a_fraction_is_none_of_some_numbers():
     assert list(space) == [{"b": 1}]
 
 
+def test_what_is_at_least_one_need_not_be_whole():
+    sizes = Condition(Form.of(coefficient=3, b=-1)), Condition(Form.of(coefficient=2, c=-1))
+    space = Space(("b", "c"), (*sizes, Condition(Form.of(coefficient=2, b=-1, c=1), 1, whole=False)))
+    assert sorted(map(key, space)) == [(1, 1), (1, 2), (3, 2)]
+
+
 def test_a_space_of_more_than_a_million_points_is_counted_exactly():
     powers = {2: 8, 3: 3, 5: 2, 7: 1}
     number, names = prod(p**e for p, e in powers.items()), ("a", "b", "c", "d")
