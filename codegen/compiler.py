@@ -208,11 +208,11 @@ def _finish(
     alone = wanted is None and lowered.threads.local_size is None
     long_arrays = dialect.indexed_private or alone
     body, arrays = place_barriers(body, local_counts), lowered.locals
-    if isinstance(device.throughput, Gpu):
+    if arrays and isinstance(device.throughput, Gpu):
         spaced, spaced_arrays = space_rows(body, arrays, local_counts, device.throughput)
         if sum(b.bytes for b in spaced_arrays) <= device.local_memory:
             body, arrays = spaced, spaced_arrays
-    if dialect.reads_ahead:
+    if arrays and dialect.reads_ahead:
         body = read_ahead(body, local_counts, host.taken)
     body = unroll(body, named_arrays=dialect.named_arrays, long_arrays=long_arrays)
     body = mark_short_loops(sink_constants(inline_constants(body)))

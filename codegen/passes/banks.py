@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import Body, Buffer, Computed, Load, loads, rewrite, stores, walk
+from lift_egraph.codegen.c_ast import Body, Buffer, Load, data_in, loads, rewrite, stores, walk
 from lift_egraph.codegen.devices import Gpu
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.language.nat import Nat, NatVar, nat
@@ -64,7 +64,7 @@ def _spaced(index: Nat, row: int, gap: int) -> Nat:
 
 def _stays_in_row(index: Nat, width: int, row: int) -> bool:
     """Whether an access is to neighbours of one row, the number of which is as simple as the index itself."""
-    if any(isinstance(v, Computed) for v in index.mentioned):
+    if data_in(index):
         return False
     number = index // row
     return number == (index + (width - 1)) // row and len(number.terms) <= len(index.terms)

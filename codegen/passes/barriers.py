@@ -107,8 +107,9 @@ class _Placing:
         """Whether each element is accessed by one work-item of a group only, in all rounds of all loops."""
         (first, _), *others = accesses
         widest = max(width for _, width in accesses)
-        apart = sorted({0, *(d for address, _ in others if (d := (address - first).constant) is not None)})
-        if all((address - first).constant is not None for address, _ in others):
+        distances = [(address - first).constant for address, _ in others]
+        apart = sorted({0, *(d for d in distances if d is not None)})
+        if None not in distances:
             steps = {high - low for low, high in pairwise(apart)}
             if len(steps) < 2 and self.is_injective(first, widest, [(step, len(apart)) for step in steps]):
                 return True

@@ -20,13 +20,13 @@ from lift_egraph.codegen.c_ast import (
     Body,
     Buffer,
     Choose,
-    Computed,
     For,
     If,
     Let,
     Load,
     Statement,
     Store,
+    data_in,
     loads,
     rewrite,
     substitute,
@@ -76,6 +76,8 @@ def _pipelined(loop: For, threads: Mapping[int, int | None], taken: set[str]) ->
     if not held or sum(n * width_of(place.type) for _, place, n in held) > MOST_HELD:
         return None
     places = {read: place for read, place, _ in held}
+    if len(places) < len(held):  # two copies of the same, each with places of its own
+        return None
 
     def fetched(step: Nat) -> list[Statement]:
         return [substitute(_fetch(copy, places), {loop.variable.name: step}) for copy in copies]
@@ -116,7 +118,7 @@ def _copied(copy: Statement, threads: Mapping[int, int | None], taken: set[str])
     found: list[tuple[Load, Load, int]] = []
     for read in dict.fromkeys(r for s in inner.body for r in loads(s)):
         is_input = read.buffer.space == "global" and not read.buffer.mutable
-        if not is_input or any(isinstance(v, Computed) for v in read.index.mentioned):
+        if not is_input or data_in(read.index):
             return None
         array = Buffer(c_name("ahead", taken), "private", read.type, (rounds,), origin=read.buffer.origin)
         found.append((read, Load(array, place), rounds))
