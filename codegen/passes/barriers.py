@@ -10,7 +10,7 @@ here the same ones are found from the accesses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -20,7 +20,7 @@ from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Loa
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
-from lift_egraph.language.nat import Nat, NatVar, Operation, nat
+from lift_egraph.language.nat import Nat, NatVar, nat, operations
 
 
 @dataclass
@@ -347,17 +347,9 @@ def _in_digits(address: Nat, counts: dict[NatVar, float | None]) -> tuple[Nat, d
 def _divisor(value: Nat, variable: NatVar) -> int | None:
     """The smallest number by which the variable alone is divided somewhere in a value."""
     found = [
-        n for op in _operations(value) if op.symbol in "/%" and op.left == nat(variable) if (n := op.right.constant)
+        n for op in operations(value) if op.symbol in "/%" and op.left == nat(variable) if (n := op.right.constant)
     ]
     return min(found, default=None)
-
-
-def _operations(value: Nat) -> Iterator[Operation]:
-    for atom in (atom for monomial, _ in value.terms for atom in monomial):
-        if isinstance(atom, Operation):
-            yield atom
-            yield from _operations(atom.left)
-            yield from _operations(atom.right)
 
 
 def _tells_threads_apart(value: Nat) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.names import c_name
-from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operate
+from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operate, operations
 
 _NAMES = {"/": "quotient", "%": "rest", "min": "least", "max": "most"}
 _Path = tuple[int, ...]  # leads to a body: the number of a statement, and 0 for its body, again and again
@@ -152,12 +152,12 @@ class _Operations(_Sharing):
 
     def parts(self, item: c_ast.Load | Nat) -> Iterator[Nat]:
         if isinstance(item, Nat) and self.is_fixed(item):
-            yield from map(nat, _operations(item))
+            yield from map(nat, operations(item))
 
     def change(self, item: c_ast.Load | Nat, scope: _Scope) -> Any:
         if isinstance(item, c_ast.Load):
             return item if item.buffer.space == "private" else None
-        if not self.is_fixed(item) or not any(scope.known(nat(o)) for o in _operations(item)):
+        if not self.is_fixed(item) or not any(scope.known(nat(o)) for o in operations(item)):
             return None
         return item.rebuild(lambda atom: scope.known(nat(atom)))
 
@@ -223,18 +223,8 @@ def in_full(index: Nat) -> Nat:
     return index
 
 
-def _operations(index: Nat) -> Iterator[Operation]:
-    """The operations in an index, also in the operands of others."""
-    for monomial, _ in index.terms:
-        for atom in monomial:
-            if isinstance(atom, Operation):
-                yield atom
-                yield from _operations(atom.left)
-                yield from _operations(atom.right)
-
-
 def _depth(index: Nat) -> int:
-    return sum(1 for _ in _operations(index))
+    return sum(1 for _ in operations(index))
 
 
 def _has_barrier(statement: c_ast.Statement) -> bool:
@@ -253,5 +243,5 @@ def _names(body: c_ast.Body) -> Iterator[str]:
 
 def _name(part: Nat, arrays: list[str]) -> str:
     if len(part.terms) == 1:
-        return _NAMES[next(_operations(part)).symbol]
+        return _NAMES[next(operations(part)).symbol]
     return f"{arrays[0]}_at" if len(set(arrays)) == 1 else "at"

@@ -11,7 +11,7 @@ Source: 000 §4.3.3 (simplifying array accesses).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import gcd
@@ -311,6 +311,16 @@ def _nat(value: Union[NatVar, Operation, int, str]) -> Nat:
 
 ARITHMETIC: dict[str, Callable[[Nat, Nat], Nat]] = {"+": add, "-": sub, "*": mul, "/": floordiv, "%": mod}
 """The signs that stand between sizes."""
+
+
+def operations(value: Nat) -> Iterator[Operation]:
+    """The operations in an expression, also in the operands of others."""
+    for monomial, _ in value.terms:
+        for atom in monomial:
+            if isinstance(atom, Operation):
+                yield atom
+                yield from operations(atom.left)
+                yield from operations(atom.right)
 
 
 def minimum(left: NatLike, right: NatLike) -> Nat:
