@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache, cached_property
-from itertools import chain
 from math import prod
 from typing import Any, Union
 
@@ -28,7 +27,7 @@ class _Node:
     """What is found once per node stays in this process."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_children", "_below")}
+        return {name: value for name, value in vars(self).items() if name != "_children"}
 
 
 @dataclass(frozen=True)
@@ -348,16 +347,13 @@ def data_in(index: Nat) -> tuple[Computed, ...]:
 
 def walk(item: Any) -> Iterator[Any]:
     """A node, or a body, with everything below it; index expressions are entered where they read data."""
-    return chain.from_iterable(map(_with_all_below, item)) if isinstance(item, tuple) else iter(_with_all_below(item))
-
-
-def _with_all_below(item: Any) -> tuple[Any, ...]:
-    """What `walk` gives for a node (found once per node)."""
-    known = vars(item).get("_below")
-    if known is None:
-        inner = tuple(v.value for v in data_in(item)) if isinstance(item, Nat) else children(item)
-        known = vars(item)["_below"] = (item, *chain.from_iterable(map(_with_all_below, inner)))
-    return known
+    ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        below = [v.value for v in data_in(node)] if isinstance(node, Nat) else children(node)
+        if below:
+            ahead.extend(reversed(below))
 
 
 def loads(item: Any) -> Iterator[Load]:
