@@ -122,6 +122,7 @@ class Race:
                 listen(Event("measure", self._progress(measured), clock.spent / clock.seconds))
             else:
                 self._hear(message, clock, listen)
+        self._tuning = None  # no other points are worked out: their time is over
         while lanes.busy:  # each has its own time limit, which is near
             if isinstance(message := inbox.get(), Future):
                 self._done(lanes, message)
