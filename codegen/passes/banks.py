@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lift_egraph.codegen.c_ast import Body, Buffer, Load, data_in, loads, rewrite, stores, walk
 from lift_egraph.codegen.devices import Gpu
@@ -34,36 +34,50 @@ def space_rows(
     """
     banks = int(gpu.local_bytes_a_cycle) // WORD
     pointed = {name for part in walk(body) if isinstance(part, Load) for name in part.buffer.targets}
-    spaced: dict[str, Buffer] = {}
+    warp = list(_lanes(threads, int(gpu.warp)))
+    gaps: dict[str, _Gaps] = {}
     for buffer in buffers:
         if len(buffer.shape) < 2 or buffer.name in pointed or SCALAR_BYTES[scalar_of(buffer.element).name] != WORD:
             continue
         accesses = {(a.index, a.width) for a in (*loads(body), *stores(body)) if a.buffer.name == buffer.name}
         row, wide = int(nat(buffer.shape[-1]).constant or 0), max((width for _, width in accesses), default=1)
-        if not row or not all(_stays_in_row(index, width, row) for index, width in accesses):
-            continue
-        warp = list(_lanes(threads, int(gpu.warp)))
-        before = sum(_rounds(index, width, warp, banks) for index, width in accesses)
-        after = sum(_rounds(_spaced(index, row, wide), width, warp, banks) for index, width in accesses)
-        if after < before:
-            spaced[buffer.name] = replace(buffer, shape=(*buffer.shape[:-1], row + wide))
+        best = sum(_rounds(index, width, warp, banks) for index, width in accesses)
+        for every in (row, banks) if row and row % banks == 0 and row > banks else (row,) if row else ():
+            spaced = _Gaps(every, wide)
+            if all(_stays_in_row(index, width, every) for index, width in accesses):
+                after = sum(_rounds(spaced.index(index), width, warp, banks) for index, width in accesses)
+                if after < best:
+                    best, gaps[buffer.name] = after, spaced
+    apart = {b.name: gaps[b.name].buffer(b) for b in buffers if b.name in gaps}
 
     def moved(part: object) -> Load | None:
-        if not isinstance(part, Load) or part.buffer.name not in spaced:
+        if not isinstance(part, Load) or part.buffer.name not in apart:
             return None
-        row = int(nat(part.buffer.shape[-1]).constant or 0)
-        new = spaced[part.buffer.name]
-        return Load(new, _spaced(part.index, row, int(nat(new.shape[-1]).constant or 0) - row), part.width)
+        name = part.buffer.name
+        return Load(apart[name], gaps[name].index(part.index), part.width)
 
-    return rewrite(body, moved) if spaced else body, tuple(spaced.get(b.name, b) for b in buffers)
+    return rewrite(body, moved) if apart else body, tuple(apart.get(b.name, b) for b in buffers)
 
 
-def _spaced(index: Nat, row: int, gap: int) -> Nat:
-    return index + gap * (index // row)
+@dataclass(frozen=True)
+class _Gaps:
+    """So many unused elements, `wide`, after `every` so many others: after each row, or each round of the banks."""
+
+    every: int
+    wide: int
+
+    def index(self, index: Nat) -> Nat:
+        """Where an element lies then."""
+        return index + self.wide * (index // self.every)
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """An array with room for the gaps in its rows."""
+        row = int(nat(buffer.shape[-1]).constant or 0)
+        return replace(buffer, shape=(*buffer.shape[:-1], row + self.wide * (row // self.every)))
 
 
 def _stays_in_row(index: Nat, width: int, row: int) -> bool:
-    """Whether an access is to neighbours of one row, the number of which is as simple as the index itself."""
+    """Whether an access is to neighbours of one row of a length, whose number is as simple as the index itself."""
     if data_in(index):
         return False
     number = index // row

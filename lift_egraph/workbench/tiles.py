@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from math import prod
 
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.guided import sketch as sk
@@ -24,7 +25,8 @@ from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, plan_of
 
 MapSketch = Callable[..., sk.PatternSketch]
 GPU_WIDTH = 4  # of vectors
-TILE_ITEMS, TILE_DEPTHS = ((8, 32), (16, 32), (8, 16), (16, 16), (4, 32)), (16, 8)  # of a group; of a tile
+TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (4, 32), (8, 8), (4, 16))  # of a group
+TILE_DEPTHS = (16, 8)  # of a tile
 TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
 TILE_RESULTS, TILE_PLANS = (32, 128), 4  # results of a work-item, from and to; how many plans are tried
 READS, LATENCY = 2.0, 64.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
@@ -35,19 +37,20 @@ def tiles(nest: Nest, device: Device, gpu: Gpu) -> Iterator[Plan]:
     if not (1 < len(nest.maps) < 4 and nest.reads_map and all(map(_is_stored, (nest.rows, nest.maps[-1])))):
         return
     rows, columns, found = length_of(nest.rows), length_of(nest.maps[-1]), list[tuple[float, dict[str, int]]]()
+    products = prod(map(length_of, nest.maps)) // (rows * columns)
     for (high, wide), tall, broad, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
         items, tile = high * wide, (high * tall, wide * broad)
         parts = zip((rows, columns, nest.length), (*tile, depth), strict=True)
         fits = all(n % chunk == 0 and chunk < n for n, chunk in parts)
         held = TILE_RESULTS[0] <= tall * broad <= TILE_RESULTS[1] and items <= device.max_work_group
         if fits and held and all(n * depth % items == 0 for n in tile) and sum(tile) * depth * 4 <= device.local_memory:
-            rounds = -(-(rows // tile[0] * (columns // tile[1])) // device.compute_units)
+            rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
             running = min(items * rounds, gpu.registers // (2 * tall * broad))
-            reads = 1 + READS * (1 / broad + broad / GPU_WIDTH / tall)
+            reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": GPU_WIDTH}
             found.append((rounds * tile[0] * tile[1] * reads * (1 + LATENCY / running), numbers))
     multiples = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
-    for _, numbers in sorted(found, key=lambda made: made[0])[:TILE_PLANS]:
+    for _, numbers in sorted(found, key=lambda made: (made[0], made[1]["tall"]))[:TILE_PLANS]:
         items, width = numbers["high"] * numbers["wide"], numbers["width"]
         first, second = (numbers[n] * numbers[m] * numbers["depth"] for n, m in (("high", "tall"), ("wide", "broad")))
         make = InTiles(first % (items * width) == 0, second % (items * width) == 0)

@@ -52,3 +52,14 @@ def test_rows_stay_where_there_is_no_room_for_gaps():
     assert length(transposed(rows=384)) == 384 * 32
     with pytest.raises(DeviceProblem):
         compile_program(transposed(rows=416), NVIDIA)
+
+
+def test_items_that_read_neighbouring_vectors_are_apart():
+    vectors = "asScalar(mapSeq(vectorize(4, fun v => v + v), asVector(4, part)))"
+    program = parse_program(
+        f"""program p(xs: [[[f32]256]4]2) =
+              mapWrg(0, fun tile =>
+                mapSeq(fun row => mapLcl(0, fun part => {vectors}, split(8, row)),
+                       toLocal(mapSeq(mapLcl(0, id), tile))), xs)"""
+    )
+    assert length(program) == 4 * (256 + 4 * 256 // 32)

@@ -93,3 +93,21 @@ def test_what_is_computed_on_the_way_is_computed_when_it_is_stored():
     text = compile_program(sums("toLocal(mapSeq(mapLcl(0, fun v => v * 2.0), tile))"), NVIDIA).source
     assert not re.search(r"ahead_0 = .*2\.0f", text)
     assert re.search(r"tmp\[lcl_0\] = ahead_0 \* 2\.0f", text)
+
+
+def test_nothing_is_read_ahead_beside_many_results():
+    def text(results: int) -> str:
+        program = f"""program sums(A: [[f32]40]{2 * results}) =
+          join(mapWrg(0, fun rows =>
+            join(mapLcl(0, mapSeq(id), reduceSeq(
+              fun (sums, tile) =>
+                let near = {COPY} in
+                mapLcl(0, fun (own, lines) => mapSeq(fun (s, line) => s + reduceSeq(add, 0.0, line), zip(own, lines)),
+                       zip(sums, split({results}, transpose(near)))),
+              mapLcl(0, fun own => mapSeq(id, own), split({results}, fill({2 * results}, 0.0))),
+              split(8, transpose(rows))))),
+            split({2 * results}, A)))"""
+        return compile_program(parse_program(program), NVIDIA).source
+
+    assert AHEAD.search(text(32))
+    assert not AHEAD.search(text(64))
