@@ -322,6 +322,8 @@ def _nested(kind: str, dimension: int, inside: Shape, array: Shape) -> Shape | N
             return None
     if not levels <= allowed or (dimension and f"{kind}{dimension - 1}" not in levels):
         return None
+    if kind != "lcl" and array.levels - _outer(array.levels):  # it would stand outside of the groups
+        return None
     if kind != "lcl" and (array.levels or array.host):
         return merged._replace(levels=frozenset(), host=True)
     closed = levels - {f"lcl{dimension}"} if kind == "wrg" else levels

@@ -45,6 +45,7 @@ from lift_egraph.rules.opencl_memory import (
 from lift_egraph.rules.opencl_parallel import (
     global_rules,
     group_rules,
+    map_to_glb2,
     map_to_lcl0,
     map_to_seq,
     map_to_wrg0,
@@ -90,6 +91,7 @@ stages: tuple[Rule, ...] = (
 remainders: tuple[Rule, ...] = remainder_rules
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
+rows: tuple[Rule, ...] = (split_and_join, *fission_rules, *matrix_rules)
 loops: tuple[Rule, ...] = (
     *(reduce_map_to_seq, combine_lifted_with_map, split_reduce_seq_zip, map_loop_interchange_zip),
     *fission_rules,
@@ -101,6 +103,7 @@ second_tile: tuple[Rule, ...] = (stage_second_tile, *tile_copy_rules)
 registers: tuple[Rule, ...] = register_rules
 packing: tuple[Rule, ...] = (pack_vectors,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
+gpu_rules: tuple[Rule, ...] = (*group_rules, map_to_glb2)
 _in_parts: tuple[Rule, ...] = (
     *splitting_rules, *reduction_rules, split_of_map, transpose_of_map_map, *pattern_fusion_rules
 )  # fmt: skip

@@ -55,7 +55,7 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
     phase: Annotated[
         str,
         Meta(
-            pattern="^(stages|remainders|packing|tiling|items|blocking|columns|lanes|groups|loops|views|levels|first_tile|"
+            pattern="^(stages|remainders|packing|tiling|items|blocking|columns|rows|lanes|groups|loops|views|levels|first_tile|"
             "second_tile|registers|algorithmic|lowering|sharing|memory)$"
         ),
     ]

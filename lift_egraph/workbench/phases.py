@@ -152,9 +152,7 @@ def lowering_phase(device: Device, widths: tuple[int, ...], limits: Limits) -> P
 
 
 def _lowering(device_kind: str, widths: tuple[int, ...], limits: Limits) -> Phase:
-    return _to_levels(
-        "lowering", book.global_rules + (book.group_rules if device_kind == "gpu" else ()), widths, limits
-    )
+    return _to_levels("lowering", book.global_rules + (book.gpu_rules if device_kind == "gpu" else ()), widths, limits)
 
 
 def sharing_phase(widths: tuple[int, ...], limits: Limits) -> Phase:

@@ -26,6 +26,7 @@ PLANNED = {
     "items": book.tiling,
     "blocking": book.blocking,
     "columns": book.columns,
+    "rows": book.rows,
     "lanes": book.lanes,
     "groups": book.groups,
     "loops": book.loops,

@@ -24,6 +24,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.types import WIDTHS, DataType, array
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.tiles import GPU_WIDTH, tiles
+from lift_egraph.workbench.windows import rows_of_windows
 
 BLOCKS = (12, 8, 6, 16, 4, 5, 3, 2)  # rows whose partial results are kept in registers
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
@@ -42,6 +43,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
             alike[nest.maps, nest.length, nest.result] = nest
     if isinstance(device.throughput, Gpu):
         lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
+        yield from rows_of_windows(term)
         for nest in alike.values():
             if len(nest.maps) > 1:
                 yield from tiles(nest, device, device.throughput)
