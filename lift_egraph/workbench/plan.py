@@ -29,6 +29,7 @@ PLANNED = {
     "rows": book.rows,
     "lanes": book.lanes,
     "groups": book.groups,
+    "sharing_columns": book.sharing_columns,
     "loops": book.loops,
     "views": book.views,
     "levels": book.levels,

@@ -23,6 +23,7 @@ from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
 from lift_egraph.language.types import WIDTHS, DataType, array
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, nests, plan_of
+from lift_egraph.workbench.shared_columns import shared_columns
 from lift_egraph.workbench.tiles import GPU_WIDTH, tiles
 from lift_egraph.workbench.windows import rows_of_windows
 
@@ -48,7 +49,9 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
             if len(nest.maps) > 1:
                 yield from tiles(nest, device, device.throughput)
                 yield from _products(nest, GPU_WIDTH, GPU_BLOCKS)
-            elif not (nest.maps and isinstance(nest.maps[-1], ir.Transpose)):
+            elif nest.maps and isinstance(nest.maps[-1], ir.Transpose):
+                yield from shared_columns(nest, device)
+            else:
                 yield from _groups(nest, device, lets)
         return
     cpu = device.throughput

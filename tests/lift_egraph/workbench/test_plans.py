@@ -1,5 +1,6 @@
 """Plans are read off the loops of a stage, and the small rules reach what they want."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.egraph.saturate import Limits, Saturation, run_phase
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms, skeleton
@@ -161,9 +163,29 @@ def test_a_group_shares_a_reduction_on_a_gpu(what: str):
     assert np.allclose(evaluate(best.term, inputs), evaluate(program.body, inputs), rtol=1e-5)
 
 
-def test_columns_are_not_shared_by_a_group():
-    """Its items would read what lies apart."""
-    program = parse_program("program p(A: [[f32]128]1024) = map(fun a => reduce(add, 0.0, a), transpose(A))")
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("map(fun a => reduce(max, -inf, a), transpose(A))", id="maxima"),
+        pytest.param("map(fun a => reduce(add, 0.0, map(mul, zip(a, x))) / 2.0, transpose(A))", id="products"),
+    ],
+)
+def test_several_items_of_a_group_share_each_column(text: str):
+    program = parse_program(f"program p(A: [[f32]128]256, x: [f32]256) = {text}")
+    plan, *_ = plans(program.body, NVIDIA)
+    assert plan.lowered_by is None
+    term = reached(program, plan)
+    compiled = compile_program(replace(program, body=term), replace(NVIDIA, emission=POCL.emission))
+    assert compiled.kernels[0].launch.local_size == (32, 32, 1)
+    assert re.search(r"A\[[^]]*\+ lcl_0 \+ 128 \* lcl_1", compiled.source)  # neighbours read neighbouring columns
+    inputs = random_inputs(program, 0, "integer")
+    with Runner(find_device("Portable")) as runner:
+        runner.load_inputs("inputs", inputs)
+        assert np.array_equal(runner.run(compiled, "inputs"), evaluate(program.body, inputs))
+
+
+def test_columns_that_make_no_two_groups_are_not_shared():
+    program = parse_program("program p(A: [[f32]32]1024) = map(fun a => reduce(add, 0.0, a), transpose(A))")
     assert not list(plans(program.body, NVIDIA))
 
 
