@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from lift_egraph.codegen.device_info import DeviceInfo
@@ -32,6 +33,8 @@ M = TypeVar("M")
 
 Measured = Future[tuple[Candidate, Runner]]
 BUDGET = Budget()
+TOO_SLOW = "far slower than the best in its first runs"
+_TRIALS = 3  # runs before a kernel is validated
 GRACE = 1.0  # seconds after its end in which a budget lets a kernel finish that is being measured
 
 
@@ -224,12 +227,18 @@ def evaluate(
     Parameters
     ----------
     cut_off_ms
-        If its first run takes longer, it is run no more.
+        If its first runs take longer, it is neither validated nor run any more.
     alone
         Entered for as long as it is timed.
     """
     candidate.limit = runner.left
     try:
+        if isfinite(cut_off_ms):  # large results take seconds to compare
+            tried = {"repeats": _TRIALS, "min_time": 0.0, "cut_off_ms": cut_off_ms}
+            candidate.tried_ms = runner.measure(candidate.plan, reference.timed, **tried).min_ms
+            if candidate.tried_ms > cut_off_ms:
+                candidate.message, candidate.failure = f"{TOO_SLOW}: not compared", "too slow"
+                return
         verdict = reference.check(candidate.program, candidate.plan, runner)
         candidate.valid, candidate.message = verdict.valid, verdict.message
         candidate.max_error, candidate.error_bound = verdict.max_error, verdict.error_bound

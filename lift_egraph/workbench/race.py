@@ -175,6 +175,8 @@ class Race:
         if candidate.measured_ms is not None:
             self._ranking.learn(kind, predicted, candidate.measured_ms)
             self._best_ms = min(self._best_ms, candidate.measured_ms)
+        elif candidate.failure == "too slow" and candidate.tried_ms is not None:
+            self._ranking.learn(kind, predicted, candidate.tried_ms)
         else:
             self._ranking.fail(kind, predicted)
         for found in self._tuning.learn(candidate) if self._tuning else ():

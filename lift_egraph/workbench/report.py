@@ -36,7 +36,7 @@ class Candidate:
     `measured_ms` is the median of its runs, and half of them lie in `spread_ms`; `times_ms` has them all. `way` has the
     phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`. `failure` says in a
     word what is wrong where it is not valid, `limit` how many seconds its build and run were given, `recorded` when it
-    was measured before, if it comes from the records.
+    was measured before, if it comes from the records. `tried_ms` is the least of its runs before it was validated.
     """
 
     program: ir.Program
@@ -54,6 +54,7 @@ class Candidate:
     failure: Validity = "wrong"
     limit: float = 0.0
     recorded: str = ""
+    tried_ms: float | None = None
 
     @property
     def lowered(self) -> str:

@@ -1,0 +1,32 @@
+"""Kernels are validated before they are timed; those that are far slower than the best are neither."""
+
+from __future__ import annotations
+
+import pytest
+
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.running.run import Runner, find_device
+from lift_egraph.codegen.running.validate import references
+from lift_egraph.extract.analytical import predict
+from lift_egraph.extract.baseline import naive_term
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.measuring import TOO_SLOW, evaluate
+from lift_egraph.workbench.validation import load_references
+
+PROGRAM = parse_program("program p(xs: [f32]100000) = map(fun x => sqrt(abs(x)), xs)")
+
+
+@pytest.mark.parametrize(("cut_off_ms", "is_compared"), [(1e6, True), (1e-6, False)])
+def test_what_is_far_slower_than_the_best_is_not_compared(cut_off_ms: float, is_compared: bool):
+    device, reference = find_device("Portable"), references(PROGRAM)
+    candidate = make_candidate(naive_term(PROGRAM), 0.0, device, POCL, (), predict)
+    with Runner(device) as runner:
+        load_references(runner, reference)
+        evaluate(candidate, runner, reference, cut_off_ms=cut_off_ms)
+    assert candidate.tried_ms is not None
+    assert candidate.valid == is_compared
+    assert (candidate.measured_ms is not None) == is_compared
+    if not is_compared:
+        assert candidate.failure == "too slow"
+        assert candidate.message.startswith(TOO_SLOW)
