@@ -21,6 +21,10 @@ from lift_egraph.language.nat import Nat, maximum, nat
 _GROUPS_OF_256 = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 4, 2)}  # 1.2 times as fast as (16, 16, 1), H100
 _OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whose length is open, by their number
 
+# of groups in one dimension, whose maps have other lengths: with 256 and 128 items softmax and layer norm of rows of
+# 1024 take half of the time that they take with 1024, 512 is between (H100)
+_SMALL_GROUP, _DEFAULT_GROUP, _LARGE_GROUP = 64, 256, 512
+
 Sizes = tuple[Nat, Nat, Nat]
 
 
@@ -87,7 +91,7 @@ def launch_sizes(term: ir.Part, device: Device, wanted: Launch | None, *, any_la
         size: Sizes = (nat(x), nat(y), nat(z))
         local = wanted.local_size
     else:
-        size, local = _groups(lengths, device) if "wrg" in kinds else _items(lengths, device)
+        size, local = _groups(_of_groups(term, lengths, device), device) if "wrg" in kinds else _items(lengths, device)
     is_free = any_launch or any(length.constant is None for length in lengths.values())
     keeps_local = not any_launch or bool(wanted and wanted.local_size)
     items = local or (1, 1, 1)
@@ -107,6 +111,17 @@ def launch_sizes(term: ir.Part, device: Device, wanted: Launch | None, *, any_la
         tuple(sorted(level.dimension for level in lengths if level.kind == own)) if not keeps_local else (),
     )
     return Threads(size, local, counts, freedom)
+
+
+def _of_groups(term: ir.Part, lengths: dict[ir.Level, Nat], device: Device) -> dict[ir.Level, Nat]:
+    """The lengths, where groups of many work-items are slow without the longest: those are loops then."""
+    local = [level for level in lengths if level.kind == "lcl"]
+    first, longest = ir.Level("lcl", 0), lengths.get(ir.Level("lcl", 0), nat(1)).constant
+    if not device.emission.groups_of_256 or local != [first] or longest is None or longest <= _LARGE_GROUP:
+        return lengths
+    shorter = {size_of(found.array).constant or 0 for found in _maps(term) if found.level == first}
+    most = max((n for n in shorter if _SMALL_GROUP <= n <= _LARGE_GROUP), default=_DEFAULT_GROUP)
+    return {**lengths, first: nat(most)}
 
 
 def _groups(lengths: dict[ir.Level, Nat], device: Device) -> tuple[Sizes, tuple[int, int, int]]:

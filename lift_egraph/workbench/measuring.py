@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -34,6 +35,7 @@ M = TypeVar("M")
 Measured = Future[tuple[Candidate, Runner]]
 BUDGET = Budget()
 TOO_SLOW = "far slower than the best in its first runs"
+_SWITCH = 0.0005  # seconds until a lane that waits gets the interpreter: it asks hundreds of times for each kernel
 _TRIALS = 3  # runs before a kernel is validated
 GRACE = 1.0  # seconds after its end in which a budget lets a kernel finish that is being measured
 
@@ -203,9 +205,12 @@ class Lanes:
                 self._changed.notify_all()
 
     def __enter__(self) -> Self:
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH)
         return self
 
     def __exit__(self, *_: object) -> None:
+        sys.setswitchinterval(self._interval)
         self._ended = True
         for runner in self._runners:
             runner.cancel()

@@ -28,7 +28,8 @@ GPU_WIDTH = 4  # of vectors
 TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (4, 32), (8, 8), (4, 16))  # of a group
 TILE_DEPTHS = (16, 8)  # of a tile
 TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
-TILE_RESULTS, TILE_PLANS = (32, 128), 4  # results of a work-item, from and to; how many plans are tried
+TILE_RESULTS = (16, 128)  # of a work-item, from and to
+TILE_PLANS, TILE_ALIKE = 6, 4  # how many plans are tried, and of these with blocks of one shape
 READS, LATENCY = 2.0, 64.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
 
 
@@ -50,11 +51,20 @@ def tiles(nest: Nest, device: Device, gpu: Gpu) -> Iterator[Plan]:
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": GPU_WIDTH}
             found.append((rounds * tile[0] * tile[1] * reads * (1 + LATENCY / running), numbers))
     multiples = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
-    for _, numbers in sorted(found, key=lambda made: (made[0], made[1]["tall"]))[:TILE_PLANS]:
+    for numbers in _various([n for _, n in sorted(found, key=lambda made: (made[0], made[1]["tall"]))])[:TILE_PLANS]:
         items, width = numbers["high"] * numbers["wide"], numbers["width"]
         first, second = (numbers[n] * numbers[m] * numbers["depth"] for n, m in (("high", "tall"), ("wide", "broad")))
         make = InTiles(first % (items * width) == 0, second % (items * width) == 0)
         yield plan_of(make, nest, multiples, **numbers)
+
+
+def _various(points: list[dict[str, int]]) -> list[dict[str, int]]:
+    """Those in front, but not too many with blocks of one shape."""
+    alike: dict[tuple[int, int], list[dict[str, int]]] = {}
+    for point in points:
+        alike.setdefault((point["tall"], point["broad"]), []).append(point)
+    chosen = [point for found in alike.values() for point in found[:TILE_ALIKE]]
+    return [point for point in points if point in chosen]
 
 
 def _is_stored(array: ir.Expr) -> bool:

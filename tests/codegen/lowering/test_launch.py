@@ -6,7 +6,7 @@ import pytest
 
 from lift_egraph.api import Runner, parse_program, specialise
 from lift_egraph.codegen.compiler import compile_open, compile_program
-from lift_egraph.codegen.devices import GENERIC, POCL
+from lift_egraph.codegen.devices import GENERIC, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.errors import DeviceProblem, NestingProblem, SizeProblem
 from lift_egraph.language import ir
@@ -135,3 +135,31 @@ def test_groups_of_the_devices_choice_are_refused_where_the_kernel_must_know_the
     with pytest.raises(DeviceProblem, match=r"the launch needs a local size\n  in mapWrg\(0"):
         compile_program(special, GENERIC, launch=Launch((12, 1, 1)))
     assert compile_program(special, GENERIC, launch=Launch((12, 1, 1)), any_launch=True).kernels
+
+
+def shared_sums(length: int, shared: int) -> ir.Program:
+    """Rows of a length, each with a sum that is shared by some work-items of its group."""
+    return parse_program(
+        f"""program p(X: [[f32]{length}]8) =
+              mapWrg(0, fun row =>
+                let s = reduceSeq(add, 0.0, toLocal(mapLcl(0, reduceSeq(add, 0.0), split({length // shared}, row)))) in
+                mapLcl(0, fun x => x - s, row), X)"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("length", "shared", "items"),
+    [(1024, 128, 128), (1024, 256, 256), (512, 128, 512), (2048, 16, 256), (2048, 1024, 256)],
+)
+def test_groups_on_a_gpu_are_not_as_large_as_their_longest_map(length: int, shared: int, items: int) -> None:
+    assert compile_program(shared_sums(length, shared), NVIDIA).kernels[0].launch.local_size == (items, 1, 1)
+
+
+def test_neighbours_of_a_warp_lie_in_the_innermost_dimension() -> None:
+    def group(rows: int, columns: int) -> object:
+        text = f"program p(X: [[f32]{columns}]{rows}) = mapGlb(1, mapGlb(0, abs), X)"
+        return compile_program(parse_program(text), NVIDIA).kernels[0].launch.local_size
+
+    assert group(100, 100) == (32, 8, 1)
+    assert group(100, 10) == (16, 16, 1)
+    assert group(100, 1) == (1, 256, 1)
