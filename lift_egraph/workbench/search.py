@@ -339,22 +339,31 @@ class _Search:
             yield from self.lowered(term, way, plan.widths, plan.lowered_by == "sharing")
 
     def with_parameters(self, followed: Sequence[tuple[Recipe, list[Found]]]) -> Iterator[Tunable]:
-        """The terms that plans led to, with the numbers of the plans as parameters; of plans of a kind, the first."""
+        """The terms that plans led to, with the numbers of the plans as parameters; of plans of a kind, the first that
+        has any.
+        """
         if self.source is None or not self.sizes:
             return
-        kinds: dict[object, tuple[Recipe, list[Found]]] = {}
+        kinds: dict[object, list[tuple[Recipe, list[Found]]]] = {}
         for recipe, found in followed:
-            kinds.setdefault(recipe.kind, (recipe, found))
+            kinds.setdefault(recipe.kind, []).append((recipe, found))
         look = replace(self, budget=replace(self.budget, stage_terms=self.budget.lowered))
+        known: dict[object, list[Found]] = {}  # plans of a kind stand at the same other sizes
 
         def follow(program: ir.Program, plan: Plan) -> list[Found]:
-            return [item for item in look.followed(plan, (program.body, ())) if isinstance(item, Found)]
+            key = program.sizes, plan.recipe
+            if key not in known:
+                known[key] = [item for item in look.followed(plan, (program.body, ())) if isinstance(item, Found)]
+            return known[key]
 
         end = time.perf_counter() + self.budget.search_seconds * self.budget.tuning_share
-        for recipe, found in kinds.values():
-            if time.perf_counter() < end:
-                with suppress(LiftError):  # what does not fit other sizes has no parameters
+        for alike in kinds.values():
+            for recipe, found in alike:
+                if time.perf_counter() > end:
+                    return
+                with suppress(LiftError):  # numbers that coincide can make a term that is not found at other sizes
                     yield from tunables(self.source, dict(self.sizes), recipe, found, follow, self.device)
+                    break
 
     def tilings(self, program: ir.Program) -> list[Tiling]:
         """The tilings of a program, the most promising first."""
