@@ -169,25 +169,27 @@ def _selects(body: c_ast.Body, variable: NatVar, ways: _Ways) -> bool:
     return False
 
 
-def pragma(loop: c_ast.For, dialect: Dialect, shares_groups: bool) -> str | None:
+def pragma(loop: c_ast.For, dialect: Dialect, shares_groups: bool, is_alone: bool = False) -> str | None:
     """What asks the device's compiler to unroll a loop, if anything.
 
     Parameters
     ----------
     shares_groups
         Whether the work-groups of the kernel have several work-items.
+    is_alone
+        Whether the kernel has one work-item: while it waits for memory, there is no other to go on with.
     """
     if loop.pragma:
         return "#pragma unroll"
     by = dialect.unroll_by
     if dialect.unroll_long:
-        by = _long_factor(loop, dialect)
+        by = _long_factor(loop, dialect, is_alone)
         return f"#pragma unroll {by}" if by > 1 else None
     fits = shares_groups and not any(isinstance(part, c_ast.For | c_ast.Barrier) for part in c_ast.walk(loop.body))
     return f"#pragma unroll {by}" if by and fits and loop.trips > by else None
 
 
-def _long_factor(loop: c_ast.For, dialect: Dialect) -> int:
+def _long_factor(loop: c_ast.For, dialect: Dialect, is_alone: bool = False) -> int:
     """By how much a loop is unrolled where the dialect unrolls long loops; 1: not."""
     inner = [s for s in c_ast.walk(loop.body) if isinstance(s, c_ast.For) and not s.pragma and s.trips > 1]
     if loop.is_parallel or any(_long_factor(part, dialect) < part.trips for part in inner):
@@ -198,7 +200,7 @@ def _long_factor(loop: c_ast.For, dialect: Dialect) -> int:
         return 1
     by, length = dialect.unroll_by, max(_statements(loop.body), 1)
     most = dialect.unroll_long // length
-    if loop.trips <= min(most, 8 * by):
+    if loop.trips <= (most if is_alone else min(most, 8 * by)):
         return loop.trips
     factor = 4 * by if most >= 4 * by else 2 * by if most >= 2 * by else by
     return factor if loop.trips >= factor else 1

@@ -66,7 +66,7 @@ class Printer:
         self.uses_f64 = False
         self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
-        self.shares_groups = False
+        self.shares_groups = self.is_alone = False
         self.long_arrays = False
 
     # --- expressions ----------------------------------------------------------------------------
@@ -275,7 +275,7 @@ class Printer:
     def loop(self, loop: c_ast.For, depth: int) -> list[Line]:
         name, count = loop.variable.name, loop.count
         if not loop.is_parallel:
-            asked = pragma(loop, self.dialect, self.shares_groups)
+            asked = pragma(loop, self.dialect, self.shares_groups, self.is_alone)
             unroll = [Line("  " * depth + asked, loop.origin)] if asked else []
             head = f"for (int {name} = 0; {name} < {self.index(count * loop.step)}; {name} += {loop.step}) {{"
             return unroll + _enclosed(head, self.body(loop.body, depth + 1), depth, loop.origin)
@@ -313,6 +313,7 @@ class Printer:
         """
         self.long_arrays = long_arrays
         self.shares_groups = prod(group or (1,)) > 1
+        self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_ast.walk(body))
         self.indexed = frozenset(
             part.buffer.name
             for part in c_ast.walk(body)

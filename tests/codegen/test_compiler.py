@@ -11,7 +11,7 @@ import pytest
 
 from lift_egraph.api import Runner, parse_program, random_inputs, run, specialise
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import DEVICES
+from lift_egraph.codegen.devices import DEVICES, NVIDIA
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import ir
 from lift_egraph.language.ranges import Range
@@ -283,3 +283,11 @@ def test_iterates_too_long_to_unroll_agree(
     monkeypatch.setattr("lift_egraph.codegen.lowering.iterate.UNROLLED_TERMS", 0)
     special = specialise(made, {"N": size})
     check(runner, special, compile_program(special, DEVICES["pocl"]))
+
+
+def test_a_work_item_that_is_alone_asks_for_all_it_reads_at_once():
+    sums = "toGlobal(mapGlb(0, reduceSeq(add, 0.0), split(256, x)))"
+    program = parse_program(f"program s(x: [f32]65536) = reduceSeq(add, 0.0, {sums})")
+    first, second = (kernel.source for kernel in compile_program(program, NVIDIA).kernels)
+    assert "#pragma unroll 32\n" in first
+    assert "#pragma unroll 256\n" in second
