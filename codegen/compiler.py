@@ -16,6 +16,7 @@ from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.banks import space_rows
 from lift_egraph.codegen.passes.barriers import barriers_after_maps, place_barriers
 from lift_egraph.codegen.passes.common_indices import share_indices
+from lift_egraph.codegen.passes.groups import in_groups
 from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.sines import pair_sines
@@ -232,6 +233,12 @@ def _finish(
     )
     if alone and (keeps or (few and _work(body) >= _MUCH_WORK)):
         local = (1, 1, 1)
+    # where a number is open, one group stands for it until the sizes are known
+    x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
+    launch = Launch((x, y, z), local)
+    if alone and local is None and threads.freedom is None:
+        body, launch = in_groups(body, launch, device.max_work_group)
+        x, y, z = launch.global_size
     used = {part.buffer.name for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"}
     named = {part.name for part in walk(body) if isinstance(part, Name)}
     every = [b for _, _, b in host.inputs] + host.temporaries + [c.buffer for c in result.cells]
@@ -250,12 +257,10 @@ def _finish(
     if dialect.sincos:
         printed = pair_sines(printed, host.taken)
     freedom = threads.freedom
-    required = None if freedom and freedom.local else local
+    required = None if freedom and freedom.local else launch.local_size
     lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, long_arrays=long_arrays)
-    # where a number is open, one group stands for it until the sizes are known
-    x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
-    launch = Launch((x, y, z), local)
-    kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, threads.global_size)
+    size = threads.global_size if freedom else (nat(x), nat(y), nat(z))
+    kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, size)
     return kernel, lines
 
 
