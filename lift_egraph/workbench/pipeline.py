@@ -212,8 +212,6 @@ def _baseline(
 
     Raises
     ------
-    SearchProblem
-        If the program has nothing to compute.
     DeviceProblem
         If the device has no room for its inputs and its result.
     """
