@@ -17,6 +17,7 @@ from lift_egraph.codegen.passes.banks import space_rows
 from lift_egraph.codegen.passes.barriers import barriers_after_maps, place_barriers
 from lift_egraph.codegen.passes.common_indices import share_indices
 from lift_egraph.codegen.passes.groups import in_groups
+from lift_egraph.codegen.passes.invariants import move_invariants
 from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.sines import pair_sines
@@ -215,7 +216,7 @@ def _finish(
             body, arrays = spaced, spaced_arrays
     if arrays and dialect.reads_ahead:
         body = read_ahead(body, local_counts, host.taken)
-    body = unroll(body, named_arrays=dialect.named_arrays, long_arrays=long_arrays)
+    body = unroll(move_invariants(body), named_arrays=dialect.named_arrays, long_arrays=long_arrays)
     body = mark_short_loops(sink_constants(inline_constants(body)))
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.local_memory:
