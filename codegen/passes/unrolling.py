@@ -17,7 +17,8 @@ from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
 UNROLL_LIMIT = 4096  # statements that one kernel may unroll to
 SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an innermost loop …
 SHORT_NEST = 32  # … or any loop, if that makes …
-SHORT_BODY = 160  # … no more statements than this
+SHORT_BODY = 160  # … no more statements than this …
+LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 
 class UnrollingProblem(NestingProblem):
@@ -118,9 +119,21 @@ def mark_short_loops(body: c_ast.Body) -> c_ast.Body:
     """Asks the device's compiler to unroll sequential loops of few steps, or of few statements in all.
 
     Compilers for CPUs turn a group into a loop over its work-items and vectorise that: a loop left inside is in
-    the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL, a convolution 2 times).
+    the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL, a convolution 2 times). What makes a
+    long text is not unrolled.
     """
-    return tuple(_marked(statement) for statement in body)
+    marked = tuple(_marked(statement) for statement in body)
+    return marked if _unrolled(marked) <= LONG_TEXT else body
+
+
+def _unrolled(body: c_ast.Body) -> int:
+    """The statements of a body with the loops unrolled that ask for it."""
+    return sum(
+        _unrolled(s.body) * (s.most if isinstance(s, c_ast.For) and s.pragma else 1)
+        if isinstance(s, c_ast.For | c_ast.If | c_ast.Block)
+        else 1
+        for s in body
+    )
 
 
 def _marked(statement: c_ast.Statement) -> c_ast.Statement:
