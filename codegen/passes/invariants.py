@@ -70,8 +70,8 @@ def _invariant(loop: c_ast.For) -> list[c_ast.Statement]:
     if any(isinstance(part, c_ast.Barrier) for part in c_ast.walk(loop.body)):
         return []
     effects = [_Effects.of(s) for s in loop.body]
-    defined = frozenset[str]().union(*(e.defines for e in effects))
-    chosen = {k for k, s in enumerate(loop.body) if _may_move(s, loop) and effects[k].writes <= defined}
+    carried = _carried(effects)
+    chosen = {k for k, s in enumerate(loop.body) if _may_move(s, loop) and not effects[k].writes & carried}
     while True:
         others = [e for k, e in enumerate(effects) if k not in chosen]
         changing = frozenset[str]().union(*(e.defines | e.writes for e in others))
@@ -81,6 +81,17 @@ def _invariant(loop: c_ast.For) -> list[c_ast.Statement]:
         chosen -= depend
     found = [loop.body[k] for k in sorted(chosen)]
     return found if _loops(found) else []
+
+
+def _carried(effects: list[_Effects]) -> set[str]:
+    """The buffers from outside of a loop that a step may read as the one before left them."""
+    found = set[str]()
+    for name in frozenset[str]().union(*(e.writes for e in effects)):
+        written = max(k for k, e in enumerate(effects) if name in e.writes)
+        read = min((k for k, e in enumerate(effects) if name in e.reads), default=len(effects))
+        if read <= written and not any(name in e.defines for e in effects):
+            found.add(name)
+    return found
 
 
 def _may_move(statement: c_ast.Statement, loop: c_ast.For) -> bool:

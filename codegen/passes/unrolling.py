@@ -5,6 +5,7 @@ Source: 000 §4.3.5 (private memory arrays, vector component access).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,19 +26,29 @@ class UnrollingProblem(NestingProblem):
     """A kernel unrolls to too many statements."""
 
 
-def unroll(body: c_ast.Body, *, named_arrays: bool, long_arrays: bool = False) -> c_ast.Body:
+Stays = Callable[[c_ast.Buffer], bool]
+
+
+def nothing_stays(buffer: c_ast.Buffer) -> bool:
+    """No private array stays an array."""
+    return False
+
+
+def unroll(
+    body: c_ast.Body, *, named_arrays: bool, stays: Stays = nothing_stays, limit: int = UNROLL_LIMIT
+) -> c_ast.Body:
     """Unrolls the loops whose index selects a named variable or a vector's component.
 
     With `named_arrays` every private array becomes variables; without, such loops keep their form and
-    ask the device's compiler to unroll. With `long_arrays` those that are in no registers anyway stay as they are.
+    ask the device's compiler to unroll. What `stays` is an array in any case.
 
     Raises
     ------
     UnrollingProblem
-        If that makes a kernel of more than `UNROLL_LIMIT` statements.
+        If that makes a kernel of more statements than the limit.
     """
-    budget = [UNROLL_LIMIT]
-    ways = _Ways(named_arrays, long_arrays)
+    budget = [limit]
+    ways = _Ways(named_arrays, stays)
     return tuple(s for statement in body for s in _unroll(statement, ways, budget))
 
 
@@ -45,7 +56,7 @@ class _Ways(NamedTuple):
     """Which private arrays become variables, and which stay arrays whatever the device."""
 
     named: bool
-    long: bool
+    stays: Stays
 
 
 def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[c_ast.Statement]:
@@ -175,7 +186,7 @@ def _selects(body: c_ast.Body, variable: NatVar, ways: _Ways) -> bool:
             ways.named
             and isinstance(part, c_ast.Load)
             and part.buffer.space == "private"
-            and not (ways.long and part.buffer.is_long)
+            and not ways.stays(part.buffer)
             and variable in part.index.variables
         ):
             return True

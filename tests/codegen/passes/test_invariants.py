@@ -30,6 +30,10 @@ CASES = {  # what is computed of each row, and in how many loops the sum's own l
     ),
     "beside an accumulator": (f"reduceSeq(fun (t, a) => t * {SUM} + a, 1.0, row)", 0),
     "from an accumulator": ("reduceSeq(fun (t, a) => reduceSeq(fun (s, b) => s + b, t, row) + a, 1.0, row)", 1),
+    "through global memory": (
+        "mapSeq(fun a => a / reduceSeq(fun (s, b) => s + b, 0.0, toGlobal(mapSeq(fun b => b * b, row))), row)",
+        0,
+    ),
     "an array": (
         "mapSeq(fun a => reduceSeq(fun (t, b) => t + a * b, 0.0, toPrivate(mapSeq(fun c => "
         "c * reduceSeq(fun (s, b) => s + b, 0.0, row), x))), row)",
