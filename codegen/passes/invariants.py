@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 
 from lift_egraph.codegen import c_ast
 
-_MOVABLE = (c_ast.Let, c_ast.Allocate, c_ast.Store, c_ast.For, c_ast.If, c_ast.Block)
+_KNOWN = (c_ast.Let, c_ast.Allocate, c_ast.Store, c_ast.For, c_ast.If, c_ast.Block)
 
 
 def move_invariants(body: c_ast.Body) -> c_ast.Body:
     """Moves loops out of the sequential loops around them, as far as they do not depend on these.
 
     What such a loop needs, and what is computed from it alone, goes along. Nothing leaves a condition, a parallel
-    loop, or a loop with a barrier.
+    loop, or a loop with barriers or pointers that change.
     """
     result: list[c_ast.Statement] = []
     for statement in body:
@@ -67,7 +67,7 @@ def _invariant(loop: c_ast.For) -> list[c_ast.Statement]:
     least = loop.count.range[0]
     if loop.is_parallel or least is None or least < 1 or not any(isinstance(s, c_ast.For) for s in loop.body):
         return []
-    if any(isinstance(part, c_ast.Barrier) for part in c_ast.walk(loop.body)):
+    if any(isinstance(part, c_ast.Statement) and not isinstance(part, _KNOWN) for part in c_ast.walk(loop.body)):
         return []
     effects = [_Effects.of(s) for s in loop.body]
     carried = _carried(effects)
@@ -95,13 +95,8 @@ def _carried(effects: list[_Effects]) -> set[str]:
 
 
 def _may_move(statement: c_ast.Statement, loop: c_ast.For) -> bool:
-    parts = [part for part in c_ast.walk(statement) if isinstance(part, c_ast.Statement)]
-    is_known = all(isinstance(part, _MOVABLE) for part in parts)
-    return is_known and not any(_is_parallel(p) for p in parts) and not c_ast.depends(statement, loop.variable)
-
-
-def _is_parallel(statement: c_ast.Statement) -> bool:
-    return isinstance(statement, c_ast.For) and statement.is_parallel
+    is_parallel = any(isinstance(part, c_ast.For) and part.is_parallel for part in c_ast.walk(statement))
+    return not is_parallel and not c_ast.depends(statement, loop.variable)
 
 
 def _loops(statements: Iterable[c_ast.Statement]) -> bool:
