@@ -114,7 +114,9 @@ ELSEWHERE = {
     "if": _SELECTION, "?": _SELECTION, "^": _POWER, "**": _POWER, ";": "what a let binds ends with 'in'",
     "sum": "a sum is reduce(add, 0, xs)", "mean": "a mean is reduce(add, 0, xs) / N",
     "len": "the length of an array is a size, a value as any other", "range": "indices are generate(N, fun i => i)",
-    "lambda": "a function is fun x => …", "for": "map, reduce and iterate repeat things",
+    "lambda": "a function is fun x => …", "or": "it is written a || b", "and": "it is written a && b",
+    "not": "it is written not(a)", "!": "the negation is not(a)", "#": "a comment begins with --",
+    "for": "map, reduce and iterate repeat things",
 }  # fmt: skip
 _HINTS = {  # by what may stand in a place, and what does
     ("ARROW", "NAME"): "; several parameters are fun (x, y) => …",
@@ -324,7 +326,7 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     before = word[0] if word else ""
     for text in (str(token), before, before + str(token)):
         if text in ELSEWHERE:
-            return f"{text!r} is no word of the language; {ELSEWHERE[text]}", _place(token)
+            return f"{text!r} cannot stand here; {ELSEWHERE[text]}", _place(token)
     words: list[str] = []
     if {"FUN", "LET"} <= expected:
         words, expected = ["an expression"], expected - _STARTS
@@ -333,7 +335,7 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     words += sorted({_TERMINALS.get(t, repr(t.lower())) for t in expected})
     wanted = " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "nothing more"
     if token.type != "$END":
-        hint = next((h for (needed, found), h in _HINTS.items() if needed in expected and token.type == found), "")
+        hint = next((h for (needed, found), h in _HINTS.items() if expected == {needed} and token.type == found), "")
         return f"expected {wanted}, found {str(token)!r}{hint}", _place(token)
     read = source.text.rstrip()
     return f"expected {wanted}, but the text ends", Place(read.count("\n") + 1, len(read) - read.rfind("\n"))
