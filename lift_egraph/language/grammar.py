@@ -182,7 +182,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
         return f"; {ELSEWHERE[name]}"
     names = list(known)
     swapped = [k for k in names if sorted(k) == sorted(name)]
-    close = swapped or get_close_matches(name, names, n=1, cutoff=0.55)
+    close = swapped or (get_close_matches(name, names, n=1, cutoff=0.5) if len(name) > 1 else [])
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
