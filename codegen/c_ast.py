@@ -21,6 +21,7 @@ LeafType = Union[Scalar, Vector]
 
 
 LONG_ARRAY = 2048  # bytes from which a private array is in no device's registers
+MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers at the most
 
 
 class _Node:
@@ -73,6 +74,11 @@ class Buffer:
     def is_long(self) -> bool:
         """Whether it is a private array that no registers hold."""
         return self.space == "private" and bool(self.shape) and self.bytes > LONG_ARRAY
+
+    @property
+    def has_many(self) -> bool:
+        """Whether it is a private array of more elements than a CPU has registers for."""
+        return self.is_long or (self.space == "private" and bool(self.shape) and self.length > MOST_VARIABLES)
 
 
 # --- expressions ----------------------------------------------------------------------------------

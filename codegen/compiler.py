@@ -16,12 +16,22 @@ from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.banks import space_rows
 from lift_egraph.codegen.passes.barriers import barriers_after_maps, place_barriers
 from lift_egraph.codegen.passes.common_indices import share_indices
+from lift_egraph.codegen.passes.groups import in_groups
+from lift_egraph.codegen.passes.invariants import move_invariants
 from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
 from lift_egraph.codegen.passes.tidy import inline_constants, sink_constants
-from lift_egraph.codegen.passes.unrolling import UnrollingProblem, mark_short_loops, unroll
+from lift_egraph.codegen.passes.unrolling import (
+    LONG_TEXT,
+    UNROLL_LIMIT,
+    Stays,
+    UnrollingProblem,
+    mark_short_loops,
+    nothing_stays,
+    unroll,
+)
 from lift_egraph.codegen.plans.index_range import INT_MAX, largest_values
 from lift_egraph.codegen.plans.kernel import LARGEST_LAUNCH, Argument, Kernel, Launch, Origins, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenBuffer, OpenPlan, OpenSize, Requirement
@@ -206,7 +216,6 @@ def _finish(
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
     local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
     alone = wanted is None and lowered.threads.local_size is None
-    long_arrays = dialect.indexed_private or alone
     body, arrays = place_barriers(body, local_counts), lowered.locals
     if arrays and isinstance(device.throughput, Gpu):
         spaced, spaced_arrays = space_rows(body, arrays, local_counts, device.throughput)
@@ -214,7 +223,7 @@ def _finish(
             body, arrays = spaced, spaced_arrays
     if arrays and dialect.reads_ahead:
         body = read_ahead(body, local_counts, host.taken)
-    body = unroll(body, named_arrays=dialect.named_arrays, long_arrays=long_arrays)
+    body, stays = _unrolled(move_invariants(body), device, alone)
     body = mark_short_loops(sink_constants(inline_constants(body)))
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.local_memory:
@@ -227,11 +236,15 @@ def _finish(
     threads = lowered.threads
     local, items = threads.local_size, prod(threads.global_size, start=nat(1)).constant
     few = items is None or items <= _FEW_ITEMS
-    keeps = not dialect.indexed_private and any(
-        isinstance(part, Allocate) and part.buffer.is_long for part in walk(body)
-    )
+    keeps = not dialect.indexed_private and any(isinstance(s, Allocate) and stays(s.buffer) for s in walk(body))
     if alone and (keeps or (few and _work(body) >= _MUCH_WORK)):
         local = (1, 1, 1)
+    # where a number is open, one group stands for it until the sizes are known
+    x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
+    launch = Launch((x, y, z), local)
+    if alone and local is None and threads.freedom is None:
+        body, launch = in_groups(body, launch, device.max_work_group)
+        x, y, z = launch.global_size
     used = {part.buffer.name for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"}
     named = {part.name for part in walk(body) if isinstance(part, Name)}
     every = [b for _, _, b in host.inputs] + host.temporaries + [c.buffer for c in result.cells]
@@ -250,13 +263,38 @@ def _finish(
     if dialect.sincos:
         printed = pair_sines(printed, host.taken)
     freedom = threads.freedom
-    required = None if freedom and freedom.local else local
-    lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, long_arrays=long_arrays)
-    # where a number is open, one group stands for it until the sizes are known
-    x, y, z = (n.constant or items for n, items in zip(threads.global_size, local or (1, 1, 1), strict=True))
-    launch = Launch((x, y, z), local)
-    kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, threads.global_size)
+    required = None if freedom and freedom.local else launch.local_size
+    lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, stays=stays)
+    size = threads.global_size if freedom else (nat(x), nat(y), nat(z))
+    kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, size)
     return kernel, lines
+
+
+def _unrolled(body: Body, device: Device, alone: bool) -> tuple[Body, Stays]:
+    """The body with private arrays as variables, and which of them stay arrays.
+
+    Those that no registers hold do, where one work-item a group is right. On a CPU so do more of them where the text
+    would become long: its compiler takes seconds for what is spilt in the end.
+    """
+    named = device.emission.named_arrays
+    if not alone and not device.emission.indexed_private:
+        return unroll(body, named_arrays=named), nothing_stays
+    is_cpu = not isinstance(device.throughput, Gpu)
+    try:
+        limit = LONG_TEXT if is_cpu else UNROLL_LIMIT
+        return unroll(body, named_arrays=named, stays=_is_long, limit=limit), _is_long
+    except UnrollingProblem:
+        if not is_cpu:
+            raise
+    return unroll(body, named_arrays=named, stays=_has_many), _has_many
+
+
+def _is_long(buffer: Buffer) -> bool:
+    return buffer.is_long
+
+
+def _has_many(buffer: Buffer) -> bool:
+    return buffer.has_many
 
 
 def _work(body: Body) -> int:

@@ -51,7 +51,7 @@ class Dialect:
         Loops over tiles in local memory read the next tile into registers while they work on one.
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
-        groups of the device's choice where not.
+        groups of the device's choice where not, unless it would find small ones only.
     options
         What the device's compiler is given.
     """

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from lift_egraph.codegen.c_ast import Const, IndexValue, Load, Name
+from lift_egraph.codegen.c_ast import CExpr, Const, IndexValue, Load, Name, Operate
 from lift_egraph.codegen.lowering import term_views
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
@@ -30,7 +30,7 @@ from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
 from lift_egraph.language.nat import Nat
-from lift_egraph.language.types import I32, Array, DataType, Pair, is_data, leaves
+from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -110,7 +110,7 @@ class Lowering(State):
             case ir.SizeLiteral(size=size):
                 return Value(IndexValue(size))
             case ir.Call(arguments=arguments):
-                return Value(term_views.operate(term, tuple(self.consume(a).resolve((), ()) for a in arguments)))
+                return Value(self.operate(term, tuple(self.consume(a).resolve((), ()) for a in arguments)))
             case ir.Apply(function=function, argument=argument):
                 lambda_ = ir.function_body(function)
                 self.bind(lambda_.binder, self.consume(argument))
@@ -140,6 +140,15 @@ class Lowering(State):
             case ir.MapLevel() | ir.ScanSeq() | ir.Scatter() | ir.Generate():
                 return self.materialise(term, declared_space(term))
         return term_views.layout_view(term, [self.consume(p) for p in ir.parts(term) if isinstance(p, ir.Expr)])
+
+    def operate(self, term: ir.Call, arguments: tuple[CExpr, ...]) -> CExpr:
+        """A scalar operation; a small whole power is a product, for the function takes a hundred times as long."""
+        match term:
+            case ir.Call("pow", (_, ir.Literal(value=2 | 3 | 4 as power, type=type))) if type != F16:
+                base = arguments[0] if isinstance(arguments[0], Name) else self.name("base", arguments[0])
+                square = Operate("mul", (base, base), base.type)
+                return square if power == 2 else Operate("mul", (square, base if power == 3 else square), base.type)
+        return term_views.operate(term, arguments)
 
     def snapshot(self, function: ir.Function) -> Environment:
         """The views that a function's free variables and inputs have now."""

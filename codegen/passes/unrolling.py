@@ -5,6 +5,7 @@ Source: 000 §4.3.5 (private memory arrays, vector component access).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,26 +18,37 @@ from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
 UNROLL_LIMIT = 4096  # statements that one kernel may unroll to
 SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an innermost loop …
 SHORT_NEST = 32  # … or any loop, if that makes …
-SHORT_BODY = 160  # … no more statements than this
+SHORT_BODY = 160  # … no more statements than this …
+LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 
 class UnrollingProblem(NestingProblem):
     """A kernel unrolls to too many statements."""
 
 
-def unroll(body: c_ast.Body, *, named_arrays: bool, long_arrays: bool = False) -> c_ast.Body:
+Stays = Callable[[c_ast.Buffer], bool]
+
+
+def nothing_stays(buffer: c_ast.Buffer) -> bool:
+    """No private array stays an array."""
+    return False
+
+
+def unroll(
+    body: c_ast.Body, *, named_arrays: bool, stays: Stays = nothing_stays, limit: int = UNROLL_LIMIT
+) -> c_ast.Body:
     """Unrolls the loops whose index selects a named variable or a vector's component.
 
     With `named_arrays` every private array becomes variables; without, such loops keep their form and
-    ask the device's compiler to unroll. With `long_arrays` those that are in no registers anyway stay as they are.
+    ask the device's compiler to unroll. What `stays` is an array in any case.
 
     Raises
     ------
     UnrollingProblem
-        If that makes a kernel of more than `UNROLL_LIMIT` statements.
+        If that makes a kernel of more statements than the limit.
     """
-    budget = [UNROLL_LIMIT]
-    ways = _Ways(named_arrays, long_arrays)
+    budget = [limit]
+    ways = _Ways(named_arrays, stays)
     return tuple(s for statement in body for s in _unroll(statement, ways, budget))
 
 
@@ -44,7 +56,7 @@ class _Ways(NamedTuple):
     """Which private arrays become variables, and which stay arrays whatever the device."""
 
     named: bool
-    long: bool
+    stays: Stays
 
 
 def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[c_ast.Statement]:
@@ -118,9 +130,21 @@ def mark_short_loops(body: c_ast.Body) -> c_ast.Body:
     """Asks the device's compiler to unroll sequential loops of few steps, or of few statements in all.
 
     Compilers for CPUs turn a group into a loop over its work-items and vectorise that: a loop left inside is in
-    the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL, a convolution 2 times).
+    the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL, a convolution 2 times). What makes a
+    long text is not unrolled.
     """
-    return tuple(_marked(statement) for statement in body)
+    marked = tuple(_marked(statement) for statement in body)
+    return marked if _unrolled(marked) <= LONG_TEXT else body
+
+
+def _unrolled(body: c_ast.Body) -> int:
+    """The statements of a body with the loops unrolled that ask for it."""
+    return sum(
+        _unrolled(s.body) * (s.most if isinstance(s, c_ast.For) and s.pragma else 1)
+        if isinstance(s, c_ast.For | c_ast.If | c_ast.Block)
+        else 1
+        for s in body
+    )
 
 
 def _marked(statement: c_ast.Statement) -> c_ast.Statement:
@@ -162,7 +186,7 @@ def _selects(body: c_ast.Body, variable: NatVar, ways: _Ways) -> bool:
             ways.named
             and isinstance(part, c_ast.Load)
             and part.buffer.space == "private"
-            and not (ways.long and part.buffer.is_long)
+            and not ways.stays(part.buffer)
             and variable in part.index.variables
         ):
             return True

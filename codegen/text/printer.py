@@ -17,7 +17,7 @@ from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.common_indices import in_full
 from lift_egraph.codegen.passes.steps import in_single_steps
-from lift_egraph.codegen.passes.unrolling import pragma
+from lift_egraph.codegen.passes.unrolling import Stays, nothing_stays, pragma
 from lift_egraph.codegen.text.index_text import IndexText
 from lift_egraph.codegen.text.scalar_text import (
     C_NAMES,
@@ -67,7 +67,7 @@ class Printer:
         self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
         self.shares_groups = self.is_alone = False
-        self.long_arrays = False
+        self.stays: Stays = nothing_stays
 
     # --- expressions ----------------------------------------------------------------------------
 
@@ -175,9 +175,7 @@ class Printer:
 
     def is_named(self, buffer: c_ast.Buffer) -> bool:
         """Whether the elements of a private array are variables of their own."""
-        can_stay = (self.dialect.indexed_private and buffer.name in self.indexed) or (
-            self.long_arrays and buffer.is_long
-        )
+        can_stay = (self.dialect.indexed_private and buffer.name in self.indexed) or self.stays(buffer)
         return not buffer.shape or (self.dialect.named_arrays and not can_stay)
 
     # --- statements -----------------------------------------------------------------------------
@@ -305,13 +303,13 @@ class Printer:
         body: c_ast.Body,
         group: tuple[int, int, int] | None,
         *,
-        long_arrays: bool = False,
+        stays: Stays = nothing_stays,
     ) -> list[Line]:
         """The lines of one kernel; `sizes` are those it takes as arguments, `group` the local size it requires.
 
-        With `long_arrays`, private arrays that are in no registers anyway are no variables.
+        Private arrays that `stays` are no variables.
         """
-        self.long_arrays = long_arrays
+        self.stays = stays
         self.shares_groups = prod(group or (1,)) > 1
         self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_ast.walk(body))
         self.indexed = frozenset(

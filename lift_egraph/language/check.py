@@ -213,6 +213,7 @@ MISFITS: dict[tuple[type, str], tuple[type[TypeProblem | SizeProblem], str]] = {
     (ir.Zip, "second"): (
         SizeProblem, "zip needs arrays of one length, got {first.size} and {second.size} ({first} and {second})"
     ),
+    (ir.Concat, "second"): (TypeProblem, "concat needs arrays of elements of one type, got {first} and {second}"),
     (ir.Lookup, "indices"): (TypeProblem, "lookup: the indices are i32, got {indices.element}"),
 }  # fmt: skip
 CONDITIONS: dict[type, tuple[str, ...]] = {

@@ -134,11 +134,14 @@ def checked(term: ir.Expr) -> ir.Expr:
 def scalar_call(op: str, *arguments: Any) -> ir.Expr:
     """A scalar operation on terms, numbers and sizes; a number or size takes the type of the terms beside it.
 
+    Without such, it is an f32 where the operation is one on floats.
     Of tuples, one is selected, or two are compared (`lift_egraph.language.tuples`).
     """
     values = arguments[1:] if op == "select" else arguments
     types = [type_of(a) for a in values if isinstance(a, ir.Expr)]
-    like = next((t for t in types if isinstance(t, Scalar | Vector | Pair)), None)
+    like = next(
+        (t for t in types if isinstance(t, Scalar | Vector | Pair)), F32 if OPERATIONS[op].kind == "float" else None
+    )
     condition = tuple(as_expr(a, BOOL) for a in arguments[: len(arguments) - len(values)])
     given = condition + tuple(as_expr(a, like) for a in values)
     if len(given) == OPERATIONS[op].arity > 1 and any(isinstance(type_of(a), Pair) for a in given):

@@ -80,6 +80,7 @@ PROGRAM: "program"
 WHERE: "where"
 FUN: "fun"
 LET: "let"
+ARROW: "=>"
 TRUE: "true"
 FALSE: "false"
 INF: "inf"
@@ -105,8 +106,22 @@ _TERMINALS = {
     "NAME": "a name", "NUMBER": "a number", "COMPARE": "a comparison", "TIMES": "'*'", "COMPOSE": "'.'", "OR": "'||'",
     "AND": "'&&'", "PLUS": "'+'", "MINUS": "'-'", "LPAR": "'('", "OPEN": "'('", "RPAR": "')'", "LSQB": "'['",
     "RSQB": "']'", "COMMA": "','", "COLON": "':'", "EQUAL": "'='", "QMARK": "'?'", "IN": "'in'", "WHERE": "'where'",
-    "RANGE": "'..'", "PROGRAM": "'program'", "$END": "the end",
+    "RANGE": "'..'", "ARROW": "'=>'", "PROGRAM": "'program'", "$END": "the end",
 }  # fmt: skip
+# What other languages write, and what stands for it here.
+_SELECTION, _POWER = "a choice between values is select(condition, a, b)", "a power is pow(a, b)"
+ELSEWHERE = {
+    "if": _SELECTION, "?": _SELECTION, "^": _POWER, "**": _POWER, ";": "what a let binds ends with 'in'",
+    "sum": "a sum is reduce(add, 0, xs)", "mean": "a mean is reduce(add, 0, xs) / N",
+    "len": "the length of an array is a size, a value as any other", "range": "indices are generate(N, fun i => i)",
+    "lambda": "a function is fun x => …", "or": "it is written a || b", "and": "it is written a && b",
+    "not": "it is written not(a)", "!": "the negation is not(a)", "#": "a comment begins with --",
+    "for": "map, reduce and iterate repeat things",
+}  # fmt: skip
+_HINTS = {  # by what may stand in a place, and what does
+    ("ARROW", "NAME"): "; several parameters are fun (x, y) => …",
+    ("RSQB", "COMMA"): "; arrays of arrays are [[f32]M]N, their elements xs[i][j]",
+}
 _STARTS = {"NAME", "NUMBER", "FUN", "LET", "TRUE", "FALSE", "INF", "INF16", "INF64", "OPEN", "LPAR", "MINUS"}
 _INFIX = {"PLUS", "MINUS", "TIMES", "COMPARE", "AND", "OR", "COMPOSE"}
 
@@ -163,9 +178,11 @@ class Misplaced(Exception):
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """``; did you mean 'map'?``, where a known name is close."""
+    if name in ELSEWHERE:
+        return f"; {ELSEWHERE[name]}"
     names = list(known)
     swapped = [k for k in names if sorted(k) == sorted(name)]
-    close = swapped or get_close_matches(name, names, n=1, cutoff=0.5)
+    close = swapped or (get_close_matches(name, names, n=1, cutoff=0.5) if len(name) > 1 else [])
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
@@ -279,7 +296,9 @@ def parse_tree(source: Source, start: str) -> Tree:
         return _parser().parse(source.text, start=start)  # pyright: ignore[reportReturnType]
     except UnexpectedCharacters as error:
         found = source.text[error.pos_in_stream]
-        raise Misplaced(f"{found!r} cannot stand here", Place(error.line, error.column)) from None
+        raise Misplaced(
+            f"{found!r} cannot stand here{suggestion(found, ())}", Place(error.line, error.column)
+        ) from None
     except UnexpectedToken as error:
         raise Misplaced(*_unexpected(error, source)) from None
 
@@ -302,6 +321,12 @@ def read_text(source: Source, start: str, read: Callable[[Tree], T]) -> T:
 
 def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     token, expected = error.token, set(error.accepts or error.expected)
+    start = source.text[: token.start_pos].rstrip()
+    word = re.search(r"\w*\Z|\*\Z", start)
+    before = word[0] if word else ""
+    for text in (str(token), before, before + str(token)):
+        if text in ELSEWHERE:
+            return f"{text!r} cannot stand here; {ELSEWHERE[text]}", _place(token)
     words: list[str] = []
     if {"FUN", "LET"} <= expected:
         words, expected = ["an expression"], expected - _STARTS
@@ -310,6 +335,7 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     words += sorted({_TERMINALS.get(t, repr(t.lower())) for t in expected})
     wanted = " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "nothing more"
     if token.type != "$END":
-        return f"expected {wanted}, found {str(token)!r}", _place(token)
+        hint = next((h for (needed, found), h in _HINTS.items() if expected == {needed} and token.type == found), "")
+        return f"expected {wanted}, found {str(token)!r}{hint}", _place(token)
     read = source.text.rstrip()
     return f"expected {wanted}, but the text ends", Place(read.count("\n") + 1, len(read) - read.rfind("\n"))

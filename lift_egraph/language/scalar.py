@@ -18,7 +18,19 @@ from typing import Any
 import numpy as np
 
 from lift_egraph.errors import TypeProblem
-from lift_egraph.language.types import BOOL, F32, F64, Array, DataType, Scalar, Vector, scalar_of, width_of
+from lift_egraph.language.types import (
+    BOOL,
+    F32,
+    F64,
+    I32,
+    SCALAR_BYTES,
+    Array,
+    DataType,
+    Scalar,
+    Vector,
+    scalar_of,
+    width_of,
+)
 
 
 @dataclass(frozen=True)
@@ -194,7 +206,9 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
     values = scalars[1:] if op.kind == "select" else scalars
     first = values[0]
     if len(set(values)) > 1:
-        raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; cast with to_{first}")
+        wide = max(values, key=lambda s: (s.is_float, SCALAR_BYTES[s.name]))
+        whole = "; 1 is an i32, 1.0 an f32" if I32 in values and wide.is_float else ""
+        raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; cast with to_{wide}{whole}")
     wants_bool = op.kind == "logic"
     if op.kind == "select" and scalars[0] != BOOL:
         raise TypeProblem(f"the condition of select is a bool, got {scalars[0]}")

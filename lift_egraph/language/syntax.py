@@ -272,12 +272,12 @@ def _meaning(tree: Tree, scope: _Scope) -> Any:
                 return functions.Composition(_applicable(outer, scope), _applicable(inner, scope))
     except (TypeProblem, SizeProblem) as problem:
         raise Misplaced(str(problem), tree.place, type(problem)) from None
-    raise Misplaced("an index function stands only in gather and scatter", tree.place)
+    raise Misplaced("an index function stands only in gather and scatter; a function is fun x => …", tree.place)
 
 
 def _let(pattern: Tree, value: Tree, body: Tree, scope: _Scope) -> Any:
     """A shared value, or a local function: that is put in wherever its name stands, with the types it has there."""
-    meaning = _operand(value, scope) if pattern.kind != "bind" else _meaning(value, scope)
+    meaning = _value(value, scope) if pattern.kind != "bind" else _meaning(value, scope)
     if isinstance(meaning, ir.Expr | Nat):
         return build.let(meaning, _fun(Tree("fun", (pattern, body), pattern.place), scope))
     if pattern.items[1] is not None:
@@ -297,7 +297,10 @@ def _name(name: str, place: Place, scope: _Scope) -> Any:
 
 
 def _operand(tree: Tree, scope: _Scope) -> Any:
-    """The term or the size that a tree denotes."""
+    """The term, the size or the whole number without a type that a tree denotes: the last two take one from beside."""
+    match tree:
+        case Tree("number", (int() as number, None)) if not isinstance(number, bool):
+            return number
     meaning = _meaning(tree, scope)
     return meaning if isinstance(meaning, Nat) else _as_value(meaning, tree.place)
 
@@ -315,7 +318,7 @@ def _whole(operand: Any) -> Nat | None:
     """The size that an operand is, or may be read as."""
     if isinstance(operand, ir.Literal) and operand.type == I32:
         return nat(int(operand.value))
-    return operand if isinstance(operand, Nat) else None
+    return nat(operand) if isinstance(operand, int | Nat) else None
 
 
 def _applicable(tree: Tree, scope: _Scope) -> Any:
@@ -331,9 +334,10 @@ def _call(callee: Tree, arguments: list[Tree], scope: _Scope) -> Any:
     function = _applicable(callee, scope)
     if isinstance(function, functions.PartialPattern):
         kinds = function.kinds[len(function.given) :]
-        if len(arguments) <= len(kinds):
-            pairs = zip(kinds, arguments, strict=False)
-            return function(*(_argument(function.name, kind, a, scope) for kind, a in pairs))
+        if 0 < len(arguments) <= len(kinds):
+            for kind, argument in zip(kinds, arguments, strict=False):
+                function = function(_argument(function, kind, argument, scope))
+            return function
         return function(*arguments)  # says how many it takes
     if isinstance(function, functions.Section):
         return function(*(_operand(a, scope) for a in arguments))
@@ -345,16 +349,17 @@ def _call(callee: Tree, arguments: list[Tree], scope: _Scope) -> Any:
     return functions.apply(function, values[0] if len(values) == 1 else build.tuple_(*values))
 
 
-def _argument(pattern: str, kind: str, tree: Tree, scope: _Scope) -> Any:
+def _argument(pattern: functions.PartialPattern, kind: str, tree: Tree, scope: _Scope) -> Any:
     if kind in ("size", "count"):
         return read_size(tree, scope.size)
     if kind == "index":
         return _index(tree, scope)
     if kind == "boundary":
         return _boundary(tree, scope)
-    if kind == "value":
-        return _value(tree, scope)
-    if pattern == "iterate" and tree.kind == "fun":
+    if kind == "value":  # what an operation starts with has the type of the elements
+        is_start = any(isinstance(f, functions.Section) for f in pattern.given[-1:])
+        return _operand(tree, scope) if is_start else _value(tree, scope)
+    if pattern.name == "iterate" and tree.kind == "fun":
         return _fun(tree, scope.with_new_size(tree.items[0]))
     return _meaning(tree, scope) if kind == "any" else _applicable(tree, scope)
 
@@ -370,7 +375,8 @@ def _index(tree: Tree, scope: _Scope) -> ir.IndexFunction:
         case Tree("index", (name, body)):
             inner = replace(scope, sizes=scope.sizes | {name, "n"})
             return ir.IndexFunction(name, read_size(body, inner.size))
-    raise Misplaced("expected an index function: i => …, reverse or stride(s)", tree.place)
+    hint = "elements at computed places are found by lookup(indices, xs)"
+    raise Misplaced(f"expected an index function: i => …, reverse or stride(s); {hint}", tree.place)
 
 
 def _boundary(tree: Tree, scope: _Scope) -> Any:
@@ -378,7 +384,7 @@ def _boundary(tree: Tree, scope: _Scope) -> Any:
         case Tree("name", (name,)) if name in ir.BOUNDARIES and name != "constant":
             return name
         case Tree("call", (Tree("name", ("constant",)), value)):
-            return build.constant(_value(value, scope))
+            return build.constant(_operand(value, scope))
     hint = suggestion(tree.items[0], ir.BOUNDARIES) if tree.kind == "name" else ""
     raise Misplaced(f"expected a boundary: clamp, mirror, wrap or constant(value){hint}", tree.place)
 

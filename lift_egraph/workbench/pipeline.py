@@ -168,6 +168,8 @@ def optimize(
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
         if no_baseline:
             reasons += f"; and there is no naive kernel: {no_baseline}"
+        if race.stop_reason == "time limit" and not report.refused:
+            reasons += f"; in {budget.seconds:g} s there was no time for more: give it a larger budget (--budget)"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     return report
 
@@ -210,8 +212,6 @@ def _baseline(
 
     Raises
     ------
-    SearchProblem
-        If the program has nothing to compute.
     DeviceProblem
         If the device has no room for its inputs and its result.
     """

@@ -7,18 +7,22 @@ import re
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 import pytest
 
+from lift_egraph.api import Runner
 from lift_egraph.codegen.devices import GENERIC, INTEL, NVIDIA, POCL
 from lift_egraph.codegen.plans import launch_file
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.plans.launch_file import launch_of
 from lift_egraph.files import json_text
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.interp import run
+from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench import compile_low_level
 from tests.codegen import low_level as low
 from tests.codegen.low_level import plan_of
-from tests.codegen.opencl import needs_opencl
+from tests.codegen.opencl import needs_opencl, results, text_of
 
 
 def body_of(plan: Plan) -> list[str]:
@@ -400,3 +404,31 @@ def test_sine_and_cosine_of_one_value_are_computed_together_on_nvidia() -> None:
     assert "const float sine = sincos(2.0f * x, &cosine);" in lines
     assert not any(re.search(r"\b(sin|cos)\(", line) for line in lines)
     assert "sincos" not in plan_of(turned, POCL, N=512).source
+
+
+@pytest.mark.parametrize(("columns", "asked"), [(8, 1), (97, 0)])
+def test_short_loops_are_not_unrolled_where_that_makes_a_long_text(columns: int, asked: int) -> None:
+    plan = plan_of(
+        """program scores(Q: [[f32]31]4, K: [[f32]31]N) =
+             mapGlb(0, fun q =>
+               let s = toPrivate(mapSeq(fun k => reduceSeq(fun (t, (a, b)) => t + a * b, 0.0, zip(q, k)), K)) in
+               reduceSeq(fun (t, a) => t + exp(a), 0.0, s), Q)""",
+        N=columns,
+    )  # fmt: skip
+    assert ("#pragma unroll" in text_of(plan)) == asked
+
+
+@needs_opencl
+def test_small_whole_powers_are_products(runner: Runner) -> None:
+    program = parse_program(
+        """program powers(x: [f32]8, y: [f64]8, h: [f16]8) =
+             (mapGlb(0, fun a => pow(a - 1, 2) + pow(a, 3) / pow(a * 2, 4), x),
+              mapGlb(0, fun a => pow(pow(a, 2) + 1, 3), y),
+              mapGlb(0, fun a => pow(a, 2), h), mapGlb(0, fun a => pow(a, 5), x), mapGlb(0, fun a => pow(a, 0.5), x))"""
+    )  # fmt: skip
+    plan = plan_of(program)
+    assert text_of(plan).count("pow(") == 3  # halves are rounded once
+    values = np.linspace(0.5, 3, 8)
+    inputs = {"x": values.astype(np.float32), "y": values, "h": values.astype(np.float16)}
+    for found, right in zip(results(runner, plan, inputs), leaves_of(run(program, inputs)), strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-3 if found.dtype == np.float16 else 1e-6)

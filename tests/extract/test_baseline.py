@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.extract.baseline import computes, naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
@@ -54,9 +55,14 @@ def test_each_stage_is_a_kernel(what: str):
 
 
 def test_what_unrolls_to_too_much_is_not_kept_in_registers():
-    rows = "map(fun c => " + "map(abs, " * 30 + "gather(reverse, map(abs, c))" + ")" * 30 + ", split(200, x))"
-    plan = compile_program(naive_term(parse_program(f"program p(x: [f32]400) = {rows}")), POCL)
-    assert any(b.role == "temporary" for b in plan.buffers)
+    def plan(maps: int, length: int) -> Plan:
+        row = "map(abs, " * maps + "gather(reverse, map(abs, c))" + ")" * maps
+        program = parse_program(f"program p(x: [[f32]{length}]2) = map(fun c => {row}, x)")
+        return compile_program(naive_term(program), POCL)
+
+    long, deep = plan(30, 200), plan(66, 64)
+    assert "tmp[200]" in long.source
+    assert [any(b.role == "temporary" for b in made.buffers) for made in (long, deep)] == [False, True]
 
 
 @settings(max_examples=depth(2, 200))

@@ -29,6 +29,21 @@ def test_a_size_takes_the_type_beside_it() -> None:
     assert (means.tolist(), numbers.tolist(), scaled, size) == ([3, 8], [0, -2], 2.0, 2)
 
 
+def test_a_whole_number_takes_the_type_beside_it() -> None:
+    text = """program f(x: [f32]N, b: [u8]N, k: [i64]N) where N = 2 =
+      (map(fun v => max(0, 2 * v - 1) / 4 + sqrt(N + 2) + exp(0), x), map(fun v => min(v + 1, 255), b),
+       map(fun v => v - 3000000000, k), reduce(max, 0, x), reduce(fun (n, v) => n + select(v > 0, 1, 0), 0, x),
+       map(fun w => w[0] + w[1], slide(2, 1, pad(1, 0, constant(7), x))), 7 / 2)"""
+    program = parse_program(text)
+    assert parse_program(print_program(program)) == program
+    inputs = {"x": np.float32([-1, 2.5]), "b": np.uint8([7, 254]), "k": np.int64([1, 2])}
+    floats, (small, (large, (most, (count, (padded, quotient))))) = run(specialise(program, {}), inputs)
+    assert (floats.tolist(), small.tolist(), large.tolist()) == ([3, 4], [8, 255], [-2999999999, -2999999998])
+    assert (most, count, padded.tolist(), quotient) == (2.5, 1, [6, 1.5], 3)
+    with pytest.raises(LiftError, match="256 is beyond the range of u8"):
+        parse_program("program f(b: u8) = b + 256")
+
+
 def test_python_writes_the_term_first() -> None:
     @b.program(sizes={"W": 4})
     def ramp(a: F32):  # pyright: ignore
