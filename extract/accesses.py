@@ -15,7 +15,7 @@ from lift_egraph.language.nat import Nat, NatVar, Operation
 from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
 
 _ALIGNED = ~15  # a loop's sample index is a multiple of 16 where it can be, so that i % 16 looks like i
-_LOCAL_ID = "get_local_id("  # what the index variable of an unrolled mapLcl is called
+_OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}  # a work-item's own
 
 Regions = tuple["Region", ...]  # the regions around a statement, from the kernel's own on
 
@@ -31,7 +31,7 @@ class Loop:
 
     @property
     def is_neighbour(self) -> bool:
-        """Whether neighbouring work-items of a warp run its steps."""
+        """Whether neighbouring work-items, of a warp or of a vector, run its steps."""
         return self.kind in ("glb", "lcl") and self.dimension == 0
 
     @property
@@ -129,11 +129,20 @@ def analyse(kernel: Kernel) -> Region:
 
     Perfectly nested parallel loops are put in the order in which a CPU runs work-items: dimension 0 innermost.
     """
-    local = kernel.launch.local_size or (1, 1, 1)
     written = frozenset(place.buffer.name for place in c_ast.stores(kernel.body))
     root = Region()
-    _Analysis(written, local).body(kernel.body, (root,), {})
+    _Analysis(written, _workers(kernel)).body(kernel.body, (root,), {})
     return root
+
+
+def _workers(kernel: Kernel) -> list[tuple[str, int, int]]:
+    """The levels on which a kernel runs, from outside to inside, each with its dimension and how many there are."""
+    whole, local = kernel.launch.global_size, kernel.launch.local_size or (1, 1, 1)
+    kinds = {part.level.kind for part in c_ast.walk(kernel.body) if isinstance(part, c_ast.For)}
+    found = [("glb", d, whole[d]) for d in (2, 1, 0)]
+    if kinds & {"wrg", "lcl"}:
+        found = [("wrg", d, whole[d] // local[d]) for d in (2, 1, 0)] + [("lcl", d, local[d]) for d in (2, 1, 0)]
+    return [(kind, d, count) for kind, d, count in found if count > 1]
 
 
 def evaluate(value: Nat, values: dict[NatVar, int]) -> float:
@@ -166,23 +175,26 @@ def neighbour_stride(access: Access, path: tuple[Loop, ...]) -> float:
 class _Analysis:
     """Fills the regions; private variables with constant indices are registers, everything else is memory."""
 
-    def __init__(self, written: frozenset[str], local: tuple[int, int, int]) -> None:
-        self.written = written
-        self.local = local
+    def __init__(self, written: frozenset[str], workers: list[tuple[str, int, int]]) -> None:
+        self.written, self.workers = written, workers
         self.known_strides: dict[tuple[Nat, tuple[Loop, ...]], tuple[tuple[float, ...], float]] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
     def body(self, body: c_ast.Body, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
+        inside, alike = around, list[tuple[str, int, int]]()
         for statement in body:
-            self.statement(statement, around, names)
+            by_all = self.repeated(statement, around)
+            if by_all != alike or not by_all:
+                inside, alike = self.entered(by_all, body, around), by_all
+            self.statement(statement, inside, names)
 
     def statement(self, statement: c_ast.Statement, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
         match statement:
             case c_ast.For():
                 self.loops(statement, around, names)
             case c_ast.If(_, body) | c_ast.Block(body):
-                self.body(body, self.thread_loops(statement, around), names)
+                self.body(body, around, names)
             case c_ast.Let(name, value):
                 names[name] = value
                 self.value(value, around)
@@ -203,14 +215,23 @@ class _Analysis:
             around = _enter(around, Loop(each.variable, each.most, each.level.kind, each.level.dimension))
         self.body(loop.body, around, names)
 
-    def thread_loops(self, statement: c_ast.Statement, around: Regions) -> Regions:
-        """An unrolled step of a mapLcl runs once for each work-item of the group."""
-        if max(self.local) == 1 or any(loop.kind == "lcl" for loop in around[-1].path):
+    def repeated(self, statement: c_ast.Statement, around: Regions) -> list[tuple[str, int, int]]:
+        """The levels whose workers all run a statement, because no map around it or in it shares it out."""
+        path = {(loop.kind, loop.dimension) for loop in around[-1].path}
+        missing = [w for w in self.workers if w[:2] not in path and ("glb", w[1]) not in path]
+        shares = isinstance(statement, c_ast.Barrier) or any(
+            isinstance(part, c_ast.For) and part.is_parallel for part in (c_ast.walk(statement) if missing else ())
+        )
+        return [] if shares else missing
+
+    def entered(self, by_all: list[tuple[str, int, int]], body: c_ast.Body, around: Regions) -> Regions:
+        """The regions in which all workers of some levels run the same, each with indices of its own."""
+        if not by_all:
             return around
-        found = {v for part in c_ast.walk(statement) if isinstance(part, Nat) for v in part.variables}
-        for variable in sorted((v for v in found if v.name.startswith(_LOCAL_ID)), key=lambda v: v.name, reverse=True):
-            dimension = int(variable.name[len(_LOCAL_ID)])
-            around = _enter(around, Loop(variable, self.local[dimension], "lcl", dimension))
+        own = {v.name: v for part in c_ast.walk(body) if isinstance(part, Nat) for v in part.variables}
+        for kind, dimension, count in by_all:
+            name = f"{_OWN[kind]}({dimension})"
+            around = _enter(around, Loop(own.get(name, NatVar(name, 0, count - 1)), count, kind, dimension))
         return around
 
     def store(self, place: c_ast.CExpr, value: c_ast.CExpr, around: Regions, names: dict[str, c_ast.CExpr]) -> None:

@@ -8,10 +8,9 @@ from math import ceil, prod
 
 from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.codegen.plans.kernel import Kernel
-from lift_egraph.extract.accesses import Operated, Region, neighbour_stride
+from lift_egraph.extract.accesses import Operated, Region
 from lift_egraph.extract.footprint import LINE, PAGE, Footprint, Touched
-
-_FREE = 0.9  # the part of a cache that a loop can count on
+from lift_egraph.extract.shared_vectors import in_shared_vectors
 
 # cycles for one instruction, at full throughput; on some runtimes all functions of floats are calls
 _COST = {"div": 5.0, "mod": 12.0, "sqrt": 6.0, "rsqrt": 10.0, "floor": 2.0, "ceil": 2.0}
@@ -28,12 +27,10 @@ _SPILL, _SPILL_LATENCY = 2.5, 16.0  # cycles for each value that is kept in memo
 
 # cycles of a core for one line from L2, L3 and memory: foreseen by a prefetcher, or strided
 _STREAMED = (1.5, 4.0, 6.0)
-_STRIDED = (2.5, 10.0, 32.0)
+_STRIDED = (6.0, 12.0, 32.0)
 _PAGES, _PAGE_MISS = 2048, 20.0  # pages that the address translation holds; cycles for one more
 
 _EXPOSED = 0.5  # the part of waiting for strided lines that instructions do not hide
-
-_GATHER = 0.5  # cycles for each lane of a vector across work-items that are not neighbours in memory
 
 
 @dataclass(frozen=True)
@@ -47,20 +44,23 @@ class Estimate:
     parallelism: int
 
 
-def cpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device, cpu: Cpu) -> Estimate:
+def cpu_time(kernel: Kernel, root: Region, device: Device, cpu: Cpu) -> Estimate:
     """The larger of instructions and memory traffic, on the cores that have work."""
     launch = kernel.launch
+    if cpu.vectorises_items and (launch.local_size is None or launch.local_size[0] > 1):
+        root = in_shared_vectors(root, device.lanes)
+    footprint = Footprint(root, store_moves=2.0)
     items = prod(launch.global_size)
     groups = items // prod(launch.local_size) if launch.local_size else ceil(items / device.max_work_group)
     used = min(groups if launch.local_size else items, device.compute_units)
     share = ceil(groups / used) / groups if launch.local_size else 1 / used  # of the core with the most work
-    core = _Core(device, cpu, launch.local_size is None or launch.local_size[0] > 1)
+    core = _Core(device, cpu)
     cycles = core.cycles(root) + core.barriers(root)
     strided, streamed = _misses(footprint, device, cpu)
     ns = 1000 / device.clock_mhz
     busy = max(cycles, strided) + _EXPOSED * min(cycles, strided)
     compute = (max(busy, streamed) * ns + groups * cpu.group_ns) * share
-    beyond = footprint.fetched(device.cache * _FREE).lines if footprint.size() > device.cache * _FREE else 0.0
+    beyond = footprint.fetched(device.cache).lines if footprint.size() > device.cache else 0.0
     moved = beyond * LINE
     bandwidth = min(cpu.bandwidth, cpu.unit_bandwidth * device.compute_units)
     memory = moved / (bandwidth * min(1.0, 1.4 * used / device.compute_units))
@@ -69,9 +69,8 @@ def cpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
 
 def _misses(footprint: Footprint, device: Device, cpu: Cpu) -> tuple[float, float]:
     """Cycles for lines that are not in the first cache: the strided ones and the streamed ones."""
-    last = device.cache * _FREE
-    levels = [footprint.fetched(cpu.l1 * _FREE), footprint.fetched(cpu.l2 * 1.2)]
-    levels.append(footprint.fetched(last) if footprint.size() > last else Touched())
+    levels = [footprint.fetched(cpu.l1), footprint.fetched(cpu.l2)]
+    levels.append(footprint.fetched(device.cache) if footprint.size() > device.cache else Touched())
     levels.append(Touched())
     strided = streamed = 0.0
     for level, (near, far) in enumerate(pairwise(levels)):
@@ -84,21 +83,15 @@ def _misses(footprint: Footprint, device: Device, cpu: Cpu) -> tuple[float, floa
 class _Core:
     """Cycles of one core for the instructions of a kernel."""
 
-    def __init__(self, device: Device, cpu: Cpu, has_neighbours: bool) -> None:
-        self.lanes = min(device.vector_width, cpu.most_lanes)
-        self.registers = 32 if self.lanes >= 16 else 16
-        self.calls = cpu.calls_functions
-        self.across_items = has_neighbours and cpu.vectorises_items
-        self.barrier = cpu.barrier_cycles
+    def __init__(self, device: Device, cpu: Cpu) -> None:
+        self.lanes, self.registers = device.lanes, device.registers
+        self.calls, self.barrier = cpu.calls_functions, cpu.barrier_cycles
 
     def cycles(self, region: Region) -> float:
         """For all steps of a region's loop."""
         inner = sum(self.cycles(child) for child in region.children)
         issue, count = self.instructions(region)
         lanes = self.lanes if self.is_vectorised(region) else 1
-        if lanes == 1 and self.is_across_items(region):
-            lanes = self.lanes
-            issue += sum(_GATHER * lanes for a in region.accesses if neighbour_stride(a, region.path) > 1)
         if region.loop is None:
             return inner + issue
         spilled = 0 if region.children else self.spilled(region)
@@ -128,7 +121,7 @@ class _Core:
                 count += parts
         loads = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "load")
         stored = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "store")
-        extra = region.shuffles + region.index_work / 2
+        extra = (region.shuffles + region.index_work) / 2
         count += loads + stored + extra
         return max(arithmetic, loads / 2, stored, extra, count / _ISSUE), count
 
@@ -155,12 +148,6 @@ class _Core:
         if any(o.width > 1 or (self.calls and o.op in _CALL) for o in region.operations):
             return False
         return all(a.width == 1 and not a.irregular and a.strides[-1] in (0, 1) for a in region.accesses)
-
-    def is_across_items(self, region: Region) -> bool:
-        """Whether the compiler lets neighbouring work-items share vectors, as Intel's does for scalar kernels."""
-        if not self.across_items or not any(loop.is_neighbour and loop.trips >= self.lanes for loop in region.path):
-            return False
-        return all(o.width == 1 for o in region.operations) and all(a.width == 1 for a in region.accesses)
 
 
 def _items_inside(region: Region) -> int:

@@ -61,7 +61,7 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
 
     in_flight = warps * gpu.warp * work.bytes_in_flight * used
     reached = min(1.0, in_flight / (gpu.bandwidth * gpu.memory_latency))
-    last = device.cache * 0.9
+    last = device.cache
     moved = 0.0
     if (size := footprint.size()) > last:  # work-items of a group run together, so L1 bounds it too
         moved = max(size, min(footprint.fetched(last).lines * LINE, work.l2_bytes))

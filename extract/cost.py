@@ -121,7 +121,7 @@ class StructuralCost:
 
     def on(self, device: Device) -> StructuralCost:
         """The cost of low-level terms, with as many work-items at once as the device runs well."""
-        items = 1 if device.kind == "cpu" else 64
+        items = min(device.group_sizes, default=1)
         return replace(self, units=device.compute_units * items, items=items, lowered=True)
 
     def accepts(self, shape: Hashable) -> bool:

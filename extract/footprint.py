@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lift_egraph.extract.accesses import Access, Region
 
 LINE, PAGE = 64, 4096
-_SETS = 64  # neighbouring lines, or pages, are surely in different sets up to this number
+_FREE = 0.9  # the part of a cache that a loop can count on
+_CONTIGUOUS = 16 * PAGE  # of memory lies side by side in the machine's as a rule
+_WAYS = 8  # lines, or pages, of the same set that a cache holds
+_UNFORESEEN = 1.0  # lines of a walk that no prefetcher brings
 _FOLLOWED = 8  # leaps that hardware prefetchers keep track of
 
 
@@ -39,6 +42,7 @@ class _Stream:
     starts: tuple[float, ...]
     width: int
     irregular: bool
+    moves: float  # of a line, each time that it is touched
 
     def extents(self, trips: tuple[int, ...], outside: int, grain: int) -> tuple[float, float, float]:
         """Runs of memory touched in the loops inside `outside` others: their number, length and distance."""
@@ -59,35 +63,76 @@ class _Stream:
 
     def touched(self, trips: tuple[int, ...], outside: int, grain: int = LINE) -> Touched:
         runs, length, _ = self.extents(trips, outside, grain)
-        count = runs * max(1.0, length / grain)
-        return Touched(strided=count) if self.is_strided(trips) else Touched(streamed=count)
+        count = runs * max(1.0, length / grain) * self.moves
+        foreseen = 0.0 if self.is_strided(trips) else max(0.0, 1 - _UNFORESEEN * LINE / self.walked(trips))
+        return Touched(count * foreseen, count * (1 - foreseen))
+
+    def touched_again(self, trips: tuple[int, ...], pressure: float, grain: int = LINE) -> Touched:
+        """In each step of a loop that asks a cache for so many times what it holds."""
+        found = self.touched(trips, len(trips), grain)
+        is_same = bool(self.strides) and abs(self.strides[-1]) < grain  # no prefetcher brings a line that was there
+        return Touched(strided=found.lines * (1 - 1 / pressure)) if is_same else found
 
     def is_strided(self, trips: tuple[int, ...]) -> bool:
         """Whether the innermost loop that moves the address leaps, over more lines than a prefetcher follows."""
         inner = ((abs(s), n) for s, n in zip(reversed(self.strides), reversed(trips), strict=True) if s and n > 1)
         stride, count = next(inner, (0.0, 1))
-        return self.irregular or (stride >= 2 * LINE and count > _FOLLOWED)
+        between = stride - LINE * len({start // LINE for start in self.starts})
+        return self.irregular or (between >= LINE and count > _FOLLOWED)
+
+    def walked(self, trips: tuple[int, ...]) -> float:
+        """Bytes that are walked over one after the other, beside the leaps that a prefetcher follows."""
+        length = float(self.width)
+        for s, n in zip(reversed(self.strides), reversed(trips), strict=True):
+            stride = abs(s)
+            if stride and n > 1 and stride <= max(length, LINE * len({start // LINE for start in self.starts})):
+                length = max(length, stride * (n - 1) + length)
+            elif stride and n > _FOLLOWED:
+                break
+        return max(length, LINE)
 
     def occupied(self, trips: tuple[int, ...], outside: int, grain: int = LINE) -> float:
-        """Bytes of a cache that are taken; strides by powers of two use only a part of its sets."""
-        runs, length, distance = self.extents(trips, outside, grain)
-        size = runs * max(grain, length)
-        step = int(distance)
-        return max(size, runs * min(step & -step, _SETS * grain))
+        """Bytes of a cache that are taken."""
+        runs, length, _ = self.extents(trips, outside, grain)
+        return runs * max(grain, length)
+
+    def crowded(self, trips: tuple[int, ...], outside: int, capacity: float) -> float:
+        """How many times what a set of a cache holds is asked of one: strides of powers of two meet in few sets."""
+        if any(s and n > 1 for s, n in zip(self.strides[outside:], trips[outside:], strict=True)):
+            runs, _, distance = self.extents(trips, outside, LINE)
+            step = int(distance)
+            return runs * min(step & -step, capacity / _WAYS, _CONTIGUOUS) / capacity if runs > 1 else 0.0
+        way = min(int(capacity / _WAYS), _CONTIGUOUS)
+        meeting = Counter(line % max(way // LINE, 1) for line in {int(start // LINE) for start in self.starts})
+        most = max(meeting.values())
+        return most * way / capacity if most > 1 else 0.0
 
 
 class Footprint:
-    """Lines touched in the regions of a kernel, for caches of any size."""
+    """Lines touched in the regions of a kernel, for caches of any size.
 
-    def __init__(self, root: Region, space: str = "global") -> None:
+    Parameters
+    ----------
+    store_moves
+        How often a line is moved that is stored to: twice where caches fetch it first.
+    """
+
+    def __init__(self, root: Region, space: str = "global", store_moves: float = 1.0) -> None:
         self.root = root
-        self._streams = {id(region): list(_streams(region, space)) for region, _ in root.walk()}
+        self._streams = {id(region): list(_streams(region, space, store_moves)) for region, _ in root.walk()}
         self._inside: dict[int, list[tuple[_Stream, tuple[int, ...]]]] = {}
 
-    def occupied(self, region: Region, grain: int = LINE) -> float:
-        """Bytes that one step of a region's loop keeps in a cache."""
-        depth = len(region.path)
-        return sum(s.occupied(trips, depth, grain) for s, trips in self._all(region))
+    def pressure(self, region: Region, capacity: float, grain: int = LINE) -> float:
+        """How many times what a cache holds one step of a region's loop touches; up to 1 it keeps all of that."""
+        depth, streams = len(region.path), self._all(region)
+        filled = sum(s.occupied(trips, depth, grain) for s, trips in streams) / (capacity * _FREE)
+        if grain == PAGE:
+            return filled
+        # arrays begin in the same sets, and are walked side by side
+        together: defaultdict[tuple[float, ...], float] = defaultdict(float)
+        for s, trips in streams:
+            together[s.strides] += s.crowded(trips, depth, capacity)
+        return max(filled, *together.values(), 0.0)
 
     def size(self) -> float:
         """Bytes that the kernel touches."""
@@ -103,9 +148,10 @@ class Footprint:
 
     def _fetched(self, region: Region, capacity: float, grain: int) -> Touched:
         depth = max(len(region.path) - 1, 0)
-        if self.occupied(region, grain) <= capacity:
+        pressure = self.pressure(region, capacity, grain)
+        if pressure <= 1:
             return sum((s.touched(trips, depth, grain) for s, trips in self._all(region)), Touched())
-        own = sum((s.touched(trips, len(trips), grain) for s, trips in self._own(region)), Touched())
+        own = sum((s.touched_again(trips, pressure, grain) for s, trips in self._own(region)), Touched())
         return sum((self._fetched(child, capacity, grain) for child in region.children), own) * region.trips
 
     def _own(self, region: Region) -> list[tuple[_Stream, tuple[int, ...]]]:
@@ -121,11 +167,11 @@ class Footprint:
         return self._inside[id(region)]
 
 
-def _streams(region: Region, space: str) -> Iterator[_Stream]:
+def _streams(region: Region, space: str, moves: float) -> Iterator[_Stream]:
     groups: dict[object, list[Access]] = defaultdict(list)
     for access in region.accesses:
         if access.space == space:
-            groups[access.buffer, access.strides, access.irregular].append(access)
+            groups[access.kind, access.buffer, access.strides, access.irregular].append(access)
     for accesses in groups.values():
         first = accesses[0]
         size = first.element_bytes
@@ -134,4 +180,5 @@ def _streams(region: Region, space: str) -> Iterator[_Stream]:
             tuple(a.start * size for a in accesses),
             max(a.bytes for a in accesses),
             first.irregular,
+            moves if first.kind == "store" else 1.0,
         )

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.devices.levels import Level, LevelName
+
+_VECTOR_REGISTERS, _SPILLED = 32, 2  # of a CPU's work-item, and how many times these its private memory may take
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,27 @@ class Cpu:
     vectorises_items: bool
     most_lanes: int = 16
 
+    @property
+    def own_cache(self) -> int:
+        """Bytes of the largest cache of a unit's own."""
+        return self.l2
+
+    def own_lanes(self, vector_width: int) -> int:
+        """Lanes of ``f32`` in the registers that the compiler uses."""
+        return min(vector_width, self.most_lanes)
+
+    def own_registers(self, vector_width: int) -> int:
+        """Registers of a work-item: x86 has twice as many where they have 16 lanes."""
+        return 32 if self.own_lanes(vector_width) >= 16 else 16
+
+    def private_bytes(self, vector_width: int) -> int:
+        """Private memory that a work-item may have: what is spilled stays in the first cache."""
+        return 4 * self.own_lanes(vector_width) * _VECTOR_REGISTERS * _SPILLED
+
+    def resident(self, registers: int) -> int:
+        """Work-items that a unit runs at once."""
+        return 1
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -151,6 +175,27 @@ class Gpu:
     memory_latency: float
     barrier_cycles: float
 
+    @property
+    def own_cache(self) -> int:
+        """Bytes of the largest cache of a unit's own."""
+        return self.l1
+
+    def own_lanes(self, vector_width: int) -> int:
+        """Work-items are the lanes."""
+        return vector_width
+
+    def own_registers(self, vector_width: int) -> int:
+        """Registers of a work-item."""
+        return self.most_registers
+
+    def private_bytes(self, vector_width: int) -> int:
+        """Private memory that a work-item may have: what is spilled goes to global memory."""
+        return 4 * self.most_registers
+
+    def resident(self, registers: int) -> int:
+        """Work-items of so many registers that a unit holds at once."""
+        return self.registers // registers
+
 
 @dataclass(frozen=True)
 class Device:
@@ -165,7 +210,8 @@ class Device:
     kind
         A ``cpu`` runs a work-group as a loop on one core, a ``gpu`` in lock-step warps; accelerators count as such.
     compute_units, clock_mhz, cache
-        As OpenCL reports, or where it reports 0 as described. The cache is the largest, in bytes.
+        As OpenCL reports, or where it reports 0 as described. The cache is the largest, in bytes: as described, too,
+        where a runtime reports a unit's own.
     vector_width
         Lanes of ``f32`` in one hardware vector register, as OpenCL reports; 1 where work-items are the lanes.
     max_work_group, local_memory
@@ -178,6 +224,8 @@ class Device:
         How kernels are spelled.
     throughput
         What the cost model of its kind counts with.
+    levels
+        Who works on it, from the grid on: which parallel maps there are, and how many workers are worth trying.
     variants
         Descriptions that count instead; the first that fits.
     """
@@ -193,10 +241,50 @@ class Device:
     launch_overhead: float
     local_memory_is_cheap: bool
     throughput: Cpu | Gpu
+    levels: tuple[Level, ...]
     platform: str = ""
     named: str = ""
     emission: Dialect = field(default_factory=Dialect)
     variants: tuple[Device, ...] = ()
+
+    def level(self, name: LevelName) -> Level:
+        """One of its levels."""
+        return next(level for level in self.levels if level.name == name)
+
+    @property
+    def groups(self) -> int:
+        """Groups that are worth trying on all of it."""
+        return self.compute_units * int(self.level("grid").workers[0])
+
+    @property
+    def group_sizes(self) -> tuple[int, ...]:
+        """Work-items of a group that are worth trying, as far as a group may have so many."""
+        return tuple(int(n) for n in self.level("group").workers if n <= self.max_work_group)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the work of a group is best shared by several work-items."""
+        return max(self.group_sizes, default=1) > 1
+
+    @property
+    def mapping(self) -> Literal["cpu", "gpu"]:
+        """Which parallel maps there are, as derivations name it: those of groups too (``gpu``), or of work-items."""
+        return "gpu" if self.has_groups else "cpu"
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of ``f32`` in a hardware register that kernels use; 1 where work-items are the lanes."""
+        return self.throughput.own_lanes(self.vector_width)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Elements of the vectors that are worth trying, the best first."""
+        return tuple(int(n * self.lanes) for n in self.level("vector").workers if n * self.lanes >= 2)
+
+    @property
+    def registers(self) -> int:
+        """Registers of a work-item."""
+        return self.throughput.own_registers(self.vector_width)
 
     def fits(self, info: DeviceInfo) -> bool:
         """Whether it describes an OpenCL device."""
@@ -218,7 +306,7 @@ class Device:
             compute_units=info.compute_units,
             clock_mhz=info.clock_mhz or found.clock_mhz,
             vector_width=info.vector_width if found.kind == "cpu" else found.vector_width,
-            cache=info.cache or found.cache,
+            cache=info.cache if info.cache > found.throughput.own_cache else found.cache,
             max_work_group=min(info.max_work_group, found.max_work_group),
             local_memory=min(info.local_memory, found.local_memory),
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from lift_egraph.codegen.devices.description import Cpu, Device, Gpu
+from lift_egraph.codegen.devices.levels import ORDER, Level, why_not
 from lift_egraph.errors import DeviceProblem
 
 FOLDER = Path(__file__).parent
@@ -77,11 +78,35 @@ def _device(name: str, table: dict[str, Any]) -> Device:
         base = built_in(like)
     if not isinstance(variants, list) or not all(isinstance(v, dict) for v in variants):
         raise _Wrong("variants: expected tables, each under [[variants]]")
-    device = _made(Device, table, base, "", name=name, variants=())
-    own = [_made(Device, v, device, f"variants[{number}].") for number, v in enumerate(variants, 1)]
+    device = _possible(_made(Device, table, base, "", name=name, variants=()), "")
+    places = [f"variants[{number}]." for number, _ in enumerate(variants, 1)]
+    own = [_possible(_made(Device, v, device, place), place) for place, v in zip(places, variants, strict=True)]
     rest = {key: value for key, value in table.items() if key != "named"}
-    inherited = [_made(Device, rest, v, "", name=name) for v in base.variants] if base else []
+    inherited = [_possible(_made(Device, rest, v, "", name=name), "") for v in base.variants] if base else []
     return replace(device, variants=(*own, *inherited))
+
+
+def _possible(device: Device, place: str) -> Device:
+    """The device, if its levels fit its limits."""
+    figures = device.throughput
+    problem = why_not(device.levels, device.max_work_group, figures.warp if isinstance(figures, Gpu) else None)
+    if problem:
+        raise _Wrong(place + problem)
+    return device
+
+
+def _levels(tables: Any, base: tuple[Level, ...] | None, place: str) -> tuple[Level, ...]:
+    """The levels of a device; what a table does not say is as in the level of the same name in `base`."""
+    if not (isinstance(tables, list) and tables and all(isinstance(table, dict) for table in tables)):
+        raise _Wrong(f"{place}levels: expected tables, each under [[levels]], got {tables!r}")
+    found = {level.name: level for level in base or ()}
+    for number, table in enumerate(tables, 1):
+        here, name = f"{place}levels[{number}].", table.get("name")
+        if name not in ORDER:
+            raise _Wrong(f"{here}name: expected {' or '.join(map(repr, ORDER))}, got {name!r}")
+        rest = {key: value for key, value in table.items() if key != "name"}
+        found[name] = _made(Level, rest, found.get(name), here, name=name)
+    return tuple(found[name] for name in ORDER if name in found)
 
 
 def _made(cls: Any, table: dict[str, Any], base: Any, place: str, **given: Any) -> Any:
@@ -108,6 +133,8 @@ def _made(cls: Any, table: dict[str, Any], base: Any, place: str, **given: Any) 
 
 def _value(expected: Any, key: str, value: Any, base: Any, place: str) -> Any:
     """A value as a field of the expected type holds it."""
+    if expected == tuple[Level, ...]:
+        return _levels(value, base, place)
     if is_dataclass(expected):
         if isinstance(value, dict):
             return _made(expected, value, base, f"{place}{key}.")
@@ -117,6 +144,11 @@ def _value(expected: Any, key: str, value: Any, base: Any, place: str) -> Any:
         is_number = type(value) is int or (type(value) is float and expected is float)
         right = is_number and (0 < value < 2**63 or (value == 0 and key in _MAY_BE_ZERO))
         wanted = f"a {'whole ' if expected is int else ''}number {least} and below 2^63"
+    elif expected == tuple[float, ...]:
+        right = (
+            isinstance(value, list) and bool(value) and all(type(v) in (int, float) and 0 < v < 2**63 for v in value)
+        )
+        wanted, value = "a list of numbers above 0 and below 2^63", tuple(value) if right else value
     elif expected == tuple[str, ...]:
         right, wanted = isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of texts"
         value = tuple(value) if right else value

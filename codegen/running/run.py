@@ -225,6 +225,7 @@ class Runner:
         min_time: float = 0.05,
         max_time: float | None = None,
         cut_off_ms: float = inf,
+        pause: float = 0.0,
     ) -> Timing:
         """The time of the plan's kernels, after a run to warm up; it raises what `run` does.
 
@@ -239,9 +240,12 @@ class Runner:
             No more runs are begun after so many seconds; by default half the time limit.
         cut_off_ms
             If the first run takes longer, it is the only one.
+        pause
+            Seconds to rest before each run. On a CPU that is busy with other work a process that rested goes first,
+            and what takes a few milliseconds is then hardly interrupted.
         """
         most = self.left / 2 if max_time is None else min(max_time, self.left / 2)
-        return self._request("measure", plan, input_name, repeats, min_time, most, cut_off_ms)
+        return self._request("measure", plan, input_name, repeats, min_time, most, cut_off_ms, pause)
 
     def signal(self, number: int) -> None:
         """Send a signal to the worker from any thread: it may be stopped and continued."""

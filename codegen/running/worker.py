@@ -182,7 +182,7 @@ class _Worker:
         return results
 
     def measure(
-        self, plan: Plan, name: str, repeats: int, min_time: float, max_time: float, cut_off_ms: float
+        self, plan: Plan, name: str, repeats: int, min_time: float, max_time: float, cut_off_ms: float, pause: float
     ) -> Timing:
         kernels, buffers = self._prepare(plan, name)
         self._launch(kernels)  # warm up: PoCL compiles for the work-group size, pages are touched
@@ -190,6 +190,7 @@ class _Worker:
         times: list[float] = []
         started = time.perf_counter()
         while True:
+            time.sleep(pause)
             events = self._launch(kernels)
             self.queue.finish()
             times.append(sum(e.profile.end - e.profile.start for e in events) * 1e-6)

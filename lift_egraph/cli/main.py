@@ -105,7 +105,12 @@ def devices(
     roofs = [measure_roofline(d) if calibrate else kept_roofline(d) for d in found]
     rows = list(zip(found, known, roofs, strict=True))
     if as_json:
-        print_json([{**vars(d), "description": model.name, "roofline": r and vars(r)} for d, model, r in rows])
+        print_json(
+            [
+                {**vars(d), "description": m.name, "levels": [*map(vars, m.levels)], "roofline": r and vars(r)}
+                for d, m, r in rows
+            ]
+        )
         return
     columns = "index", "platform", "device", "kind", "units", "memory", "local memory", "version", "description"
     table = table_of(*columns, "GFLOP/s", "GB/s")
@@ -115,6 +120,8 @@ def devices(
         reached = [f"{r.gflop_per_s:.0f}", f"{r.gb_per_s:.0f}"] if r else ["", ""]
         table.add_row(d.index, d.platform, d.name, d.kind, units, memory, local, version, model.name, *reached)
     stdout().print(table)
+    for model in {m.name: m for m in known}.values():
+        stdout().print(f"{model.name}:", *(f"  {level}" for level in model.levels), sep="\n", highlight=False)
 
 
 @app.command()

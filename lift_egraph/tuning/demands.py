@@ -13,7 +13,7 @@ from typing import Any
 
 from lift_egraph.codegen.c_ast import Allocate, Buffer, Load, walk
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import Device, Gpu
+from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError, SearchProblem
 from lift_egraph.language import ir
@@ -24,8 +24,6 @@ from lift_egraph.tuning.forms import Form, read_forms
 from lift_egraph.tuning.parametric import Parametric
 from lift_egraph.tuning.space import Space
 
-SPILLED = 2  # times its vector registers that a work-item on a CPU may have in private memory
-VECTOR_REGISTERS = 32
 UNLIMITED = 1 << 40
 
 
@@ -112,11 +110,7 @@ def space_of(
 
 
 def _limits(device: Device) -> dict[str, float]:
-    if isinstance(device.throughput, Gpu):
-        private = 4 * device.throughput.most_registers
-    else:
-        lanes = min(device.vector_width, device.throughput.most_lanes)
-        private = 4 * lanes * VECTOR_REGISTERS * SPILLED
+    private = device.throughput.private_bytes(device.vector_width)
     return {"items": device.max_work_group, "local": device.local_memory, "private": private}
 
 

@@ -148,7 +148,7 @@ def algorithmic_phase(tiling: Tiling, limits: Limits) -> Phase:
 
 def lowering_phase(device: Device, widths: tuple[int, ...], limits: Limits) -> Phase:
     """The phase that maps a high-level term to the device."""
-    return _lowering(device.kind, widths, limits)
+    return _lowering(device.mapping, widths, limits)
 
 
 def _lowering(device_kind: str, widths: tuple[int, ...], limits: Limits) -> Phase:

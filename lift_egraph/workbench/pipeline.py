@@ -217,7 +217,7 @@ def _baseline(
     """
     naive = naive_term(program)
     try:
-        made = make_candidate(naive, 0.0, info, model, (naive_leg(naive.body, model.kind),), performance)
+        made = make_candidate(naive, 0.0, info, model, (naive_leg(naive.body, model.mapping),), performance)
     except (NestingProblem, SizeProblem) as problem:
         return problem
     check_limits(replace(made.plan, buffers=made.plan.inputs + made.plan.outputs, kernels=()), info)

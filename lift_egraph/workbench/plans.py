@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from lift_egraph.codegen.devices import Cpu, Device, Gpu
+from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
@@ -24,14 +24,12 @@ from lift_egraph.language import ir
 from lift_egraph.language.types import WIDTHS, DataType, array
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.shared_columns import shared_columns
-from lift_egraph.workbench.tiles import GPU_WIDTH, tiles
+from lift_egraph.workbench.tiles import tiles
 from lift_egraph.workbench.windows import rows_of_windows
 
-BLOCKS = (12, 8, 6, 16, 4, 5, 3, 2)  # rows whose partial results are kept in registers
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
-LONG, CHUNKS = 1 << 15, 8  # the length from which an array is reduced in chunks, and how many for each compute unit
-GPU_BLOCKS = (8, 4)  # the same on a GPU
-GROUPS, ITEMS, FEW = 2, (512, 256, 128, 64), 16  # on a GPU: groups for each unit, their work-items and last results
+LONG = 1 << 15  # the length from which an array is reduced in chunks
+FEW = 16  # last results of a group's work-items
 SPARE = 3  # registers beside the partial results
 
 
@@ -42,27 +40,32 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         known = alike.setdefault((nest.maps, nest.length, nest.result), nest)
         if nest.reads_map and not known.reads_map:
             alike[nest.maps, nest.length, nest.result] = nest
-    if isinstance(device.throughput, Gpu):
-        lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
+    lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
+    if device.has_groups:
         yield from rows_of_windows(term)
-        for nest in alike.values():
-            if len(nest.maps) > 1:
-                yield from tiles(nest, device, device.throughput)
-                yield from _products(nest, GPU_WIDTH, GPU_BLOCKS)
-            elif nest.maps and isinstance(nest.maps[-1], ir.Transpose):
-                yield from shared_columns(nest, device)
-            else:
-                yield from _groups(nest, device, lets)
-        return
-    cpu = device.throughput
     for nest in alike.values():
-        made: list[Plan] = []
-        if len(nest.maps) > 1 and (width := _width(length_of(nest.maps[-1]), device, cpu)):
-            made += _products(nest, width, _blocks(width, device, cpu))
+        yield from _by_groups(nest, device, lets) if device.has_groups else _by_items(nest, device)
+
+
+def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
+    """Where a group's work-items share its work."""
+    if len(nest.maps) > 1:
+        yield from tiles(nest, device)
+        yield from _products(nest, device.widths[0], [int(n) for n in device.level("item").workers])
+    elif device.level("group").partition == "strided":
         in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
-        for others in () if made else (_columns, _lanes) if in_columns else (_lanes, _columns):
-            made += others(nest, device, cpu)
-        yield from made
+        yield from shared_columns(nest, device) if in_columns else _groups(nest, device, lets)
+
+
+def _by_items(nest: Nest, device: Device) -> list[Plan]:
+    """Where each work-item does much work by itself."""
+    made: list[Plan] = []
+    if len(nest.maps) > 1 and (width := _width(length_of(nest.maps[-1]), device)):
+        made += _products(nest, width, _blocks(width, device))
+    in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
+    for others in () if made else (_columns, _lanes) if in_columns else (_lanes, _columns):
+        made += others(nest, device)
+    return made
 
 
 def _written(array: ir.Expr) -> sk.Sketch:
@@ -80,25 +83,23 @@ def _written(array: ir.Expr) -> sk.Sketch:
             return sk.ANY
 
 
-def _width(length: int, device: Device, cpu: Cpu) -> int | None:
-    """Two hardware vectors at once, or less if the length or the language asks for it."""
-    lanes = min(device.vector_width, cpu.most_lanes)
-    return next((w for w in (2 * lanes, lanes, lanes // 2) if 1 < w <= WIDTHS[-1] and length % w == 0), None)
+def _width(length: int, device: Device) -> int | None:
+    """The first width that the length and the language allow."""
+    return next((w for w in device.widths if w <= WIDTHS[-1] and length % w == 0), None)
 
 
-def _blocks(width: int, device: Device, cpu: Cpu) -> list[int]:
+def _blocks(width: int, device: Device) -> list[int]:
     """How many vectors of partial results registers hold beside each other, the best number first."""
-    lanes = min(device.vector_width, cpu.most_lanes)
-    registers, parts = (32 if lanes >= 16 else 16) - SPARE, max(1, width // lanes)
-    fitting = [b for b in BLOCKS if b * parts <= registers]
+    parts = max(1, width // device.lanes)
+    fitting = [int(b) for b in device.level("item").workers if b * parts <= device.registers - SPARE]
     return sorted(fitting, key=lambda b: abs(b * parts - ACCUMULATORS))
 
 
-def _lanes(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
+def _lanes(nest: Nest, device: Device) -> Iterator[Plan]:
     """Reductions of a length, whose partial results are the lanes of a vector: of a long one, by chunks."""
     long = nest.length >= LONG and not nest.maps
-    chunk = chunk_size(nest.length, device.compute_units * CHUNKS) if long else nest.length
-    width = _width(chunk or 1, device, cpu)
+    chunk = chunk_size(nest.length, device.groups) if long else nest.length
+    width = _width(chunk or 1, device)
     if chunk is None or width is None or width >= chunk:
         return
     yield plan_of(_in_lanes, nest, (("chunk", "width"),), width=width, **({"chunk": chunk} if long else {}))
@@ -119,10 +120,10 @@ def _in_lanes(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     return Plan((Step("lanes", sketch, tiling, (width,), in_lanes(tiling, width)),), (width,))
 
 
-def _columns(nest: Nest, device: Device, cpu: Cpu) -> Iterator[Plan]:
+def _columns(nest: Nest, device: Device) -> Iterator[Plan]:
     """Blocks of several vectors of columns, whose elements lie side by side in each row that is reduced."""
     columns = length_of(nest.maps[-1]) if nest.maps else 1
-    width = _width(columns, device, cpu)
+    width = _width(columns, device)
     if width is None:
         return
     for vectors in [c for c in (8, 4) if columns % (c * width) == 0 and c * width < columns][:1]:
@@ -170,13 +171,14 @@ def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     long one, by chunks.
     """
     long = nest.length >= LONG and not nest.maps
-    chunk = chunk_size(nest.length, device.compute_units * GROUPS) if long else nest.length
+    chunk = chunk_size(nest.length, device.groups) if long else nest.length
     if chunk is None:
         return
+    largest = device.level("group").workers[0]
     for items in [
         n
-        for n in (ITEMS if long else ITEMS[1:])
-        if chunk % n == 0 and chunk // n not in (1, n) and n != nest.length // chunk
+        for n in device.group_sizes
+        if (long or n < largest) and chunk % n == 0 and chunk // n not in (1, n) and n != nest.length // chunk
     ][:2]:
         parts, count = items // FEW, nest.length // chunk
         element = sk.map_() if nest.reads_map else sk.ANY

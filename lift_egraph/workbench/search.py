@@ -149,7 +149,7 @@ class _Search:
 
     def starts(self, body: ir.Expr, reached: Saturation) -> list[_Start]:
         """The program as it stands, and the best of those that keep other things in memory; cheapest first."""
-        budget, kind, own = self.budget, self.device.kind, skeleton(body)
+        budget, kind, own = self.budget, self.device.mapping, skeleton(body)
         counts = budget.variants, budget.seed_tries, budget.seeds_per_shape
         found = _terms(reached, self.structural, *counts, budget.patience, budget.plainness)
         made: list[_Start] = [
@@ -172,7 +172,7 @@ class _Search:
         phase = self.with_own(remainders_phase(plan.tiling, (width,), limits))
         for reached in run_phase(start[0], phase):
             if locate(reached.graph, reached.root, term) is not None:
-                kind, steps = self.device.kind, len(reached.iterations)
+                kind, steps = self.device.mapping, len(reached.iterations)
                 leg = Leg("remainders", term, steps, kind, plan.tiling, (width,), rules=self.own("remainders"))
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
@@ -274,7 +274,7 @@ class _Search:
 
     def naive(self, alone: ir.Program) -> Found:
         """The naive low-level term of a program."""
-        kind, term = self.device.kind, naive_term(alone).body
+        kind, term = self.device.mapping, naive_term(alone).body
         return Found(inf, term, (Leg("algorithmic", alone.body, 0, kind), naive_leg(term, kind)))
 
     def restructured_stage(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
@@ -331,7 +331,7 @@ class _Search:
             if reached.term is None:
                 return
             term = reached.term
-            kind, steps = self.device.kind, len(reached.iterations)
+            kind, steps = self.device.mapping, len(reached.iterations)
             way = (*way, Leg(step.name, term, steps, kind, step.tiling, step.widths, rules=rules))
         if plan.lowered_by is None:
             yield Found(float(sum(1 for _ in ir.subterms(term))), term, way)
@@ -368,7 +368,9 @@ class _Search:
     def tilings(self, program: ir.Program) -> list[Tiling]:
         """The tilings of a program, the most promising first."""
         budget = self.budget
-        return tilings(program, self.device, budget.blocks(self.device.kind), budget.long_array, budget.chunks_per_unit)
+        return tilings(
+            program, self.device, budget.blocks(self.device.mapping), budget.long_array, budget.chunks_per_unit
+        )
 
     def tiled(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found]:
         """What is found by restructuring, tiling by tiling, for versions of a program."""
@@ -380,7 +382,7 @@ class _Search:
     def as_it_is(self, start: _Start) -> Iterator[PhaseSummary | Found]:
         """What is found without restructuring."""
         term, before = start
-        return self.lowered(term, (*before, Leg("algorithmic", term, 0, self.device.kind)))
+        return self.lowered(term, (*before, Leg("algorithmic", term, 0, self.device.mapping)))
 
     def restructured(
         self, start: _Start, tiling: Tiling, seeds: int, end: float = inf
@@ -396,7 +398,7 @@ class _Search:
             if seed.cost > budget.worst_seed * found[0].cost or time.perf_counter() > end:
                 break
             if not alpha_equal(seed.term, start[0]):
-                kind, steps, rules = self.device.kind, len(saturation.iterations), self.own("algorithmic")
+                kind, steps, rules = self.device.mapping, len(saturation.iterations), self.own("algorithmic")
                 leg = Leg("algorithmic", seed.term, steps, kind, tiling, rules=rules)
                 yield from self.lowered(seed.term, (*start[1], leg))
 
@@ -420,7 +422,7 @@ class _Search:
         terms = _terms(lowered, model, *counts, budget.patience)
         yield summarise(lowered, time.perf_counter() - began)
         steps = len(lowered.iterations)
-        ways = [(*before, Leg(phase.name, t.term, steps, device.kind, widths=widths, rules=rules)) for t in terms]
+        ways = [(*before, Leg(phase.name, t.term, steps, device.mapping, widths=widths, rules=rules)) for t in terms]
         for found, way in zip(terms, ways, strict=True):
             yield Found(found.cost, found.term, way)
         spaces = ("local", "private") if device.local_memory_is_cheap else ("private",)
@@ -430,7 +432,7 @@ class _Search:
             counts = budget.copies, budget.copy_tries, budget.copies_per_shape
             for copy in _terms(reached, model, *counts, budget.patience):
                 steps = len(reached.iterations)
-                leg = Leg("memory", copy.term, steps, device.kind, spaces=spaces, rules=self.own("memory"))
+                leg = Leg("memory", copy.term, steps, device.mapping, spaces=spaces, rules=self.own("memory"))
                 yield Found(copy.cost, copy.term, (*way, leg))
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import product
 from math import prod
 
-from lift_egraph.codegen.devices import Device, Gpu
+from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
@@ -24,7 +24,6 @@ from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, plan_of
 
 MapSketch = Callable[..., sk.PatternSketch]
-GPU_WIDTH = 4  # of vectors
 TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (4, 32), (8, 8), (4, 16))  # of a group
 TILE_DEPTHS = (16, 8)  # of a tile
 TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
@@ -33,10 +32,11 @@ TILE_PLANS, TILE_ALIKE = 6, 4  # how many plans are tried, and of these with blo
 READS, LATENCY = 2.0, 64.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
 
 
-def tiles(nest: Nest, device: Device, gpu: Gpu) -> Iterator[Plan]:
+def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
     """Products of matrices whose groups keep tiles of both in local memory, those that promise most first."""
     if not (1 < len(nest.maps) < 4 and nest.reads_map and all(map(_is_stored, (nest.rows, nest.maps[-1])))):
         return
+    vector = device.widths[0]
     rows, columns, found = length_of(nest.rows), length_of(nest.maps[-1]), list[tuple[float, dict[str, int]]]()
     products = prod(map(length_of, nest.maps)) // (rows * columns)
     for (high, wide), tall, broad, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
@@ -46,9 +46,9 @@ def tiles(nest: Nest, device: Device, gpu: Gpu) -> Iterator[Plan]:
         held = TILE_RESULTS[0] <= tall * broad <= TILE_RESULTS[1] and items <= device.max_work_group
         if fits and held and all(n * depth % items == 0 for n in tile) and sum(tile) * depth * 4 <= device.local_memory:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
-            running = min(items * rounds, gpu.registers // (2 * tall * broad))
+            running = min(items * rounds, device.throughput.resident(2 * tall * broad))
             reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
-            numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": GPU_WIDTH}
+            numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
             found.append((rounds * tile[0] * tile[1] * reads * (1 + LATENCY / running), numbers))
     multiples = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
     for numbers in _various([n for _, n in sorted(found, key=lambda made: (made[0], made[1]["tall"]))])[:TILE_PLANS]:

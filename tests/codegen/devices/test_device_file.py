@@ -16,6 +16,9 @@ from tests.codegen.devices.test_devices import INFO
 
 RTX = dataclasses.replace(INFO, platform="NVIDIA CUDA", name="NVIDIA GeForce RTX 4090", kind="gpu")
 
+GROUP, SUB = 'like = "pocl"\n[[levels]]\nname = "group"\n', 'name = "sub_group"\n'
+NVIDIA_TEXT = (FOLDER / "nvidia.toml").read_text()
+
 
 @pytest.fixture
 def described(tmp_path):
@@ -68,6 +71,13 @@ def test_what_the_file_says_counts_before_inherited_variants(described):
     assert device.on(dataclasses.replace(RTX, name="H200")).throughput.bandwidth == 80
 
 
+def test_levels_of_the_same_name_are_like_those_of_the_other_file(described):
+    device = described('like = "nvidia"\nmax_work_group = 128\n[[levels]]\nname = "item"\nworkers = [16]')
+    assert device.level("item") == dataclasses.replace(NVIDIA.level("item"), workers=(16,))
+    assert [level for level in device.levels if level.name != "item"] == [v for v in NVIDIA.levels if v.name != "item"]
+    assert (device.group_sizes, device.has_groups, device.widths) == ((128, 64), True, (4,))
+
+
 @pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
 def test_child_processes_get_descriptions(device):
     assert pickle.loads(pickle.dumps(device)) == device
@@ -83,7 +93,7 @@ def test_figures_have_a_unit_and_a_source(path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "mine.toml: kind, compute_units, .*throughput: missing; .*base the file on another"),
+        ("", "mine.toml: kind, compute_units, .*throughput, levels: missing; .*base the file on another"),
         ('like = "pocl"\nclock_mhz = ', r"mine.toml is not TOML: Invalid value \(at.*"),
         ('like = "nvidea"', "like: there is no description 'nvidea'; did you mean 'nvidia'.; there are cpu, generic"),
         ("like = 3", "like: there is no description 3; there are cpu"),
@@ -105,6 +115,21 @@ def test_figures_have_a_unit_and_a_source(path):
         ('like = "pocl"\nkind = "gpu"', "kind: what it is based on is a cpu, got 'gpu'"),
         ('kind = "tpu"', "kind: expected 'cpu' or 'gpu', got 'tpu'"),
         ('kind = "gpu"\n[throughput]\nwarp = 32', "throughput.bandwidth, throughput.lanes, .*: missing"),
+        ('like = "pocl"\nlevels = 3', r"levels: expected tables, each under \[\[levels\]\], got 3"),
+        ('like = "pocl"\n[[levels]]\nworkers = [3]', r"levels\[1\].name: expected 'grid' or 'group' or .*, got None"),
+        ('like = "pocl"\n[[levels]]\nname = "team"', r"levels\[1\].name: expected 'grid' or 'group' or .*, got 'team'"),
+        (f"{GROUP}worker = [3]", r"levels\[1\].worker: there is no such key; did you mean 'workers'"),
+        (f"{GROUP}workers = 3", r"levels\[1\].workers: expected a list of numbers above 0 and below 2.63, got 3"),
+        (f"{GROUP}workers = []", r"levels\[1\].workers: expected a list of numbers above 0 .*, got \[\]"),
+        (f"{GROUP}workers = [0]", r"levels\[1\].workers: expected a list of numbers above 0 .*, got \[0\]"),
+        (f"{GROUP}workers = [1.5]", r"levels, group: workers must be whole numbers, got \[1.5\]"),
+        (f"{GROUP}workers = [8192]", "levels, group: 8192 work-items are more than max_work_group, 4096"),
+        (f"{GROUP}partition = 'odd'", r"levels\[1\].partition: expected 'contiguous' or 'strided', got 'odd'"),
+        ('like = "pocl"\n[[levels]]\nname = "sub_group"', r"levels\[1\].workers, levels\[1\].partition, .*: missing"),
+        (f'like = "nvidia"\n[[levels]]\n{SUB}workers = [64]', r"levels, sub_group: workers are \[64\], .*warp is 32"),
+        ('like = "nvidia"\nthroughput.warp = 64', r"levels, sub_group: workers are \[32\], and throughput.warp is 64"),
+        (f"{GROUP}workers = [48]".replace("pocl", "nvidia"), r"levels, group: \[48\] .* all whole sub-groups of 32"),
+        (NVIDIA_TEXT.replace('name = "item"', 'name = "grid"'), "levels: item missing; there must be grid, group, it"),
         ('like = "pocl"\nvariants = 3', r"variants: expected tables, each under \[\[variants\]\]"),
         ('like = "pocl"\n[[variants]]\ncash = 3', r"variants\[1\].cash: there is no such key; did .*'cache'"),
         ('like = "pocl"\n[[variants]]\nkind = "gpu"', r"variants\[1\].kind: what it is based on is a cpu, got 'gpu'"),

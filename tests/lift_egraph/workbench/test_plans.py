@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.devices import INTEL, NVIDIA, POCL, load_device
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.egraph.saturate import Limits, Saturation, run_phase
 from lift_egraph.extract.cost import StructuralCost
@@ -20,7 +20,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import F32, DataType, array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.workbench.phases import sharing_phase
+from lift_egraph.workbench.phases import lowering_phase, sharing_phase
 from lift_egraph.workbench.plan import Plan, nests, planned_phase
 from lift_egraph.workbench.plans import plans
 
@@ -93,6 +93,18 @@ def last(states: Iterator[Saturation]) -> Saturation:
 
 def accumulators(term: ir.Expr) -> list[DataType]:
     return [type_of(t.initial) for t in ir.subterms(term) if isinstance(t, ir.Reduce)]
+
+
+def test_levels_say_which_plans_there_are(tmp_path):
+    program = parse_program("program p(x: [f32]65536) = reduce(add, 0.0, map(abs, x))")
+    file = tmp_path / "shares.toml"
+    file.write_text('like = "intel"\n[[levels]]\nname = "group"\nworkers = [256, 64]\npartition = "strided"')
+    shares = load_device(file)
+    for device, phases in ((INTEL, {"lanes"}), (shares, {"groups"}), (NVIDIA, {"groups"})):
+        assert {step.name for plan in plans(program.body, device) for step in plan.steps} == phases
+    rules = [{r.name for r in lowering_phase(d, (), Limits()).rules} for d in (INTEL, shares)]
+    assert "map_to_lcl0" not in rules[0]
+    assert "map_to_lcl0" in rules[1]
 
 
 def test_a_block_is_one_of_rows_although_columns_are_as_many():
