@@ -30,6 +30,7 @@ from lift_egraph.workbench.windows import rows_of_windows
 BLOCKS = (12, 8, 6, 16, 4, 5, 3, 2)  # rows whose partial results are kept in registers
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
 LONG, CHUNKS = 1 << 15, 8  # the length from which an array is reduced in chunks, and how many for each compute unit
+FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
 GPU_BLOCKS = (8, 4)  # the same on a GPU
 GROUPS, ITEMS, FEW = 2, (512, 256, 128, 64), 16  # on a GPU: groups for each unit, their work-items and last results
 SPARE = 3  # registers beside the partial results
@@ -58,7 +59,8 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     for nest in alike.values():
         made: list[Plan] = []
         if len(nest.maps) > 1 and (width := _width(length_of(nest.maps[-1]), device, cpu)):
-            made += _products(nest, width, _blocks(width, device, cpu))
+            blocks = _blocks(width, device, cpu)
+            made += [*_cached_products(nest, width, blocks, device, cpu), *_products(nest, width, blocks)]
         in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
         for others in () if made else (_columns, _lanes) if in_columns else (_lanes, _columns):
             made += others(nest, device, cpu)
@@ -148,14 +150,19 @@ def _products(nest: Nest, width: int, blocks: Iterable[int]) -> Iterator[Plan]:
         yield from (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)
 
 
-def _product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """A `block` of rows times vectors of a `width`."""
-    rows, columns, block = length_of(nest.rows), length_of(nest.maps[-1]), numbers["block"]
+def _in_blocks(nest: Nest, block: int, columns: int) -> sk.Sketch:
+    """Blocks of rows, each with so many columns."""
     element = sk.map_(sk.map_(length=block)) if nest.reads_map else sk.ANY
     inner = sk.of_type(array(nest.result, block), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
     across = sk.contains(sk.map_(sk.contains(inner), length=columns))
-    sketch = sk.contains(sk.map_(across, sk.split(block, _written(nest.rows)), length=rows // block))
-    return Plan((Step("blocking", sketch, {rows: (block,)}),), (numbers["width"],))
+    return sk.contains(sk.map_(across, sk.split(block, _written(nest.rows)), length=length_of(nest.rows) // block))
+
+
+def _product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """A `block` of rows times vectors of a `width`."""
+    block = numbers["block"]
+    sketch = _in_blocks(nest, block, length_of(nest.maps[-1]))
+    return Plan((Step("blocking", sketch, {length_of(nest.rows): (block,)}),), (numbers["width"],))
 
 
 def _packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
@@ -163,6 +170,38 @@ def _packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     direct = _product(nest, numbers)
     packing = Step("packing", sk.contains(sk.to_memory("global")), {}, direct.widths)
     return replace(direct, steps=(packing, *direct.steps))
+
+
+def _cached_products(nest: Nest, width: int, blocks: Iterable[int], device: Device, cpu: Cpu) -> Iterator[Plan]:
+    """The same, columns in tiles that a unit's own cache holds while all rows pass, where the last cache does not hold
+    all columns: else each block of rows brings them from memory.
+    """
+    rows, columns = length_of(nest.rows), length_of(nest.maps[-1])
+    if FAR * ELEMENT * nest.length * columns <= device.cache:
+        return
+    most = max(cpu.l2 // (NEAR * ELEMENT * nest.length), width)
+    tile = next((n for n in range(most // width * width, 0, -width) if columns % n == 0 and n < columns), None)
+    block = next((b for b in blocks if rows % b == 0 and b < rows), None)
+    if tile and block:
+        yield plan_of(_cached_product, nest, (("tile", "width"),), block=block, width=width, tile=tile)
+
+
+def _cached_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """A packed product of a `block` of rows and vectors of a `width`, in tiles of some columns.
+
+    Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", TOMS 2008.
+    """
+    rows, columns, block, tile = length_of(nest.rows), length_of(nest.maps[-1]), numbers["block"], numbers["tile"]
+
+    def tiled(inner: sk.Sketch) -> sk.Sketch:
+        return sk.contains(sk.map_(inner, sk.split(tile), length=columns // tile))
+
+    sums = sk.contains(sk.reduce_(length=nest.length))
+    each_row = sk.map_(sk.contains(sk.map_(sums, sk.variable(), length=tile)), _written(nest.rows), length=rows)
+    packed = _packed_product(nest, numbers)
+    tiling = Step("tiling", tiled(sk.contains(each_row)), {columns: (tile,)})
+    blocking = Step("blocking", tiled(_in_blocks(nest, block, tile)), {rows: (block,)})
+    return replace(packed, steps=(packed.steps[0], tiling, blocking))
 
 
 def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
