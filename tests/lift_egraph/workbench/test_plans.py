@@ -36,6 +36,10 @@ STAGES = {
         """program p(A: [[f32]8]12, B: [[f32]8]16, c: [f32]16) =
              map(fun a => map(fun (b, s) => max(0.0, reduce(add, 0.0, map(mul, zip(a, b))) + s), zip(B, c)), A)""",
         ["packing blocking", "blocking"] * 2, array(F32, 6)),
+    "columns times columns": (
+        """program p(A: [[f32]16]8, B: [[f32]16]8) =
+             map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), transpose(A))""",
+        ["packing row_packing blocking", *["blocking", "packing blocking"] * 2], array(F32, 4)),
     "squares that are all alike": (
         """program p(A: [[[f32]16]16]3, B: [[[f32]16]16]3) =
              map(fun (x, y) => map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), x),
