@@ -15,6 +15,7 @@ from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.banks import space_rows
 from lift_egraph.codegen.passes.barriers import barriers_after_maps, place_barriers
+from lift_egraph.codegen.passes.borders import borders_apart
 from lift_egraph.codegen.passes.common_indices import share_indices
 from lift_egraph.codegen.passes.groups import in_groups
 from lift_egraph.codegen.passes.invariants import move_invariants
@@ -225,6 +226,8 @@ def _finish(
         body = read_ahead(body, local_counts, host.taken)
     body, stays = _unrolled(move_invariants(body), device, alone)
     body = mark_short_loops(sink_constants(inline_constants(body)))
+    if dialect.borders_apart and host.optimise.control_flow:
+        body = borders_apart(body, host.taken)
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.local_memory:
         largest = max(arrays, key=lambda b: b.bytes)

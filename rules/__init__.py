@@ -53,7 +53,7 @@ from lift_egraph.rules.opencl_parallel import (
     third_dimension_rules,
 )
 from lift_egraph.rules.opencl_vector import vector_rules, wide_rules
-from lift_egraph.rules.packing import pack_vectors, packing_rules
+from lift_egraph.rules.packing import pack_columns, pack_vectors, packing_rules
 from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
 from lift_egraph.rules.reduction import (
     combine_lifted_with_map,
@@ -102,6 +102,7 @@ first_tile: tuple[Rule, ...] = (stage_first_tile, *tile_copy_rules)
 second_tile: tuple[Rule, ...] = (stage_second_tile, *tile_copy_rules)
 registers: tuple[Rule, ...] = register_rules
 packing: tuple[Rule, ...] = (pack_vectors,)
+row_packing: tuple[Rule, ...] = (pack_columns,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
 gpu_rules: tuple[Rule, ...] = (*group_rules, map_to_glb2)
 _in_parts: tuple[Rule, ...] = (

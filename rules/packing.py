@@ -118,4 +118,25 @@ def pack_vectors(e: Ex, p: P, f: Fn, xss: Ex, ys: Ex, zs: Ex, w: i64, n: i64, k:
         yield rewrite(left).to(app(Fn.lam(P.var(panels), right), copied), *where, fresh(panels, left))
 
 
-packing_rules = (pack_transposed, pack_chunks, pack_blocks, keep_block_in_private, pack_vectors)
+@rule(
+    "transpose xss = asScalar (toGlobal (mapGlb(0) (mapSeq id) (asVector w (transpose xss)))),  w | length of the rows "
+    "of xss, xss closed",
+    source="new; array packing, as matrix multiplications of libraries do",
+    phase="memory",
+)
+def pack_columns(xss: Ex, w: i64, n: i64, k: i64, t: Ty):
+    lanes = Ty.lanes(w, t)
+    item, row = V("$item", lanes), V("$row", Ty.arr(k, lanes))
+    copy_row = map_level("seq", 0, Fn.lam(P.var(item), Ex(item)), Ex(row))
+    copied = map_level("glb", 0, Fn.lam(P.var(row), copy_row), as_vector(w, transpose(xss)))
+    yield rewrite(transpose(xss)).to(
+        as_scalar(to_memory("global", copied)),
+        lane_width(w),
+        eq(Ty.arr(k, Ty.arr(n, t))).to(ty(xss)),
+        eq(n % w).to(i64(0)),
+        scalar_like(t),
+        eq(fv(xss)).to(EMPTY),
+    )
+
+
+packing_rules = (pack_transposed, pack_chunks, pack_blocks, keep_block_in_private, pack_vectors, pack_columns)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from lift_egraph.language import ir
-from lift_egraph.language.build import id_, join, let, map_lcl, program
+from lift_egraph.language.build import add, id_, join, let, map_, map_lcl, mul, program, reduce_, transpose, zip_
 
 from .matrix_vector import Shape, columns, groups, row_shape, row_sums, tree
 from .row import ByHand, HandKernel, Row, Sizes, on_gpu
@@ -30,6 +30,19 @@ def term(dialect: str) -> ir.Program:
     return atax
 
 
+def plain(dialect: str) -> ir.Program:
+    """The rows times the vector, then the columns times that."""
+
+    @program
+    def atax(A: "[[f32]K]M", x: "[f32]K"):
+        def products(rows, vector):
+            return map_(lambda row: reduce_(add, 0.0, map_(mul, zip_(row, vector))), rows)
+
+        return let(products(A, x), lambda between: products(transpose(A), between))
+
+    return atax
+
+
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     rows, deep = row_shape(dialect), column_shape(dialect)
     kernels = (
@@ -48,5 +61,6 @@ ROW = Row(
     ("local memory", "coalescing"),
     {"small": {"M": 4096, "K": 4096}, "large": {"M": 8192, "K": 8192}, "check": {"M": 128, "K": 1024}},
     term,
+    plain,
     by_hand,
 )

@@ -73,6 +73,22 @@ def term(dialect: str) -> ir.Program:
     return convolution
 
 
+def plain(dialect: str) -> ir.Program:
+    """Along the rows, then along the columns."""
+
+    @b.program
+    def convolution(image: "[[f32]W]H", weights: "[f32]17"):
+        def filtered(window: ir.Expr) -> ir.Expr:
+            return b.reduce_(b.add, 0.0, b.map_(b.mul, b.zip_(window, weights)))
+
+        def along(rows: ir.Expr) -> ir.Expr:
+            return b.map_(lambda row: b.map_(filtered, b.slide(TAPS, 1, row)), padded(rows))
+
+        return b.let(along(image), lambda rows: b.transpose(along(b.transpose(rows))))
+
+    return convolution
+
+
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     width, height = sizes["W"], sizes["H"]
     kernels = (
@@ -90,5 +106,6 @@ ROW = Row(
     ("local memory", "coalescing", "2D"),
     {"small": {"W": 4096, "H": 4096}, "large": {"W": 8192, "H": 8192}, "check": {"W": 256, "H": 128}},
     term,
+    plain,
     by_hand,
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lift_egraph.language import ir
-from lift_egraph.language.build import get, id_, join, map_, map_lcl, program, zip_
+from lift_egraph.language.build import add, get, id_, join, map_, map_lcl, mul, program, reduce_, zip_
 
 from .matrix_vector import groups, row_shape, row_sums, tree
 from .row import ByHand, HandKernel, Row, Sizes
@@ -51,7 +51,33 @@ def gesummv_term(dialect: str) -> ir.Program:
     return gesummv
 
 
-def row(name: str, term: Callable[[str], ir.Program], *arguments: str) -> Row:
+def gemv_plain(dialect: str) -> ir.Program:
+    """For each row the sum of products, and what follows it."""
+
+    @program
+    def gemv(A: "[[f32]K]M", x: "[f32]K", y: "[f32]M", alpha: "f32", beta: "f32"):
+        def line(own, old):
+            return alpha * reduce_(add, 0.0, map_(mul, zip_(own, x))) + beta * old
+
+        return map_(line, zip_(A, y))
+
+    return gemv
+
+
+def gesummv_plain(dialect: str) -> ir.Program:
+    """For each row the sum of products with the weighted sum of both matrices."""
+
+    @program
+    def gesummv(A: "[[f32]K]M", B: "[[f32]K]M", x: "[f32]K", alpha: "f32", beta: "f32"):
+        def product(of_a, of_b, of_x):
+            return (alpha * of_a + beta * of_b) * of_x
+
+        return map_(lambda own, other: reduce_(add, 0.0, map_(product, zip_(own, other, x))), zip_(A, B))
+
+    return gesummv
+
+
+def row(name: str, term: Callable[[str], ir.Program], plain: Callable[[str], ir.Program], *arguments: str) -> Row:
     def by_hand(dialect: str, sizes: Sizes) -> ByHand:
         shape = row_shape(dialect)
         kernel = HandKernel(name, arguments, (shape.lanes, sizes["M"]), (shape.lanes, shape.rows))
@@ -64,9 +90,10 @@ def row(name: str, term: Callable[[str], ir.Program], *arguments: str) -> Row:
         ("local memory", "coalescing"),
         {"small": {"M": 4096, "K": 4096}, "large": {"M": 8192, "K": 8192}, "check": {"M": 64, "K": 1024}},
         term,
+        plain,
         by_hand,
     )
 
 
-GEMV = row("gemv", gemv_term, "A", "x", "y", "alpha", "beta", "result")
-GESUMMV = row("gesummv", gesummv_term, "A", "B", "x", "alpha", "beta", "result")
+GEMV = row("gemv", gemv_term, gemv_plain, "A", "x", "y", "alpha", "beta", "result")
+GESUMMV = row("gesummv", gesummv_term, gesummv_plain, "A", "B", "x", "alpha", "beta", "result")

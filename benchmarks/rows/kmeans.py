@@ -14,6 +14,14 @@ CHUNK = 800  # points of a work-item, on a CPU
 FAR = 3.4e38
 
 
+def nearer(best: Any, d: Any, number: Any) -> Any:
+    """The better of two pairs of a distance and a number."""
+    return b.let(
+        b.lt(d, b.get(0, best)),
+        lambda is_nearer: (b.select(is_nearer, d, b.get(0, best)), b.select(is_nearer, number, b.get(1, best))),
+    )
+
+
 def nearest(point: Any, centres: Any, width: int) -> Any:
     """The number of the centre that is nearest to a point (or to each of a vector of points)."""
 
@@ -26,12 +34,6 @@ def nearest(point: Any, centres: Any, width: int) -> Any:
 
     def step(best, centre):
         return b.let(distance(b.get(0, centre)), lambda d: nearer(best, d, b.get(1, centre)))
-
-    def nearer(best, d, number):
-        return b.let(
-            b.lt(d, b.get(0, best)),
-            lambda is_nearer: (b.select(is_nearer, d, b.get(0, best)), b.select(is_nearer, number, b.get(1, best))),
-        )
 
     none = repeated(width, 0)
     found = b.reduce_seq(step, (repeated(width, FAR), none), b.zip_(centres, b.generate("C", b.id_)))
@@ -47,6 +49,27 @@ def term(dialect: str) -> ir.Program:
         if on_gpu(dialect):
             return b.map_glb(0, lambda point: nearest(point, centres, 1), points)
         return in_vectors(WIDTH, CHUNK, lambda point: nearest(point, centres, WIDTH), points)
+
+    return kmeans
+
+
+def plain(dialect: str) -> ir.Program:
+    """For each point a fold over the centres, and for each of these a sum over the features."""
+
+    @b.program
+    def kmeans(features: "[[f32]N]F", centres: "[[f32]F]C"):
+        def square(of_point, of_centre):
+            return b.let(of_point - of_centre, lambda d: d * d)
+
+        def number(point):
+            def step(best, centre):
+                distance = b.reduce_(b.add, 0.0, b.map_(square, b.zip_(point, b.get(0, centre))))
+                return b.let(distance, lambda d: nearer(best, d, b.get(1, centre)))
+
+            found = b.reduce_seq(step, (FAR, 0), b.zip_(centres, b.generate("C", b.id_)))
+            return b.let(found, lambda best: b.get(1, best))
+
+        return b.map_(number, b.transpose(features))
 
     return kmeans
 
@@ -67,5 +90,6 @@ ROW = Row(
         "check": {"N": 3 * CHUNK, "F": 7, "C": 5},
     },
     term,
+    plain,
     by_hand,
 )

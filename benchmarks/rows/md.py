@@ -58,25 +58,40 @@ def vector_force(atom: Any, neighbour: Any, total: Any) -> Any:
     return build.let(atom - neighbour, pulled)
 
 
+def of_atom(dialect: str, p: Any, others: Any) -> Any:
+    """The force on an atom: component by component on a GPU, in a vector on a CPU."""
+    if on_gpu(dialect):
+        total = build.reduce_seq(lambda f, q: force(p, q, f), (0.0, 0.0, 0.0), others)
+        return build.let(total, lambda f: vector_of(*parts(3, f), build.literal(0.0)))
+    total = build.reduce_seq(lambda f, q: vector_force(p, q, f), repeated(4, 0.0), others)
+    return build.let(total, lambda f: vector_of(*lanes(f, 3), build.literal(0.0)))
+
+
 def term(dialect: str) -> ir.Program:
     """An atom a work-item, with the force in registers; on a CPU a chunk of atoms."""
 
     @build.program
     def md(positions: "[f32x4]N", neighbours: "[[i32]N]M"):
-        def components(p, numbers):
-            total = build.reduce_seq(lambda f, q: force(p, q, f), (0.0, 0.0, 0.0), build.lookup(numbers, positions))
-            return build.let(total, lambda f: vector_of(*parts(3, f), build.literal(0.0)))
-
-        def vector(p, numbers):
-            total = build.reduce_seq(
-                lambda f, q: vector_force(p, q, f), repeated(4, 0.0), build.lookup(numbers, positions)
-            )
-            return build.let(total, lambda f: vector_of(*lanes(f, 3), build.literal(0.0)))
+        def forces(p, numbers):
+            return of_atom(dialect, p, build.lookup(numbers, positions))
 
         atoms = build.zip_(positions, build.transpose(neighbours))
         if on_gpu(dialect):
-            return build.map_glb(0, components, atoms)
-        return build.join(build.map_glb(0, lambda chunk: build.map_seq(vector, chunk), build.split(CHUNK, atoms)))
+            return build.map_glb(0, forces, atoms)
+        return build.join(build.map_glb(0, lambda chunk: build.map_seq(forces, chunk), build.split(CHUNK, atoms)))
+
+    return md
+
+
+def plain(dialect: str) -> ir.Program:
+    """For each atom a fold over its neighbours."""
+
+    @build.program
+    def md(positions: "[f32x4]N", neighbours: "[[i32]N]M"):
+        def forces(p, numbers):
+            return of_atom(dialect, p, build.lookup(numbers, positions))
+
+        return build.map_(forces, build.zip_(positions, build.transpose(neighbours)))
 
     return md
 
@@ -114,6 +129,7 @@ ROW = Row(
     ("private memory", "coalescing"),
     {"small": {"N": 12_000, "M": 128}, "large": {"N": 74_000, "M": 128}, "check": {"N": 3 * CHUNK, "M": 30}},
     term,
+    plain,
     by_hand,
     inputs,
 )

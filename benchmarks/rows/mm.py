@@ -1,10 +1,11 @@
 """Matrix multiplication in CLBlast's ways: register blocks and vectors, for NVIDIA with tiles in local memory."""
 
+# ruff: noqa: F722 - annotations are types of LIFT
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from lift_egraph.language import ir
+from lift_egraph.language import build as b, ir
 
 from .blocks import Blocks, in_local_memory, in_registers
 from .row import ByHand, HandKernel, Row, Sizes, on_gpu
@@ -15,6 +16,19 @@ SIZES = {
     "large_cpu": {"M": 2048, "K": 2048, "N": 2048},
     "check": {"M": 128, "K": 128, "N": 256},
 }
+
+
+def plain(dialect: str) -> ir.Program:
+    """Columns of A times columns of B."""
+
+    @b.program
+    def mm(A: "[[f32]M]K", B: "[[f32]N]K"):
+        def dot(of_a, of_b):
+            return b.reduce_(b.add, 0.0, b.map_(b.mul, b.zip_(of_a, of_b)))
+
+        return b.map_(lambda of_a: b.map_(lambda of_b: dot(of_a, of_b), b.transpose(B)), b.transpose(A))
+
+    return mm
 
 
 def row(
@@ -33,7 +47,7 @@ def row(
 
     name = f"mm_{vendor.lower()}"
     optimisations = (*optimisations, "private memory", "vectorisation", "coalescing", "2D")
-    return Row(name, f"MM, {vendor}", "CLBlast", optimisations, SIZES, lambda d: made(blocks_of(d)), by_hand)
+    return Row(name, f"MM, {vendor}", "CLBlast", optimisations, SIZES, lambda d: made(blocks_of(d)), plain, by_hand)
 
 
 AMD = row("AMD", (), Blocks(16, 16, 8, 2, 4, 1, 4), Blocks(4, 4, 8, 2, 16, 1, 1), in_registers)

@@ -55,6 +55,26 @@ def term(dialect: str) -> ir.Program:
     return mri_q if on_gpu(dialect) else mri_q_cpu
 
 
+def plain(dialect: str) -> ir.Program:
+    """For each voxel a fold over the samples."""
+
+    @b.program
+    def mri_q(xs: "[f32]N", ys: "[f32]N", zs: "[f32]N", samples: "[f32x4]K"):
+        def voxel(x, y, z):
+            return b.reduce_seq(lambda q, s: add_sample(q, (x, y, z), lanes(s)), (0.0, 0.0), samples)
+
+        return b.map_(voxel, b.zip_(xs, ys, zs))
+
+    @b.program
+    def mri_q_cpu(xs: "[f32]N", ys: "[f32]N", zs: "[f32]N", samples: "[(f32, f32, f32, f32)]K"):
+        def voxel(x, y, z):
+            return b.reduce_seq(lambda q, s: add_sample(q, (x, y, z), parts(4, s)), (0.0, 0.0), samples)
+
+        return b.map_(voxel, b.zip_(xs, ys, zs))
+
+    return mri_q if on_gpu(dialect) else mri_q_cpu
+
+
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     samples = ("samples",) if on_gpu(dialect) else ("samples_0", "samples_1_0", "samples_1_1_0", "samples_1_1_1")
     arguments = ("xs", "ys", "zs", *samples, "result_0", "result_1")
@@ -74,5 +94,6 @@ ROW = Row(
         "check": {"N": 15 * WIDTH * VECTORS, "K": 100},
     },
     term,
+    plain,
     by_hand,
 )

@@ -65,6 +65,30 @@ def step_on_cpu(position: Any, velocity: Any, acceleration: Any) -> Any:
     return step(parts(3, position), parts(3, velocity), parts(3, acceleration), lambda p, v: (p, v))
 
 
+def plain(dialect: str) -> ir.Program:
+    """For each body a fold over all of them, and a step."""
+
+    @build.program
+    def nbody(positions: "[f32x4]N", velocities: "[f32x4]N"):
+        def body(p, v):
+            summed = build.reduce_seq(lambda a, q: pull(lanes(p, 3), lanes(q), parts(3, a)), (0.0, 0.0, 0.0), positions)
+            return build.let(summed, lambda total: step_on_gpu(p, v, total))
+
+        return build.map_(body, build.zip_(positions, velocities))
+
+    @build.program
+    def nbody_cpu(positions: "[(f32, f32, f32, f32)]N", velocities: "[(f32, f32, f32)]N"):
+        def body(p, v):
+            summed = build.reduce_seq(
+                lambda a, q: pull(parts(3, p), parts(4, q), parts(3, a)), (0.0, 0.0, 0.0), positions
+            )
+            return build.let(summed, lambda total: step_on_cpu(p, v, total))
+
+        return build.map_(body, build.zip_(positions, velocities))
+
+    return nbody if on_gpu(dialect) else nbody_cpu
+
+
 # --- A: positions through local memory -----------------------------------------------------------------
 
 
@@ -189,8 +213,16 @@ ROW_A = Row(
     ("local memory", "private memory", "vectorisation", "coalescing"),
     SIZES,
     term_a,
+    plain,
     by_hand_a,
 )
 ROW_B = Row(
-    "nbody_b", "N-Body, B", "AMD SDK", ("private memory", "vectorisation", "coalescing"), SIZES, term_b, by_hand_b
+    "nbody_b",
+    "N-Body, B",
+    "AMD SDK",
+    ("private memory", "vectorisation", "coalescing"),
+    SIZES,
+    term_b,
+    plain,
+    by_hand_b,
 )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from lift_egraph.language import ir
-from lift_egraph.language.build import as_scalar, as_vector, join, map_glb, program, split, sqrt
+from lift_egraph.language.build import as_scalar, as_vector, join, map_, map_glb, program, split, sqrt
 
 from .row import ByHand, Row, Sizes, map_vectors, on_gpu, one_kernel
 
@@ -32,6 +32,20 @@ def term(dialect: str) -> ir.Program:
     return nn
 
 
+def plain(dialect: str) -> ir.Program:
+    """A map."""
+
+    @program
+    def nn(records: "[(f32, f32)]N", lat: "f32", lng: "f32"):
+        def distance(record_lat, record_lng):
+            north, east = lat - record_lat, lng - record_lng
+            return sqrt(north * north + east * east)
+
+        return map_(distance, records)
+
+    return nn
+
+
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     return one_kernel(dialect, "nn", ("records_0", "records_1", "lat", "lng", "result"), sizes["N"], CHUNK, {})
 
@@ -43,5 +57,6 @@ ROW = Row(
     ("coalescing",),
     {"small": {"N": 8 << 20}, "large": {"N": 32 << 20}, "check": {"N": 3 * CHUNK}},
     term,
+    plain,
     by_hand,
 )

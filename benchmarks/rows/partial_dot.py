@@ -43,6 +43,19 @@ def term(dialect: str) -> ir.Program:
     return partial_dot
 
 
+def plain(dialect: str) -> ir.Program:
+    """The sum of the products of each chunk."""
+
+    @build.program
+    def partial_dot(x: "[f32]N", y: "[f32]N"):
+        def total(pairs):
+            return build.reduce_(build.add, 0.0, build.map_(build.mul, pairs))
+
+        return build.map_(total, build.split(CHUNK, build.zip_(x, y)))
+
+    return partial_dot
+
+
 def by_hand(dialect: str, sizes: Sizes) -> ByHand:
     """A tree of sums in local memory, in place."""
     kernel = HandKernel("partial_dot", ("x", "y", "result"), (sizes["N"] // 2,), (CHUNK // 2,), 4 * CHUNK // 2)
@@ -57,5 +70,6 @@ ROW = Row(
     ("local memory", "coalescing", "1D"),
     {"small": {"N": 1 << 22}, "large": {"N": 1 << 26}, "large_cpu": {"N": 1 << 24}, "check": {"N": 1 << 12}},
     term,
+    plain,
     by_hand,
 )

@@ -35,6 +35,8 @@ class Row:
         and where the thesis's size takes minutes on a CPU ``small_cpu`` or ``large_cpu``.
     term
         From the name of a dialect to the low-level program.
+    plain
+        From the name of a dialect to the program as a user writes it, over the same inputs.
     hand
         From the name of a dialect and sizes to the text written by hand, over the same buffers.
     inputs
@@ -47,12 +49,17 @@ class Row:
     optimisations: tuple[str, ...]
     sizes: Mapping[str, Sizes]
     term: Callable[[str], ir.Program]
+    plain: Callable[[str], ir.Program]
     hand: Callable[[str, Sizes], ByHand]
     inputs: Callable[[ir.Program, int, Any], dict[str, Any]] = random_inputs
 
     def program(self, dialect: str, sizes: Sizes) -> ir.Program:
         """The low-level program at these sizes."""
         return specialise(self.term(dialect), dict(sizes))
+
+    def plain_program(self, dialect: str, sizes: Sizes) -> ir.Program:
+        """The plain program at these sizes."""
+        return specialise(self.plain(dialect), dict(sizes))
 
     def by_hand(self, dialect: str, sizes: Sizes) -> Plan:
         """The plan of the text written by hand."""

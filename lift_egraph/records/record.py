@@ -55,8 +55,8 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
     phase: Annotated[
         str,
         Meta(
-            pattern="^(stages|remainders|packing|tiling|items|blocking|columns|rows|lanes|groups|loops|views|levels|"
-            "first_tile|"
+            pattern="^(stages|remainders|packing|row_packing|tiling|items|blocking|columns|rows|lanes|groups|loops|"
+            "views|levels|first_tile|"
             "second_tile|registers|sharing_columns|algorithmic|lowering|sharing|memory)$"
         ),
     ]

@@ -22,6 +22,7 @@ from lift_egraph.language.types import Array, DataType, Scalar
 
 PLANNED = {
     "packing": book.packing,
+    "row_packing": book.row_packing,
     "tiling": book.tiling,
     "items": book.tiling,
     "blocking": book.blocking,

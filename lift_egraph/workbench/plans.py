@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
@@ -30,6 +30,8 @@ from lift_egraph.workbench.windows import rows_of_windows
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
 LONG = 1 << 15  # the length from which an array is reduced in chunks
 FEW = 16  # last results of a group's work-items
+FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
+PACKED = sk.as_scalar(sk.to_memory("global"))
 SPARE = 3  # registers beside the partial results
 
 
@@ -61,7 +63,8 @@ def _by_items(nest: Nest, device: Device) -> list[Plan]:
     """Where each work-item does much work by itself."""
     made: list[Plan] = []
     if len(nest.maps) > 1 and (width := _width(length_of(nest.maps[-1]), device)):
-        made += _products(nest, width, _blocks(width, device))
+        blocks = _blocks(width, device)
+        made += [*_products_of_lines(nest, width, blocks, device), *_products(nest, width, blocks)]
     in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
     for others in () if made else (_columns, _lanes) if in_columns else (_lanes, _columns):
         made += others(nest, device)
@@ -149,14 +152,19 @@ def _products(nest: Nest, width: int, blocks: Iterable[int]) -> Iterator[Plan]:
         yield from (direct, packed) if isinstance(nest.maps[-1], ir.Transpose) else (packed, direct)
 
 
-def _product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """A `block` of rows times vectors of a `width`."""
-    rows, columns, block = length_of(nest.rows), length_of(nest.maps[-1]), numbers["block"]
+def _in_blocks(nest: Nest, block: int, columns: int, rows: sk.Sketch) -> sk.Sketch:
+    """Blocks of rows, each with so many columns."""
     element = sk.map_(sk.map_(length=block)) if nest.reads_map else sk.ANY
     inner = sk.of_type(array(nest.result, block), sk.reduce_(sk.ANY, sk.ANY, element, length=nest.length))
     across = sk.contains(sk.map_(sk.contains(inner), length=columns))
-    sketch = sk.contains(sk.map_(across, sk.split(block, _written(nest.rows)), length=rows // block))
-    return Plan((Step("blocking", sketch, {rows: (block,)}),), (numbers["width"],))
+    return sk.contains(sk.map_(across, sk.split(block, rows), length=length_of(nest.rows) // block))
+
+
+def _product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """A `block` of rows times vectors of a `width`."""
+    block = numbers["block"]
+    sketch = _in_blocks(nest, block, length_of(nest.maps[-1]), _written(nest.rows))
+    return Plan((Step("blocking", sketch, {length_of(nest.rows): (block,)}),), (numbers["width"],))
 
 
 def _packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
@@ -164,6 +172,59 @@ def _packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     direct = _product(nest, numbers)
     packing = Step("packing", sk.contains(sk.to_memory("global")), {}, direct.widths)
     return replace(direct, steps=(packing, *direct.steps))
+
+
+def _packs_rows(nest: Nest, width: int) -> bool:
+    """Whether the rows are columns in memory: elements of one after the other lie in other lines of the caches."""
+    rows = nest.rows
+    is_transposed = rows is nest.maps[0] and isinstance(rows, ir.Transpose) and not ir.free_variables(rows)
+    return is_transposed and length_of(rows) % width == 0
+
+
+def _twice_packed_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """A packed product, with packed rows."""
+    packed, block, rows = _packed_product(nest, numbers), numbers["block"], length_of(nest.rows)
+    row_packing = Step("row_packing", sk.contains(sk.map_(sk.ANY, PACKED, length=rows)), {}, packed.widths)
+    blocking = Step("blocking", _in_blocks(nest, block, length_of(nest.maps[-1]), PACKED), {rows: (block,)})
+    return replace(packed, steps=(packed.steps[0], row_packing, blocking))
+
+
+def _products_of_lines(nest: Nest, width: int, blocks: Iterable[int], device: Device) -> Iterator[Plan]:
+    """Products for which everything is read as it lies in memory: with packed rows, where these are columns there.
+
+    Columns are in tiles that a unit's own cache holds while all rows pass, where the last cache does not hold all of
+    them: else each block of rows brings them from memory.
+    """
+    rows, columns = length_of(nest.rows), length_of(nest.maps[-1])
+    block = next((b for b in blocks if rows % b == 0 and b < rows), None)
+    if block and _packs_rows(nest, width):
+        yield plan_of(_twice_packed_product, nest, block=block, width=width)
+    unit = device.throughput
+    if FAR * ELEMENT * nest.length * columns <= device.cache or not isinstance(unit, Cpu):
+        return
+    most = max(unit.l2 // (NEAR * ELEMENT * nest.length), width)
+    tile = next((n for n in range(most // width * width, 0, -width) if columns % n == 0 and n < columns), None)
+    if tile and block:
+        yield plan_of(_cached_product, nest, (("tile", "width"),), block=block, width=width, tile=tile)
+
+
+def _cached_product(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """A packed product of a `block` of rows and vectors of a `width`, in tiles of some columns.
+
+    Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", TOMS 2008.
+    """
+    rows, columns, block, tile = length_of(nest.rows), length_of(nest.maps[-1]), numbers["block"], numbers["tile"]
+    of_rows = _written(nest.rows)
+
+    def tiled(inner: sk.Sketch) -> sk.Sketch:
+        return sk.contains(sk.map_(inner, sk.split(tile), length=columns // tile))
+
+    sums = sk.contains(sk.reduce_(length=nest.length))
+    each_row = sk.map_(sk.contains(sk.map_(sums, sk.variable(), length=tile)), of_rows, length=rows)
+    packed = _packed_product(nest, numbers)
+    tiling = Step("tiling", tiled(sk.contains(each_row)), {columns: (tile,)})
+    blocking = Step("blocking", tiled(_in_blocks(nest, block, tile, of_rows)), {rows: (block,)})
+    return replace(packed, steps=(packed.steps[0], tiling, blocking))
 
 
 def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:

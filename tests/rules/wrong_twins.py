@@ -239,6 +239,8 @@ TWINS = (
          "packed(split(k, xs) → packed(transpose(split(k, xs))", ".to(ty(xs)) → .to(ty(xs)), eq(m).to(k * k)"),
     twin("pack_blocks", "the packed blocks = the blocks, though transposed",
          "map_(Fn.transpose(Ty.arr(k, Ty.arr(n, t))), copied) → copied"),
+    twin("pack_columns", "the columns are packed backwards",
+         "as_vector(w, transpose(xss)) → as_vector(w, gather(\"n - 1 - i\", transpose(xss)))"),
     twin("pack_vectors", "the panels are packed backwards",
          'as_vector(w, xss))) → gather("n - 1 - i", as_vector(w, xss))))'),
     twin("keep_block_in_private", "the copy of a square block = the block, though transposed",

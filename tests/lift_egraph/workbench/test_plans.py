@@ -16,6 +16,7 @@ from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.nat import nat
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import F32, DataType, array
 from lift_egraph.meaning.inputs import random_inputs
@@ -35,6 +36,10 @@ STAGES = {
         """program p(A: [[f32]8]12, B: [[f32]8]16, c: [f32]16) =
              map(fun a => map(fun (b, s) => max(0.0, reduce(add, 0.0, map(mul, zip(a, b))) + s), zip(B, c)), A)""",
         ["packing blocking", "blocking"] * 2, array(F32, 6)),
+    "columns times columns": (
+        """program p(A: [[f32]16]8, B: [[f32]16]8) =
+             map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), transpose(A))""",
+        ["packing row_packing blocking", *["blocking", "packing blocking"] * 2], array(F32, 4)),
     "squares that are all alike": (
         """program p(A: [[[f32]16]16]3, B: [[[f32]16]16]3) =
              map(fun (x, y) => map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), x),
@@ -117,6 +122,20 @@ def test_a_block_is_one_of_rows_although_columns_are_as_many():
     split = [t.array for t in ir.subterms(reached.term) if isinstance(t, ir.Split)]
     assert split
     assert all(isinstance(array, ir.Var) for array in split)  # columns would be those of a transposition
+
+
+def test_columns_that_no_cache_holds_are_in_tiles():
+    program = parse_program(STAGES["rows times columns"][0])
+    small = replace(CPU, cache=1024, throughput=replace(POCL.throughput, l2=512))
+    plan, *others = plans(program.body, small)
+    assert [step.name for step in plan.steps] == ["packing", "tiling", "blocking"]
+    assert others == list(plans(program.body, CPU))
+    term = reached(program, plan)
+    loops = [t for t in ir.subterms(term) if isinstance(t, ir.Map) and isinstance(t.array, ir.Split)]
+    columns, rows = (next(t for t in loops if t.array.chunk == nat(n)) for n in (8, 6))
+    assert rows in ir.subterms(columns)
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
 
 
 def test_all_reductions_of_a_row_are_in_lanes():

@@ -1,0 +1,151 @@
+"""Which low-level terms of Table 4.2 are reached from the plain program of their row, up to parameters.
+
+The kernels of two terms are alike if they have the same loops around the same operations, copies, barriers and
+accesses: work-items, groups or steps, scalars or vectors, and which loops move each access. How often a loop runs, how
+wide a vector is, what is unrolled and what things are called are parameters. No device is needed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import harness
+from rows import ROWS, Row
+
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import DEVICES, Device
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.errors import LiftError
+from lift_egraph.extract.accesses import Access, Loop, Region, analyse
+from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.phases import Found
+from lift_egraph.workbench.search import search
+
+DIALECTS = ("pocl", "intel", "nvidia")
+HEADINGS = ("row", "device", "reached", "likeness", "the most alike, by the phases", "terms", "seconds", "missing")
+BY_TREE = "a tree of sums in local memory, by `partial_reduce_in_steps` and `iterate`: no phase has them"
+STAGED = "several rows in a group with chunks of the vector staged in local memory for all of them; " + BY_TREE
+MISSING = {
+    "nbody_a": "the fold in chunks (`split_reduce_seq`) outside of the items (`map_loop_interchange`), each chunk "
+    "staged in local memory: the phases `loops` and `first_tile` ask for two matrices",
+    "convolution": "tiles of windows (`slide_tiling`) staged in local memory (`stage_block_in_local`): no phase has "
+    "both",
+    "atax": STAGED,
+    "gemv": STAGED,
+    "gesummv": STAGED,
+    "mm_amd": "registers (`hold_vectors`) without tiles in local memory: the phase `registers` comes after both tiles",
+    "mm_nvidia": "on CPUs: plans with tiles are made for GPUs only, as local memory is slow there",
+    "partial_dot": BY_TREE,
+}
+
+
+@dataclass(frozen=True)
+class Likest:
+    """The found term whose kernels are the most alike: how much, whether they are, and by which phases."""
+
+    likeness: float = 0.0
+    is_alike: bool = False
+    phases: tuple[str, ...] = ()
+
+
+def shape(plan: Plan) -> tuple[str, ...]:
+    """The kernels of a plan without parameters, as lines."""
+    return tuple(line for kernel in plan.kernels for line in ("kernel", *_lines(analyse(kernel), 1)))
+
+
+def _lines(region: Region, depth: int) -> list[str]:
+    found = {f"{o.op} {'vectors' if o.width > 1 else 'scalars'}" for o in region.operations}
+    found |= {_access(access, region) for access in region.accesses}
+    found |= {"barrier"} if region.barriers else set()
+    lines = ["  " * depth + text for text in sorted(found)]
+    inner = {(f"{'  ' * depth}loop {_level(c.path[-1])}", *_lines(c, depth + 1)) for c in region.children}
+    return [*lines, *(line for one in sorted(inner) for line in one)]
+
+
+def _access(access: Access, region: Region) -> str:
+    """The memory, what is moved, and the loops that move it."""
+    moved = sorted({_level(loop) for s, loop in zip(access.strides, region.path, strict=False) if s})
+    is_named = access.space == "global" and not access.buffer.startswith(("tmp", "between"))
+    what = ("vector " if access.width > 1 else "") + ("by data " if access.irregular else "")
+    return f"{access.kind} {what}{access.buffer if is_named else access.space} by {', '.join(moved)}"
+
+
+def _level(loop: Loop) -> str:
+    return loop.kind if loop.kind == "seq" else f"{loop.kind} {loop.dimension}"
+
+
+def found_shapes(row: Row, dialect: str, device: Device, seconds: float) -> Iterator[tuple[Found, tuple[str, ...]]]:
+    """What a search finds for the plain program of a row, with the shapes of its kernels."""
+    program = row.plain_program(dialect, row.sizes_on(dialect, "small"))
+    began = time.perf_counter()
+    for item in search(program, device, Budget(), StructuralCost()):
+        if isinstance(item, Found):
+            try:
+                yield item, shape(compile_program(replace(program, body=item.term), device))
+            except LiftError:  # legal in the e-graph's eyes, but not for the code generator
+                continue
+        if time.perf_counter() - began > seconds:
+            return
+
+
+def likest(row: Row, dialect: str, device: Device, seconds: float) -> tuple[Likest, int]:
+    """The most alike of what is found for a row, and how many terms were looked at; none follows one that is alike."""
+    wanted = shape(compile_program(row.program(dialect, row.sizes_on(dialect, "small")), device))
+    best, count, known = Likest(), 0, set[tuple[str, ...]]()
+    for found, made in found_shapes(row, dialect, device, seconds):
+        count += 1
+        if made in known:
+            continue
+        known.add(made)
+        ratio = difflib.SequenceMatcher(None, wanted, made, autojunk=False).ratio()
+        if ratio > best.likeness:
+            best = Likest(ratio, made == wanted, tuple(leg.name for leg in found.way))
+        if best.is_alike:
+            break
+    return best, count
+
+
+def table(seconds: float, names: Mapping[str, Row], dialects: tuple[str, ...]) -> Iterator[harness.Row]:
+    """The lines, row by row. Whether loops are in parts, or read ahead, follows from their numbers: none is here."""
+    for row in names.values():
+        for dialect in dialects:
+            began = time.perf_counter()
+            emission = replace(DEVICES[dialect].emission, reads_ahead=False, borders_apart=False)
+            best, count = likest(row, dialect, replace(DEVICES[dialect], emission=emission), seconds)
+            missing = "" if best.is_alike else MISSING.get(row.name, "")
+            reached = "yes" if best.is_alike else "no"
+            spent = time.perf_counter() - began
+            yield row.title, dialect, reached, best.likeness, ", ".join(best.phases), count, spent, missing
+
+
+def main() -> None:
+    parser = harness.options("rows_reached", __doc__ or "", has_device=False)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each search (default: %(default)s)")
+    parser.add_argument("--rows", nargs="*", default=[row.name for row in ROWS], choices=[row.name for row in ROWS])
+    parser.add_argument("--on", nargs="*", default=DIALECTS, choices=DIALECTS, help="descriptions of devices")
+    arguments = parser.parse_args()
+    rows: list[harness.Row] = []
+    for line in table(arguments.seconds, {r.name: r for r in ROWS if r.name in arguments.rows}, tuple(arguments.on)):
+        rows.append(line)
+        print(*line, flush=True)
+    harness.report(
+        arguments.out,
+        "Rows of Table 4.2 that are reached from plain programs",
+        HEADINGS,
+        rows,
+        notes=(
+            f"{sum(row[2] == 'yes' for row in rows)} of {len(rows)} are reached: the kernels are the same up to "
+            "parameters",
+            "likeness: the share of the lines of both shapes that is in both; terms: how many were looked at",
+            "by how much a loop moves an access is a parameter too: chunks of neighbours and strided ones are alike",
+            "missing: what the phases lack; every rule that is named is in the book",
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()
