@@ -33,6 +33,7 @@ _OTHER_PATTERN = 0x54
 _INPUT_GUARD_PATTERN = 0x7F  # 3.4e38, 1.4e306, 2139062143, true
 _PROGRAMS = 16
 _MAX_RUNS = 10_000
+_TURN_MS, _LONG_MS, _LEAST_MS = 2.0, 20.0, 0.02  # in turns: of one turn, of a run that is one, counted for a run
 _HOPELESS = 4  # times the time from which a kernel is run no more: one such run may be an accident
 _TOO_LARGE = (
     cl.status_code.INVALID_WORK_GROUP_SIZE, cl.status_code.INVALID_WORK_ITEM_SIZE, cl.status_code.OUT_OF_RESOURCES,
@@ -201,6 +202,32 @@ class _Worker:
         buffers.check_guards()
         low, median, high = (float(t) for t in np.quantile(times, (0.25, 0.5, 0.75)))
         return Timing(median, min(times), len(times), (low, high), tuple(times))
+
+    def in_turns(self, plans: list[Plan], name: str, rounds: int, max_time: float) -> list[list[float]]:
+        prepared = [self._prepare(plan, name) for plan in plans]
+        times: list[list[float]] = [[] for _ in plans]
+        for kernels, _ in prepared:
+            self._launch(kernels)
+        self.queue.finish()
+        started = time.perf_counter()
+        while len(times[0]) < rounds and (not times[0] or time.perf_counter() - started < max_time):
+            for own, (kernels, _) in zip(times, prepared, strict=True):
+                own.append(self._turn(kernels))
+        for _, buffers in prepared:
+            buffers.check_guards()
+        return times
+
+    def _turn(self, kernels: list[tuple[cl.Kernel, Kernel]]) -> float:
+        """The median milliseconds of some runs, of which the first, that finds caches as others left them, may count
+        where it is long.
+        """
+        found, spent = list[float](), 0.0
+        while spent < _TURN_MS or (len(found) < 2 and spent < _LONG_MS):
+            events = self._launch(kernels)
+            self.queue.finish()
+            found.append(sum(e.profile.end - e.profile.start for e in events) * 1e-6)
+            spent += max(found[-1], _LEAST_MS)
+        return float(np.median(found[1:] or found))
 
     def _prepare(self, plan: Plan, name: str) -> tuple[list[tuple[cl.Kernel, Kernel]], _Buffers]:
         """The kernels with their arguments set, and the buffers, which must outlive the kernels' runs."""

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ BUDGET = Budget()
 TOO_SLOW = "far slower than the best in its first runs"
 _SWITCH = 0.0005  # seconds until a lane that waits gets the interpreter: it asks hundreds of times for each kernel
 _TRIALS = 3  # runs before a kernel is validated
-GRACE = 1.0  # seconds after its end in which a budget lets a kernel finish that is being measured
+GRACE = 1.0  # seconds, beside a share of the budget
 
 
 class Clock:
@@ -55,6 +55,11 @@ class Clock:
     def left(self) -> float:
         """Until the end; below 0 after it."""
         return self.seconds - self.spent
+
+
+def grace_of(budget: Budget) -> float:
+    """The seconds after the end in which a kernel may finish that is being measured."""
+    return budget.seconds * 0.05 + GRACE
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,26 @@ class Finder(Generic[M]):
         self._thread.join()
 
 
+class Measurers(Protocol):
+    """What validates and times candidates side by side; each goes into a queue, as a future, when it is done.
+
+    `busy` says how many are at work, `ended` why no more are taken, unless it is empty, and `patience` after how many
+    seconds none of them is to be expected any more; it is None where each has its own limit.
+    """
+
+    @property
+    def busy(self) -> int: ...
+    @property
+    def ended(self) -> str: ...
+    @property
+    def patience(self) -> float | None: ...
+    def free(self, beside: bool) -> bool: ...
+    def submit(self, candidate: Candidate) -> None: ...
+    def done(self, measured: Any) -> Candidate: ...
+    def working(self) -> AbstractContextManager[None]: ...
+    def in_turns(self, candidates: Sequence[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]: ...
+
+
 class Lanes:
     """Workers that validate and time candidates; each puts its candidate into a queue when it is done with it.
 
@@ -137,12 +162,13 @@ class Lanes:
         others: tuple[Pausable, ...] = (),
     ) -> None:
         self.count = min(budget.lanes, os.cpu_count() or 1)
-        self.busy = 0
+        self.busy, self.ended, self.patience = 0, "", None
         self._runners = [Runner(info, time_limit=kernel_seconds) for _ in range(self.count)]
         self._idle = list(self._runners)
         self._threads = ThreadPoolExecutor(self.count)
         self._reference, self._budget, self._clock, self._inbox = reference, budget, clock, inbox
         self._best_ms, self._ended = float("inf"), False
+        self._grace = grace_of(budget)
         self._shares_the_cpu, self._others = info.kind == "cpu", others
         self._changed, self._wanted, self._is_timing, self._is_working = threading.Condition(), 0, False, False
         for runner in self._runners:
@@ -166,6 +192,17 @@ class Lanes:
             self._best_ms = min(self._best_ms, candidate.measured_ms)
         return candidate
 
+    def in_turns(self, candidates: Sequence[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
+        """The times of kernels in turns, while no other is at work; none where that fails."""
+        runner = self._idle[-1]
+        runner.deadline = time.perf_counter() + max(self._clock.left, 0.0) + self._grace
+        try:
+            with self._alone(runner):
+                plans = [c.plan for c in candidates]
+                return runner.in_turns(plans, self._reference.timed, rounds=rounds, max_time=seconds)
+        except LiftError:  # what was measured stands
+            return []
+
     @contextmanager
     def working(self) -> Iterator[None]:
         """For work in this process that would disturb a kernel that is timed on the CPU."""
@@ -180,8 +217,7 @@ class Lanes:
                 self._changed.notify_all()
 
     def _evaluate(self, runner: Runner, candidate: Candidate) -> tuple[Candidate, Runner]:
-        grace = self._clock.seconds * 0.05 + GRACE
-        runner.deadline = time.perf_counter() + self._clock.left + grace
+        runner.deadline = time.perf_counter() + self._clock.left + self._grace
         cut_off_ms = self._budget.cut_off * self._best_ms
         evaluate(candidate, runner, self._reference, self._budget, cut_off_ms, self._alone(runner))
         if self._ended:  # what it says was made by the end, not by its kernel
