@@ -265,6 +265,14 @@ class Runner:
         request = "in_turns", [bare(plan) for plan in plans], input_name, rounds, most
         return [tuple(times) for times in self._asked(request, input_name, arrays)]
 
+    def build(self, plans: Sequence[Plan]) -> None:
+        """Build several plans as one program, for what is asked next; where that fails, each is built when it runs."""
+        try:
+            self._send("", {})
+            self._server.request(("build", [bare(plan) for plan in plans]), self.left)
+        except RunProblem:  # a compiler that crashed, or hangs
+            self.close()
+
     def signal(self, number: int) -> None:
         """Send a signal to the worker from any thread: it may be stopped and continued."""
         self._server.signal(number)

@@ -116,7 +116,7 @@ class Workers:
         """Whether another kernel may be sent."""
         return not self.ended and self.busy < self._job.budget.lanes
 
-    def submit(self, candidate: Candidate, tries: int = 1) -> None:
+    def submit(self, candidate: Candidate, next_ones: Sequence[Candidate] = (), tries: int = 1) -> None:
         """Send a candidate to a worker."""
         limit = max(self._clock.left, 0.0) + grace_of(self._job.budget)
         cut_off_ms = self._job.budget.cut_off * self._best_ms
@@ -139,7 +139,7 @@ class Workers:
             self.ended = self.ended or f"a worker failed: {problem}"
         except (Exception, CancelledError) as problem:  # the worker's end, in the executor's own words
             if tries < TRIES and not self.ended:
-                self.submit(candidate, tries + 1)
+                self.submit(candidate, tries=tries + 1)
             if tries == TRIES and not self.ended:
                 candidate.message, candidate.failure = f"its worker ended: {_shown(problem)}", "crashed"
         else:

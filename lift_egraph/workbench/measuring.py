@@ -37,6 +37,7 @@ BUDGET = Budget()
 TOO_SLOW = "far slower than the best in its first runs"
 _SWITCH = 0.0005  # seconds until a lane that waits gets the interpreter: it asks hundreds of times for each kernel
 _TRIALS = 3  # runs before a kernel is validated
+LEAST_TURNS = 0.5  # seconds that there must be for turns
 GRACE = 1.0  # seconds, beside a share of the budget
 
 
@@ -136,7 +137,7 @@ class Measurers(Protocol):
     @property
     def patience(self) -> float | None: ...
     def free(self, beside: bool) -> bool: ...
-    def submit(self, candidate: Candidate) -> None: ...
+    def submit(self, candidate: Candidate, next_ones: Sequence[Candidate] = ()) -> None: ...
     def done(self, measured: Any) -> Candidate: ...
     def working(self) -> AbstractContextManager[None]: ...
     def in_turns(self, candidates: Sequence[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]: ...
@@ -165,6 +166,7 @@ class Lanes:
         self.busy, self.ended, self.patience = 0, "", None
         self._runners = [Runner(info, time_limit=kernel_seconds) for _ in range(self.count)]
         self._idle = list(self._runners)
+        self._built: dict[Runner, set[int]] = {runner: set() for runner in self._runners}
         self._threads = ThreadPoolExecutor(self.count)
         self._reference, self._budget, self._clock, self._inbox = reference, budget, clock, inbox
         self._best_ms, self._ended = float("inf"), False
@@ -178,10 +180,15 @@ class Lanes:
         """Whether there is room for another candidate; `beside` a search one core is the search's."""
         return self.busy < max(1, self.count - beside)
 
-    def submit(self, candidate: Candidate) -> None:
-        """Begin to validate and time a candidate."""
+    def submit(self, candidate: Candidate, next_ones: Sequence[Candidate] = ()) -> None:
+        """Begin to validate and time a candidate; those that are likely to follow are built with it."""
         self.busy += 1
-        self._threads.submit(self._evaluate, self._idle.pop(), candidate).add_done_callback(self._inbox.put)
+        known = [runner for runner in self._idle if id(candidate) in self._built[runner]]
+        runner = (known or self._idle)[-1]
+        self._idle.remove(runner)
+        together = [] if known else [candidate, *next_ones]
+        self._built[runner].update(map(id, together))
+        self._threads.submit(self._evaluate, runner, candidate, together).add_done_callback(self._inbox.put)
 
     def done(self, measured: Measured) -> Candidate:
         """The candidate that came out of the queue; its worker is free again."""
@@ -193,9 +200,11 @@ class Lanes:
         return candidate
 
     def in_turns(self, candidates: Sequence[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
-        """The times of kernels in turns, while no other is at work; none where that fails."""
-        runner = self._idle[-1]
-        runner.deadline = time.perf_counter() + max(self._clock.left, 0.0) + self._grace
+        """The times of kernels in turns, while no other is at work; none where that fails, or it is too late."""
+        runner, left = self._idle[-1], self._clock.left + self._grace
+        if left < LEAST_TURNS:
+            return []
+        runner.deadline = time.perf_counter() + left
         try:
             with self._alone(runner):
                 plans = [c.plan for c in candidates]
@@ -216,9 +225,11 @@ class Lanes:
                 self._is_working = False
                 self._changed.notify_all()
 
-    def _evaluate(self, runner: Runner, candidate: Candidate) -> tuple[Candidate, Runner]:
+    def _evaluate(self, runner: Runner, candidate: Candidate, together: list[Candidate]) -> tuple[Candidate, Runner]:
         runner.deadline = time.perf_counter() + self._clock.left + self._grace
         cut_off_ms = self._budget.cut_off * self._best_ms
+        if len(together) > 1:
+            runner.build([c.plan for c in together])
         evaluate(candidate, runner, self._reference, self._budget, cut_off_ms, self._alone(runner))
         if self._ended:  # what it says was made by the end, not by its kernel
             candidate.valid, candidate.message = False, NOT_RUN

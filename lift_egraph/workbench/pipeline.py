@@ -148,7 +148,8 @@ def optimize(
     recording.remember(naive, performance, lambda made: check_limits(made.plan, info))
     if recording.remembered:
         listen(Event("records", f"{len(recording.remembered)} known kernels go first"))
-    race = Race(naive, make, 1e3 * kernel_seconds, recording, Tuning(model, budget.points, seed))
+    tuning = Tuning(model, budget.points, seed)
+    race = Race(naive, make, 1e3 * kernel_seconds, recording, tuning, model.built_together)
     how, in_numpy, roof = "", None, None
     told = "timing the naive kernel" if naive else f"there is none: {baseline}"
     try:
@@ -176,6 +177,9 @@ def optimize(
         if no_baseline:
             reasons += f"; and there is no naive kernel: {no_baseline}"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
+    if (best := report.best) and (found := tuning.plan_of(best.program.body)):
+        plan, numbers = found
+        report = replace(report, numbers=numbers, drawn=partial(tuning.drawn, plan))
     return report
 
 

@@ -51,6 +51,8 @@ class Race:
         The best known kernels, which are measured next, and where all that are measured are kept.
     tuning
         Which other points of plans are tried when one of a plan was measured.
+    together
+        How many kernels are built at once.
 
     Attributes
     ----------
@@ -69,6 +71,7 @@ class Race:
         limit_ms: float = float("inf"),
         records: Recording | None = None,
         tuning: Tuning | None = None,
+        together: int = 1,
     ) -> None:
         remembered = records.remembered if records else []
         self.candidates = [*naive, *remembered]
@@ -85,7 +88,7 @@ class Race:
         self._ready: list[_Ready] = []
         self._ranking = Ranking()
         self._searching = True
-        self._tuning = tuning
+        self._tuning, self._together = tuning, together
         self._began: dict[int, float] = {}
         self._tuning_seconds, self._best_ms = 0.0, float("inf")
 
@@ -108,7 +111,7 @@ class Race:
                 candidate = self._next(clock, budget.tuning_share * clock.seconds, enough)
                 if candidate is None:
                     break
-                lanes.submit(candidate)
+                lanes.submit(candidate, self._following(self._together - 1))
             if not (at_work or lanes.busy):
                 break
             try:
@@ -184,6 +187,13 @@ class Race:
         if chosen.is_tuned:
             self._began[id(chosen.candidate)] = time.perf_counter()
         return chosen.candidate
+
+    def _following(self, most: int) -> list[Candidate]:
+        """The kernels that are likely to be measured next, without those that take long to build."""
+        if not most:
+            return []
+        by_time = sorted(self._ready, key=lambda r: (r.is_long, self._ranking.of(r.candidate)))
+        return [*reversed(self._first), *(r.candidate for r in by_time if not r.is_long)][:most]
 
     def _learn(self, candidate: Candidate) -> None:
         """Correct predictions by what was measured."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.records.record import Validity
 from lift_egraph.workbench.confirmation import SIGNIFICANT, sign_test
 from lift_egraph.workbench.demands import data_bytes
-from lift_egraph.workbench.phases import Leg, PhaseSummary
+from lift_egraph.workbench.phases import Found, Leg, PhaseSummary
 from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.way_file import WAY_FILE, derivation_of
 
@@ -153,6 +153,10 @@ class Report:
         What the device reaches; None where that was never measured.
     records
         What was known before, and what was added; None where no journal was kept.
+    numbers
+        The parameters of the best one's plan; empty where it has none.
+    drawn
+        What that plan leads to at so many points, each as likely as any other.
     """
 
     source: ir.Program
@@ -168,6 +172,8 @@ class Report:
     numpy_ms: float | None = None
     roofline: Roofline | None = None
     records: Recorded | None = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    drawn: Callable[[int], Sequence[Found]] = lambda count: ()
 
     @property
     def valid(self) -> list[Candidate]:

@@ -83,7 +83,7 @@ def order(predicted: dict[str, float], tuning: Told, budget: Budget) -> list[str
         def free(self, beside: bool) -> bool:
             return self.busy == 0 and not beside
 
-        def submit(self, candidate: Candidate) -> None:
+        def submit(self, candidate: Candidate, next_ones: list[Candidate]) -> None:
             self.busy += 1
             measured.append(candidate.plan.kernels[0].source)
             candidate.measured_ms, candidate.message = candidate.predicted_ms, "all equal"
