@@ -24,7 +24,7 @@ from typing import IO, Any, Literal
 
 import cloudpickle
 
-from lift_egraph.errors import RunProblem
+from lift_egraph.errors import OutputProblem, RunProblem
 from lift_egraph.process.child_main import MEMORY_EXIT, TICK, receive_message, send_message
 
 _OUTPUT_LINES, _PIPE_BYTES = 8, 1 << 20
@@ -98,8 +98,11 @@ class Child:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.memory_limit = memory_limit
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115
-        self._folder = tempfile.mkdtemp(prefix="lift-egraph-")
+        try:
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115
+            self._folder = tempfile.mkdtemp(prefix="lift-egraph-")
+        except OSError as problem:
+            raise OutputProblem(f"cannot write to {tempfile.gettempdir()}: {problem.strerror or problem}") from None
         options = {
             "path": [os.path.abspath(os.fspath(p)) for p in sys.path],
             "memory_limit": memory_limit,

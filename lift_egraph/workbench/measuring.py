@@ -23,6 +23,7 @@ from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProblem
+from lift_egraph.files import require_room
 from lift_egraph.process.child import End, Ended, Stream
 from lift_egraph.records.record import Validity
 from lift_egraph.workbench.budget import Budget
@@ -282,6 +283,11 @@ def evaluate(
         If its first runs take longer, it is neither validated nor run any more.
     alone
         Entered for as long as it is timed.
+
+    Raises
+    ------
+    OutputProblem
+        If it fails where there is no room for temporary files, which is not its fault.
     """
     candidate.limit = runner.left
     try:
@@ -307,6 +313,7 @@ def evaluate(
             candidate.measured_ms, candidate.spread_ms = timing.median_ms, timing.spread_ms
             candidate.times_ms = timing.times_ms
     except (BuildProblem, RunProblem, DeviceProblem) as problem:
+        require_room()
         candidate.valid, candidate.message, candidate.failure = False, str(problem), _failure(problem)
 
 
