@@ -84,9 +84,7 @@ def require_room() -> None:
     """
     folder = tempfile.gettempdir()
     if shutil.disk_usage(folder).free < LEAST_ROOM:
-        raise OutputProblem(
-            f"{folder} is full, so kernels cannot be built: make room, or let TMPDIR name another"
-        )
+        raise OutputProblem(f"{folder} is full, so kernels cannot be built: make room, or let TMPDIR name another")
 
 
 # --- reading ----------------------------------------------------------------------------------------------

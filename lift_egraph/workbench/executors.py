@@ -46,7 +46,8 @@ ANSWER = 120.0  # seconds in which a worker begins: a cluster may have to start 
 IDLE = 60.0  # seconds after which a worker without work ends its process for kernels, and forgets inputs
 TRIES = 2  # how often a kernel is sent whose worker ended
 OUTCOME = (
-    "valid", "message", "failure", "max_error", "error_bound", "measured_ms", "spread_ms", "times_ms", "tried_ms", "limit", "host",
+    "valid", "message", "failure", "max_error", "error_bound", "measured_ms", "spread_ms", "times_ms", "tried_ms",
+    "limit", "host",
 )  # fmt: skip
 
 R = TypeVar("R")
