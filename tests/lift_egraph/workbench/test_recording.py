@@ -273,6 +273,7 @@ def test_nothing_is_recalled_where_nothing_is_known(journal: Journal):
 
 # --- kill -9 ----------------------------------------------------------------------------------------------
 
+MOST_UNTOLD = 3  # records: one that was just kept, and those of lanes that finish when the time is over
 LONGEST = 9.0  # seconds: about as long as this search takes
 SEARCH = """
 import sys
@@ -301,7 +302,7 @@ def test_a_search_killed_at_any_point_loses_nothing_and_leaves_nobody(journal: J
         assert not complaints
         contents = journal.read()
         assert [note for note in contents.notes if "torn" not in note] == []
-        assert len(contents.records) - count - rest.count("measured\n") in (0, 1)
+        assert 0 <= len(contents.records) - count - rest.count("measured\n") <= MOST_UNTOLD
     assert Journal(journal.path).add_all(contents.records) == (len(contents.records), 0)  # what comes later is not lost
     journal.append(RECORD)
     assert journal.read().records == (*contents.records, RECORD)
