@@ -50,7 +50,7 @@ class Bench:
     programs
         With the sizes that they are wanted at as defaults.
     folder
-        Where results are kept; what it has already for the same budget is not measured again.
+        Where results are kept; what it has already for the same budget is not measured again, but what failed is.
     others
         Folders of other machines, whose kernels are run here too.
     budget
@@ -76,7 +76,7 @@ class Bench:
         """
         self.folder.keep()
         rows, crossings, _ = self.folder.read()
-        known = {row.key for row in rows}
+        known = {row.key for row in rows if not row.problem}
         wanted = [(source, device) for source in self.programs for device in self.devices]
         for number, (source, device) in enumerate(wanted):
             text = f"{number + 1} of {len(wanted)}: {source.name} on {device.name}"
