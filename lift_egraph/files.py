@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,8 @@ import msgspec
 from lift_egraph.errors import InputProblem, OutputProblem
 
 T = TypeVar("T")
+
+LEAST_ROOM = 1 << 20  # bytes for temporary files, with less of which a failure is no kernel's
 
 
 @contextmanager
@@ -68,6 +72,19 @@ def write_texts(directory: Path, texts: Mapping[str, str], stale: Collection[str
                 part.unlink(missing_ok=True)
     except OSError as problem:
         raise OutputProblem(f"cannot write to {directory}: {problem.strerror or problem}") from None
+
+
+def require_room() -> None:
+    """Check that there is room for temporary files: where there is none, compilers fail in any way.
+
+    Raises
+    ------
+    OutputProblem
+        If the folder for them is full.
+    """
+    folder = tempfile.gettempdir()
+    if shutil.disk_usage(folder).free < LEAST_ROOM:
+        raise OutputProblem(f"{folder} is full, so kernels cannot be built: make room, or let TMPDIR name another")
 
 
 # --- reading ----------------------------------------------------------------------------------------------

@@ -40,15 +40,27 @@ def marked(mark: str) -> list[int]:
     return found
 
 
+def shown(pid: int) -> str:
+    """What a process is, and what it does."""
+    with suppress(OSError):  # it has just ended
+        folder = Path(f"/proc/{pid}")
+        state = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+        return (
+            f"{(folder / 'cmdline').read_text()[:200]!r}, state and parent {state}, in {(folder / 'wchan').read_text()}"
+        )
+    return f"{pid}, which has ended"
+
+
 @contextmanager
 def leaving_nobody(process: subprocess.Popen[str], mark: str) -> Iterator[None]:
     """At the end no process that has the mark of this one in its environment is left, or soon."""
     try:
         yield
-        end = time.perf_counter() + 10
-        while marked(mark) and time.perf_counter() < end:
+        end = time.perf_counter() + 20
+        while (left := marked(mark)) and time.perf_counter() < end:
             time.sleep(0.05)
-        assert marked(mark) == []
+        if left:
+            raise AssertionError(f"still there: {[*map(shown, left)]}")
     finally:
         process.kill()
         for pid in marked(mark):

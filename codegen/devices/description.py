@@ -224,6 +224,8 @@ class Device:
         Microseconds for one kernel launch.
     local_memory_is_cheap
         Whether staging data in local memory can pay off. On PoCL a barrier splits the work-item loop.
+    built_together
+        How many kernels its compiler is given at once, while a search waits for it.
     emission
         How kernels are spelled.
     throughput
@@ -248,6 +250,7 @@ class Device:
     levels: tuple[Level, ...]
     platform: str = ""
     named: str = ""
+    built_together: int = 1
     emission: Dialect = field(default_factory=Dialect)
     variants: tuple[Device, ...] = ()
 

@@ -10,7 +10,7 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from math import inf, prod
@@ -247,6 +247,36 @@ class Runner:
         most = self.left / 2 if max_time is None else min(max_time, self.left / 2)
         return self._request("measure", plan, input_name, repeats, min_time, most, cut_off_ms, pause)
 
+    def in_turns(
+        self, plans: Sequence[Plan], input_name: str, *, rounds: int, max_time: float
+    ) -> list[tuple[float, ...]]:
+        """The times of several plans, measured turn by turn: for each its milliseconds in every round.
+
+        What disturbs the machine for longer than a turn so disturbs all alike. A time is the median of some runs, of
+        a short kernel. It raises what `run` does.
+
+        Parameters
+        ----------
+        rounds
+            At the most.
+        max_time
+            No round but the first is begun after so many seconds.
+        """
+        for plan in plans:
+            check_limits(plan, self.device)
+        most = min(max_time, self.left / 2)
+        arrays = {memory: a for plan in plans for memory, a in split_inputs(plan, self._inputs[input_name]).items()}
+        request = "in_turns", [bare(plan) for plan in plans], input_name, rounds, most
+        return [tuple(times) for times in self._asked(request, input_name, arrays)]
+
+    def build(self, plans: Sequence[Plan]) -> None:
+        """Build several plans as one program, for what is asked next; where that fails, each is built when it runs."""
+        try:
+            self._send("", {})
+            self._server.request(("build", [bare(plan) for plan in plans]), self.left)
+        except RunProblem:  # a compiler that crashed, or hangs
+            self.close()
+
     def signal(self, number: int) -> None:
         """Send a signal to the worker from any thread: it may be stopped and continued."""
         self._server.signal(number)
@@ -258,9 +288,10 @@ class Runner:
 
     def _request(self, action: str, plan: Plan, input_name: str, *options: Any) -> Any:
         check_limits(plan, self.device)
-        bare = replace(plan, kernels=tuple(replace(k, source="", body=()) for k in plan.kernels))
-        request = (action, bare, input_name, *options)
         arrays = split_inputs(plan, self._inputs[input_name])
+        return self._asked((action, bare(plan), input_name, *options), input_name, arrays)
+
+    def _asked(self, request: tuple[Any, ...], input_name: str, arrays: dict[str, np.ndarray]) -> Any:
         was_used = self._is_used
         try:
             self._send(input_name, arrays)
@@ -298,6 +329,11 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def bare(plan: Plan) -> Plan:
+    """A plan with all that it takes to run it, without what it was made from."""
+    return replace(plan, kernels=tuple(replace(k, source="", body=()) for k in plan.kernels))
 
 
 def run_directory(

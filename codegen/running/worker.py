@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -19,9 +21,10 @@ import pyopencl as cl
 from lift_egraph.codegen.device_info import DeviceInfo, Timing
 from lift_egraph.codegen.plans.arrays import byte_size
 from lift_egraph.codegen.plans.kernel import Kernel, Plan
+from lift_egraph.codegen.running.batch import batch_source, name_in_batch
 from lift_egraph.codegen.running.facts import facts_of
 from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, passed, set_arguments
-from lift_egraph.errors import DeviceProblem, RunProblem
+from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import Scalar
 
@@ -31,8 +34,9 @@ GUARD = 4096
 _GUARD_PATTERN, _FLOAT_PATTERN = 0xAB, 0xFF
 _OTHER_PATTERN = 0x54
 _INPUT_GUARD_PATTERN = 0x7F  # 3.4e38, 1.4e306, 2139062143, true
-_PROGRAMS = 16
+_PROGRAMS = 32
 _MAX_RUNS = 10_000
+_TURN_MS, _LONG_MS, _LEAST_MS = 2.0, 20.0, 0.02  # in turns: of one turn, of a run that is one, counted for a run
 _HOPELESS = 4  # times the time from which a kernel is run no more: one such run may be an accident
 _TOO_LARGE = (
     cl.status_code.INVALID_WORK_GROUP_SIZE, cl.status_code.INVALID_WORK_ITEM_SIZE, cl.status_code.OUT_OF_RESOURCES,
@@ -152,7 +156,7 @@ class _Worker:
         self.guard = max(GUARD, self.device.mem_base_addr_align // 8)
         # Oclgrind notices by itself what is read outside of a whole buffer
         self.input_guard = 0 if self.device.platform.name == "Oclgrind" else self.guard
-        self._programs: dict[tuple[str, str], cl.Program] = {}
+        self._programs: dict[tuple[str, str], tuple[cl.Program, int | None]] = {}  # and a number in its batch
         self._inputs: dict[str, dict[str, np.ndarray]] = {}
         self._on_device: dict[str, dict[str, _Guarded]] = {}
 
@@ -163,6 +167,17 @@ class _Worker:
     def forget(self, name: str) -> None:
         self._inputs.pop(name, None)
         self._on_device.pop(name, None)
+
+    def build(self, plans: list[Plan]) -> None:
+        new = {_key(plan): plan for plan in plans if _key(plan) not in self._programs}
+        options = {plan.options for plan in new.values()}
+        if len(new) < 2 or len(options) > 1:
+            return
+        whole = replace(plans[0], source=batch_source(list(new.values())), options=options.pop())
+        with suppress(BuildProblem):  # each is built alone then, and says what is wrong with it
+            program = build(self.context, whole)
+            for number, key in enumerate(new):
+                self._keep(key, program, number)
 
     def run(self, plan: Plan, name: str) -> dict[str, np.ndarray]:
         kernels, buffers = self._prepare(plan, name)
@@ -203,29 +218,57 @@ class _Worker:
         low, median, high = (float(t) for t in np.quantile(times, (0.25, 0.5, 0.75)))
         return Timing(median, min(times), len(times), (low, high), tuple(times))
 
+    def in_turns(self, plans: list[Plan], name: str, rounds: int, max_time: float) -> list[list[float]]:
+        prepared = [self._prepare(plan, name) for plan in plans]
+        times: list[list[float]] = [[] for _ in plans]
+        for kernels, _ in prepared:
+            self._launch(kernels)
+        self.queue.finish()
+        started = time.perf_counter()
+        while len(times[0]) < rounds and (not times[0] or time.perf_counter() - started < max_time):
+            for own, (kernels, _) in zip(times, prepared, strict=True):
+                own.append(self._turn(kernels))
+        for _, buffers in prepared:
+            buffers.check_guards()
+        return times
+
+    def _turn(self, kernels: list[tuple[cl.Kernel, Kernel]]) -> float:
+        """The median milliseconds of some runs, of which the first, that finds caches as others left them, may count
+        where it is long.
+        """
+        found, spent = list[float](), 0.0
+        while spent < _TURN_MS or (len(found) < 2 and spent < _LONG_MS):
+            events = self._launch(kernels)
+            self.queue.finish()
+            found.append(sum(e.profile.end - e.profile.start for e in events) * 1e-6)
+            spent += max(found[-1], _LEAST_MS)
+        return float(np.median(found[1:] or found))
+
     def _prepare(self, plan: Plan, name: str) -> tuple[list[tuple[cl.Kernel, Kernel]], _Buffers]:
         """The kernels with their arguments set, and the buffers, which must outlive the kernels' runs."""
-        program = self._build(plan)
+        program, number = self._built(plan)
         scalars = {s.name: self._inputs[name][s.name][()] for s in plan.scalars}
         scalars = {n: passed(v) for n, v in scalars.items()}
         scalars |= {s.name: np.int32(s.value) for s in plan.sizes}
         buffers = _Buffers(self, plan, self._input_buffers(plan, name))
         prepared: list[tuple[cl.Kernel, Kernel]] = []
         for launch in plan.kernels:
-            kernel = kernel_of(program, launch)
+            named = launch if number is None else replace(launch, name=name_in_batch(launch.name, number))
+            kernel = kernel_of(program, named)
             set_arguments(kernel, launch, {**buffers.parts, **scalars})
             self._check_kernel(kernel, launch)
             prepared.append((kernel, launch))
         return prepared, buffers
 
-    def _build(self, plan: Plan) -> cl.Program:
-        key = (plan.source, " ".join(plan.options))
-        if key not in self._programs:
-            program = build(self.context, plan)
-            if len(self._programs) == _PROGRAMS:
-                del self._programs[next(iter(self._programs))]
-            self._programs[key] = program
+    def _built(self, plan: Plan) -> tuple[cl.Program, int | None]:
+        if (key := _key(plan)) not in self._programs:
+            self._keep(key, build(self.context, plan), None)
         return self._programs[key]
+
+    def _keep(self, key: tuple[str, str], program: cl.Program, number: int | None) -> None:
+        if len(self._programs) == _PROGRAMS:
+            del self._programs[next(iter(self._programs))]
+        self._programs[key] = program, number
 
     def _input_buffers(self, plan: Plan, name: str) -> dict[str, _Guarded]:
         ready = self._on_device[name]
@@ -279,6 +322,10 @@ class _Worker:
             local = launch.launch.local_size
             groups = f"work-groups of {prod(local)}" if local else "groups of any size"
             raise DeviceProblem(f"the device cannot run the kernel {launch.name} in {groups}: {error}") from None
+
+
+def _key(plan: Plan) -> tuple[str, str]:
+    return plan.source, " ".join(plan.options)
 
 
 def _as_bytes(array: np.ndarray) -> np.ndarray:

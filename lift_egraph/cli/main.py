@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from lift_egraph.cli import options
+from lift_egraph.cli.bench import bench
 from lift_egraph.cli.bundles import bundle, measure
 from lift_egraph.cli.explain import explain
 from lift_egraph.cli.extract import extract
@@ -61,6 +62,7 @@ app.command()(best)
 app.command()(bundle)
 app.command()(measure)
 app.command()(extract)
+app.command()(bench)
 
 
 def _print_version(wanted: bool) -> None:

@@ -119,6 +119,8 @@ def _verdict(report: Report, best: Candidate) -> Iterator[str]:
         yield f"There is no naive kernel to compare with: {report.no_baseline}"
     else:
         yield f"The best kernel takes {_number(best.measured_ms)} ms. The naive one: {naive.message}."
+    if report.runner_up is not None:
+        yield _confirmed(report, best, report.runner_up)
     if rates := report.rates(best):
         operations = f"{_number(rates[0])} GFLOP/s, " if rates[0] else ""
         yield f"Of the best: {operations}{_number(rates[1])} GB/s of inputs and result{_of_roofline(report, best)}."
@@ -129,6 +131,15 @@ def _verdict(report: Report, best: Candidate) -> Iterator[str]:
         yield f"The best is from the records, measured before on {best.recorded[:10]}; this run validated it again."
     yield f"Validation: {report.validation}."
     yield f"Validation of the best: {best.message}."
+
+
+def _confirmed(report: Report, best: Candidate, other: Candidate) -> str:
+    """How the best did in turns with the one next to it."""
+    rounds, p = len(best.turns_ms), report.p_value(other)
+    faster = sum(a < b for a, b in zip(best.turns_ms, other.turns_ms, strict=True))
+    chance = f"sign test: p = {_number(p)}"
+    verdict = f"no difference was shown ({chance})" if report.is_tie(other) else chance
+    return f"In turns with the next one it was faster in {faster} of {rounds} rounds; {verdict}."
 
 
 def _of_roofline(report: Report, best: Candidate) -> str:

@@ -12,6 +12,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from lift_egraph.errors import LiftError
@@ -129,6 +130,8 @@ def _limit_itself(options: dict[str, Any], requests: int) -> None:
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    with suppress(OSError):  # without room for it this process is never stopped
+        os.close(os.open(options["armed"], os.O_CREAT))
     memory_limit = None if os.path.exists("/proc/self/statm") else options["memory_limit"]
 
     def look() -> None:

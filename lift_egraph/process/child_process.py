@@ -24,10 +24,11 @@ from typing import IO, Any, Literal
 
 import cloudpickle
 
-from lift_egraph.errors import RunProblem
+from lift_egraph.errors import OutputProblem, RunProblem
 from lift_egraph.process.child_main import MEMORY_EXIT, TICK, receive_message, send_message
 
 _OUTPUT_LINES, _PIPE_BYTES = 8, 1 << 20
+_ARMING = 10.0  # seconds in which a child has begun: an interpreter starts in a tenth of one
 _START = (
     "import sys, json; options = json.loads(sys.argv[1]); sys.path[:] = options['path'];"
     "from lift_egraph.process.child_main import main; main(options)"
@@ -98,9 +99,14 @@ class Child:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.memory_limit = memory_limit
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115
-        self._folder = tempfile.mkdtemp(prefix="lift-egraph-")
+        try:
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115
+            self._folder = tempfile.mkdtemp(prefix="lift-egraph-")
+        except OSError as problem:
+            raise OutputProblem(f"cannot write to {tempfile.gettempdir()}: {problem.strerror or problem}") from None
+        self._armed = os.path.join(self._folder, "armed")
         options = {
+            "armed": self._armed,
             "path": [os.path.abspath(os.fspath(p)) for p in sys.path],
             "memory_limit": memory_limit,
             "address_limit": address_limit,
@@ -127,10 +133,14 @@ class Child:
         return self.kill.alive and self._process.poll() is None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and what it started, from any thread; nothing happens where it has ended."""
-        if self.alive:
+        """Send a signal to the process, from any thread; nothing happens where it has ended.
+
+        To be stopped it must be armed, so that this process's death ends it all the same. What it started itself is
+        not stopped: nothing would end that.
+        """
+        if self.alive and (number != signal.SIGSTOP or self._is_armed()):
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
+                (os.killpg if number == signal.SIGKILL else os.kill)(self._process.pid, number)
 
     def send(self, message: Any, watch: Callable[[], None]) -> None:
         """Send a message; `watch` is called at least every `TICK` seconds and may raise."""
@@ -190,6 +200,13 @@ class Child:
         size = os.fstat(fd).st_size
         tail = os.pread(fd, 4096, max(0, size - 4096)).decode(errors="replace")
         return "\n".join(tail.strip().splitlines()[-_OUTPUT_LINES:])
+
+    def _is_armed(self) -> bool:
+        """Whether this process's death ends the child, which begins with seeing to it."""
+        end = time.monotonic() + _ARMING
+        while not (made := os.path.exists(self._armed)) and self.alive and time.monotonic() < end:
+            time.sleep(0.002)
+        return made
 
     def _wait(self, fd: int, event: int, watch: Callable[[], None]) -> None:
         with selectors.DefaultSelector() as selector:

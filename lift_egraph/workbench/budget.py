@@ -56,7 +56,8 @@ class Budget:
     search_share
         The part after which the search ends. Kernels are generated, validated and timed while it goes on.
     lanes
-        How many kernels are built and validated side by side, at most; each is timed alone.
+        How many kernels are built and validated side by side, at most; each is timed alone. Here there are never more
+        than processors; an executor is given so many at a time.
     kernel_share, least_kernel, most_kernel
         The part after which one kernel's build and run count as hanging, with its bounds in seconds.
     copy_rate
@@ -109,6 +110,8 @@ class Budget:
         How often, and for how many seconds in all, a kernel is run for its time, at least.
     timing_share
         The part after which a kernel is run no more for its time.
+    turns_share
+        The part for timing the best kernels again, in turns.
     cut_off
         How many times the time of the best kernel another may take in its first run to be run again.
 
@@ -171,6 +174,7 @@ class Budget:
     repeats: Count = 5
     timing_seconds: Positive = 0.05
     timing_share: Share = 0.03
+    turns_share: Share = 0.03
     cut_off: Ratio = 4.0
 
     def __post_init__(self) -> None:
@@ -198,6 +202,11 @@ class Budget:
     def search_seconds(self) -> float:
         """How long the search may take."""
         return self.seconds * self.search_share
+
+    @property
+    def turns_seconds(self) -> float:
+        """How long the best kernels may be timed in turns."""
+        return self.seconds * self.turns_share
 
     @property
     def phase_limits(self) -> Limits:

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProblem
+from lift_egraph.files import require_room
 from lift_egraph.process.child import End, Ended, Stream
 from lift_egraph.records.record import Validity
 from lift_egraph.workbench.budget import Budget
@@ -37,7 +38,8 @@ BUDGET = Budget()
 TOO_SLOW = "far slower than the best in its first runs"
 _SWITCH = 0.0005  # seconds until a lane that waits gets the interpreter: it asks hundreds of times for each kernel
 _TRIALS = 3  # runs before a kernel is validated
-GRACE = 1.0  # seconds after its end in which a budget lets a kernel finish that is being measured
+LEAST_TURNS = 0.5  # seconds that there must be for turns
+GRACE = 1.0  # seconds, beside a share of the budget
 
 
 class Clock:
@@ -55,6 +57,11 @@ class Clock:
     def left(self) -> float:
         """Until the end; below 0 after it."""
         return self.seconds - self.spent
+
+
+def grace_of(budget: Budget) -> float:
+    """The seconds after the end in which a kernel may finish that is being measured."""
+    return budget.seconds * 0.05 + GRACE
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,26 @@ class Finder(Generic[M]):
         self._thread.join()
 
 
+class Measurers(Protocol):
+    """What validates and times candidates side by side; each goes into a queue, as a future, when it is done.
+
+    `busy` says how many are at work, `ended` why no more are taken, unless it is empty, and `patience` after how many
+    seconds none of them is to be expected any more; it is None where each has its own limit.
+    """
+
+    @property
+    def busy(self) -> int: ...
+    @property
+    def ended(self) -> str: ...
+    @property
+    def patience(self) -> float | None: ...
+    def free(self, beside: bool) -> bool: ...
+    def submit(self, candidate: Candidate, next_ones: Sequence[Candidate] = ()) -> None: ...
+    def done(self, measured: Any) -> Candidate: ...
+    def working(self) -> AbstractContextManager[None]: ...
+    def in_turns(self, candidates: Sequence[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]: ...
+
+
 class Lanes:
     """Workers that validate and time candidates; each puts its candidate into a queue when it is done with it.
 
@@ -137,12 +164,14 @@ class Lanes:
         others: tuple[Pausable, ...] = (),
     ) -> None:
         self.count = min(budget.lanes, os.cpu_count() or 1)
-        self.busy = 0
+        self.busy, self.ended, self.patience = 0, "", None
         self._runners = [Runner(info, time_limit=kernel_seconds) for _ in range(self.count)]
         self._idle = list(self._runners)
+        self._built: dict[Runner, set[int]] = {runner: set() for runner in self._runners}
         self._threads = ThreadPoolExecutor(self.count)
         self._reference, self._budget, self._clock, self._inbox = reference, budget, clock, inbox
         self._best_ms, self._ended = float("inf"), False
+        self._grace = grace_of(budget)
         self._shares_the_cpu, self._others = info.kind == "cpu", others
         self._changed, self._wanted, self._is_timing, self._is_working = threading.Condition(), 0, False, False
         for runner in self._runners:
@@ -152,10 +181,15 @@ class Lanes:
         """Whether there is room for another candidate; `beside` a search one core is the search's."""
         return self.busy < max(1, self.count - beside)
 
-    def submit(self, candidate: Candidate) -> None:
-        """Begin to validate and time a candidate."""
+    def submit(self, candidate: Candidate, next_ones: Sequence[Candidate] = ()) -> None:
+        """Begin to validate and time a candidate; those that are likely to follow are built with it."""
         self.busy += 1
-        self._threads.submit(self._evaluate, self._idle.pop(), candidate).add_done_callback(self._inbox.put)
+        known = [runner for runner in self._idle if id(candidate) in self._built[runner]]
+        runner = (known or self._idle)[-1]
+        self._idle.remove(runner)
+        together = [] if known else [candidate, *next_ones]
+        self._built[runner].update(map(id, together))
+        self._threads.submit(self._evaluate, runner, candidate, together).add_done_callback(self._inbox.put)
 
     def done(self, measured: Measured) -> Candidate:
         """The candidate that came out of the queue; its worker is free again."""
@@ -165,6 +199,19 @@ class Lanes:
         if candidate.measured_ms is not None:
             self._best_ms = min(self._best_ms, candidate.measured_ms)
         return candidate
+
+    def in_turns(self, candidates: Sequence[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
+        """The times of kernels in turns, while no other is at work; none where that fails, or it is too late."""
+        runner, left = self._idle[-1], self._clock.left + self._grace
+        if left < LEAST_TURNS:
+            return []
+        runner.deadline = time.perf_counter() + left
+        try:
+            with self._alone(runner):
+                plans = [c.plan for c in candidates]
+                return runner.in_turns(plans, self._reference.timed, rounds=rounds, max_time=seconds)
+        except LiftError:  # what was measured stands
+            return []
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -179,10 +226,11 @@ class Lanes:
                 self._is_working = False
                 self._changed.notify_all()
 
-    def _evaluate(self, runner: Runner, candidate: Candidate) -> tuple[Candidate, Runner]:
-        grace = self._clock.seconds * 0.05 + GRACE
-        runner.deadline = time.perf_counter() + self._clock.left + grace
+    def _evaluate(self, runner: Runner, candidate: Candidate, together: list[Candidate]) -> tuple[Candidate, Runner]:
+        runner.deadline = time.perf_counter() + self._clock.left + self._grace
         cut_off_ms = self._budget.cut_off * self._best_ms
+        if len(together) > 1:
+            runner.build([c.plan for c in together])
         evaluate(candidate, runner, self._reference, self._budget, cut_off_ms, self._alone(runner))
         if self._ended:  # what it says was made by the end, not by its kernel
             candidate.valid, candidate.message = False, NOT_RUN
@@ -235,6 +283,11 @@ def evaluate(
         If its first runs take longer, it is neither validated nor run any more.
     alone
         Entered for as long as it is timed.
+
+    Raises
+    ------
+    OutputProblem
+        If it fails where there is no room for temporary files, which is not its fault.
     """
     candidate.limit = runner.left
     try:
@@ -260,6 +313,7 @@ def evaluate(
             candidate.measured_ms, candidate.spread_ms = timing.median_ms, timing.spread_ms
             candidate.times_ms = timing.times_ms
     except (BuildProblem, RunProblem, DeviceProblem) as problem:
+        require_room()
         candidate.valid, candidate.message, candidate.failure = False, str(problem), _failure(problem)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ import cloudpickle
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
+from lift_egraph.codegen.running.roofline import Roofline
 from lift_egraph.codegen.running.run import check_limits, find_device
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import DeviceProblem, LiftError, ModelProblem, NestingProblem, SearchProblem, SizeProblem
@@ -30,6 +32,7 @@ from lift_egraph.workbench.additions import Plans, additions_of
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
+from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked, prepared
 from lift_egraph.workbench.measuring import Clock, Finder, Lanes, stopped
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.race import Race
@@ -58,6 +61,7 @@ def optimize(
     unchecked: bool = False,
     plans: Plans | None = None,
     records: Path | str | None = None,
+    executor: Executor | None = None,
     listen: Listener = lambda event: None,
 ) -> Report:
     """Search, compile, validate and time low-level versions of a program.
@@ -92,6 +96,10 @@ def optimize(
         The journal to which each kernel is appended when it was measured, a file; ``none`` for none. The best that it
         knows of the program go first, and what failed or was slow is not measured again. By default that of the user
         (`lift_egraph.records.journal.journal_at`).
+    executor
+        Whose workers validate and time the kernels, `budget.lanes` at a time, on a device of theirs: one of
+        `concurrent.futures`, or one like it (``Client.get_executor()`` of dask). The package must be installed there.
+        The search stays here.
     listen
         Called with an `Event` at each step.
 
@@ -118,13 +126,13 @@ def optimize(
     require_elements(program, sizes or {})
     special = specialise(program, sizes)
     require_result(special)
-    info, model = found_device(device, description)
+    given_device = device, description
+    info, model = asked(executor, ANSWER, found_device, *given_device) if executor else found_device(*given_device)
     additions = additions_of(rules, plans, examples=0 if unchecked else EXAMPLES, listen=listen)
     clock = Clock(budget.seconds)
     recording = Recording(journal_at(records), special, info, model, must=records is not None)
     baseline = _baseline(special, info, model, performance)
     naive = [baseline] if isinstance(baseline, Candidate) else []
-    room = room_for(special, info, budget.lanes, budget.copy_rate * budget.seconds / 2)
     inbox: SimpleQueue[Any] = SimpleQueue()
     seconds, memory = max(budget.search_seconds - clock.spent, 0.0), budget.limits.memory_mb << 20
     given = special, model, budget, structural, additions, program
@@ -140,22 +148,22 @@ def optimize(
     recording.remember(naive, performance, lambda made: check_limits(made.plan, info))
     if recording.remembered:
         listen(Event("records", f"{len(recording.remembered)} known kernels go first"))
-    race = Race(naive, make, 1e3 * kernel_seconds, recording, Tuning(model, budget.points, seed))
+    tuning = Tuning(model, budget.points, seed)
+    race = Race(naive, make, 1e3 * kernel_seconds, recording, tuning, model.built_together)
     how, in_numpy, roof = "", None, None
+    told = "timing the naive kernel" if naive else f"there is none: {baseline}"
     try:
         with Finder(stream, inbox) as finder:
             listen(Event("reference", "interpreting the program"))
-            compiled = partial(compile_program, device=model)
-            limit = budget.reference_seconds
-            reference = reference_of(program, special, room, compiled, seed=seed, seconds=limit)
-            how = reference.how
-            with stopped([finder]):
-                in_numpy = numpy_ms(special, reference.inputs[reference.timed], budget.numpy_seconds)
-                roof = roofline(info, budget.roofline_seconds)
-            workers = replace(budget, lanes=room.workers)
-            with Lanes(info, reference, workers, clock, kernel_seconds, inbox, (finder,)) as lanes:
-                listen(Event("baseline", "timing the naive kernel" if naive else f"there is none: {baseline}"))
-                race.run(inbox, lanes, budget, clock, top, listen)
+            job = Job(program, special, info, model, budget, kernel_seconds, seed)
+            if executor:
+                how, in_numpy, roof = asked(executor, ANSWER + budget.seconds, prepared, job)
+                measurers = Workers(executor, job, clock, inbox)
+            else:
+                how, in_numpy, roof, measurers = _here(job, clock, inbox, finder)
+            with measurers:
+                listen(Event("baseline", told))
+                race.run(inbox, measurers, budget, clock, top, listen)
     except KeyboardInterrupt:
         race.stop_reason = "interrupted"
         if not any(c.valid for c in race.candidates):
@@ -171,7 +179,27 @@ def optimize(
         if race.stop_reason == "time limit" and not report.refused:
             reasons += f"; in {budget.seconds:g} s there was no time for more: give it a larger budget (--budget)"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
+    if (best := report.best) and (found := tuning.plan_of(best.program.body)):
+        plan, numbers = found
+        report = replace(report, numbers=numbers, drawn=partial(tuning.drawn, plan))
     return report
+
+
+def _here(
+    job: Job, clock: Clock, inbox: SimpleQueue[Any], finder: Finder[Any]
+) -> tuple[str, float | None, Roofline | None, Lanes]:
+    """How kernels are validated, the program's time in NumPy, the device's roofline, and what measures on this host."""
+    budget, program, info = job.budget, job.program, job.device
+    room = room_for(program, info, budget.lanes, budget.copy_rate * budget.seconds / 2)
+    compiled = partial(compile_program, device=job.description)
+    limit = budget.reference_seconds
+    reference = reference_of(job.source, program, room, compiled, seed=job.seed, seconds=limit)
+    with stopped([finder]):
+        in_numpy = numpy_ms(program, reference.inputs[reference.timed], budget.numpy_seconds)
+        roof = roofline(info, budget.roofline_seconds)
+    workers = replace(budget, lanes=room.workers)
+    lanes = Lanes(info, reference, workers, clock, job.kernel_seconds, inbox, (finder,))
+    return reference.how, in_numpy, roof, lanes
 
 
 def recall(

@@ -235,6 +235,8 @@ def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     chunk = chunk_size(nest.length, device.groups) if long else nest.length
     if chunk is None:
         return
+    if chunk * chunk == nest.length and nest.length % (2 * chunk) == 0:
+        chunk *= 2  # sketches tell chunks from what is in them by their lengths
     largest = device.level("group").workers[0]
     for items in [
         n

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -21,11 +22,12 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.process.child import End
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels
-from lift_egraph.workbench.measuring import Clock, Lanes, Measured, SearchEnd
+from lift_egraph.workbench.confirmation import ROUNDS, contenders
+from lift_egraph.workbench.measuring import Clock, Measured, Measurers, SearchEnd
 from lift_egraph.workbench.phases import Found, PhaseSummary
 from lift_egraph.workbench.ranking import Family, Ranking, family
 from lift_egraph.workbench.recording import Recording
-from lift_egraph.workbench.report import Candidate, Event, Listener, Refusal
+from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Refusal
 from lift_egraph.workbench.tuned import Tunable, Tuning
 
 LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
@@ -49,6 +51,8 @@ class Race:
         The best known kernels, which are measured next, and where all that are measured are kept.
     tuning
         Which other points of plans are tried when one of a plan was measured.
+    together
+        How many kernels are built at once.
 
     Attributes
     ----------
@@ -67,6 +71,7 @@ class Race:
         limit_ms: float = float("inf"),
         records: Recording | None = None,
         tuning: Tuning | None = None,
+        together: int = 1,
     ) -> None:
         remembered = records.remembered if records else []
         self.candidates = [*naive, *remembered]
@@ -83,12 +88,12 @@ class Race:
         self._ready: list[_Ready] = []
         self._ranking = Ranking()
         self._searching = True
-        self._tuning = tuning
+        self._tuning, self._together = tuning, together
         self._began: dict[int, float] = {}
         self._tuning_seconds, self._best_ms = 0.0, float("inf")
 
     def run(
-        self, inbox: SimpleQueue[Any], lanes: Lanes, budget: Budget, clock: Clock, top: int, listen: Listener
+        self, inbox: SimpleQueue[Any], lanes: Measurers, budget: Budget, clock: Clock, top: int, listen: Listener
     ) -> None:
         """Compile and measure until the time is over, or the search, and what is worth measuring of its finds.
 
@@ -99,14 +104,14 @@ class Race:
         """
         total = max(budget.measured_per_rank * top, budget.measured) + len(self.candidates)
         measured = tuned = 0
-        while clock.left > 0:
+        while clock.left > budget.turns_seconds and not lanes.ended:
             at_work = self._searching or bool(self._backlog)
             while self._has_more and lanes.free(at_work):
                 enough = not at_work and measured - tuned + lanes.busy >= total
                 candidate = self._next(clock, budget.tuning_share * clock.seconds, enough)
                 if candidate is None:
                     break
-                lanes.submit(candidate)
+                lanes.submit(candidate, self._following(self._together - 1))
             if not (at_work or lanes.busy):
                 break
             try:
@@ -123,11 +128,24 @@ class Race:
             else:
                 self._hear(message, clock, listen)
         self._tuning = None  # no other points are worked out: their time is over
-        while lanes.busy:  # each has its own time limit, which is near
-            if isinstance(message := inbox.get(), Future):
-                self._done(lanes, message)
+        with suppress(Empty):
+            while lanes.busy:  # each has its own time limit, which is near
+                if isinstance(message := inbox.get(timeout=lanes.patience), Future):
+                    self._done(lanes, message)
+        self.stop_reason = lanes.ended or self.stop_reason
+        if not lanes.busy:
+            self._confirm(lanes, budget, listen)
 
-    def _done(self, lanes: Lanes, measured: Measured) -> bool:
+    def _confirm(self, lanes: Measurers, budget: Budget, listen: Listener) -> None:
+        """Time the best kernels again, in turns."""
+        valid = sorted((c for c in self.candidates if c.valid), key=lambda c: c.measured_ms or 0.0)
+        best = valid[: contenders([c.measured_ms or 0.0 for c in valid])]
+        if len(best) > 1 and not lanes.ended:
+            listen(Event("confirm", f"timing the best {len(best)} kernels in turns"))
+            for candidate, own in zip(best, lanes.in_turns(best, ROUNDS, budget.turns_seconds), strict=False):
+                candidate.turns_ms = own
+
+    def _done(self, lanes: Measurers, measured: Measured) -> bool:
         """What was measured is kept at once: nothing that ends this process takes it back.
 
         Returns whether it is another point of a plan.
@@ -135,7 +153,8 @@ class Race:
         candidate = lanes.done(measured)
         if self._records:
             self._records.add(candidate)
-        self._learn(candidate)
+        if candidate.message != NOT_RUN:
+            self._learn(candidate)
         began = self._began.pop(id(candidate), None)
         if began is not None:
             self._tuning_seconds += time.perf_counter() - began
@@ -168,6 +187,13 @@ class Race:
         if chosen.is_tuned:
             self._began[id(chosen.candidate)] = time.perf_counter()
         return chosen.candidate
+
+    def _following(self, most: int) -> list[Candidate]:
+        """The kernels that are likely to be measured next, without those that take long to build."""
+        if not most:
+            return []
+        by_time = sorted(self._ready, key=lambda r: (r.is_long, self._ranking.of(r.candidate)))
+        return [*reversed(self._first), *(r.candidate for r in by_time if not r.is_long)][:most]
 
     def _learn(self, candidate: Candidate) -> None:
         """Correct predictions by what was measured."""

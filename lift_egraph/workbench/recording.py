@@ -163,7 +163,7 @@ class Recording:
             device=self._info,
             description=self._model.name,
             versions=versions(),
-            host=platform.node(),
+            host=c.host or platform.node(),
             date=datetime.now(UTC).isoformat(timespec="milliseconds"),
             validity=validity_of(c),
             reason=c.message,

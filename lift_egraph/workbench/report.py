@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from lift_egraph.codegen.plans.arrays import plan_texts
@@ -17,8 +18,9 @@ from lift_egraph.files import json_text, write_texts
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.records.record import Validity
+from lift_egraph.workbench.confirmation import SIGNIFICANT, sign_test
 from lift_egraph.workbench.demands import data_bytes
-from lift_egraph.workbench.phases import Leg, PhaseSummary
+from lift_egraph.workbench.phases import Found, Leg, PhaseSummary
 from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.way_file import WAY_FILE, derivation_of
 
@@ -37,6 +39,8 @@ class Candidate:
     phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`. `failure` says in a
     word what is wrong where it is not valid, `limit` how many seconds its build and run were given, `recorded` when it
     was measured before, if it comes from the records. `tried_ms` is the least of its runs before it was validated.
+    `turns_ms` are its times in turns with other kernels, if it was among the best
+    (`lift_egraph.workbench.confirmation`). `host` names the machine where it ran, if it is another one.
     """
 
     program: ir.Program
@@ -55,11 +59,18 @@ class Candidate:
     limit: float = 0.0
     recorded: str = ""
     tried_ms: float | None = None
+    turns_ms: tuple[float, ...] = ()
+    host: str = ""
 
     @property
     def lowered(self) -> str:
         """The low-level term as text."""
         return print_term(self.program.body)
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """What valid ones are ordered by: those that were timed in turns, by the median of these, before others."""
+        return (False, median(self.turns_ms)) if self.turns_ms else (True, self.measured_ms or 0.0)
 
     def load(self, queue: Any) -> LoadedKernel:
         """The kernels as a function, on a `pyopencl.CommandQueue` (`lift_egraph.load` is for those in a directory)."""
@@ -142,6 +153,10 @@ class Report:
         What the device reaches; None where that was never measured.
     records
         What was known before, and what was added; None where no journal was kept.
+    numbers
+        The parameters of the best one's plan; empty where it has none.
+    drawn
+        What that plan leads to at so many points, each as likely as any other.
     """
 
     source: ir.Program
@@ -157,11 +172,13 @@ class Report:
     numpy_ms: float | None = None
     roofline: Roofline | None = None
     records: Recorded | None = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    drawn: Callable[[int], Sequence[Found]] = lambda count: ()
 
     @property
     def valid(self) -> list[Candidate]:
-        """The candidates whose kernels gave the right results, fastest first."""
-        return sorted((c for c in self.candidates if c.valid), key=lambda c: c.measured_ms or 0.0)
+        """The candidates whose kernels gave the right results, fastest first: first those that were timed in turns."""
+        return sorted((c for c in self.candidates if c.valid), key=lambda c: c.rank)
 
     @property
     def ranked(self) -> list[Candidate]:
@@ -186,7 +203,22 @@ class Report:
     @property
     def best(self) -> Candidate | None:
         """The fastest valid candidate."""
-        return min(self.valid, key=lambda c: c.measured_ms or 0.0, default=None)
+        return next(iter(self.valid), None)
+
+    @property
+    def runner_up(self) -> Candidate | None:
+        """The one that was timed in turns with the best, and is next to it."""
+        return next((c for c in self.valid[1:2] if c.turns_ms), None)
+
+    def p_value(self, candidate: Candidate) -> float | None:
+        """How often kernels as fast as each other would differ like a candidate and the best did in turns.
+
+        None where these were not both timed so.
+        """
+        best = self.best
+        if best is None or best is candidate or not best.turns_ms or not candidate.turns_ms:
+            return None
+        return sign_test(best.turns_ms, candidate.turns_ms)
 
     @property
     def speedup(self) -> float | None:
@@ -196,8 +228,13 @@ class Report:
         return self.baseline_ms / self.best.measured_ms
 
     def is_tie(self, candidate: Candidate) -> bool:
-        """Whether a candidate is another one than the best, but its times and those of the best overlap."""
-        best = self.best
+        """Whether a candidate is another one than the best, but cannot be told from it.
+
+        Where both were timed in turns, the sign test says so; else their times overlap.
+        """
+        best, p = self.best, self.p_value(candidate)
+        if p is not None:
+            return p >= SIGNIFICANT
         if best is None or best is candidate or not best.spread_ms or not candidate.spread_ms:
             return False
         return candidate.spread_ms[0] <= best.spread_ms[1] and best.spread_ms[0] <= candidate.spread_ms[1]
@@ -269,6 +306,8 @@ class Report:
             "measured_ms": c.measured_ms,
             "spread_ms": c.spread_ms,
             "tie": self.is_tie(c),
+            "turns_ms": median(c.turns_ms) if c.turns_ms else None,
+            "p_value": self.p_value(c),
             "gflop_per_s": gflop,
             "gb_per_s": gb,
             "of_roofline": self.of_roofline(c),

@@ -8,6 +8,7 @@ explained by the same phases with these.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -167,10 +168,12 @@ class Tuning:
         self._waiting: dict[ir.Expr, Tunable] = {}
         self._measured: dict[ir.Expr, float] = {}
         self._tried: dict[ir.Expr, tuple[_Walk, Point]] = {}
+        self._bases: dict[ir.Expr, Tunable] = {}
 
     def hear(self, tunable: Tunable) -> list[Found]:
         """Take in a term with parameters; returns what to try now, if it was measured already."""
         term = canonical(tunable.base.term)
+        self._bases[term] = tunable
         if term in self._measured:
             return self._opened(tunable, self._measured[term])
         self._waiting[term] = tunable
@@ -190,6 +193,24 @@ class Tuning:
                 walk.best_ms = candidate.measured_ms
                 return self._found(walk, walk.space.neighbours(point))
         return []
+
+    def plan_of(self, term: ir.Expr) -> tuple[Tunable, Point] | None:
+        """The plan of which a low-level term is a point, and the numbers there; None where it is of none."""
+        key = canonical(term)
+        if key in self._tried:
+            walk, point = self._tried[key]
+            return walk.tunable, point
+        tunable = self._bases.get(key)
+        return (tunable, tunable.numbers) if tunable else None
+
+    def drawn(self, tunable: Tunable, count: int) -> list[Found]:
+        """What a plan leads to at points that are drawn from all, each as likely as any other."""
+        made: list[Found] = []
+        with suppress(SearchProblem):  # nothing bounds a parameter
+            for point in tunable.space(self._device).sample(count, self._seed):
+                with suppress(LiftError):  # what the space does not know
+                    made.append(tunable.found(point))
+        return made
 
     def _opened(self, tunable: Tunable, milliseconds: float) -> list[Found]:
         try:

@@ -269,6 +269,27 @@ class TestRun:
         )
         np.testing.assert_array_equal(runner.run(plan, "ramp"), EXPECTED + 1)
 
+    def test_plans_that_are_built_together(self, runner):
+        twice = "float twice(float x) { return 2 * x; }\n"
+        plans = [scale(BODY.replace("a *", f"{n} + a *"), source=twice + SCALE) for n in range(3)]
+        for also in ((), (scale(BODY + " no C"),), (scale(source="float twice(int x) { return x; }\n" + SCALE),)):
+            runner.close()
+            runner.build([*plans, *also])
+            for n, plan in enumerate(plans):
+                np.testing.assert_array_equal(runner.run(plan, "ramp"), n + EXPECTED)
+            if also and "no C" in also[0].source:
+                with pytest.raises(BuildProblem, match="no C"):
+                    runner.run(also[0], "ramp")
+
+    def test_in_turns(self, runner):
+        slow = scale(source=SCALE.replace("BODY", "for (volatile int z = 0; z < 9000; z++) {} " + BODY))
+        times = runner.in_turns([scale(), slow, scale()], "ramp", rounds=7, max_time=60)
+        assert [len(own) for own in times] == [7, 7, 7]
+        assert all(a < b > c for a, b, c in zip(*times, strict=True))
+        assert [len(own) for own in runner.in_turns([scale(), slow], "ramp", rounds=7, max_time=0)] == [1, 1]
+        with pytest.raises(RunProblem, match="wrote outside"):
+            runner.in_turns([scale(), scale(BODY + " out[1000] = 0;")], "ramp", rounds=1, max_time=1)
+
     def test_measure(self, runner):
         timing = runner.measure(scale(), "ramp", repeats=7, min_time=0)
         assert timing.runs == 7

@@ -1,6 +1,7 @@
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -371,6 +372,44 @@ def test_a_stopped_child_of_another_thread_dies_with_the_parent():
             os.kill(pid, signal.SIGKILL)
 
 
+def test_a_child_that_is_stopped_while_it_starts_dies_with_the_parent():
+    parent = start_parent(
+        """
+        import signal, threading, time
+        import tests.lift_egraph.process.test_child as t
+        from lift_egraph.process.child import Server
+        server = Server(t.numbered_server)
+        threading.Thread(target=server.start, daemon=True).start()
+        while server._child is None:
+            time.sleep(0.0005)
+        server.signal(signal.SIGSTOP)
+        print(server._child.pid, flush=True)
+        time.sleep(100)
+        """
+    )
+    pid = int(parent.stdout.readline())
+    try:
+        parent.kill()
+        parent.communicate(timeout=10)
+        assert wait_until_gone(pid)
+    finally:
+        if is_running(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_what_a_stopped_child_started_ends():
+    """It would stay for ever if its own parent dies meanwhile."""
+    with Server(_starter) as server:
+        pid = server.request("sleep 0.3")
+        server.signal(signal.SIGSTOP)
+        assert wait_until_gone(pid)
+        server.signal(signal.SIGCONT)
+
+
+def _starter():
+    return lambda command: subprocess.Popen(command.split()).pid
+
+
 def test_a_forked_process_may_start_children_in_a_thread():
     parent = start_parent(
         """
@@ -392,7 +431,7 @@ def test_a_forked_process_may_start_children_in_a_thread():
 def test_a_childs_temporary_folder_goes_with_it():
     with Server(_folder_maker) as server:
         folder = Path(server.request("file"))
-        assert list(folder.iterdir()) == [folder / "file"]
+        assert {path.name for path in folder.iterdir()} == {"armed", "file"}
     assert not folder.exists()
 
 

@@ -162,8 +162,12 @@ def see(
         def close(self):
             pass
 
-        signal = cancel = load_inputs
+        signal = cancel = build = load_inputs
         left = 1.0
+
+        def in_turns(self, plans, *_, **options):
+            seen.limits["turns"] = options["max_time"]
+            return [(1.0,) for _ in plans]
 
         def measure(self, plan, name, **options):
             seen.limits |= options
@@ -263,6 +267,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("repeats", 1, lambda s: s.limits["repeats"], {}),
     ("timing_seconds", 0.01, lambda s: s.limits["min_time"], {}),
     ("timing_share", 0.01, lambda s: s.limits["max_time"], {}),
+    ("turns_share", 0.01, lambda s: s.limits["turns"], {}),
     ("cut_off", 1, lambda s: s.limits["cut_off_ms"], {}),
 ]
 

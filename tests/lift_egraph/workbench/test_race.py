@@ -17,10 +17,11 @@ from lift_egraph.language import ir
 from lift_egraph.process.child import End
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.confirmation import ROUNDS
 from lift_egraph.workbench.measuring import Clock, SearchEnd
 from lift_egraph.workbench.phases import Found, Leg
 from lift_egraph.workbench.race import Race
-from lift_egraph.workbench.report import Candidate
+from lift_egraph.workbench.report import Candidate, Report
 from lift_egraph.workbench.tuned import Tuning
 from tests.codegen.devices.test_devices import INFO
 
@@ -34,7 +35,7 @@ def test_the_time_may_end_between_two_looks_at_the_clock():
             self.looks += 1
             return 0.1 if self.looks == 1 else -0.1
 
-    clock, lanes = Clock(), SimpleNamespace(busy=0, free=lambda beside: False)
+    clock, lanes = Clock(), SimpleNamespace(busy=0, ended="", patience=None, free=lambda beside: False)
     race = Race([], cast(Any, None))
     race.run(SimpleQueue(), cast(Any, lanes), Budget(1), cast(Any, clock), 1, lambda event: None)
     assert clock.looks > 1
@@ -77,15 +78,15 @@ def order(predicted: dict[str, float], tuning: Told, budget: Budget) -> list[str
     inbox.put(SearchEnd(End("finished", "finished")))
 
     class Lanes(SimpleNamespace):
-        busy, working = 0, staticmethod(nullcontext)
+        busy, ended, patience, working = 0, "", None, staticmethod(nullcontext)
 
         def free(self, beside: bool) -> bool:
             return self.busy == 0 and not beside
 
-        def submit(self, candidate: Candidate) -> None:
+        def submit(self, candidate: Candidate, next_ones: list[Candidate]) -> None:
             self.busy += 1
             measured.append(candidate.plan.kernels[0].source)
-            candidate.measured_ms = candidate.predicted_ms
+            candidate.measured_ms, candidate.message = candidate.predicted_ms, "all equal"
             done: Future[Candidate] = Future()
             done.set_result(candidate)
             inbox.put(done)
@@ -117,3 +118,30 @@ def test_other_points_follow_when_enough_others_were_measured():
 
 def test_a_point_that_the_search_found_itself_is_no_other_point():
     assert order({"a": 1.0, "b": 1.5}, Told("a", {"b": 1.5}), replace(LEAST, tuning_share=0.0)) == ["a", "b"]
+
+
+def test_the_best_are_timed_in_turns_at_the_end():
+    asked: list[float | None] = []
+
+    class Lanes(SimpleNamespace):
+        busy, ended, patience = 0, "", None
+
+        def free(self, beside: bool) -> bool:
+            return False
+
+        def in_turns(self, candidates: list[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
+            asked.extend(c.measured_ms for c in candidates)
+            return [tuple(ms for _ in range(rounds)) for ms in (1.2, 1.1, 1.1, 1.3)]
+
+    times = 1.0, 3.0, 1.05, 1.02, 1.5, 1.04
+    made = [replace(NAIVE, measured_ms=ms, spread_ms=(ms, ms), valid=True, message="all equal") for ms in times]
+    race = Race(made, cast(Any, None))
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    inbox.put(SearchEnd(End("finished", "finished")))
+    race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
+    assert asked == [1.0, 1.02, 1.04, 1.05]
+    found = Report(PROGRAM, "", "", [], race.candidates, 10, 1.0)
+    assert [c.measured_ms for c in found.valid] == [1.02, 1.04, 1.0, 1.05, 1.5, 3.0]
+    assert [found.is_tie(c) for c in found.valid] == [False, True, False, False, False, False]
+    assert found.runner_up is found.valid[1]
+    assert found.p_value(found.valid[2]) == 2 * 0.5**ROUNDS
