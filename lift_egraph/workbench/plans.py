@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
 from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.extract.tiling import Tiling, chunk_size
@@ -29,7 +30,7 @@ from lift_egraph.workbench.windows import rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
 LONG = 1 << 15  # the length from which an array is reduced in chunks
-FEW = 16  # last results of a group's work-items
+FEW, GROUP_PLANS = 16, 2  # last results of a group's work-items; how many plans are tried
 FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
 PACKED = sk.as_scalar(sk.to_memory("global"))
 SPARE = 3  # registers beside the partial results
@@ -235,14 +236,16 @@ def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     chunk = chunk_size(nest.length, device.groups) if long else nest.length
     if chunk is None:
         return
-    if chunk * chunk == nest.length and nest.length % (2 * chunk) == 0:
-        chunk *= 2  # sketches tell chunks from what is in them by their lengths
     largest = device.level("group").workers[0]
-    for items in [
-        n
-        for n in device.group_sizes
-        if (long or n < largest) and chunk % n == 0 and chunk // n not in (1, n) and n != nest.length // chunk
-    ][:2]:
+    chunks = [c for c in (chunk, 2 * chunk) if nest.length % c == 0] if long else [chunk]
+    for items, chunk in [
+        (n, c)
+        for n, c in product(device.group_sizes, chunks)
+        if (long or n < largest)
+        and c % n == 0
+        and c // n not in (1, n)  # sketches tell chunks, and what is in them, by their lengths
+        and nest.length // c not in (n, c)
+    ][:GROUP_PLANS]:
         parts, count = items // FEW, nest.length // chunk
         element = sk.map_() if nest.reads_map else sk.ANY
         own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=chunk // items))

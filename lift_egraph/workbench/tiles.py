@@ -27,7 +27,7 @@ MapSketch = Callable[..., sk.PatternSketch]
 TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (4, 32), (8, 8), (4, 16))  # of a group
 TILE_DEPTHS = (16, 8)  # of a tile
 TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
-TILE_RESULTS = (16, 128)  # of a work-item, from and to
+TILE_RESULTS = (32, 128)  # of a work-item, from and to
 TILE_PLANS, TILE_ALIKE = 6, 4  # how many plans are tried, and of these with blocks of one shape
 READS, LATENCY = 2.0, 64.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
 

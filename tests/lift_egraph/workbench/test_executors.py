@@ -29,7 +29,9 @@ from tests.lift_egraph.records.examples import DEVICE, PROGRAM, SOURCE, candidat
 from tests.lift_egraph.workbench.test_pipeline import SMALL
 
 SCALE, SIZES = programs.load("scal"), {"N": 64}
-LITTLE = replace(SMALL, seconds=60, seeds=1, lowered=3, staged=0, roofline_share=0.0)  # it ends long before
+LITTLE = replace(
+    SMALL, seconds=60, seeds=1, lowered=3, staged=0, roofline_share=0.0, cut_off=1e9
+)  # it ends long before
 JOB = Job(SOURCE, PROGRAM, DEVICE, POCL, SMALL, kernel_seconds=5.0, seed=0)
 MARK = f"executor-{os.getpid()}"
 

@@ -16,7 +16,7 @@ import pytest
 from lift_egraph import programs, rules as book, workbench
 from lift_egraph.cli.show import show_report
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import POCL, describe
+from lift_egraph.codegen.devices import NVIDIA, POCL, describe
 from lift_egraph.codegen.plans.arrays import load_plan
 from lift_egraph.codegen.running.run import Runner, find_device, run_directory
 from lift_egraph.codegen.running.validate import references
@@ -154,7 +154,7 @@ def test_tilings_offer_one_chunk_a_level():
 
 
 def test_rules_run_in_the_phases_they_name():
-    limits, gpu = Limits(), replace(CPU, kind="gpu")
+    limits, gpu = Limits(), NVIDIA
     phases = [
         workbench.algorithmic_phase({}, limits),
         workbench.lowering_phase(gpu, (4,), limits),
