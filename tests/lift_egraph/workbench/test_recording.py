@@ -220,7 +220,7 @@ def test_a_second_search_starts_from_the_best_of_the_first(journal: Journal, tmp
     assert first.best is not None
     assert not any(c.recorded for c in first.candidates)
 
-    second = workbench.recall(SUM, SIZES, records=journal.path)
+    second = workbench.recall(SUM, SIZES, records=journal.path, seconds=15)
     assert second.records is not None
     assert second.records.remembered >= 1
     assert first.best.lowered in [c.lowered for c in second.valid if c.recorded]
