@@ -348,40 +348,25 @@ def test_the_child_of_another_thread_outlives_that_thread_but_not_the_parent():
     assert wait_until_gone(int(pid))
 
 
-def test_a_stopped_child_of_another_thread_dies_with_the_parent():
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param("thread.start(); thread.join()", id="when it has started"),
+        pytest.param(
+            "thread.daemon = True; thread.start()\n        while server._child is None: time.sleep(0.0005)",
+            id="while it starts",
+        ),
+    ],
+)
+def test_a_stopped_child_of_another_thread_dies_with_the_parent(start: str):
     parent = start_parent(
-        """
+        f"""
         import signal, threading, time
         import tests.lift_egraph.process.test_child as t
         from lift_egraph.process.child import Server
         server = Server(t.numbered_server)
         thread = threading.Thread(target=server.start)
-        thread.start(); thread.join()
-        server.signal(signal.SIGSTOP)
-        print(server._child.pid, flush=True)
-        time.sleep(100)
-        """
-    )
-    pid = int(parent.stdout.readline())
-    try:
-        parent.kill()
-        parent.communicate(timeout=10)
-        assert wait_until_gone(pid)
-    finally:
-        if is_running(pid):
-            os.kill(pid, signal.SIGKILL)
-
-
-def test_a_child_that_is_stopped_while_it_starts_dies_with_the_parent():
-    parent = start_parent(
-        """
-        import signal, threading, time
-        import tests.lift_egraph.process.test_child as t
-        from lift_egraph.process.child import Server
-        server = Server(t.numbered_server)
-        threading.Thread(target=server.start, daemon=True).start()
-        while server._child is None:
-            time.sleep(0.0005)
+        {start}
         server.signal(signal.SIGSTOP)
         print(server._child.pid, flush=True)
         time.sleep(100)
