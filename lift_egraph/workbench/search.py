@@ -439,7 +439,7 @@ class _Search:
 def rests(parts: Cut) -> list[ir.Input]:
     """The stages that compute little, beside the one that computes most."""
     count = operations if any(map(operations, parts.stages.values())) else effort
-    counts = {stage: count(body) for stage, body in parts.stages.items()}
+    counts = {stage: parts.times[stage] * count(body) for stage, body in parts.stages.items()}
     return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values())]
 
 

@@ -81,3 +81,37 @@ def test_stages_are_programs_that_make_up_the_whole():
     assert cut(parse_program("program p(x: [f32]8) = map(abs, x)").body) is None
     let_inside = "map(add, let y = map(abs, x) in zip(y, gather(reverse, y)))"
     assert cut(parse_program(f"program p(x: [f32]8) = {let_inside}").body) is None
+
+
+ITERATED = """program p(A: [[f32]8]8, x: [f32]8) =
+  map(abs, iterate(3, fun v =>
+    let y = map(fun r => reduce(add, 0.0, map(mul, zip(r, v))), A) in
+    let m = reduce(max, 0.0, map(abs, y)) in
+    map(fun (e, w) => e - m * w, zip(y, gather(reverse, v))), x))"""
+
+
+def test_stages_of_the_steps_of_an_iterate_run_so_often():
+    program = parse_program(ITERATED)
+    parts = cut(program.body)
+    assert parts is not None
+    assert sorted(parts.times.values()) == [1, 3, 3, 3]
+    alone = {stage: parts.program(stage, program) for stage in parts.stages}
+    assert not any(isinstance(t, ir.Iterate) or ir.free_variables(p.body) for p in alone.values() for t in [p.body])
+    assert alpha_equal(parts.joined(parts.stages), program.body)
+    lowered = parts.joined({stage: naive_term(p).body for stage, p in alone.items()})
+    check_nesting(lowered)
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(lowered, inputs), evaluate(program.body, inputs))
+
+
+@pytest.mark.parametrize(
+    ("body", "stages"),
+    [
+        ("iterate(2, map(abs), x)", 1),  # another program than its step
+        ("iterate(1, map(abs), x)", None),
+        ("iterate(2, fun (v: [f32]n) => map(fun p => at(0, p) + at(1, p), split(2, v)), x)", None),
+    ],
+)
+def test_an_iterate_of_one_stage(body: str, stages: int | None):
+    parts = cut(parse_program(f"program p(x: [f32]8) = {body}").body)
+    assert (parts and len(parts.stages)) == stages
