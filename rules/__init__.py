@@ -77,7 +77,7 @@ from lift_egraph.rules.split_join import (
     split_of_zip,
     zip_takes_names,
 )
-from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, let_simplification
+from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, invariant_rules, let_simplification
 from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
@@ -96,6 +96,7 @@ lowering: tuple[Rule, ...] = (
 stages: tuple[Rule, ...] = (
     *inlining_rules, *element_rules, *movement_rules, *fusion_rules, *zip_rules, *pattern_fusion_rules
 )  # fmt: skip
+invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
@@ -125,6 +126,7 @@ sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_lcl0, *shared_rules
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules)
 guided: tuple[Rule, ...] = (
     *inlining_rules,
+    *invariant_rules,
     *element_rules,
     *let_simplification,
     *zip_rules,

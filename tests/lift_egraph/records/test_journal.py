@@ -187,7 +187,7 @@ def test_a_killed_writer_loses_nothing(path: Path):
         assert len(found.damaged) <= turn + 1
 
 
-@pytest.mark.parametrize("phase", ["stages", "remainders", *PLANNED, "algorithmic", *LOWERED, "memory"])
+@pytest.mark.parametrize("phase", ["stages", "invariants", "remainders", *PLANNED, "algorithmic", *LOWERED, "memory"])
 def test_every_phase_can_be_recorded(phase: str) -> None:
     part = PhasePart(phase, 1, "cpu", [], [], [], "x")
     assert msgspec.json.decode(msgspec.json.encode(part), type=PhasePart) == part

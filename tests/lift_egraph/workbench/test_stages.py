@@ -15,8 +15,8 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
-from lift_egraph.workbench.phases import stages_phase
-from lift_egraph.workbench.search import has_stages
+from lift_egraph.workbench.phases import invariants_phase, stages_phase
+from lift_egraph.workbench.search import has_invariants, has_stages
 from lift_egraph.workbench.stage_cut import cut
 
 # a program, and how many maps that compute are in its cheapest version
@@ -55,6 +55,27 @@ def test_cheap_steps_are_computed_again_and_dear_ones_are_kept(what: str):
 )
 def test_a_nest_of_loops_is_one_stage(body: str):
     assert not has_stages(parse_program(f"program p(A: [[f32]4]4, x: [f32]4) = {body}").body)
+
+
+COSINE = """program p(X: [[f32]4]3, Y: [[f32]4]5) = map(fun x => map(fun y =>
+    reduce(add, 0.0, map(mul, zip(x, y))) * (1.0 + reduce(add, 0.0, map(fun b => b * b, y))), Y), X)"""
+
+
+def test_what_the_outer_loop_does_not_change_is_computed_before_it():
+    program = parse_program(COSINE)
+    assert has_invariants(program.body)
+    *_, reached = run_phase(program.body, invariants_phase(Limits(iterations=8)))
+    best, *_ = best_terms(reached.graph, reached.root, StructuralCost(), 4, key=skeleton)
+    parts = cut(best.term)
+    assert parts is not None
+    assert [str(t.type) for t in parts.stages] == ["[f32]5", "[[f32]5]3"]
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(best.term, inputs), evaluate(program.body, inputs))
+
+
+@pytest.mark.parametrize("text", [*(text for text, _ in STAGES.values()), COSINE.replace("b * b, y", "b * b, x")])
+def test_loops_without_invariants(text: str):
+    assert not has_invariants(parse_program(text).body)
 
 
 CUT = """program p(A: [[f32]8]8) =
