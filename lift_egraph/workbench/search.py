@@ -69,14 +69,19 @@ def has_stages(term: ir.Expr) -> bool:
 
 def has_invariants(term: ir.Expr) -> bool:
     """Whether there is a reduction inside of two maps that the outer one does not change."""
-    for outer in (t for t in ir.subterms(term) if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda)):
-        changing = frozenset(ir.bound_variables(outer.function.binder))
-        for inner in (t for t in ir.subterms(outer.function.body) if isinstance(t, ir.Map) and t != outer):
-            read = (ir.free_variables(t) for t in ir.subterms(inner.function) if isinstance(t, ir.Reduce))
-            own = frozenset(ir.bound_variables(ir.function_body(inner.function).binder))
-            if any(not own.isdisjoint(free) and changing.isdisjoint(free) for free in read):
+    for changing, body in _maps(term):
+        for own, inner in _maps(body):
+            read = (ir.free_variables(t) for t in ir.subterms(inner) if isinstance(t, ir.Reduce))
+            if any(own & free and not changing & free for free in read):
                 return True
     return False
+
+
+def _maps(term: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
+    """What each map in a term binds, and what it computes."""
+    for t in ir.subterms(term):
+        if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda):
+            yield frozenset(ir.bound_variables(t.function.binder)), t.function.body
 
 
 def search(
