@@ -3,6 +3,8 @@
 Without these rules a bound array stands in memory. With them it need not: each use computes what it reads of it.
 """
 
+import egglog
+
 from lift_egraph.dsl import (
     Ex,
     Fn,
@@ -20,6 +22,7 @@ from lift_egraph.dsl import (
     call3,
     component,
     eq,
+    fresh,
     fvf,
     fvo,
     gather,
@@ -82,6 +85,21 @@ def let_into_function(v: V, c: Ex, p: P, b: Ex, xs: Ex, f: Fn, op: Op, z: Ex, m:
         yield rewrite(let(fold(op, z, xs))).to(fold(op, let(z), let(xs)), is_array, fvo(op).not_contains(v))
 
 
+@rule(
+    "map (λp. map f (zip (map g a) b)) xs = let s = map g a in map (λp. map f (zip s b)) xs,  p not free in g and a, s "
+    "fresh",
+    source="new: what does not change in a loop is computed before it",
+)
+def side_outwards(e: Ex, p: P, f: Fn, g: Fn, a: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
+    side = map_(g, a)
+    left, rows = map_(Fn.lam(p, map_(f, zip_(side, b))), xs), eq(Ty.arr(n, t)).to(ty(side))
+    s = V("$side", Ty.arr(n, t))
+    yield egglog.rule(eq(e).to(left), rows).then(s)  # the conditions need it to exist
+    each = Fn.lam(p, map_(f, zip_(Ex(s), b)))
+    unused = fresh(s, b), fresh(s, xs), fvf(f).not_contains(s), bvs(p).not_contains(s)
+    yield rewrite(left).to(app(Fn.lam(P.var(s), map_(each, xs)), side), rows, absent(p, side), *unused)
+
+
 @rule("gather r (map f xs) = map f (gather r xs)")
 def gather_of_map(f: Fn, xs: Ex, r: String):
     yield rewrite(gather(r, map_(f, xs))).to(map_(f, gather(r, xs)))
@@ -99,6 +117,7 @@ def generate_by_map(f: Fn, n: i64):
 
 
 inlining_rules = (let_inwards, let_into_function)
+invariant_rules = (side_outwards,)
 element_rules = (gather_of_map, at_of_map)
 generate_rules = (generate_by_map,)
 let_simplification = (let_unused,)

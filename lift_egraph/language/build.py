@@ -35,7 +35,15 @@ from typing import Any, overload
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import array_type, check_program, size_variables, type_of
+from lift_egraph.language.check import (
+    array_type,
+    check_program,
+    codomain,
+    domain,
+    size_variables,
+    substitute_nats,
+    type_of,
+)
 from lift_egraph.language.functions import (
     RESERVED,
     Abstraction,
@@ -201,22 +209,32 @@ def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
 
 
 def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
+    """A step that keeps the length is one of arrays of this length, which may so meet others of it."""
     xs = as_expr(xs)
     t = array_type(xs, "iterate")
     declared = getattr(function.names, "type", None) if isinstance(function, Abstraction) else None
     known = scope().sizes | {v.name for v in t.size.variables}
-    named = new_size(declared, known)
-    taken = set(known)
+    taken, named = set(known), new_size(declared, known)
+    if named is None:
+        body = _step(function, declared or t)
+        if declared is not None or codomain(body) == t:
+            return ir.Iterate(times, fresh_name("n", taken | _sizes_around(body)), body, xs)
     while True:
         size = named or fresh_name("n", taken)
         with opened(sizes=(size,)):
-            argument = Array(nat(size), t.element) if declared is None or named else declared
-            body = to_function(function, argument, "iterate")
-        if not isinstance(body, ir.Lambda):
-            raise TypeProblem("iterate takes a function on arrays, not a vectorised one")
+            body = _step(function, Array(nat(size), t.element))
+        if codomain(body) == domain(body):
+            body = substitute_nats(body, {size: t.size})
         if named or size not in _sizes_around(body):
             return ir.Iterate(times, size, body, xs)
         taken |= _sizes_around(body)
+
+
+def _step(function: Any, argument: DataType) -> ir.Lambda:
+    body = to_function(function, argument, "iterate")
+    if not isinstance(body, ir.Lambda):
+        raise TypeProblem("iterate takes a function on arrays, not a vectorised one")
+    return body
 
 
 def new_size(declared: DataType | None, known: frozenset[str]) -> str | None:

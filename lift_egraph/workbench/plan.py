@@ -26,6 +26,7 @@ PLANNED = {
     "tiling": book.tiling,
     "items": book.tiling,
     "blocking": book.blocking,
+    "rows_at_a_time": book.rows_at_a_time,
     "columns": book.columns,
     "rows": book.rows,
     "lanes": book.lanes,

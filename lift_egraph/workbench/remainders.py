@@ -7,13 +7,13 @@ what the phase ``remainders`` shows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.baseline import computes
 from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.language import ir
-from lift_egraph.language.check import size_of, type_of
+from lift_egraph.language.check import codomain, domain, size_of, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array
@@ -70,6 +70,8 @@ class WithRests:
         match term:
             case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
                 return ir.Apply(ir.Lambda(binder, self.term(body)), self.term(argument))
+            case ir.Iterate(function=ir.Lambda(binder=binder, body=body) as step) if domain(step) == codomain(step):
+                return replace(term, function=ir.Lambda(binder, self.term(body)), array=self.term(term.array))
             case ir.Map(function=ir.Lambda()) if computes(term.function):
                 return self.map(term)
             case ir.Reduce():

@@ -51,6 +51,9 @@ STAGES = {
     "a transposed matrix times a vector": (
         "program p(A: [[f32]128]7, x: [f32]7) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), transpose(A))",
         ["columns"], array(F32, 8)),
+    "a transposed matrix with long rows times a vector": (
+        "program p(A: [[f32]512]16, x: [f32]16) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), transpose(A))",
+        ["columns", "rows_at_a_time columns", "lanes"], array(F32, 8)),
     "the sums of columns": (
         "program p(A: [[f32]128]7) = map(fun a => reduce(add, 0.0, a), transpose(A))", ["columns"], array(F32, 8)),
     "the sum of a long array": ("program p(x: [f32]32768) = reduce(add, 0.0, map(abs, x))", ["lanes"], F32),

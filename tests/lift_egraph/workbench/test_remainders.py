@@ -47,6 +47,8 @@ ODD = {  # and the number of parts
     "two stages": (
         "program p(x: [f32]83) = map(fun u => u * 2.0, map(fun w => at(0, w) - at(2, w), slide(3, 1, map(abs, x))))",
         6),
+    "steps of an iterate": (
+        "program p(x: [f32]83, y: [f32]83) = iterate(3, fun u => map(fun (a, b) => a * 2.0 - b, zip(u, y)), x)", 2),
     "two results": ("program p(x: [f32]83) = (map(abs, x), reduce(max, 0.0, x))", 4),
 }  # fmt: skip
 
@@ -116,7 +118,7 @@ def test_a_prime_length_gets_vectors(n: int) -> None:
 
 
 def test_a_search_from_parts_is_explained() -> None:
-    program, found = found_for(ODD["saxpy"][0])
+    program, found = found_for(ODD["steps of an iterate"][0])
     each = next(f for f in found if f.way[0].name == "remainders")
     with no_children():
         explanation = explain_way(program, each.way)
