@@ -74,7 +74,7 @@ class WithRests:
                 return self.map(term)
             case ir.Reduce():
                 return self.reduce(term)
-        if is_pure(term) or isinstance(term, ir.Scan | ir.Iterate | ir.Generate):
+        if is_pure(term) or isinstance(term, (*ir.SCANS, ir.Iterate, ir.Generate)):
             return term
         return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) else p)
 

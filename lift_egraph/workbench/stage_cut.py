@@ -70,7 +70,7 @@ def _cut(term: ir.Expr, made: Cut) -> ir.Expr:
         case ir.Reduce(array=ir.Map() as inner) if not _has_loops(inner.function):
             array = replace(inner, array=_cut(inner.array, made))
             body = replace(term, initial=_cut(term.initial, made), array=array)
-        case ir.Reduce() | ir.Scan():
+        case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
             body = replace(term, initial=_cut(term.initial, made), array=_cut(term.array, made))
         case ir.Generate():
             body = term
