@@ -207,7 +207,7 @@ def _scopes(
 
 
 @ruleset
-def _operators(op: Op, z: Ex, x: Ex, y: Ex, f: Fn, t: Ty, u: Ty, n: i64, number: String):
+def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, f: Fn, t: Ty, u: Ty, n: i64, number: String):
     """Laws of operators in use: of those lifted to arrays, and with which number an idempotent one may begin again."""
     lifted, start = op.lift(), sorts.fill(n, z)
     for with_operator, with_start in (
@@ -217,6 +217,12 @@ def _operators(op: Op, z: Ex, x: Ex, y: Ex, f: Fn, t: Ty, u: Ty, n: i64, number:
         yield egglog.rule(sorts.associative(op), with_operator).then(sorts.associative(lifted))
         yield egglog.rule(sorts.commutative(op), with_operator).then(sorts.commutative(lifted))
         yield egglog.rule(sorts.neutral(op, z), with_start).then(sorts.neutral(lifted, start))
+    for scanned in (sorts.scan, sorts.scan_exclusive):
+        in_use = eq(y).to(scanned(lifted, x, e))
+        yield egglog.rule(sorts.associative(op), in_use).then(sorts.associative(lifted))
+        yield egglog.rule(
+            sorts.identity(op, z), in_use, eq(t).to(ty(z)), eq(Ty.arr(n, t)).to(ty(x))
+        ).then(sorts.identity(lifted, start))  # fmt: skip
     start = Ex.literal(number, u)
     for name in (name for name, laws in LAWS.items() if laws.idempotent):
         known = Op.scalar(name)

@@ -191,6 +191,7 @@ tile = relation("tile", i64, i64)  # tile(N, n): arrays of length N may be split
 lane_width = relation("lane_width", i64)  # widths of vectors that rules may introduce
 associative = relation("associative", Op)
 commutative = relation("commutative", Op)
+identity = relation("identity", Op, Ex)  # e ⊕ x = x = x ⊕ e
 neutral = relation("neutral", Op, Ex)  # also what may be counted again, as the operator is idempotent
 stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory
 stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers
