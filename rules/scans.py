@@ -9,7 +9,10 @@ processors", ICS 2008; Bird, "An introduction to the theory of lists", 1987.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import egglog
+from egglog.egraph import FactLike
 
 from lift_egraph.dsl import (
     ACCUMULATOR,
@@ -32,6 +35,7 @@ from lift_egraph.dsl import (
     eq,
     fill,
     fv,
+    fvf,
     fvo,
     i64,
     identity,
@@ -56,25 +60,40 @@ OFFSET, CHUNK, CHUNKS = "$offset", "$chunk", "$chunks"
 
 
 @rule(
-    "scan ⊕ z xs = join (map (λ(o, c). scan ⊕ o c) (zip (scanExclusive ⊕ z (map (reduce ⊕ e) (split n xs))) "
-    "(split n xs))),  n | length, ⊕ associative, e its identity;  the same for scanExclusive ⊕ z xs",
+    "scan ⊕ z (map f xs) = join (map (λ(o, c). scan ⊕ o (map f c)) (zip (scanExclusive ⊕ z (map (λc. reduce ⊕ e "
+    "(map f c)) (split n xs))) (split n xs))),  n | length, ⊕ associative, e its identity;  the same without f, and "
+    "for scanExclusive",
     source="reduce, then scan: Dotsenko et al.",
     reassociates=True,
 )
-def scan_in_chunks(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty):
-    offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, t))
-    where = (eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), associative(op), identity(op, e), eq(t).to(ty(e)))
-    totals = map_(Fn.reduce(op, e, Ty.arr(n, t)), split(n, xs))
-    for scanned in (scan, scan_exclusive):
-        left = scanned(op, z, xs)
-        yield egglog.rule(eq(a).to(left), *where).then(offset, chunk)  # the conditions need them to exist
-        each = Fn.lam(P.pair(P.var(offset), P.var(chunk)), scanned(op, Ex(offset), Ex(chunk)))
-        yield rewrite(left).to(
-            join(map_(each, zip_(scan_exclusive(op, z, totals), split(n, xs)))),
-            *where,
-            fvo(op).not_contains(offset),
-            fvo(op).not_contains(chunk),
-        )
+def scan_in_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
+    offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, u))
+    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    for elements, unused in _with_map(f, offset, chunk):
+        own = elements(Ex(chunk))
+        totals = map_(Fn.lam(P.var(chunk), reduce_(op, e, own)), split(n, xs))
+        for scanned in (scan, scan_exclusive):
+            left = scanned(op, z, elements(xs))
+            yield egglog.rule(eq(a).to(left), *where).then(offset, chunk)  # the conditions need them to exist
+            each = Fn.lam(P.pair(P.var(offset), P.var(chunk)), scanned(op, Ex(offset), own))
+            yield rewrite(left).to(
+                join(map_(each, zip_(scan_exclusive(op, z, totals), split(n, xs)))),
+                *where,
+                *unused,
+                *(fvo(op).not_contains(name) for name in (offset, chunk)),
+                fv(e).not_contains(chunk),
+            )
+
+
+def _monoid(op: Op, e: Ex, t: Ty) -> tuple[FactLike, ...]:
+    """The conditions that an operator on values of a type is associative, and e its identity."""
+    return associative(op), identity(op, e), eq(t).to(ty(e))
+
+
+def _with_map(f: Fn, *names: V) -> Iterator[tuple[Callable[[Ex], Ex], tuple[FactLike, ...]]]:
+    """An array as it is, and with a function of each element; with the conditions that no name is free in it."""
+    yield lambda array: array, ()
+    yield lambda array: map_(f, array), tuple(fvf(f).not_contains(name) for name in names)
 
 
 @rule(
@@ -87,7 +106,7 @@ def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty
     offset, element, chunk = V(OFFSET, t), V(ELEMENT, t), V(CHUNK, Ty.arr(n, t))
     chunks = V(CHUNKS, Ty.arr(m / n, Ty.arr(n, t)))
     names = offset, element, chunk, chunks
-    where = (eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), associative(op), identity(op, e), eq(t).to(ty(e)))
+    where = (eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
     yield egglog.rule(eq(a).to(scan(op, z, xs)), *where).then(*names)
     totals = map_(Fn.lam(P.var(chunk), at(n - 1, Ex(chunk))), Ex(chunks))
     moved = map_(Fn.lam(P.var(element), combine(op, Ex(offset), Ex(element))), Ex(chunk))
@@ -97,30 +116,35 @@ def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty
         app(Fn.lam(P.var(chunks), whole), map_(Fn.lam(P.var(chunk), scan(op, e, Ex(chunk))), split(n, xs))),
         *where,
         fv(z).not_contains(chunks),
+        fv(e).not_contains(chunk),
         *(fvo(op).not_contains(name) for name in names),
     )
 
 
 @rule(
-    "scan ⊕ z xs = join (scanSeq (λ(b, c). let o = at (n - 1) b in map (λx. o ⊕ x) (scan ⊕ e c)) (fill n z) "
-    "(split n xs)),  n | length, ⊕ associative, e its identity",
+    "scan ⊕ z (map f xs) = join (scanSeq (λ(b, c). let o = at (n - 1) b in map (λx. o ⊕ x) (scan ⊕ e (map f c))) "
+    "(fill n z) (split n xs)),  n | length, ⊕ associative, e its identity;  the same without f",
     source="new: what follows a block waits for one step of it, not for each",
     phase="lowering",
     reassociates=True,
 )
-def scan_in_blocks(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty):
+def scan_in_blocks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     offset, element = V(OFFSET, t), V(ELEMENT, t)
-    block, chunk = V(ACCUMULATOR, Ty.arr(n, t)), V(CHUNK, Ty.arr(n, t))
+    block, chunk = V(ACCUMULATOR, Ty.arr(n, t)), V(CHUNK, Ty.arr(n, u))
     names = offset, element, block, chunk
-    where = (eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), associative(op), identity(op, e), eq(t).to(ty(e)))
-    yield egglog.rule(eq(a).to(scan(op, z, xs)), *where).then(*names)
-    inside = map_(Fn.lam(P.var(element), combine(op, Ex(offset), Ex(element))), scan(op, e, Ex(chunk)))
-    moved = app(Fn.lam(P.var(offset), inside), at(n - 1, Ex(block)))
-    yield rewrite(scan(op, z, xs)).to(
-        join(scan_seq(Fn.lam(P.pair(P.var(block), P.var(chunk)), moved), fill(n, z), split(n, xs))),
-        *where,
-        *(fvo(op).not_contains(name) for name in names),
-    )
+    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    for elements, unused in _with_map(f, *names):
+        left = scan(op, z, elements(xs))
+        yield egglog.rule(eq(a).to(left), *where).then(*names)
+        inside = map_(Fn.lam(P.var(element), combine(op, Ex(offset), Ex(element))), scan(op, e, elements(Ex(chunk))))
+        moved = app(Fn.lam(P.var(offset), inside), at(n - 1, Ex(block)))
+        yield rewrite(left).to(
+            join(scan_seq(Fn.lam(P.pair(P.var(block), P.var(chunk)), moved), fill(n, z), split(n, xs))),
+            *where,
+            *unused,
+            *(fvo(op).not_contains(name) for name in names),
+            *(fv(e).not_contains(name) for name in names),
+        )
 
 
 @rule("at (n - 1) (scan ⊕ z xs) = reduce ⊕ z xs,  n = length", source="Bird 1987")

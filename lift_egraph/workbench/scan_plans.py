@@ -9,6 +9,7 @@ Source: Dotsenko et al., "Fast scan algorithms on graphics processors", ICS 2008
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling, chunk_size
@@ -30,20 +31,23 @@ def scan_plans(nest: Nest, device: Device) -> Iterator[Plan]:
     width = next((w for w in device.widths if w <= WIDTHS[-1] and chunk % w == 0 and w < chunk), None)
     if width is None:
         return
+    numbers = {"chunk": chunk, "width": width}
     for block in BLOCKS:
         if chunk % block == 0 and nest.fold is ir.Scan:
-            yield plan_of(_in_blocks, nest, (("chunk", "width"), ("chunk", "block")), chunk=chunk, width=width, block=block)
-    yield plan_of(_in_chunks, nest, (("chunk", "width"),), chunk=chunk, width=width)
+            yield plan_of(_in_blocks, nest, (("chunk", "width"), ("chunk", "block")), **numbers, block=block)
+    yield plan_of(_in_chunks, nest, (("chunk", "width"),), **numbers)
 
 
 def _in_chunks(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """A scan in chunks, whose totals are made in vectors of a `width`."""
     chunk, width = numbers["chunk"], numbers["width"]
-    lanes = sk.map_(sk.vectorize(width, sk.contains(sk.reduce_(length=chunk // width))), sk.as_vector(width))
-    totals = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.as_scalar(lanes), length=width))
+    scans = _in_each(nest, chunk, _fold(nest.fold, chunk, _element(nest)))
+    inner = sk.contains(_fold(ir.Reduce, chunk // width, _element(nest)))
+    lanes = sk.as_scalar(sk.map_(sk.vectorize(width, inner), sk.as_vector(width)))
+    totals = sk.contains(_fold(ir.Reduce, width, lanes))
     tiling: Tiling = {chunk: (width,)}
     steps = (
-        Step("scans", _scanned(nest, chunk, nest.fold.signature.name, chunk), {nest.length: (chunk,)}),
+        Step("scans", scans, {nest.length: (chunk,)}),
         Step("lanes", totals, tiling, (width,), in_lanes(tiling, width)),
     )
     return Plan(steps, ())
@@ -52,11 +56,20 @@ def _in_chunks(nest: Nest, numbers: Mapping[str, int]) -> Plan:
 def _in_blocks(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """The same, with the scan of each chunk in blocks."""
     chunk, block, plan = numbers["chunk"], numbers["block"], _in_chunks(nest, numbers)
-    blocks = _scanned(nest, chunk, ir.ScanSeq.signature.name, chunk // block)
-    return Plan((*plan.steps, Step("scan_blocks", blocks, {chunk: (block,)})), plan.widths)
+    own = sk.contains(_fold(nest.fold, block, _element(nest)))
+    blocks = _in_each(nest, chunk, _fold(ir.ScanSeq, chunk // block, operator=own))
+    return replace(plan, steps=(*plan.steps, Step("scan_blocks", blocks, {chunk: (block,)})))
 
 
-def _scanned(nest: Nest, chunk: int, name: str, length: int) -> sk.Sketch:
-    """Chunks in each of which is a scan of a length."""
-    scan = sk.PatternSketch(name, (sk.ANY, sk.ANY, sk.ANY), (), length)
+def _in_each(nest: Nest, chunk: int, scan: sk.Sketch) -> sk.Sketch:
+    """A map over chunks, with a scan in it."""
     return sk.contains(sk.map_(sk.contains(scan), length=nest.length // chunk))
+
+
+def _element(nest: Nest) -> sk.Sketch:
+    """What is folded: computed on the fly, where it is computed."""
+    return sk.map_() if nest.reads_map else sk.ANY
+
+
+def _fold(fold: type[ir.Expr], length: int, array: sk.Sketch = sk.ANY, operator: sk.Sketch = sk.ANY) -> sk.Sketch:
+    return sk.PatternSketch(fold.signature.name, (operator, sk.ANY, array), (), length)
