@@ -56,7 +56,7 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
         str,
         Meta(
             pattern="^(stages|remainders|packing|row_packing|tiling|items|blocking|columns|rows|lanes|groups|loops|"
-            "views|levels|first_tile|"
+            "scans|scan_blocks|views|levels|first_tile|"
             "second_tile|registers|sharing_columns|algorithmic|lowering|sharing|memory)$"
         ),
     ]
