@@ -67,11 +67,13 @@ def _cut(term: ir.Expr, made: Cut) -> ir.Expr:
     match term:
         case ir.Map() if computes(term.function):
             body = replace(term, array=_cut(term.array, made))
-        case ir.Reduce(array=ir.Map() as inner) if not _has_loops(inner.function):
-            array = replace(inner, array=_cut(inner.array, made))
-            body = replace(term, initial=_cut(term.initial, made), array=array)
         case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
-            body = replace(term, initial=_cut(term.initial, made), array=_cut(term.array, made))
+            inner = term.array
+            if isinstance(inner, ir.Map) and not _has_loops(inner.function):
+                array = replace(inner, array=_cut(inner.array, made))
+            else:
+                array = _cut(inner, made)
+            body = replace(term, initial=_cut(term.initial, made), array=array)
         case ir.Generate():
             body = term
         case _:

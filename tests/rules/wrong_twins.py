@@ -148,6 +148,8 @@ TWINS = (
          "scan_exclusive, scan_exclusive_seq → scan_exclusive, scan_seq"),
     twin("scan_seq_fusion", "acc may be free in c", "absent(a, c), →"),
     # --- scans
+    twin("scan_with_rest", "the others start from z", "reduce_(op, z, first) → z"),
+    twin("scan_with_rest", "the rest is read twice", "slice_(r, n - r, xs) → slice_(0, n - r, xs)"),
     twin("scan_in_chunks", "a chunk starts from its own total", "scan_exclusive(op, z, totals) → scan(op, z, totals)"),
     twin("scan_in_chunks", "what it starts from is lost",
          "scan_exclusive(op, z, totals) → scan_exclusive(op, e, totals)"),
