@@ -183,15 +183,16 @@ def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
     return make
 
 
-def _fold(node: type[ir.Expr]) -> Callable[..., ir.Expr]:
+def _fold(node: Any) -> Callable[..., ir.Expr]:
     """Where the accumulator has another type than the elements, one comes after the other."""
-    where, other = node.signature.name, ir.LOOP_OF.get(node, node)
+    where = node.signature.name
+    other = ir.LOOP_OF[node] if node in ir.LOOP_OF else node
 
     def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)
         element = array_type(xs, where).element
         start = as_expr(initial, element)
-        made: Callable[..., ir.Expr] = node if type_of(start) == element else other
+        made = node if type_of(start) == element else other
         return made(to_function(operator, Pair(type_of(start), element), where), start, xs)
 
     return make

@@ -18,7 +18,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.matcher import Weigh, term_size
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import Array, DataType, Scalar
+from lift_egraph.language.types import Array, DataType, Scalar, is_data
 
 PLANNED = {
     "scans": book.chunked_scan_rules,
@@ -146,12 +146,12 @@ def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Li
 
 
 def nests(term: ir.Expr) -> Iterator[Nest]:
-    """The reductions and scans of a stage with scalars, each with the maps that repeat it."""
+    """The reductions of a stage to scalars, and the scans that have no arrays, each with the maps that repeat it."""
 
     def walk(part: ir.Part, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...]) -> Iterator[Nest]:
         if isinstance(part, ir.Reduce | ir.Scan | ir.ScanExclusive):
             result, length = type_of(part.initial), length_of(part.array)
-            if isinstance(result, Scalar) and length:
+            if (isinstance(result, Scalar) or (is_data(result) and not isinstance(part, ir.Reduce))) and length:
                 yield Nest(type(part), maps, bound, length, result, isinstance(part.array, ir.Map), next(places))
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:

@@ -16,7 +16,7 @@ from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
-from lift_egraph.language.types import WIDTHS
+from lift_egraph.language.types import WIDTHS, Scalar
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 
 LONG = 1 << 15  # the length from which an array is scanned in chunks
@@ -29,33 +29,38 @@ def scan_plans(nest: Nest, device: Device) -> Iterator[Plan]:
     if nest.maps or nest.length < LONG or chunk is None:
         return
     width = next((w for w in device.widths if w <= WIDTHS[-1] and chunk % w == 0 and w < chunk), None)
+    if not isinstance(nest.result, Scalar):
+        yield plan_of(_in_chunks, nest, chunk=chunk)
+        return
     if width is None:
         return
     numbers = {"chunk": chunk, "width": width}
     for block in BLOCKS:
         if chunk % block == 0 and nest.fold is ir.Scan:
             yield plan_of(_in_blocks, nest, (("chunk", "width"), ("chunk", "block")), **numbers, block=block)
-    yield plan_of(_in_chunks, nest, (("chunk", "width"),), **numbers)
+    yield plan_of(_in_vectors, nest, (("chunk", "width"),), **numbers)
 
 
 def _in_chunks(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """A scan in chunks, whose totals are made in vectors of a `width`."""
-    chunk, width = numbers["chunk"], numbers["width"]
+    """A scan in chunks."""
+    chunk = numbers["chunk"]
     scans = _in_each(nest, chunk, _fold(nest.fold, chunk, _element(nest)))
+    return Plan((Step("scans", scans, {nest.length: (chunk,)}),), ())
+
+
+def _in_vectors(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """A scan in chunks, whose totals are made in vectors of a `width`."""
+    chunk, width, plan = numbers["chunk"], numbers["width"], _in_chunks(nest, numbers)
     inner = sk.contains(_fold(ir.Reduce, chunk // width, _element(nest)))
     lanes = sk.as_scalar(sk.map_(sk.vectorize(width, inner), sk.as_vector(width)))
     totals = sk.contains(_fold(ir.Reduce, width, lanes))
     tiling: Tiling = {chunk: (width,)}
-    steps = (
-        Step("scans", scans, {nest.length: (chunk,)}),
-        Step("lanes", totals, tiling, (width,), in_lanes(tiling, width)),
-    )
-    return Plan(steps, ())
+    return replace(plan, steps=(*plan.steps, Step("lanes", totals, tiling, (width,), in_lanes(tiling, width))))
 
 
 def _in_blocks(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """The same, with the scan of each chunk in blocks."""
-    chunk, block, plan = numbers["chunk"], numbers["block"], _in_chunks(nest, numbers)
+    chunk, block, plan = numbers["chunk"], numbers["block"], _in_vectors(nest, numbers)
     own = sk.contains(_fold(nest.fold, block, _element(nest)))
     blocks = _in_each(nest, chunk, _fold(ir.ScanSeq, chunk // block, operator=own))
     return replace(plan, steps=(*plan.steps, Step("scan_blocks", blocks, {chunk: (block,)})))
