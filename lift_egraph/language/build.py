@@ -186,7 +186,7 @@ def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
 def _fold(node: Any) -> Callable[..., ir.Expr]:
     """Where the accumulator has another type than the elements, one comes after the other."""
     where = node.signature.name
-    other: Callable[..., ir.Expr] = ir.LOOP_OF.get(node, node)
+    other = ir.LOOP_OF.get(node) or node
 
     def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)

@@ -40,6 +40,7 @@ PLANNED = {
     "second_tile": book.second_tile,
     "registers": book.registers,
 }
+LONG = 1 << 15  # the length from which an array is reduced, or scanned, in chunks
 COPYING = {"first_tile": ("local",), "second_tile": ("local",)}  # the memory to which a phase copies data
 
 

@@ -17,7 +17,7 @@ from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array
-from lift_egraph.workbench.scan_plans import LONG
+from lift_egraph.workbench.plan import LONG
 
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides

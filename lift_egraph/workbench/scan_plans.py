@@ -17,16 +17,19 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
 from lift_egraph.language.types import WIDTHS, Scalar
-from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
+from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, plan_of
 
-LONG = 1 << 15  # the length from which an array is scanned in chunks
 BLOCKS = (16, 8)  # elements of a block, for which registers hold the scan of each by itself
+MANY = 4  # blocks that are worth it
 
 
 def scan_plans(nest: Nest, device: Device) -> Iterator[Plan]:
-    """The plans for a scan outside of all loops."""
+    """The plans for a scan: a long one outside of all loops in chunks, others in blocks."""
+    if nest.maps or nest.length < LONG:
+        yield from _blocks_alone(nest)
+        return
     chunk = chunk_size(nest.length, device.groups)
-    if nest.maps or nest.length < LONG or chunk is None:
+    if chunk is None:
         return
     width = next((w for w in device.widths if w <= WIDTHS[-1] and chunk % w == 0 and w < chunk), None)
     if not isinstance(nest.result, Scalar):
@@ -39,6 +42,22 @@ def scan_plans(nest: Nest, device: Device) -> Iterator[Plan]:
         if chunk % block == 0 and nest.fold is ir.Scan:
             yield plan_of(_in_blocks, nest, (("chunk", "width"), ("chunk", "block")), **numbers, block=block)
     yield plan_of(_in_vectors, nest, (("chunk", "width"),), **numbers)
+
+
+def _blocks_alone(nest: Nest) -> Iterator[Plan]:
+    """A scan in blocks as it is; not of columns: those that lie side by side are scanned in the lanes of vectors."""
+    in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
+    if in_columns or nest.fold is not ir.Scan or not isinstance(nest.result, Scalar):
+        return
+    for block in BLOCKS:
+        if nest.length % block == 0 and nest.length >= MANY * block:
+            yield plan_of(_only_blocks, nest, block=block)
+
+
+def _only_blocks(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """A scan in blocks."""
+    block = numbers["block"]
+    return Plan((Step("scan_blocks", sk.contains(_blocks(nest, nest.length, block)), {nest.length: (block,)}),), ())
 
 
 def _in_chunks(nest: Nest, numbers: Mapping[str, int]) -> Plan:
@@ -61,9 +80,13 @@ def _in_vectors(nest: Nest, numbers: Mapping[str, int]) -> Plan:
 def _in_blocks(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """The same, with the scan of each chunk in blocks."""
     chunk, block, plan = numbers["chunk"], numbers["block"], _in_vectors(nest, numbers)
-    own = sk.contains(_fold(nest.fold, block, _element(nest)))
-    blocks = _in_each(nest, chunk, _fold(ir.ScanSeq, chunk // block, operator=own))
+    blocks = _in_each(nest, chunk, _blocks(nest, chunk, block))
     return replace(plan, steps=(*plan.steps, Step("scan_blocks", blocks, {chunk: (block,)})))
+
+
+def _blocks(nest: Nest, length: int, block: int) -> sk.Sketch:
+    """The scan of a length in blocks, each of which is scanned by itself."""
+    return _fold(ir.ScanSeq, length // block, operator=sk.contains(_fold(nest.fold, block, _element(nest))))
 
 
 def _in_each(nest: Nest, chunk: int, scan: sk.Sketch) -> sk.Sketch:
