@@ -69,6 +69,7 @@ from lift_egraph.rules.reduction import (
     splitting_rules,
 )
 from lift_egraph.rules.remainders import padding_rules, remainder_rules
+from lift_egraph.rules.scans import chunked_scan_rules, scan_block_rules, scan_rules
 from lift_egraph.rules.simplification import simplification_rules
 from lift_egraph.rules.split_join import (
     split_join as split_and_join,
@@ -155,5 +156,6 @@ guided: tuple[Rule, ...] = (
     *(stage_first_tile, stage_second_tile, *tile_copy_rules, *register_rules),
     *packing_rules,
     *padding_rules,
+    *(*chunked_scan_rules, *scan_block_rules, *scan_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

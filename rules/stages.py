@@ -36,6 +36,7 @@ from lift_egraph.dsl import (
     rewrite,
     rule,
     scan,
+    scan_exclusive,
     scatter,
     slide,
     split,
@@ -70,7 +71,7 @@ def let_inwards(
 
 @rule(
     "let v = c in map (λp. b) xs = map (λp. let v = c in b) (let v = c in xs),  p not free in c, v not in p, c an "
-    "array;  the same for reduce ⊕ z xs and scan ⊕ z xs, v not free in ⊕, and for let p = xs in b"
+    "array;  the same for reduce ⊕ z xs, scan ⊕ z xs and scanExclusive ⊕ z xs, v not free in ⊕, and for let p = xs in b"
 )
 def let_into_function(v: V, c: Ex, p: P, b: Ex, xs: Ex, f: Fn, op: Op, z: Ex, m: i64, t: Ty):
     def let(body: Ex) -> Ex:
@@ -81,7 +82,7 @@ def let_into_function(v: V, c: Ex, p: P, b: Ex, xs: Ex, f: Fn, op: Op, z: Ex, m:
     yield rewrite(let(map_(Fn.lam(p, b), xs))).to(map_(Fn.lam(p, let(b)), let(xs)), is_array, *binds_another)
     yield rewrite(let(app(Fn.lam(p, b), xs))).to(app(Fn.lam(p, let(b)), let(xs)), is_array, *binds_another)
     yield rewrite(let(map_(f, xs))).to(map_(f, let(xs)), is_array, fvf(f).not_contains(v))
-    for fold in (reduce_, scan):
+    for fold in (reduce_, scan, scan_exclusive):
         yield rewrite(let(fold(op, z, xs))).to(fold(op, let(z), let(xs)), is_array, fvo(op).not_contains(v))
 
 

@@ -147,6 +147,12 @@ def _leapfrog(x: A, v: A, f: A, dt: Any) -> tuple[A, A]:
     return w, x + dt * w
 
 
+def _segmented_sum(starts: A, xs: A) -> A:
+    total = xs.cumsum(dtype=np.float64)
+    begins = np.maximum.accumulate(np.where(starts > 0, np.arange(len(xs)), 0))
+    return (total - (total - xs)[begins]).astype(np.float32)
+
+
 PEERS: dict[str, Callable[..., Any]] = {
     "atax": lambda A, x: A.T @ (A @ x),
     "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),
@@ -157,6 +163,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "blur_sobel": _sobel,
     "box9": _box,
     "column_max": lambda A: A.max(0),
+    "compaction_offsets": lambda xs, threshold: np.cumsum(xs > threshold, dtype=np.int32) - (xs > threshold),
     "conv5": lambda A, mask: np.einsum("ijkl,kl->ij", windows(A, (5, 5)), mask),
     "cosine": lambda X, Y: (X @ Y.T) / np.sqrt((X * X).sum(1)[:, None] * (Y * Y).sum(1)),
     "covariance": _covariance,
@@ -177,6 +184,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "heat2d": _heat,
     "heat_steps": _heat_steps,
     "histogram8": lambda x, low, high: ((x >= low[:, None]) & (x < high[:, None])).sum(1, dtype=np.int32),
+    "histogram_offsets": lambda counts: np.cumsum(counts, dtype=np.int32) - counts,
     "horner": _horner,
     "jacobi_dense": _jacobi_dense,
     "jacobi_steps": _jacobi,
@@ -202,9 +210,13 @@ PEERS: dict[str, Callable[..., Any]] = {
     "palindrome_sum": lambda x: 4 * x * x[::-1],
     "portfolio": lambda W, C: ((W @ C) * W).sum(1),
     "power_iteration": _power_iteration,
+    "prefix_products": lambda rates: (1 + rates).cumprod(),
     "prefix_rows": lambda A: A.cumsum(1),
     "residual": lambda W, X: np.maximum(X + X @ W.T, 0),
     "returns": lambda price: price[1:] / price[:-1] - 1,
+    "running_balance": lambda opening, payments: opening + payments.cumsum(),
+    "running_max": np.maximum.accumulate,
+    "segmented_sum": _segmented_sum,
     "separable": lambda A: _thirds(_thirds(A.T).T),
     "smooth3": lambda x: (_edge(x)[:-2] + x + _edge(x)[2:]) / np.float32(3),
     "smooth_twice": lambda x: _thirds(_thirds(x)),
@@ -214,6 +226,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "spmv_twice": lambda values, cols, x: (values * (values * x[cols]).sum(1)[cols]).sum(1),
     "standardise": lambda x: (x - x.mean()) / x.std(),
     "stretch": lambda A: (A - A.min()) / (A.max() - A.min()),
+    "summed_area": lambda A: A.cumsum(1).cumsum(0),
     "syrk": lambda A: A @ A.T,
     "threshold_mean": lambda A: np.where(A.mean() < A, np.float32(1), np.float32(0)),
     "two_mm": lambda A, B, C: (A @ B) @ C,

@@ -141,7 +141,7 @@ class Host:
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize):
             return self.hoist(self.bind(term), everything)
         is_view = isinstance(term, LAYOUT) or (isinstance(term, ir.Map) and is_layout(term.function))
-        if is_view or (not everything and isinstance(term, ir.Call | ir.ReduceSeq | ir.ScanSeq)):
+        if is_view or (not everything and isinstance(term, (ir.Call, *ir.FOLD_LOOPS))):
             return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
         t = type_of(term)
         view = self.temporary(t)

@@ -91,9 +91,10 @@ __all__ = [
     "ge", "generate", "get", "gt", "id_", "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d",
     "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_",
     "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt",
-    "scan", "scan_seq", "scatter", "select", "sin", "slice_", "slide", "slide2d", "slide3d", "split", "sqrt", "stride",
-    "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local", "to_private",
-    "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "zip_",
+    "scan", "scan_exclusive", "scan_exclusive_seq", "scan_seq", "scatter", "select", "sin", "slice_", "slide",
+    "slide2d", "slide3d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global",
+    "to_i32", "to_i64", "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize",
+    "zip_",
 ]  # fmt: skip
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
@@ -190,8 +191,10 @@ def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
     return make
 
 
-def _fold(node: Callable[..., ir.Expr], where: str, other: Callable[..., ir.Expr]) -> Callable[..., ir.Expr]:
-    """`other` serves where the accumulator has another type than the elements: then one comes after the other."""
+def _fold(node: Any) -> Callable[..., ir.Expr]:
+    """Where the accumulator has another type than the elements, one comes after the other."""
+    where = node.signature.name
+    other = ir.LOOP_OF.get(node) or node
 
     def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)
@@ -316,8 +319,9 @@ def _node(node: type[ir.Expr]) -> Callable[..., ir.Expr]:
 
 
 map_ = _pattern(ir.Map, _map)
-reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce, "reduce", ir.ReduceSeq))
-scan = _pattern(ir.Scan, _fold(ir.Scan, "scan", ir.ScanSeq))
+reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce))
+scan = _pattern(ir.Scan, _fold(ir.Scan))
+scan_exclusive = _pattern(ir.ScanExclusive, _fold(ir.ScanExclusive))
 split = _pattern(ir.Split)
 join = _pattern(ir.Join)
 slice_ = _pattern(ir.Slice)
@@ -338,8 +342,9 @@ map_glb = PartialPattern("mapGlb", ("count", "function", "value"), _map_level("g
 map_wrg = PartialPattern("mapWrg", ("count", "function", "value"), _map_level("wrg", "mapWrg"))
 map_lcl = PartialPattern("mapLcl", ("count", "function", "value"), _map_level("lcl", "mapLcl"))
 map_seq = PartialPattern("mapSeq", ("function", "value"), lambda f, xs: _map_level("seq", "mapSeq")(0, f, xs))
-reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq, "reduceSeq", ir.ReduceSeq))
-scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq, "scanSeq", ir.ScanSeq))
+reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq))
+scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq))
+scan_exclusive_seq = _pattern(ir.ScanExclusiveSeq, _fold(ir.ScanExclusiveSeq))
 to_global = PartialPattern("toGlobal", ("any",), _to_memory("global"))
 to_local = PartialPattern("toLocal", ("any",), _to_memory("local"))
 to_private = PartialPattern("toPrivate", ("any",), _to_memory("private"))
@@ -378,9 +383,10 @@ BUILTINS: dict[str, Any] = {
     **{
         p.name: p
         for p in (
-            map_, map2d, map3d, reduce_, scan, scan_seq, split, join, slice_, concat, transpose, gather, scatter, slide,
-            slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg,
-            map_lcl, map_seq, reduce_seq, to_global, to_local, to_private, as_vector, as_scalar, vectorize,
+            map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, split, join, slice_,
+            concat, transpose, gather, scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at,
+            generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, to_global, to_local, to_private,
+            as_vector, as_scalar, vectorize,
         )
     },
     "zip": zip_,

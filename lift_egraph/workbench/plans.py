@@ -23,13 +23,13 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
 from lift_egraph.language.types import WIDTHS, DataType, array
-from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, nests, plan_of
+from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
+from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
 from lift_egraph.workbench.tiles import tiles
 from lift_egraph.workbench.windows import rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
-LONG = 1 << 15  # the length from which an array is reduced in chunks
 FEW, GROUP_PLANS = 16, 2  # last results of a group's work-items; how many plans are tried
 FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
 STRIP, STRIP_ROWS = (256, 4096), (8, 4)  # columns of a strip, from and to, and rows that are added at a time
@@ -41,6 +41,9 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     """The plans for a stage on a device, the most promising first."""
     alike: dict[tuple[tuple[ir.Expr, ...], int, DataType], Nest] = {}
     for nest in nests(term):
+        if nest.fold is not ir.Reduce:
+            yield from () if device.has_groups else scan_plans(nest, device)
+            continue
         known = alike.setdefault((nest.maps, nest.length, nest.result), nest)
         if nest.reads_map and not known.reads_map:
             alike[nest.maps, nest.length, nest.result] = nest

@@ -74,11 +74,13 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
             return term
         case ir.Map() if computes(term.function):
             body = replace(term, array=_cut(term.array, made, times))
-        case ir.Reduce(array=ir.Map() as inner) if not _has_loops(inner.function):
-            array = replace(inner, array=_cut(inner.array, made, times))
+        case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
+            inner = term.array
+            if isinstance(inner, ir.Map) and not _has_loops(inner.function):
+                array = replace(inner, array=_cut(inner.array, made, times))
+            else:
+                array = _cut(inner, made, times)
             body = replace(term, initial=_cut(term.initial, made, times), array=array)
-        case ir.Reduce() | ir.Scan():
-            body = replace(term, initial=_cut(term.initial, made, times), array=_cut(term.array, made, times))
         case ir.Generate():
             body = term
         case _:
