@@ -1,0 +1,97 @@
+"""The features of a plan on which learned models of performance stand, computed before anything is built.
+
+Counts are those of the kernels' text, over all work-items of all kernels and divided by their number; what the device's
+own compiler makes of the text is not known. The sizes of a launch are those of the kernel that accesses memory most.
+
+Source: 000 Table 6.1 and §6.3; 002 §4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lift_egraph.codegen.devices import Device, Gpu
+from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
+from lift_egraph.extract.cache_lines import lines_of
+from lift_egraph.extract.events import Events, events_of
+from lift_egraph.extract.footprint import LINE
+from lift_egraph.extract.iteration_domain import Domain
+from lift_egraph.language.nat import Nat
+
+PUBLISHED: tuple[str, ...] = (
+    "global_size_0", "global_size_1", "global_size_2", "local_size_0", "local_size_1", "local_size_2", "local_memory",
+    "global_stores", "global_loads", "local_stores", "local_loads", "lines_per_access", "barriers", "ifs", "for_bodies",
+)  # fmt: skip
+"""Table 6.1: sizes in work-items (a local size that is left to the device is 0), local memory in bytes of a group,
+cache lines of a warp, all else per work-item. A vector is one load or store."""
+
+
+def features(plan: Plan, device: Device) -> dict[str, float]:
+    """The features of a plan, by name: those of `PUBLISHED`, in this order.
+
+    Parameters
+    ----------
+    plan
+        Straight from the compiler: a plan that was read from ``launch.json`` has no trees to count in.
+
+    Raises
+    ------
+    ValueError
+        If a kernel has no tree.
+    """
+    for kernel in plan.kernels:
+        if not kernel.body:
+            raise ValueError(f"the kernel {kernel.name} has no tree: take features of plans that compile_program made")
+    sizes = {size.name: size.value for size in plan.sizes}
+    events = [events_of(kernel, sizes) for kernel in plan.kernels]
+    return _published(plan.kernels, events, device)
+
+
+def _published(kernels: Sequence[Kernel], events: Sequence[Events], device: Device) -> dict[str, float]:
+    items = sum(e.items for e in events)
+    totals = dict.fromkeys(PUBLISHED[7:], 0.0)
+    busiest, most = kernels[0].launch, -1
+    warps = 0.0
+    for kernel, found in zip(kernels, events, strict=True):
+        for access in found.accesses:
+            totals[f"{access.space}_{access.kind}s"] += access.domain.size
+        totals["barriers"] += _runs(found.barriers)
+        totals["ifs"] += _runs(found.ifs)
+        totals["for_bodies"] += _runs(found.for_bodies)
+        if (count := _runs(access.domain for access in found.accesses)) > most:
+            busiest, most = kernel.launch, count
+        for lines, times in (line_counts(found, kernel.launch, device)).values():
+            totals["lines_per_access"] += lines
+            warps += times
+    per_item = {name: total / items for name, total in totals.items()}
+    per_item["lines_per_access"] = totals["lines_per_access"] / warps if warps else 0.0
+    sizes = (*busiest.global_size, *(busiest.local_size or (0, 0, 0)), max(k.local_bytes for k in kernels))
+    return dict(zip(PUBLISHED[:7], map(float, sizes), strict=True)) | per_item
+
+
+def line_counts(events: Events, launch: Launch, device: Device) -> dict[str, tuple[float, float]]:
+    """For ``load`` and ``store``: the lines that warps touch in global memory, and how often a warp does."""
+    known: dict[object, tuple[float, float]] = {}
+    totals = {"load": (0.0, 0.0), "store": (0.0, 0.0)}
+    for access in events.accesses:
+        if access.space == "global":
+            # where the whole warp moves on, the lines that it touches move with it
+            moved = Nat(tuple((monomial, c) for monomial, c in access.index.terms if monomial))
+            key = moved, access.element_bytes, access.bytes, access.domain
+            if key not in known:
+                known[key] = lines_of(access, launch, *warp_and_line(device))
+            lines, times = known[key]
+            before, often = totals[access.kind]
+            totals[access.kind] = before + lines, often + times
+    return totals
+
+
+def warp_and_line(device: Device) -> tuple[int, int]:
+    """Work-items that run together, and bytes of a cache line; on a CPU, those that can share a vector."""
+    if isinstance(device.throughput, Gpu):
+        return device.throughput.warp, device.throughput.l1_line
+    return device.lanes, LINE
+
+
+def _runs(domains: Iterable[Domain]) -> int:
+    return sum(domain.size for domain in domains)
