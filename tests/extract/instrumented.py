@@ -20,7 +20,8 @@ from lift_egraph.codegen.running.opencl import build, memory_of, passed
 from lift_egraph.language.scalar import NUMPY_TYPES
 from tests.codegen.corpus.harness import merged
 
-_IF, _FOR, _BARRIER, _LOCAL, _CURSOR = range(5)  # slots of a work-item; those of loops and of accesses follow
+_IF, _FOR, _BARRIER, _LOCAL, _CURSOR, _SIZES = range(6)  # slots of a work-item: six sizes, those of loops, of accesses
+_FIRST_LOOP = _SIZES + 6
 _RECORD = 4  # numbers: site, steps of the loops around, address, bytes
 _ITEM = "((get_global_id(2) * get_global_size(1) + get_global_id(1)) * get_global_size(0) + get_global_id(0))"
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -46,14 +47,20 @@ class Instrumented:
     kernel: Kernel
     source: str
     slots: int
+    loops: int
     sites: dict[int, Site]
 
 
 @dataclass
 class Counts:
-    """What the work-items of a plan did, in all: events by their features' names, and lines as (touched, times)."""
+    """What the work-items of a plan did, in all: events by their features' names, and lines as (touched, times).
+
+    `sizes` are the global and local ones of the kernel with the most accesses.
+    """
 
     items: int = 0
+    sizes: tuple[int, ...] = ()
+    accesses: int = -1
     local_memory: int = 0
     events: Counter[str] = field(default_factory=Counter)
     lines: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -77,11 +84,11 @@ class _Rewriting:
         lines = [text for line in self.kernel.source.split("\n") for text in self.line(line)]
         slots = self.first_site + len(self.sites)
         source = "\n".join(lines).replace("SLOTS_", str(slots))
-        return Instrumented(self.kernel, source, slots, self.sites)
+        return Instrumented(self.kernel, source, slots, self.loops, self.sites)
 
     @property
     def first_site(self) -> int:
-        return _CURSOR + 1 + self.loops
+        return _FIRST_LOOP + self.loops
 
     def line(self, line: str) -> Iterator[str]:
         start = line.lstrip()
@@ -91,12 +98,14 @@ class _Rewriting:
             comma = "" if line.endswith("() {") else ", "
             yield line[:-3] + f"{comma}global volatile uint *counts_, global long *trace_, const uint room_) {{"
             yield f"  global volatile uint *own_ = counts_ + {_ITEM} * SLOTS_;"
+            for d in range(3):
+                yield f"  own_[{_SIZES + d}] = get_global_size({d}); own_[{_SIZES + 3 + d}] = get_local_size({d});"
         elif array := _ARRAY.match(line):
             self.spaces[array[1]] = "local"
             yield line
             yield f"  own_[{_LOCAL}] += sizeof({array[1]});"
         elif start.startswith("for ("):
-            slot = _CURSOR + 1 + self.entered
+            slot = _FIRST_LOOP + self.entered
             self.entered += 1
             self.around.append(slot)
             yield f"own_[{slot}] = 0;"
@@ -256,6 +265,9 @@ def _counts(
         found.local_memory = max(found.local_memory, int(counts[:, _LOCAL].max()))
         totals = counts.sum(axis=0)
         found.events.update(ifs=int(totals[_IF]), for_bodies=int(totals[_FOR]), barriers=int(totals[_BARRIER]))
+        accesses = int(totals[_FIRST_LOOP + counting.loops :].sum())
+        if accesses > found.accesses:
+            found.accesses, found.sizes = accesses, tuple(counts[0, _SIZES:_FIRST_LOOP].tolist())
         for slot, site in counting.sites.items():
             found.events[f"{site.space}_{site.kind}s"] += int(totals[slot])
         for kind, touched in _lines(trace, counts[:, _CURSOR], counting.sites, kernel.launch, warp, line):
