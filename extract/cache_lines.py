@@ -8,8 +8,9 @@ Source: 000 §6.3.2.3; 002 §4.2.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import ceil, prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +23,26 @@ MOST_POINTS = 1 << 13  # of work-items and steps: of more, as many that lie even
 _GROUP, _TRIP = "group of {}", "trip of {}"
 
 
-def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> tuple[float, float]:
-    """The lines that an access touches, summed over all warps and steps, and how often warps do it.
+class Together(NamedTuple):
+    """Accesses of warps, summed up: the lines that each touches, the accesses, and the work-items that take part."""
+
+    lines: float = 0.0
+    warps: float = 0.0
+    items: float = 0.0
+
+    @property
+    def lines_per_access(self) -> float:
+        """On the average; 0 where there is no access."""
+        return self.lines / self.warps if self.warps else 0.0
+
+    @staticmethod
+    def sum(parts: Iterable[Together]) -> Together:
+        """All of them."""
+        return Together(*map(sum, zip(Together(), *parts, strict=True)))
+
+
+def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> Together:
+    """The lines that an access touches in all steps; where its address depends on data, each item has its own.
 
     Parameters
     ----------
@@ -42,7 +61,7 @@ def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> tupl
     steps += [Axis(_TRIP.format(axis.name), ceil(axis.length / axis.workers)) for axis in domain.axes if axis.own]
     steps = [axis for axis in steps if axis.length != 1]
     if min((axis.length for axis in (*steps, *domain.axes)), default=1) == 0:
-        return 0.0, 0.0
+        return Together()
     matter = set(_that_matter(access, items))
     for axis in domain.axes:
         d = axis.dimension
@@ -60,11 +79,11 @@ def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> tupl
     shape = (*(len(np.ravel(v)) for v in values.values()), *lanes[0].shape)
     active = np.broadcast_to(active, shape)
     factor = each * each_lane * prod(axis.length for axis in steps if axis.name not in matter)
-    together = factor * float(np.count_nonzero(active.any(axis=-1)))
-    if is_data(access.index):  # nothing is known: each item has a line of its own
-        return factor * float(np.count_nonzero(active)), together
+    warps, running = (factor * float(np.count_nonzero(a)) for a in (active.any(axis=-1), active))
+    if is_data(access.index):
+        return Together(running, warps, running)
     start = np.broadcast_to(evaluate(access.index, indices), shape) * access.element_bytes
-    return factor * _distinct(start, active, access.bytes, line), together
+    return Together(factor * _distinct(start, active, access.bytes, line), warps, running)
 
 
 def _that_matter(access: MemoryAccess, items: list[Axis]) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Events:
     held
         Bytes of each private variable.
     decided_by_data
-        Whether what the kernel reads decides what it does: then all branches of a choice by such data are counted.
+        Whether what the kernel reads decides what it does: then both sides of a choice by such data are counted.
     """
 
     items: int
@@ -67,6 +67,11 @@ class Events:
     ifs: list[Domain] = field(default_factory=list)
     held: dict[str, int] = field(default_factory=dict)
     decided_by_data: bool = False
+
+    @property
+    def addressed_by_data(self) -> bool:
+        """Whether what the kernel reads says where in global memory it reads or writes."""
+        return any(access.space == "global" and is_data(access.index) for access in self.accesses)
 
 
 def events_of(kernel: Kernel, sizes: Mapping[str, int] | None = None) -> Events:

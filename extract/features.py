@@ -12,8 +12,10 @@ from collections.abc import Iterable, Sequence
 
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
-from lift_egraph.extract.cache_lines import lines_of
+from lift_egraph.errors import InputProblem
+from lift_egraph.extract.cache_lines import Together, lines_of
 from lift_egraph.extract.events import Events, events_of
+from lift_egraph.extract.extended_features import EXTENDED, extended
 from lift_egraph.extract.footprint import LINE
 from lift_egraph.extract.iteration_domain import Domain
 from lift_egraph.language.nat import Nat
@@ -23,11 +25,17 @@ PUBLISHED: tuple[str, ...] = (
     "global_stores", "global_loads", "local_stores", "local_loads", "lines_per_access", "barriers", "ifs", "for_bodies",
 )  # fmt: skip
 """Table 6.1: sizes in work-items (a local size that is left to the device is 0), local memory in bytes of a group,
-cache lines of a warp, all else per work-item. A vector is one load or store."""
+lines of a cache in global memory for each access of a warp, and all else per work-item. A vector is one access."""
+
+NAMES: tuple[str, ...] = (*PUBLISHED, *EXTENDED)
+"""All features, in their order."""
 
 
 def features(plan: Plan, device: Device) -> dict[str, float]:
-    """The features of a plan, by name: those of `PUBLISHED`, in this order.
+    """The features of a plan, by name: those of `NAMES`, in this order.
+
+    They are exact where nothing that the kernels read decides what they do, but for lines: those are counted in a
+    sample of the warps and steps where there are many unlike each other.
 
     Parameters
     ----------
@@ -36,22 +44,25 @@ def features(plan: Plan, device: Device) -> dict[str, float]:
 
     Raises
     ------
-    ValueError
-        If a kernel has no tree.
+    InputProblem
+        If no kernel has a tree.
     """
-    for kernel in plan.kernels:
-        if not kernel.body:
-            raise ValueError(f"the kernel {kernel.name} has no tree: take features of plans that compile_program made")
+    if not any(kernel.body for kernel in plan.kernels):
+        raise InputProblem(
+            f"{plan.name} has no statements to take features of: it was read from a file, or computes nothing; "
+            "take the features of a plan that compile_program made"
+        )
     sizes = {size.name: size.value for size in plan.sizes}
     events = [events_of(kernel, sizes) for kernel in plan.kernels]
-    return _published(plan.kernels, events, device)
+    lines = [line_counts(e, k.launch, device) for k, e in zip(plan.kernels, events, strict=True)]
+    return _published(plan.kernels, events, lines) | extended(plan.kernels, events, lines, device)
 
 
-def _published(kernels: Sequence[Kernel], events: Sequence[Events], device: Device) -> dict[str, float]:
-    items = sum(e.items for e in events)
+def _published(
+    kernels: Sequence[Kernel], events: Sequence[Events], lines: Sequence[dict[str, Together]]
+) -> dict[str, float]:
     totals = dict.fromkeys(PUBLISHED[7:], 0.0)
     busiest, most = kernels[0].launch, -1
-    warps = 0.0
     for kernel, found in zip(kernels, events, strict=True):
         for access in found.accesses:
             totals[f"{access.space}_{access.kind}s"] += access.domain.size
@@ -60,19 +71,18 @@ def _published(kernels: Sequence[Kernel], events: Sequence[Events], device: Devi
         totals["for_bodies"] += _runs(found.for_bodies)
         if (count := _runs(access.domain for access in found.accesses)) > most:
             busiest, most = kernel.launch, count
-        for lines, times in (line_counts(found, kernel.launch, device)).values():
-            totals["lines_per_access"] += lines
-            warps += times
+    items = sum(e.items for e in events)
     per_item = {name: total / items for name, total in totals.items()}
-    per_item["lines_per_access"] = totals["lines_per_access"] / warps if warps else 0.0
+    together = Together.sum(t for of_kernel in lines for t in of_kernel.values())
+    per_item["lines_per_access"] = together.lines_per_access
     sizes = (*busiest.global_size, *(busiest.local_size or (0, 0, 0)), max(k.local_bytes for k in kernels))
     return dict(zip(PUBLISHED[:7], map(float, sizes), strict=True)) | per_item
 
 
-def line_counts(events: Events, launch: Launch, device: Device) -> dict[str, tuple[float, float]]:
-    """For ``load`` and ``store``: the lines that warps touch in global memory, and how often a warp does."""
-    known: dict[object, tuple[float, float]] = {}
-    totals = {"load": (0.0, 0.0), "store": (0.0, 0.0)}
+def line_counts(events: Events, launch: Launch, device: Device) -> dict[str, Together]:
+    """What warps do together in global memory, in each ``load`` and ``store``."""
+    known: dict[object, Together] = {}
+    totals = {"load": Together(), "store": Together()}
     for access in events.accesses:
         if access.space == "global":
             # where the whole warp moves on, the lines that it touches move with it
@@ -80,9 +90,7 @@ def line_counts(events: Events, launch: Launch, device: Device) -> dict[str, tup
             key = moved, access.element_bytes, access.bytes, access.domain
             if key not in known:
                 known[key] = lines_of(access, launch, *warp_and_line(device))
-            lines, times = known[key]
-            before, often = totals[access.kind]
-            totals[access.kind] = before + lines, often + times
+            totals[access.kind] = Together.sum((totals[access.kind], known[key]))
     return totals
 
 

@@ -196,7 +196,8 @@ def _points(axes: tuple[Axis, ...], conditions: tuple[Nat, ...]) -> int:
         holds = all(evaluate(c, {}) >= 0 for c in conditions)
         return prod(axis.length for axis in axes) if holds else 0
     longest = max(axes, key=lambda axis: axis.length)
-    slopes = None if longest.own else [_slope(c, longest.name) for c in conditions]
+    by_worker = any(longest.own in names_in(c) for c in conditions)
+    slopes = None if by_worker else [slope(c, longest.name) for c in conditions]
     if slopes is None or None in slopes:
         values, each = grid(axes)
         held = Domain(axes, conditions).holds(values)
@@ -204,14 +205,14 @@ def _points(axes: tuple[Axis, ...], conditions: tuple[Nat, ...]) -> int:
     values, each = grid([axis for axis in axes if axis is not longest])
     first: Values = 0
     last: Values = longest.length - 1
-    for condition, slope in zip(conditions, slopes, strict=True):
+    for condition, rise in zip(conditions, slopes, strict=True):
         rest = evaluate(condition, {**values, longest.name: 0})
-        if not slope:
+        if not rise:
             last = np.where(rest >= 0, last, -1)
-        elif slope > 0:
-            first = np.maximum(first, -(rest // slope))
+        elif rise > 0:
+            first = np.maximum(first, -(rest // rise))
         else:
-            last = np.minimum(last, rest // -slope)
+            last = np.minimum(last, rest // -rise)
     found = np.maximum(last - first + 1, 0)
     return round(float(np.sum(np.broadcast_to(found, _shape(values)))) * each)
 
@@ -220,10 +221,10 @@ def _shape(values: Mapping[str, Values]) -> tuple[int, ...]:
     return np.broadcast_shapes(*(np.shape(v) for v in values.values()))
 
 
-def _slope(condition: Nat, name: str) -> int | None:
-    """By how much a condition grows with an index, if that is the same everywhere."""
-    variable = next((v for v in condition.variables if v.name == name), None)
+def slope(index: Nat, name: str) -> int | None:
+    """By how much an expression grows with an index, if that is the same everywhere."""
+    variable = next((v for v in index.variables if v.name == name), None)
     if variable is None:
         return 0
-    slope = condition.coefficient_of(variable)
-    return None if slope is None else slope.constant
+    found = index.coefficient_of(variable)
+    return None if found is None else found.constant
