@@ -157,7 +157,7 @@ class Confident:
     False
     """
 
-    shared, of_family, of_place, noise = 1.0, 0.3, 0.4, 0.1  # standard deviations of logarithms of times
+    shared, of_family, of_place, noise = 2.0, 0.3, 0.6, 0.3  # standard deviations of logarithms of times
 
     def __init__(self, boldness: float = 0.5) -> None:
         self._boldness = boldness
