@@ -35,6 +35,10 @@ class Together(NamedTuple):
         """On the average; 0 where there is no access."""
         return self.lines / self.warps if self.warps else 0.0
 
+    def times(self, count: int) -> Together:
+        """As many of them."""
+        return Together(*(count * number for number in self))
+
     @staticmethod
     def sum(parts: Iterable[Together]) -> Together:
         """All of them."""

@@ -8,7 +8,7 @@ Source: 000 Table 6.1 and §6.3; 002 §4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
@@ -18,7 +18,6 @@ from lift_egraph.extract.events import Events, events_of
 from lift_egraph.extract.extended_features import EXTENDED, extended
 from lift_egraph.extract.footprint import LINE
 from lift_egraph.extract.iteration_domain import Domain
-from lift_egraph.language.nat import Nat
 
 PUBLISHED: tuple[str, ...] = (
     "global_size_0", "global_size_1", "global_size_2", "local_size_0", "local_size_1", "local_size_2", "local_memory",
@@ -64,13 +63,15 @@ def _published(
     totals = dict.fromkeys(PUBLISHED[7:], 0.0)
     busiest, most = kernels[0].launch, -1
     for kernel, found in zip(kernels, events, strict=True):
-        for access in found.accesses:
-            totals[f"{access.space}_{access.kind}s"] += access.domain.size
+        accesses = 0
+        for access, times in found.accesses.items():
+            accesses += times * access.domain.size
+            totals[f"{access.space}_{access.kind}s"] += times * access.domain.size
         totals["barriers"] += _runs(found.barriers)
         totals["ifs"] += _runs(found.ifs)
         totals["for_bodies"] += _runs(found.for_bodies)
-        if (count := _runs(access.domain for access in found.accesses)) > most:
-            busiest, most = kernel.launch, count
+        if accesses > most:
+            busiest, most = kernel.launch, accesses
     items = sum(e.items for e in events)
     per_item = {name: total / items for name, total in totals.items()}
     together = Together.sum(t for of_kernel in lines for t in of_kernel.values())
@@ -81,17 +82,11 @@ def _published(
 
 def line_counts(events: Events, launch: Launch, device: Device) -> dict[str, Together]:
     """What warps do together in global memory, in each ``load`` and ``store``."""
-    known: dict[object, Together] = {}
-    totals = {"load": Together(), "store": Together()}
-    for access in events.accesses:
+    found: dict[str, list[Together]] = {"load": [], "store": []}
+    for access, times in events.accesses.items():
         if access.space == "global":
-            # where the whole warp moves on, the lines that it touches move with it
-            moved = Nat(tuple((monomial, c) for monomial, c in access.index.terms if monomial))
-            key = moved, access.element_bytes, access.bytes, access.domain
-            if key not in known:
-                known[key] = lines_of(access, launch, *warp_and_line(device))
-            totals[access.kind] = Together.sum((totals[access.kind], known[key]))
-    return totals
+            found[access.kind].append(lines_of(access, launch, *warp_and_line(device)).times(times))
+    return {kind: Together.sum(parts) for kind, parts in found.items()}
 
 
 def warp_and_line(device: Device) -> tuple[int, int]:
@@ -101,5 +96,5 @@ def warp_and_line(device: Device) -> tuple[int, int]:
     return device.lanes, LINE
 
 
-def _runs(domains: Iterable[Domain]) -> int:
-    return sum(domain.size for domain in domains)
+def _runs(domains: Mapping[Domain, int]) -> int:
+    return sum(times * domain.size for domain, times in domains.items())
