@@ -8,7 +8,9 @@ Source: 000 Table 6.1 and §6.3; 002 §4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
@@ -55,6 +57,21 @@ def features(plan: Plan, device: Device) -> dict[str, float]:
     events = [events_of(kernel, sizes) for kernel in plan.kernels]
     lines = [line_counts(e, k.launch, device) for k, e in zip(plan.kernels, events, strict=True)]
     return _published(plan.kernels, events, lines) | extended(plan.kernels, events, lines, device)
+
+
+def feature_table(plans: Iterable[Plan], device: Device) -> np.ndarray:
+    """The features of many plans, as a matrix with a row for each and a column for each of `NAMES`.
+
+    For the points of a plan with parameters, make the plan of each point as it is asked for: a generator keeps no two
+    of them.
+
+    Raises
+    ------
+    InputProblem
+        If no kernel of a plan has a tree.
+    """
+    rows = [tuple(features(plan, device).values()) for plan in plans]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(NAMES))
 
 
 def _published(

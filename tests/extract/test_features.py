@@ -13,9 +13,10 @@ from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import InputProblem, NestingProblem
-from lift_egraph.extract.features import NAMES, PUBLISHED, features, warp_and_line
+from lift_egraph.extract.features import NAMES, PUBLISHED, feature_table, features, warp_and_line
 from lift_egraph.extract.iteration_domain import Axis, Domain, grid
 from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
 from lift_egraph.language.nat import Nat, NatVar, maximum, minimum, nat
 from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
@@ -107,6 +108,24 @@ def test_all_features_have_their_place_and_are_finite() -> None:
         assert tuple(found) == NAMES
         assert tuple(found)[: len(PUBLISHED)] == PUBLISHED
         assert all(type(value) is float and np.isfinite(value) for value in found.values())
+
+
+@pytest.mark.parametrize("device", [POCL, NVIDIA], ids=lambda d: d.name)
+def test_plans_without_text_have_the_same_features(device: Device) -> None:
+    for program, sizes in low.SMALL:
+        special = specialise(program, sizes)
+        printed, bare = (compile_program(special, device, with_text=text) for text in (True, False))
+        assert features(bare, device) == features(printed, device)
+        assert [k.body for k in bare.kernels] == [k.body for k in printed.kernels]
+        assert not bare.source
+        assert not any(kernel.source for kernel in bare.kernels)
+
+
+def test_a_table_has_a_row_for_each_plan() -> None:
+    plans = [low.plan_of(low.mm_tiled(tile), NVIDIA, M=64, N=64, K=64) for tile in (4, 8)]
+    table = feature_table(iter(plans), NVIDIA)
+    assert table.tolist() == [list(features(plan, NVIDIA).values()) for plan in plans]
+    assert feature_table([], NVIDIA).shape == (0, len(NAMES))
 
 
 def test_sizes_that_are_arguments_count_as_their_values() -> None:
