@@ -9,7 +9,7 @@ Source: 000 §6.3.2.2 and Algorithm 4 (accesses), §6.3.3 and Algorithm 5 (branc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -96,7 +96,7 @@ class _Walk:
     def __init__(self, kernel: Kernel, known: dict[str, Nat]) -> None:
         x, y, z = kernel.launch.global_size
         local = kernel.launch.local_size
-        kinds = {loop.level.kind for loop in _loops(kernel.body)}
+        kinds = {s.level.kind for s in c_ast.statements(kernel.body) if isinstance(s, c_ast.For)}
         if kinds & {"wrg", "lcl"} and local:
             counts = {("wrg", d): n // k for d, (n, k) in enumerate(zip((x, y, z), local, strict=True))}
             counts |= {("lcl", d): k for d, k in enumerate(local)}
@@ -106,7 +106,7 @@ class _Walk:
         self.root = Domain(tuple(Axis(f"{_OWN[k]}({d})", n, k, d, n) for (k, d), n in counts.items()))
         self.found = Events(x * y * z)
         self.known = known
-        self.changes = _changes_lengths(kernel.body)
+        self.changes = _sets_lengths(kernel.body)
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class _Walk:
 
     def loop(self, loop: c_ast.For, domain: Domain) -> None:
         count = self.index(loop.count)
-        if self.changes and not loop.is_parallel and _changes_lengths(loop.body):
+        if self.changes and not loop.is_parallel and _sets_lengths(loop.body):
             # each step has its own lengths, as numbers
             for step in range(count.constant or 0):
                 inside = domain.inside(Axis(loop.variable.name, 1))
@@ -219,15 +219,6 @@ def _is_memory(load: c_ast.Load) -> bool:
     return load.buffer.space != "private"
 
 
-def _loops(body: c_ast.Body) -> Iterator[c_ast.For]:
-    for statement in body:
-        if isinstance(statement, c_ast.For):
-            yield statement
-        if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
-            yield from _loops(statement.body)
-
-
-def _changes_lengths(body: c_ast.Body) -> bool:
+def _sets_lengths(body: c_ast.Body) -> bool:
     """Whether statements set a variable on which lengths depend."""
-    within = (s.body for s in body if isinstance(s, c_ast.For | c_ast.If | c_ast.Block))
-    return any(isinstance(s, c_ast.SetIndex) for s in body) or any(map(_changes_lengths, within))
+    return any(isinstance(s, c_ast.SetIndex) for s in c_ast.statements(body))

@@ -9,9 +9,11 @@ Source: 000 Table 6.1 and §6.3; 002 §4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from lift_egraph.codegen.c_ast import substitute
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
 from lift_egraph.errors import InputProblem
@@ -20,6 +22,7 @@ from lift_egraph.extract.events import Events, events_of
 from lift_egraph.extract.extended_features import EXTENDED, extended
 from lift_egraph.extract.footprint import LINE
 from lift_egraph.extract.iteration_domain import Domain
+from lift_egraph.language.nat import nat
 
 PUBLISHED: tuple[str, ...] = (
     "global_size_0", "global_size_1", "global_size_2", "local_size_0", "local_size_1", "local_size_2", "local_memory",
@@ -56,7 +59,9 @@ def features(plan: Plan, device: Device) -> dict[str, float]:
     sizes = {size.name: size.value for size in plan.sizes}
     events = [events_of(kernel, sizes) for kernel in plan.kernels]
     lines = [line_counts(e, k.launch, device) for k, e in zip(plan.kernels, events, strict=True)]
-    return _published(plan.kernels, events, lines) | extended(plan.kernels, events, lines, device)
+    known = {name: nat(value) for name, value in sizes.items()}
+    kernels = [replace(k, body=substitute(k.body, known)) if known else k for k in plan.kernels]
+    return _published(kernels, events, lines) | extended(kernels, events, lines, device)
 
 
 def feature_table(plans: Iterable[Plan], device: Device) -> np.ndarray:

@@ -133,7 +133,9 @@ def test_sizes_that_are_arguments_count_as_their_values() -> None:
     opened = features(compile_open(program, NVIDIA).at({"M": 64, "N": 32, "K": 16}), NVIDIA)
     known = features(low.plan_of(program, NVIDIA, M=64, N=32, K=16), NVIDIA)
     assert opened["global_loads"] * opened["global_size_0"] * opened["global_size_1"] == 2 * 64 * 32 * 16
-    assert opened["operations_per_byte"] == known["operations_per_byte"]
+    for name in ("operations_per_byte", "operations_per_touched_byte", "vector_width", "register_tile"):
+        assert opened[name] == known[name]
+    assert opened["working_set_last"] < 1
 
 
 def test_a_plan_without_statements_has_no_features() -> None:
