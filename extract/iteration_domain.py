@@ -152,13 +152,13 @@ def indices_of(axis: Axis, steps: Values) -> dict[str, Values]:
     return {axis.name: steps, **({axis.own: steps % axis.workers} if axis.own else {})}
 
 
-def grid(axes: Sequence[Axis], most: int = MOST_POINTS) -> tuple[dict[str, Values], float]:
-    """All points of a box, or `most` that lie evenly, and for how many points each of them stands."""
+def grid(axes: Sequence[Axis], most: int = MOST_POINTS, sample: int = MOST_POINTS) -> tuple[dict[str, Values], float]:
+    """All points of a box, or of more than `most` a sample that lies evenly; and for how many points each one stands."""
     lengths = [axis.length for axis in axes]
     kept = list(lengths)
-    while prod(kept) > most:
+    while prod(lengths) > most and prod(kept) > sample:
         longest = kept.index(max(kept))
-        kept[longest] = max(min(kept[longest] // 2, most * kept[longest] // prod(kept)), 1)
+        kept[longest] = max(min(kept[longest] // 2, sample * kept[longest] // prod(kept)), 1)
     steps = [
         np.arange(n) if k == n else (2 * np.arange(k) + 1) * n // (2 * k)  # the middles of as many parts
         for k, n in zip(kept, lengths, strict=True)
