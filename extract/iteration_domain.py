@@ -153,7 +153,7 @@ def indices_of(axis: Axis, steps: Values) -> dict[str, Values]:
 
 
 def grid(axes: Sequence[Axis], most: int = MOST_POINTS, sample: int = MOST_POINTS) -> tuple[dict[str, Values], float]:
-    """All points of a box, or of more than `most` a sample that lies evenly; and for how many points each one stands."""
+    """All points of a box, or an even sample of more than `most`; and for how many points each one stands."""
     lengths = [axis.length for axis in axes]
     kept = list(lengths)
     while prod(lengths) > most and prod(kept) > sample:
