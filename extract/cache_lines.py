@@ -9,6 +9,7 @@ Source: 000 §6.3.2.3; 002 §4.2.3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from math import ceil, prod
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from lift_egraph.extract.events import MemoryAccess
 from lift_egraph.extract.iteration_domain import Axis, Domain, Values, evaluate, grid, is_data, names_in
 from lift_egraph.language.nat import Nat, Operation
 
-MOST_POINTS = 1 << 13  # of work-items and steps: of more, as many that lie evenly
+MOST_POINTS, SAMPLE = 1 << 13, 1 << 11  # of work-items and steps: how many are all looked at, and how many of more
 _GROUP, _TRIP = "group of {}", "trip of {}"
 
 
@@ -34,6 +35,10 @@ class Together(NamedTuple):
     def lines_per_access(self) -> float:
         """On the average; 0 where there is no access."""
         return self.lines / self.warps if self.warps else 0.0
+
+    def times(self, count: int) -> Together:
+        """As many of them."""
+        return Together(*(count * number for number in self))
 
     @staticmethod
     def sum(parts: Iterable[Together]) -> Together:
@@ -71,7 +76,7 @@ def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> Toge
             matter |= {_TRIP.format(axis.name)} | ({_GROUP.format(d)} if axis.kind != "lcl" else set())
     lanes, each_lane = _lanes(local, warp)
     chosen = [axis for axis in steps if axis.name in matter]
-    values, each = grid(chosen, max(MOST_POINTS // lanes[0].size, 1))
+    values, each = grid(chosen, *(max(points // lanes[0].size, 1) for points in (MOST_POINTS, SAMPLE)))
     points = {name: np.asarray(v)[..., None, None] for name, v in values.items()}
     points |= {axis.name: 0 for axis in steps if axis.name not in matter}
     indices, active = _indices(domain, points, lanes, local)
@@ -98,11 +103,12 @@ def _that_matter(access: MemoryAccess, items: list[Axis]) -> Iterator[str]:
             yield from names
 
 
+@lru_cache(64)
 def _lanes(local: tuple[int, int, int], warp: int) -> tuple[tuple[np.ndarray, ...], float]:
     """The local indices of the items of each warp, -1 where there is none, and for how many warps each one stands."""
     size = prod(local)
     every = ceil(size / warp)
-    values, each = grid([Axis("warp", every)], max(MOST_POINTS // warp, 1))
+    values, each = grid([Axis("warp", every)], max(MOST_POINTS // warp, 1), max(SAMPLE // warp, 1))
     number = values["warp"][:, None] * warp + np.arange(warp)
     is_item = number < size
     x, y, z = number % local[0], number // local[0] % local[1], number // (local[0] * local[1])

@@ -8,6 +8,7 @@ Source: 000 §6.3.2.2 and Algorithm 4 (accesses), §6.3.3 and Algorithm 5 (branc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -24,7 +25,10 @@ _LAZY = {"select": 1, "and": 1, "or": 1}  # arguments that are computed anyway; 
 
 @dataclass(frozen=True)
 class MemoryAccess:
-    """A load or store in global or local memory, of `bytes` at `index` (in elements of `element_bytes`)."""
+    """A load or store of `bytes` in global or local memory.
+
+    `index` says how the address moves, in elements of `element_bytes`; accesses that begin elsewhere are alike.
+    """
 
     kind: Literal["load", "store"]
     space: str
@@ -46,26 +50,25 @@ class Operation:
 
 @dataclass
 class Events:
-    """The events of a kernel.
+    """The events of a kernel: those alike once, with how many statements or expressions they stand for.
 
     Attributes
     ----------
+    items
+        Work-items of the launch.
     barriers, for_bodies, ifs
         The domains of barriers, of the bodies of loops, and around ``if`` statements (not in them: all that come to
         one count).
-    held
-        Bytes of each private variable.
     decided_by_data
         Whether what the kernel reads decides what it does: then both sides of a choice by such data are counted.
     """
 
     items: int
-    accesses: list[MemoryAccess] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
-    barriers: list[Domain] = field(default_factory=list)
-    for_bodies: list[Domain] = field(default_factory=list)
-    ifs: list[Domain] = field(default_factory=list)
-    held: dict[str, int] = field(default_factory=dict)
+    accesses: Counter[MemoryAccess] = field(default_factory=Counter)
+    operations: Counter[Operation] = field(default_factory=Counter)
+    barriers: Counter[Domain] = field(default_factory=Counter)
+    for_bodies: Counter[Domain] = field(default_factory=Counter)
+    ifs: Counter[Domain] = field(default_factory=Counter)
     decided_by_data: bool = False
 
     @property
@@ -93,7 +96,7 @@ class _Walk:
     def __init__(self, kernel: Kernel, known: dict[str, Nat]) -> None:
         x, y, z = kernel.launch.global_size
         local = kernel.launch.local_size
-        kinds = {part.level.kind for part in c_ast.walk(kernel.body) if isinstance(part, c_ast.For)}
+        kinds = {s.level.kind for s in c_ast.statements(kernel.body) if isinstance(s, c_ast.For)}
         if kinds & {"wrg", "lcl"} and local:
             counts = {("wrg", d): n // k for d, (n, k) in enumerate(zip((x, y, z), local, strict=True))}
             counts |= {("lcl", d): k for d, k in enumerate(local)}
@@ -103,6 +106,7 @@ class _Walk:
         self.root = Domain(tuple(Axis(f"{_OWN[k]}({d})", n, k, d, n) for (k, d), n in counts.items()))
         self.found = Events(x * y * z)
         self.known = known
+        self.changes = _sets_lengths(kernel.body)
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -115,7 +119,7 @@ class _Walk:
             case c_ast.For():
                 self.loop(statement, domain)
             case c_ast.If(conditions, body):
-                self.found.ifs.append(domain)
+                self.found.ifs[domain] += 1
                 self.body(body, domain.where(self.conditions(conditions, domain)))
             case c_ast.Block(body):
                 self.body(body, domain)
@@ -125,17 +129,17 @@ class _Walk:
                 self.value(value, domain)
                 self.place(place, domain)
             case c_ast.Barrier():
-                self.found.barriers.append(domain)
+                self.found.barriers[domain] += 1
             case c_ast.SetIndex(variable, value, _):
                 self.known[variable.name] = self.index(value)
 
     def loop(self, loop: c_ast.For, domain: Domain) -> None:
         count = self.index(loop.count)
-        if not loop.is_parallel and any(isinstance(part, c_ast.SetIndex) for part in c_ast.walk(loop.body)):
+        if self.changes and not loop.is_parallel and _sets_lengths(loop.body):
             # each step has its own lengths, as numbers
             for step in range(count.constant or 0):
                 inside = domain.inside(Axis(loop.variable.name, 1))
-                self.found.for_bodies.append(inside)
+                self.found.for_bodies[inside] += 1
                 self.body(c_ast.substitute(loop.body, {loop.variable.name: nat(step)}), inside)
             return
         level, workers = loop.level, 1
@@ -151,9 +155,9 @@ class _Walk:
             inside = inside.where((count - nat(loop.variable) - 1,))
         if loop.is_parallel and loop.threads is not None and is_at_least(loop.threads, loop.count):
             if loop.count != nat(loop.threads):
-                self.found.ifs.append(domain)
+                self.found.ifs[domain] += 1
         else:
-            self.found.for_bodies.append(inside)
+            self.found.for_bodies[inside] += 1
         self.body(loop.body, inside)
 
     def place(self, place: c_ast.CExpr, domain: Domain) -> None:
@@ -169,7 +173,7 @@ class _Walk:
                 self.access("load", value, domain)
             case c_ast.Operate(op, arguments, t):
                 lanes = max(width_of(t), *(width_of(a.type) for a in arguments)) if arguments else width_of(t)
-                self.found.operations.append(Operation(op, lanes, domain))
+                self.found.operations[Operation(op, lanes, domain)] += 1
                 for number, argument in enumerate(arguments):
                     self.value(argument, domain)
                     if number >= _LAZY.get(op, len(arguments)) and any(map(_is_memory, c_ast.loads(argument))):
@@ -188,13 +192,12 @@ class _Walk:
     def access(self, kind: Literal["load", "store"], load: c_ast.Load, domain: Domain) -> None:
         buffer, index = load.buffer, self.index(load.index)
         self.data(index, domain)
-        size = SCALAR_BYTES[scalar_of(buffer.element).name]
-        width = load.width * width_of(buffer.element)
         if _is_memory(load):
-            made = MemoryAccess(kind, buffer.space, buffer.name, index, size, width * size, domain)
-            self.found.accesses.append(made)
-        else:
-            self.found.held[f"{buffer.name}[{index}]"] = width * size
+            size = SCALAR_BYTES[scalar_of(buffer.element).name]
+            moving = Nat(tuple((monomial, coefficient) for monomial, coefficient in index.terms if monomial))
+            width = load.width * width_of(buffer.element)
+            made = MemoryAccess(kind, buffer.space, buffer.name, moving, size, width * size, domain)
+            self.found.accesses[made] += 1
 
     def conditions(self, conditions: tuple[Nat, ...], domain: Domain) -> tuple[Nat, ...]:
         found = tuple(map(self.index, conditions))
@@ -214,3 +217,8 @@ class _Walk:
 
 def _is_memory(load: c_ast.Load) -> bool:
     return load.buffer.space != "private"
+
+
+def _sets_lengths(body: c_ast.Body) -> bool:
+    """Whether statements set a variable on which lengths depend."""
+    return any(isinstance(s, c_ast.SetIndex) for s in c_ast.statements(body))

@@ -120,13 +120,13 @@ def _share(part: float, whole: float, of_nothing: float = 0.0) -> float:
 
 def _add_events(totals: _Totals, events: Events) -> None:
     totals.items += events.items
-    for operation in events.operations:
-        done = operation.lanes * operation.domain.size
+    for operation, number in events.operations.items():
+        done = number * operation.lanes * operation.domain.size
         totals.operations += done
         totals.functions += done if OPERATIONS[operation.op].kind == "float" else 0
-    for access in events.accesses:
+    for access, number in events.accesses.items():
         if access.space == "global":
-            times = access.domain.size
+            times = number * access.domain.size
             totals.accesses += times
             totals.bytes += times * access.bytes
             totals.elements += times * (access.bytes // access.element_bytes)

@@ -8,8 +8,12 @@ Source: 000 Table 6.1 and §6.3; 002 §4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from lift_egraph.codegen.c_ast import substitute
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
 from lift_egraph.errors import InputProblem
@@ -18,7 +22,7 @@ from lift_egraph.extract.events import Events, events_of
 from lift_egraph.extract.extended_features import EXTENDED, extended
 from lift_egraph.extract.footprint import LINE
 from lift_egraph.extract.iteration_domain import Domain
-from lift_egraph.language.nat import Nat
+from lift_egraph.language.nat import nat
 
 PUBLISHED: tuple[str, ...] = (
     "global_size_0", "global_size_1", "global_size_2", "local_size_0", "local_size_1", "local_size_2", "local_memory",
@@ -55,7 +59,24 @@ def features(plan: Plan, device: Device) -> dict[str, float]:
     sizes = {size.name: size.value for size in plan.sizes}
     events = [events_of(kernel, sizes) for kernel in plan.kernels]
     lines = [line_counts(e, k.launch, device) for k, e in zip(plan.kernels, events, strict=True)]
-    return _published(plan.kernels, events, lines) | extended(plan.kernels, events, lines, device)
+    known = {name: nat(value) for name, value in sizes.items()}
+    kernels = [replace(k, body=substitute(k.body, known)) if known else k for k in plan.kernels]
+    return _published(kernels, events, lines) | extended(kernels, events, lines, device)
+
+
+def feature_table(plans: Iterable[Plan], device: Device) -> np.ndarray:
+    """The features of many plans, as a matrix with a row for each and a column for each of `NAMES`.
+
+    For the points of a plan with parameters, make the plan of each point as it is asked for: a generator keeps no two
+    of them.
+
+    Raises
+    ------
+    InputProblem
+        If no kernel of a plan has a tree.
+    """
+    rows = [tuple(features(plan, device).values()) for plan in plans]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(NAMES))
 
 
 def _published(
@@ -64,13 +85,15 @@ def _published(
     totals = dict.fromkeys(PUBLISHED[7:], 0.0)
     busiest, most = kernels[0].launch, -1
     for kernel, found in zip(kernels, events, strict=True):
-        for access in found.accesses:
-            totals[f"{access.space}_{access.kind}s"] += access.domain.size
+        accesses = 0
+        for access, times in found.accesses.items():
+            accesses += times * access.domain.size
+            totals[f"{access.space}_{access.kind}s"] += times * access.domain.size
         totals["barriers"] += _runs(found.barriers)
         totals["ifs"] += _runs(found.ifs)
         totals["for_bodies"] += _runs(found.for_bodies)
-        if (count := _runs(access.domain for access in found.accesses)) > most:
-            busiest, most = kernel.launch, count
+        if accesses > most:
+            busiest, most = kernel.launch, accesses
     items = sum(e.items for e in events)
     per_item = {name: total / items for name, total in totals.items()}
     together = Together.sum(t for of_kernel in lines for t in of_kernel.values())
@@ -81,17 +104,11 @@ def _published(
 
 def line_counts(events: Events, launch: Launch, device: Device) -> dict[str, Together]:
     """What warps do together in global memory, in each ``load`` and ``store``."""
-    known: dict[object, Together] = {}
-    totals = {"load": Together(), "store": Together()}
-    for access in events.accesses:
+    found: dict[str, list[Together]] = {"load": [], "store": []}
+    for access, times in events.accesses.items():
         if access.space == "global":
-            # where the whole warp moves on, the lines that it touches move with it
-            moved = Nat(tuple((monomial, c) for monomial, c in access.index.terms if monomial))
-            key = moved, access.element_bytes, access.bytes, access.domain
-            if key not in known:
-                known[key] = lines_of(access, launch, *warp_and_line(device))
-            totals[access.kind] = Together.sum((totals[access.kind], known[key]))
-    return totals
+            found[access.kind].append(lines_of(access, launch, *warp_and_line(device)).times(times))
+    return {kind: Together.sum(parts) for kind, parts in found.items()}
 
 
 def warp_and_line(device: Device) -> tuple[int, int]:
@@ -101,5 +118,5 @@ def warp_and_line(device: Device) -> tuple[int, int]:
     return device.lanes, LINE
 
 
-def _runs(domains: Iterable[Domain]) -> int:
-    return sum(domain.size for domain in domains)
+def _runs(domains: Mapping[Domain, int]) -> int:
+    return sum(times * domain.size for domain, times in domains.items())

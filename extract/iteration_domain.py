@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -64,6 +64,13 @@ class Domain:
     conditions: tuple[Nat, ...] = ()
     excluded: tuple[tuple[Nat, ...], ...] = ()
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.axes, self.conditions, self.excluded))
+
+    def __hash__(self) -> int:
+        return self._hash
+
     def inside(self, axis: Axis) -> Domain:
         """The domain in a loop: the axis takes the place of that of its level, if there is one."""
         others = tuple(a for a in self.axes if axis.kind == "seq" or a.level != axis.level)
@@ -82,10 +89,14 @@ class Domain:
         """All conditions, also of what is excluded."""
         return (*self.conditions, *(c for conjunction in self.excluded for c in conjunction))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many points there are: exact where each condition is linear in the longest index that it names."""
-        return _size(self)
+        total = prod(_points(axes, conditions) for axes, conditions in _components(self))
+        # what one conjunction leaves out: all, less where it holds as well
+        for number, conjunction in enumerate(self.excluded):
+            total -= replace(self, excluded=self.excluded[:number]).where(conjunction).size
+        return total
 
     def holds(self, values: Mapping[str, Values]) -> Values:
         """Whether points satisfy the conditions."""
@@ -141,13 +152,13 @@ def indices_of(axis: Axis, steps: Values) -> dict[str, Values]:
     return {axis.name: steps, **({axis.own: steps % axis.workers} if axis.own else {})}
 
 
-def grid(axes: Sequence[Axis], most: int = MOST_POINTS) -> tuple[dict[str, Values], float]:
-    """All points of a box, or `most` that lie evenly, and for how many points each of them stands."""
+def grid(axes: Sequence[Axis], most: int = MOST_POINTS, sample: int = MOST_POINTS) -> tuple[dict[str, Values], float]:
+    """All points of a box, or an even sample of more than `most`; and for how many points each one stands."""
     lengths = [axis.length for axis in axes]
     kept = list(lengths)
-    while prod(kept) > most:
+    while prod(lengths) > most and prod(kept) > sample:
         longest = kept.index(max(kept))
-        kept[longest] = max(min(kept[longest] // 2, most * kept[longest] // prod(kept)), 1)
+        kept[longest] = max(min(kept[longest] // 2, sample * kept[longest] // prod(kept)), 1)
     steps = [
         np.arange(n) if k == n else (2 * np.arange(k) + 1) * n // (2 * k)  # the middles of as many parts
         for k, n in zip(kept, lengths, strict=True)
@@ -156,18 +167,6 @@ def grid(axes: Sequence[Axis], most: int = MOST_POINTS) -> tuple[dict[str, Value
     for axis, points in zip(axes, np.meshgrid(*steps, indexing="ij", sparse=True), strict=True):
         values |= indices_of(axis, points)
     return values, prod(lengths) / max(prod(kept), 1)
-
-
-@lru_cache(1 << 14)
-def _size(domain: Domain) -> int:
-    total = 1
-    for axes, conditions in _components(domain):
-        total *= _points(axes, conditions)
-    # what one conjunction leaves out: all, less where it holds as well
-    for number, conjunction in enumerate(domain.excluded):
-        rest = replace(domain, excluded=domain.excluded[:number])
-        total -= rest.where(conjunction).size
-    return total
 
 
 def _components(domain: Domain) -> Iterator[tuple[tuple[Axis, ...], tuple[Nat, ...]]]:

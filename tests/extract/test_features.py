@@ -13,9 +13,10 @@ from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import InputProblem, NestingProblem
-from lift_egraph.extract.features import NAMES, PUBLISHED, features, warp_and_line
+from lift_egraph.extract.features import NAMES, PUBLISHED, feature_table, features, warp_and_line
 from lift_egraph.extract.iteration_domain import Axis, Domain, grid
 from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
 from lift_egraph.language.nat import Nat, NatVar, maximum, minimum, nat
 from lift_egraph.language.syntax import parse_program
 from tests.codegen import low_level as low
@@ -109,12 +110,32 @@ def test_all_features_have_their_place_and_are_finite() -> None:
         assert all(type(value) is float and np.isfinite(value) for value in found.values())
 
 
+@pytest.mark.parametrize("device", [POCL, NVIDIA], ids=lambda d: d.name)
+def test_plans_without_text_have_the_same_features(device: Device) -> None:
+    for program, sizes in low.SMALL:
+        special = specialise(program, sizes)
+        printed, bare = (compile_program(special, device, with_text=text) for text in (True, False))
+        assert features(bare, device) == features(printed, device)
+        assert [k.body for k in bare.kernels] == [k.body for k in printed.kernels]
+        assert not bare.source
+        assert not any(kernel.source for kernel in bare.kernels)
+
+
+def test_a_table_has_a_row_for_each_plan() -> None:
+    plans = [low.plan_of(low.mm_tiled(tile), NVIDIA, M=64, N=64, K=64) for tile in (4, 8)]
+    table = feature_table(iter(plans), NVIDIA)
+    assert table.tolist() == [list(features(plan, NVIDIA).values()) for plan in plans]
+    assert feature_table([], NVIDIA).shape == (0, len(NAMES))
+
+
 def test_sizes_that_are_arguments_count_as_their_values() -> None:
     program = low.mm_naive()
     opened = features(compile_open(program, NVIDIA).at({"M": 64, "N": 32, "K": 16}), NVIDIA)
     known = features(low.plan_of(program, NVIDIA, M=64, N=32, K=16), NVIDIA)
     assert opened["global_loads"] * opened["global_size_0"] * opened["global_size_1"] == 2 * 64 * 32 * 16
-    assert opened["operations_per_byte"] == known["operations_per_byte"]
+    for name in ("operations_per_byte", "operations_per_touched_byte", "vector_width", "register_tile"):
+        assert opened[name] == known[name]
+    assert opened["working_set_last"] < 1
 
 
 def test_a_plan_without_statements_has_no_features() -> None:
@@ -202,6 +223,6 @@ def test_long_domains_are_counted_without_their_points() -> None:
 
 
 def test_a_sample_of_a_box_lies_evenly_and_stands_for_all() -> None:
-    values, each = grid([Axis("i", 1000)], most=10)
+    values, each = grid([Axis("i", 1000)], most=999, sample=10)
     assert values["i"].tolist() == list(range(50, 1000, 100))
     assert each == 100
