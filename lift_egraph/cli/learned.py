@@ -24,9 +24,7 @@ Journals = Annotated[
 OnDevice = Annotated[
     str | None, typer.Option("--device", help="A part of the platform's or device's name, where there are several.")
 ]
-MethodText = Annotated[
-    str, typer.Option("--method", help="How to learn: forest, gaussian, or published (nearest neighbours).")
-]
+MethodText = Annotated[str, typer.Option("--method", help="How to learn: blended, forest, gaussian or published.")]
 
 
 def collect(
@@ -82,7 +80,7 @@ def collect(
 def train(
     files: Journals,
     out: Annotated[Path, typer.Option("--out", metavar="MODEL", help="Where to write, as FILE.npz.")],
-    method: MethodText = "forest",
+    method: MethodText = "blended",
     device: OnDevice = None,
 ) -> None:
     """Learn a performance model from records of one device, for `optimize --cost MODEL`.
@@ -100,7 +98,7 @@ def train(
 
 def evaluate(
     files: Journals,
-    method: MethodText = "forest",
+    method: MethodText = "blended",
     device: OnDevice = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw predictions, strategies, features and residuals.")

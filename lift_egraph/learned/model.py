@@ -55,8 +55,8 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Model:
     """A performance model that was learned from records: `lift_egraph.extract.models.PerformanceModel`.
 
-    It predicts how many times as long as the best of its program a kernel takes. That becomes milliseconds by the
-    analytical prediction for the first plan of a program that it is asked for: in `optimize` that is the naive one.
+    It predicts how long a kernel takes beside others of its program. That becomes milliseconds by the analytical
+    prediction for the first plan of a program that it is asked for: in `optimize` that is the naive one.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Model:
 
     samples: Samples
     method: str
-    _best_ms: dict[Hashable, float] = field(default_factory=dict, repr=False, compare=False)
+    _unit_ms: dict[Hashable, float] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         from lift_egraph.learned.methods import method_of
@@ -93,9 +93,10 @@ class Model:
 
     def __call__(self, plan: Plan, device: Device) -> float:
         """The milliseconds of a plan, launches included."""
-        times = float(self.fitted.times(row_of(plan, device)[None])[0])
+        analytical = float(predict(plan, device))
+        times = float(self.fitted.times(row_of(plan, device)[None], np.array([analytical]))[0])
         of_program = plan.name, plan.inputs, plan.outputs, plan.scalars
-        return times * self._best_ms.setdefault(of_program, float(predict(plan, device)) / times)
+        return times * self._unit_ms.setdefault(of_program, analytical / times)
 
     def place(self, plan: Plan, device: Device) -> tuple[float, ...]:
         """Where a plan stands among others, for `lift_egraph.learned.strategies.Point`."""

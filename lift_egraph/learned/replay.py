@@ -16,12 +16,12 @@ import numpy as np
 from scipy.stats import rankdata
 
 from lift_egraph.errors import ModelProblem
-from lift_egraph.learned.methods import Fitted, Method, method_of
+from lift_egraph.learned.methods import DEFAULT, Fitted, Method, method_of
 from lift_egraph.learned.samples import Floats, Samples
 from lift_egraph.learned.strategies import AtRandom, ByFamily, Confident, Greedy, Point, Strategy
 
 LEAST_POINTS = 10  # of a program and input: among fewer nothing can be chosen
-DRAWS = 50  # random orders, of which the mean is taken
+DRAWS = 30  # random orders, of which the mean is taken
 ANALYTICAL, CHANCE = "analytical", "random"  # what is no method of learning
 GOALS = 0.9, 0.95  # parts of the best throughput
 
@@ -133,7 +133,7 @@ class Evaluation:
     contests: tuple[str, ...]
 
 
-def evaluate(samples: Samples, method: str = "forest") -> Evaluation:
+def evaluate(samples: Samples, method: str = DEFAULT) -> Evaluation:
     """Leave each program out in turn.
 
     Raises
@@ -167,7 +167,9 @@ def _spaces(held: Samples, fitted: Mapping[str, Fitted], entered: Sequence[Conte
         inside = held[held.spaces == name]
         if len(inside) < LEAST_POINTS:
             continue
-        times = {ANALYTICAL: inside.analytical} | {m: f.times(inside.features) for m, f in fitted.items()}
+        times = {ANALYTICAL: inside.analytical} | {
+            m: f.times(inside.features, inside.analytical) for m, f in fitted.items()
+        }
         places = next(iter(fitted.values())).places_of(inside.features)
         replays: dict[str, tuple[Replayed, ...]] = {
             CHANCE: tuple(
@@ -176,6 +178,6 @@ def _spaces(held: Samples, fitted: Mapping[str, Fitted], entered: Sequence[Conte
         }
         for contest in entered:
             families = (tuple(text.split()) for text in inside.families)
-            points = [Point(*given) for given in zip(families, times[contest.model].tolist(), places, strict=True)]
+            points = [Point(*of_one) for of_one in zip(families, times[contest.model].tolist(), places, strict=True)]
             replays[contest.name] = (replayed(contest.make(), points, inside.seconds),)
         yield Space(name, inside, times, replays)

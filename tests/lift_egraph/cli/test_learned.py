@@ -40,7 +40,7 @@ def test_a_model_is_trained_again_by_another_method(model: Path, tmp_path: Path)
 def test_an_evaluation_is_shown_drawn_and_told_as_json(model: Path, tmp_path: Path):
     shown = succeed("evaluate", model, "--plot", tmp_path / "all.svg").stdout
     assert "p2, N = 64" in shown
-    assert "forest confident" in shown
+    assert "blended confident" in shown
     assert "</svg>" in (tmp_path / "all.svg").read_text()
     found = json.loads(succeed("evaluate", model, "--method", "gaussian", "--json").stdout)
     assert {row["strategy"] for row in found["effort"]} >= {"random", "analytical", "published", "gaussian"}

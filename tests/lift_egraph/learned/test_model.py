@@ -36,8 +36,9 @@ def test_a_model_comes_back(file: Path):
         assert (getattr(read.samples, name) == getattr(written.samples, name)).all()
     for name in ("programs", "inputs", "families", "device", "versions", "columns"):
         assert getattr(read.samples, name) == getattr(written.samples, name)
-    rows = samples(seed=1).features
-    assert (read.fitted.times(rows) == written.fitted.times(rows)).all()
+    others = samples(seed=1)
+    given = others.features, others.analytical
+    assert (read.fitted.times(*given) == written.fitted.times(*given)).all()
     assert len(read_samples([file])) == len(written.samples)
 
 

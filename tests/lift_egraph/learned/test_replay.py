@@ -19,7 +19,7 @@ from tests.lift_egraph.learned.tables import TELLING, samples
 
 @pytest.fixture(scope="module")
 def found():
-    return evaluate(samples(points=40))
+    return evaluate(samples(points=40), "forest")
 
 
 def test_what_features_tell_is_learned_for_programs_that_were_not_seen(found):
@@ -46,8 +46,8 @@ def test_nothing_of_a_program_is_learned_before_it_is_predicted():
     strange = replace(table, seconds=np.where(np.array(table.programs) == "p0", table.seconds[::-1], table.seconds))
     again = next(left_out(strange, [METHODS["forest"]]))
     assert set(first[0].programs) == {"p0"}
-    rows = first[0].features
-    assert (first[1]["forest"].times(rows) == again[1]["forest"].times(rows)).all()
+    given = first[0].features, first[0].analytical
+    assert (first[1]["forest"].times(*given) == again[1]["forest"].times(*given)).all()
 
 
 def test_the_features_that_tell_most_are_worth_most():
@@ -92,3 +92,11 @@ def test_pictures_show_all_strategies_and_programs(found):
     assert len(scatter.collections) == len(found.spaces)
     assert [label.get_text() for label in residuals.get_yticklabels()] == [s.name for s in found.spaces]
     assert {label.get_text() for label in worth.get_yticklabels()} <= set(NAMES)
+
+
+def test_what_is_learned_is_blended_with_the_analytical_prediction():
+    table = samples()
+    forest, blended = (
+        METHODS[name].fit(table).times(table.features, table.analytical) for name in ("forest", "blended")
+    )
+    np.testing.assert_allclose(blended, np.sqrt(forest * table.analytical))
