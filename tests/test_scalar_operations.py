@@ -18,7 +18,7 @@ from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.text.scalar_text import ScalarText
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import to_egg
+from lift_egraph.egraph.encoding import new_graph, to_egg
 from lift_egraph.egraph.frozen import freeze
 from lift_egraph.egraph.rule import rule, together
 from lift_egraph.egraph.sorts import Ex
@@ -92,7 +92,7 @@ def error_bounds(op: ScalarOp) -> None:
 
 @cache
 def types_in_the_e_graph() -> dict[ir.Call, DataType | None]:
-    graph = egglog.EGraph()
+    graph = new_graph()
     terms = [term for op in OPERATIONS.values() for term in calls(op)]
     roots: dict[str, egglog.Expr] = {f"root_{n}": graph.let(f"root_{n}", to_egg(term)) for n, term in enumerate(terms)}
     graph.run(together(analyses).saturate())

@@ -27,9 +27,10 @@ def new_graph() -> egglog.EGraph:
     """An e-graph in which the numbers of terms stay what they are.
 
     egglog's Python layer binds what occurs twice in a term, numbers above all, to the names ``$__expr_1``,
-    ``$__expr_2``, … (in an order that differs between processes), and its core then reads some of them for others:
-    ``$__expr_21`` had the value of ``$__expr_2``, so that ``split(4, xs)`` became ``split(1, xs)``. It does not where
-    no name begins with another: where all have one length.
+    ``$__expr_2``, … (in an order that differs between processes). Each use of a name is a variable of its core, which
+    is called after the name and how often it was used before: the twelfth use of ``$__expr_2`` and the second of
+    ``$__expr_21`` are both ``$__expr_211``, and in one command the later one takes the place of the earlier, so that
+    ``split(4, xs)`` becomes ``split(1, xs)``. It cannot happen where all names have one length.
     """
     graph = egglog.EGraph()
     graph._state.expr_to_let_counter = 10**9

@@ -13,6 +13,7 @@ from math import comb
 
 NEAR = 1.1  # times the best time up to which kernels take part in the turns …
 MOST = 4  # … so many at most, and the best two in any case
+BESIDE = 4.0  # times the best time up to which the naive kernel is timed beside them
 ROUNDS = 31
 SIGNIFICANT = 0.05  # the chance that kernels as fast as each other are told apart
 

@@ -22,7 +22,7 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.process.child import End
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels
-from lift_egraph.workbench.confirmation import ROUNDS, contenders
+from lift_egraph.workbench.confirmation import BESIDE, ROUNDS, contenders
 from lift_egraph.workbench.measuring import Clock, Measured, Measurers, SearchEnd
 from lift_egraph.workbench.phases import Found, PhaseSummary
 from lift_egraph.workbench.ranking import Family, Ranking, family
@@ -75,6 +75,7 @@ class Race:
     ) -> None:
         remembered = records.remembered if records else []
         self.candidates = [*naive, *remembered]
+        self._naive = naive[0] if naive else None
         self.refused: list[Refusal] = []
         self.phases: list[PhaseSummary] = []
         self.stop_reason = "time limit"
@@ -137,13 +138,16 @@ class Race:
             self._confirm(lanes, budget, listen)
 
     def _confirm(self, lanes: Measurers, budget: Budget, listen: Listener) -> None:
-        """Time the best kernels again, in turns."""
+        """Time the best kernels again, in turns, and beside them the naive one, which they are compared with."""
         valid = sorted((c for c in self.candidates if c.valid), key=lambda c: c.measured_ms or 0.0)
-        best = valid[: contenders([c.measured_ms or 0.0 for c in valid])]
-        if len(best) > 1 and not lanes.ended:
-            listen(Event("confirm", f"timing the best {len(best)} kernels in turns"))
-            for candidate, own in zip(best, lanes.in_turns(best, ROUNDS, budget.turns_seconds), strict=False):
-                candidate.turns_ms = own
+        times = [c.measured_ms or 0.0 for c in valid]
+        best = contenders(times)
+        timed = [c for n, c in enumerate(valid) if n < best or (c is self._naive and times[n] <= BESIDE * times[0])]
+        if len(timed) > 1 and not lanes.ended:
+            listen(Event("confirm", f"timing the best {best} kernels in turns"))
+            for n, own in enumerate(lanes.in_turns(timed, ROUNDS, budget.turns_seconds)):
+                timed[n].retimed(own)
+                timed[n].turns_ms = own if n < best else ()
 
     def _done(self, lanes: Measurers, measured: Measured) -> bool:
         """What was measured is kept at once: nothing that ends this process takes it back.

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lift_egraph.codegen.plans.arrays import plan_texts
 from lift_egraph.codegen.plans.kernel import Plan
@@ -40,7 +41,8 @@ class Candidate:
     word what is wrong where it is not valid, `limit` how many seconds its build and run were given, `recorded` when it
     was measured before, if it comes from the records. `tried_ms` is the least of its runs before it was validated.
     `turns_ms` are its times in turns with other kernels, if it was among the best
-    (`lift_egraph.workbench.confirmation`). `host` names the machine where it ran, if it is another one.
+    (`lift_egraph.workbench.confirmation`); `measured_ms` and `spread_ms` are of these then. `host` names the machine
+    where it ran, if it is another one.
     """
 
     program: ir.Program
@@ -69,8 +71,13 @@ class Candidate:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """What valid ones are ordered by: those that were timed in turns, by the median of these, before others."""
-        return (False, median(self.turns_ms)) if self.turns_ms else (True, self.measured_ms or 0.0)
+        """What valid ones are ordered by: the best, which were timed in turns, before others."""
+        return not self.turns_ms, self.measured_ms or 0.0
+
+    def retimed(self, times_ms: Sequence[float]) -> None:
+        """Let times in turns with other kernels stand for it, so that what is told of two kernels can be compared."""
+        low, middle, high = (float(t) for t in np.quantile(times_ms, (0.25, 0.5, 0.75)))
+        self.measured_ms, self.spread_ms = middle, (low, high)
 
     def load(self, queue: Any) -> LoadedKernel:
         """The kernels as a function, on a `pyopencl.CommandQueue` (`lift_egraph.load` is for those in a directory)."""
@@ -306,7 +313,7 @@ class Report:
             "measured_ms": c.measured_ms,
             "spread_ms": c.spread_ms,
             "tie": self.is_tie(c),
-            "turns_ms": median(c.turns_ms) if c.turns_ms else None,
+            "rounds": len(c.turns_ms),
             "p_value": self.p_value(c),
             "gflop_per_s": gflop,
             "gb_per_s": gb,

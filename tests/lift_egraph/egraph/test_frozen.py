@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import re
 
 import egglog
 import pytest
@@ -17,11 +18,12 @@ from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg
 from lift_egraph.egraph.members import MemberSampler, changes, uses
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
+from lift_egraph.egraph.scratch import Scratch
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import build as b, ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.build import F32, Input, array
-from lift_egraph.rules import algorithmic, simplification
+from lift_egraph.rules import algorithmic, all_rules, simplification
 from lift_egraph.rules.split_join import split_join
 from lift_egraph.soundness.counterexamples import equal_values
 
@@ -58,7 +60,7 @@ def test_all_members_of_the_root_are_the_program(program):
 
 
 def graphs_of_a_split() -> tuple[FrozenEGraph, FrozenEGraph]:
-    graph = egglog.EGraph()
+    graph = new_graph()
     root = graph.let("root", to_egg(b.map_(lambda x: x + 1.0, Input("xs", array(F32, 4)))))
     graph.register(sorts.tile(i64(4), i64(2)))
     cleaning = together(analyses).saturate()
@@ -81,7 +83,7 @@ def test_changes_are_what_a_rule_added():
 
 
 def test_a_merge_is_a_change():
-    graph = egglog.EGraph()
+    graph = new_graph()
     xs = Input("xs", array(F32, 4))
     root = graph.let("root", to_egg(b.join(b.split(2, xs))))
     before = freeze(graph, {"root": root})
@@ -119,7 +121,24 @@ def test_types():
     assert before.domain(inside) == before.codomain(inside) == F32
 
 
-def test_no_name_of_a_number_begins_with_another():
+def second_number(name: str, other: str, uses: int) -> str:
+    """What egglog makes of ``(arr 1 (arr 4 empty))`` where both numbers have names and 4 was used so often before."""
+    commands = ["(datatype Term (empty) (arr i64 Term))", f"(let {name} 4)", f"(let {other} 1)"]
+    commands += [f"(let $unused{n} (arr {name} (empty)))" for n in range(uses)]
+    commands += [f"(let $term (arr {other} (arr {name} (empty))))", "(extract $term)"]
+    graph = egglog.bindings.EGraph()
+    return str(graph.run_program(*graph.parse_program("\n".join(commands)))[-1]).strip()
+
+
+def test_egglog_confuses_names_of_which_one_begins_with_another():
+    """The fault that `new_graph` is for; where egglog has lost it, `new_graph` may go."""
+    right = "(arr 1 (arr 4 (empty)))"
+    wrong = [uses for uses in range(20) if second_number("$__expr_2", "$__expr_21", uses) != right]
+    assert wrong == [10]
+    assert all(second_number("$__expr_02", "$__expr_21", uses) == right for uses in range(20))
+
+
+def test_no_name_of_an_expression_begins_with_another():
     """Else egglog may read one for the other: see `new_graph`."""
     term = Input("xs", array(F32, 4))
     for n in (*range(100), *range(100)):
@@ -129,3 +148,12 @@ def test_no_name_of_a_number_begins_with_another():
     names = [name for name in graph._egraph.freeze().functions if "__expr_" in name]
     assert len(names) > 10
     assert len({len(name) for name in names}) == 1
+
+
+def test_no_name_of_an_operation_is_another_with_a_number():
+    """Uses of operations are named as uses of expressions are."""
+    scratch = Scratch()
+    scratch.compiled(egglog.run(together(r.ruleset for r in all_rules)))
+    names = list(scratch._graph._egraph.freeze().functions)
+    assert len(names) > 100
+    assert not [(a, b) for a in names for b in names if re.fullmatch(re.escape(a) + r"\d+", b)]

@@ -9,7 +9,7 @@ import pytest
 
 from lift_egraph.api import programs, specialise
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import operator_laws, to_egg
+from lift_egraph.egraph.encoding import new_graph, operator_laws, to_egg
 from lift_egraph.egraph.exact_terms import read_only_member
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze
 from lift_egraph.egraph.rule import together
@@ -42,7 +42,7 @@ def scratch() -> Scratch:
 def test_terms_held_one_after_the_other_are_as_in_an_e_graph_each(scratch: Scratch):
     compiled = [(schedule, scratch.compiled(schedule)) for schedule in (CLEANING, EXPLORING)]
     for term in TERMS:
-        own = egglog.EGraph()
+        own = new_graph()
         root = own.let(ROOT, to_egg(term))
         own.register(*operator_laws(), *TILES)
         with scratch.holding(to_egg(term), TILES) as held:

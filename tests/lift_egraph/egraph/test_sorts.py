@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, random_inputs, type_of
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import MAXIMAL_DEPTH, check_depth, to_egg
+from lift_egraph.egraph.encoding import MAXIMAL_DEPTH, check_depth, new_graph, to_egg
 from lift_egraph.egraph.frozen import from_egg
 from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.egraph.rule import together
@@ -136,7 +136,7 @@ def test_an_order_of_an_ill_typed_array_is_compared_as_it_is_written():
 
 @pytest.mark.parametrize(("length", "stride"), [(8, 4), (8, 2), (24, 12), (1000, 100)])
 def test_rules_spell_orders_as_programs_do(length, stride):
-    graph = egglog.EGraph()
+    graph = new_graph()
     xs = Input("xs", array(F32, length))
     root = graph.let("root", to_egg(b.map_(b.abs_, xs)))
     graph.register(tile(egglog.i64(length), egglog.i64(stride)))

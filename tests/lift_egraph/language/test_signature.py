@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import egglog
 import pytest
 from hypothesis import given, settings
 
@@ -18,7 +17,15 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import check_depth, encoded, function_to_egg, operator_to_egg, to_egg, type_to_egg
+from lift_egraph.egraph.encoding import (
+    check_depth,
+    encoded,
+    function_to_egg,
+    new_graph,
+    operator_to_egg,
+    to_egg,
+    type_to_egg,
+)
 from lift_egraph.egraph.exact_terms import place_of, read_only_member
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg, open_function, open_term
 from lift_egraph.egraph.locate import locate
@@ -109,7 +116,7 @@ def program_of(term: ir.Expr) -> ir.Program:
 
 @cache
 def frozen(term: ir.Expr) -> FrozenEGraph:
-    graph = egglog.EGraph()
+    graph = new_graph()
     root = graph.let("root", to_egg(term))
     graph.run(together(analyses).saturate())
     return freeze(graph, {"root": root}, facts=True)

@@ -131,17 +131,20 @@ def test_the_best_are_timed_in_turns_at_the_end():
 
         def in_turns(self, candidates: list[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
             asked.extend(c.measured_ms for c in candidates)
-            return [tuple(ms for _ in range(rounds)) for ms in (1.2, 1.1, 1.1, 1.3)]
+            return [tuple(ms for _ in range(rounds)) for ms in (1.2, 1.1, 1.1, 1.3, 3.6)]
 
-    times = 1.0, 3.0, 1.05, 1.02, 1.5, 1.04
+    times = 3.0, 1.0, 1.05, 1.02, 1.5, 1.04
     made = [replace(NAIVE, measured_ms=ms, spread_ms=(ms, ms), valid=True, message="all equal") for ms in times]
     race = Race(made, cast(Any, None))
     inbox: SimpleQueue[Any] = SimpleQueue()
     inbox.put(SearchEnd(End("finished", "finished")))
     race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
-    assert asked == [1.0, 1.02, 1.04, 1.05]
+    assert asked == [1.0, 1.02, 1.04, 1.05, 3.0]  # the last one is naive
     found = Report(PROGRAM, "", "", [], race.candidates, 10, 1.0)
-    assert [c.measured_ms for c in found.valid] == [1.02, 1.04, 1.0, 1.05, 1.5, 3.0]
+    assert [c.measured_ms for c in found.valid] == [1.1, 1.1, 1.2, 1.3, 1.5, 3.6]
+    assert [len(c.turns_ms) for c in found.valid] == [ROUNDS] * 4 + [0, 0]
+    assert found.best is race.candidates[3]
+    assert found.speedup == 3.6 / 1.1
     assert [found.is_tie(c) for c in found.valid] == [False, True, False, False, False, False]
     assert found.runner_up is found.valid[1]
     assert found.p_value(found.valid[2]) == 2 * 0.5**ROUNDS
