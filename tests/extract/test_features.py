@@ -13,7 +13,8 @@ from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import InputProblem, NestingProblem
-from lift_egraph.extract.features import NAMES, PUBLISHED, feature_table, features, warp_and_line
+from lift_egraph.extract.cache_lines import warp_and_line
+from lift_egraph.extract.features import NAMES, PUBLISHED, feature_table, features
 from lift_egraph.extract.iteration_domain import Axis, Domain, grid
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
