@@ -26,6 +26,7 @@ import harness
 import numpy as np
 
 from lift_egraph.api import LiftError, Program, Runner, find_device, parse_program, print_program, specialise
+from lift_egraph.bench import peers
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
@@ -58,32 +59,29 @@ HEADINGS = ("program", "sizes", "points", "Spearman", "fastest ms", "slowest ms"
 class Case:
     """A program, and its sizes by the kind of device: too large for caches, and small enough to be validated often."""
 
-    file: str
+    name: str
     cpu: tuple[int, ...]
     gpu: tuple[int, ...]
     held_out: bool = False
 
-    @property
-    def name(self) -> str:
-        return Path(self.file).stem
-
     def source(self, kind: str) -> Program:
         """The program with open sizes, whose defaults are those for a kind of device."""
-        program = parse_file(HERE / self.file)
+        is_peers = self.name in peers.names()
+        program = peers.load(self.name) if is_peers else parse_file(HERE / "programs" / f"{self.name}.lift")
         values = self.cpu if kind == "cpu" else self.gpu
         return replace(program, sizes=tuple((n, v) for (n, _), v in zip(program.sizes, values, strict=True)))
 
 
 CASES = (
-    Case("libraries/mm.lift", (512, 512, 512), (1024, 1024, 1024)),
-    Case("libraries/matvec.lift", (2048, 4096), (8192, 8192)),
-    Case("libraries/vecmat.lift", (2048, 4096), (8192, 8192)),
-    Case("libraries/jacobi5.lift", (2048, 4096), (4096, 8192)),
-    Case("libraries/gauss25.lift", (2048, 4096), (4096, 8192)),
-    Case("libraries/dot.lift", (1 << 23,), (1 << 26,)),
-    Case("libraries/mm_tn.lift", (512, 512, 512), (1024, 1024, 1024), True),
-    Case("libraries/softmax_rows.lift", (4096, 1024), (32768, 1024), True),
-    Case("programs/laplace3d.lift", (128, 256, 256), (256, 256, 512)),
+    Case("mm", (512, 512, 512), (1024, 1024, 1024)),
+    Case("matvec", (2048, 4096), (8192, 8192)),
+    Case("vecmat", (2048, 4096), (8192, 8192)),
+    Case("jacobi5", (2048, 4096), (4096, 8192)),
+    Case("gauss25", (2048, 4096), (4096, 8192)),
+    Case("dot", (1 << 23,), (1 << 26,)),
+    Case("mm_tn", (512, 512, 512), (1024, 1024, 1024), True),
+    Case("softmax_rows", (4096, 1024), (32768, 1024), True),
+    Case("laplace3d", (128, 256, 256), (256, 256, 512)),
 )
 
 

@@ -29,6 +29,7 @@ class _Work:
     instructions: float = 0.0
     load_cycles: float = 0.0
     l2_bytes: float = 0.0
+    missed: float = 0.0  # of them, what is lost before it is read again
     barriers: float = 0.0
     registers: float = _OWN_REGISTERS
     chains: int = 1
@@ -64,7 +65,7 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
     last = device.cache
     moved = 0.0
     if (size := footprint.size()) > last:  # work-items of a group run together, so L1 bounds it too
-        moved = max(size, min(footprint.fetched(last).lines * LINE, work.l2_bytes))
+        moved = max(size, work.missed, min(footprint.fetched(last).lines * LINE, work.l2_bytes))
     memory = max(moved, work.l2_bytes / gpu.l2_bandwidth) / (gpu.bandwidth * reached) / 1e6
     return Estimate(max(compute, memory) + _LEAST_MS, compute, memory, moved, used)
 
@@ -82,11 +83,18 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
         count += _STEP_INSTRUCTIONS if region.loop is not None and region.loop.kind == "seq" else 0.0
         work.instructions += times * count
         work.barriers += times * region.barriers
+        lines = _lines_of_item(region, gpu)
+        is_kept = lines * resident * gpu.l1_line <= gpu.l1
+        is_kept_beyond = is_kept or lines * resident * device.compute_units * gpu.sector <= device.cache
         for access in region.accesses:
             work.load_cycles += times / gpu.warp * _load_cycles(access, region, gpu)
             if access.space == "global":
-                work.l2_bytes += times * _l2_bytes(access, region, local, resident, gpu)
+                traffic = times * _l2_bytes(access, region, local, is_kept, gpu)
+                work.l2_bytes += traffic
+                work.missed += 0.0 if is_kept_beyond else traffic
         loaded = sum(a.bytes for a in region.accesses if a.space == "global")
+        if region.loop is not None and region.loop.kind == "seq":  # several steps are unrolled, and load side by side
+            loaded *= min(region.trips, max(device.emission.unroll_by, 1))
         if times * count > most:
             most, work.chains = times * count, max(len(region.chains), 1)
         work.bytes_in_flight = max(work.bytes_in_flight, min(loaded, 64))
@@ -113,12 +121,24 @@ def _of_warp(access: Access, region: Region, gpu: Gpu) -> tuple[int, int]:
     return sectors, min(gpu.warp, ceil(span / gpu.l1_line))
 
 
-def _l2_bytes(access: Access, region: Region, local: tuple[int, int, int], resident: int, gpu: Gpu) -> float:
-    """Bytes from beyond L1 for one access of one work-item; the steps of a loop share sectors, and so does a group."""
-    sectors, lines = _of_warp(access, region, gpu)
+def _lines_of_item(region: Region, gpu: Gpu) -> float:
+    """The lines of L1 that one step of a region loads, divided by the work-items of a warp."""
+    lines: dict[tuple[object, ...], float] = {}
+    for access in region.accesses:
+        if access.space == "global" and access.kind == "load":
+            place = access.start * access.element_bytes // gpu.l1_line
+            lines[access.buffer, access.strides, place] = _of_warp(access, region, gpu)[1] / gpu.warp
+    return sum(lines.values())
+
+
+def _l2_bytes(access: Access, region: Region, local: tuple[int, int, int], is_kept: bool, gpu: Gpu) -> float:
+    """Bytes from beyond L1 for one access of one work-item; the steps of a loop share sectors if L1 keeps their lines,
+    and so does a group.
+    """
+    sectors, _ = _of_warp(access, region, gpu)
     traffic = sectors * gpu.sector / gpu.warp
     steps = [abs(s) for s, loop in zip(access.strides, region.path, strict=True) if loop.kind == "seq" and s]
-    if steps and lines / gpu.warp * resident * gpu.l1_line <= gpu.l1:
+    if steps and is_kept:
         traffic *= min(1.0, steps[-1] * access.element_bytes / gpu.sector)
     for stride, loop in zip(access.strides, region.path, strict=True):
         if loop.kind in ("glb", "lcl") and loop.dimension > 0 and stride == 0:

@@ -217,6 +217,22 @@ def test_vectors_across_work_items_gather_what_does_not_lie_side_by_side(chunks,
     assert regions[1].trips == 4096 // 16
 
 
+def test_steps_that_are_unrolled_load_side_by_side():
+    """Few work-items of a GPU keep its memory busy then: measured, a third of copy's rate."""
+    columns = parse_program("program sums(xss: [[f32]N]N) = mapGlb(0, reduceSeq(add, 0.0), transpose(xss))")
+    assert ms(columns, NVIDIA, N=8192) < 5 * ms(SCAL_ITEMS, NVIDIA, N=64 * MILLION)
+
+
+def test_lines_that_no_cache_of_a_gpu_keeps_are_fetched_for_each_element():
+    def rows(count: int) -> float:
+        text = f"""program sums(xs: [f32]N) =
+                     mapGlb(0, fun rows => reduceSeq(fun (acc, column) => mapSeq(add, zip(acc, column)),
+                       fill({count}, 0.0), transpose(rows)), split({count}, split(256, xs)))"""
+        return ms(parse_program(text), NVIDIA, N=64 * MILLION)
+
+    assert rows(16) > 4 * ms(sums("transpose(split(262144, xs))"), NVIDIA, N=64 * MILLION)
+
+
 def test_a_plan_without_trees():
     plan = low.plan_of(low.scal(4096), N=1 << 16)
     with pytest.raises(ValueError, match="no tree"):
