@@ -25,7 +25,8 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES, Device
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.extract.analytical import predict
-from lift_egraph.extract.features import features, warp_and_line
+from lift_egraph.extract.cache_lines import warp_and_line
+from lift_egraph.extract.features import features
 from lift_egraph.language import ir
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.phases import Found

@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.extract.events import MemoryAccess
+from lift_egraph.extract.footprint import LINE
 from lift_egraph.extract.iteration_domain import Axis, Domain, Values, evaluate, grid, is_data, names_in
 from lift_egraph.language.nat import Nat, Operation
 
@@ -44,6 +46,13 @@ class Together(NamedTuple):
     def sum(parts: Iterable[Together]) -> Together:
         """All of them."""
         return Together(*map(sum, zip(Together(), *parts, strict=True)))
+
+
+def warp_and_line(device: Device) -> tuple[int, int]:
+    """Work-items that run together, and bytes of a cache line; on a CPU, those that can share a vector."""
+    if isinstance(device.throughput, Gpu):
+        return device.throughput.warp, device.throughput.l1_line
+    return device.lanes, LINE
 
 
 def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> Together:

@@ -20,7 +20,7 @@ from lift_egraph.language.nat import Nat, is_at_least, nat
 from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
 
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
-_LAZY = {"select": 1, "and": 1, "or": 1}  # arguments that are computed anyway; whether the others are, data decides
+_LAZY = ("select", "and", "or")  # whether arguments after the first are computed, data decides
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class _Walk:
                 self.found.operations[Operation(op, lanes, domain)] += 1
                 for number, argument in enumerate(arguments):
                     self.value(argument, domain)
-                    if number >= _LAZY.get(op, len(arguments)) and any(map(_is_memory, c_ast.loads(argument))):
+                    if op in _LAZY and number and any(map(_is_memory, c_ast.loads(argument))):
                         self.found.decided_by_data = True
             case c_ast.Choose(conditions, inside, outside):
                 conditions = self.conditions(conditions, domain)

@@ -12,7 +12,7 @@ from math import ceil, prod
 from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.accesses import Region, analyse
-from lift_egraph.extract.cache_lines import Together
+from lift_egraph.extract.cache_lines import Together, warp_and_line
 from lift_egraph.extract.events import Events, MemoryAccess
 from lift_egraph.extract.footprint import LINE, Footprint
 from lift_egraph.extract.iteration_domain import slope
@@ -90,7 +90,7 @@ def extended(
         _add_regions(totals, kernel, device)
     loads, stores = (Together.sum(of_kernel[kind] for of_kernel in lines) for kind in ("load", "store"))
     both = Together.sum((loads, stores))
-    warp = device.throughput.warp if not isinstance(device.throughput, Cpu) else device.lanes
+    warp, _ = warp_and_line(device)
     found = (
         float(len(kernels)),
         loads.lines_per_access,

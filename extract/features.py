@@ -14,13 +14,12 @@ from dataclasses import replace
 import numpy as np
 
 from lift_egraph.codegen.c_ast import substitute
-from lift_egraph.codegen.devices import Device, Gpu
+from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
 from lift_egraph.errors import InputProblem
-from lift_egraph.extract.cache_lines import Together, lines_of
+from lift_egraph.extract.cache_lines import Together, lines_of, warp_and_line
 from lift_egraph.extract.events import Events, events_of
 from lift_egraph.extract.extended_features import EXTENDED, extended
-from lift_egraph.extract.footprint import LINE
 from lift_egraph.extract.iteration_domain import Domain
 from lift_egraph.language.nat import nat
 
@@ -38,8 +37,9 @@ NAMES: tuple[str, ...] = (*PUBLISHED, *EXTENDED)
 def features(plan: Plan, device: Device) -> dict[str, float]:
     """The features of a plan, by name: those of `NAMES`, in this order.
 
-    They are exact where nothing that the kernels read decides what they do, but for lines: those are counted in a
-    sample of the warps and steps where there are many unlike each other.
+    Counts are exact where nothing that the kernels read decides what they do, and each condition on more than a million
+    points is linear in its longest index. Lines, and idle lanes, are counted in a sample of the warps and steps where
+    there are many unlike each other.
 
     Parameters
     ----------
@@ -67,8 +67,9 @@ def features(plan: Plan, device: Device) -> dict[str, float]:
 def feature_table(plans: Iterable[Plan], device: Device) -> np.ndarray:
     """The features of many plans, as a matrix with a row for each and a column for each of `NAMES`.
 
-    For the points of a plan with parameters, make the plan of each point as it is asked for: a generator keeps no two
-    of them.
+    It takes 2 to 7 ms a plan, and `compile_program` of its term 2 to 25 ms ``with_text=False``
+    (`benchmarks/features.py`). For the points of a plan with parameters let a generator compile the term of each: its
+    numbers decide what is unrolled, padded and mapped, so few features are expressions of the parameters.
 
     Raises
     ------
@@ -109,13 +110,6 @@ def line_counts(events: Events, launch: Launch, device: Device) -> dict[str, Tog
         if access.space == "global":
             found[access.kind].append(lines_of(access, launch, *warp_and_line(device)).times(times))
     return {kind: Together.sum(parts) for kind, parts in found.items()}
-
-
-def warp_and_line(device: Device) -> tuple[int, int]:
-    """Work-items that run together, and bytes of a cache line; on a CPU, those that can share a vector."""
-    if isinstance(device.throughput, Gpu):
-        return device.throughput.warp, device.throughput.l1_line
-    return device.lanes, LINE
 
 
 def _runs(domains: Mapping[Domain, int]) -> int:

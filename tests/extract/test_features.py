@@ -11,9 +11,10 @@ from hypothesis import given, strategies as st
 
 from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL, Device
-from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import InputProblem, NestingProblem
-from lift_egraph.extract.features import NAMES, PUBLISHED, feature_table, features, warp_and_line
+from lift_egraph.extract.cache_lines import warp_and_line
+from lift_egraph.extract.features import NAMES, PUBLISHED, feature_table, features
 from lift_egraph.extract.iteration_domain import Axis, Domain, grid
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
@@ -75,6 +76,13 @@ def test_features_of_known_kernels_are_what_they_count(device: Device) -> None:
     others = [(parse_program(BORDERS), {"M": 9, "N": 37}), (parse_program(TILES_OF_ODD_LENGTHS), {"M": 20, "N": 12})]
     made = [(replace(p, name=f"{p.name}_{k}"), sizes) for k, (p, sizes) in enumerate([*low.SMALL, *others])]
     agree([low.plan_of(program, device, **sizes) for program, sizes in made], device)
+
+
+@needs_opencl
+def test_features_of_other_launches_and_of_open_sizes_are_what_kernels_count() -> None:
+    free = compile_program(specialise(low.mm_naive(), {"M": 7, "K": 5, "N": 9}), NVIDIA, any_launch=True)
+    opened = compile_open(replace(low.mm_naive(), name="opened"), NVIDIA).at({"M": 7, "K": 5, "N": 9})
+    agree([free.launched(Launch((4, 6, 1), (2, 3, 1))), opened], NVIDIA)
 
 
 LISTING_6_1 = """
