@@ -13,6 +13,7 @@ from lift_egraph import programs
 from lift_egraph.api import specialise
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.extract.baseline import naive_term
+from lift_egraph.learned.strategies import Greedy, Strategy
 from lift_egraph.process.child import End
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.candidates import make_candidate
@@ -37,7 +38,7 @@ def test_a_family_is_what_restructured_a_term():
     assert family([leg("groups"), lowering]) != family([leg("groups"), leg("sharing")])
 
 
-def raced(measured: dict[str, float], predicted: dict[str, float]) -> list[str]:
+def raced(measured: dict[str, float], predicted: dict[str, float], strategy: Strategy | None = None) -> list[str]:
     """The order in which terms are measured, one at a time, that take and are predicted to take so long by name.
 
     A name's first letter is its family.
@@ -81,7 +82,7 @@ def raced(measured: dict[str, float], predicted: dict[str, float]) -> list[str]:
         def is_compiled(self) -> bool:
             return not self._backlog and not self._searching
 
-    race = Compiled([], make)
+    race = Compiled([], make, strategy=strategy)
     race.run(inbox, Lanes(), Budget(5), Clock(60), 1, lambda event: None)  # pyright: ignore[reportArgumentType]
     return order
 
@@ -91,3 +92,4 @@ def test_a_family_that_is_predicted_wrongly_costs_one_kernel(monkeypatch):
     predicted = {"a1": 1.0, "a2": 1.1, "a3": 1.2, "b1": 2.0, "b2": 2.1}
     measured = {"a1": 9.0, "a2": 9.0, "a3": 9.0, "b1": 2.0, "b2": 2.0}
     assert raced(measured, predicted) == ["a1", "b1", "b2", "a2", "a3"]
+    assert raced(measured, predicted, Greedy()) == ["a1", "a2", "a3", "b1", "b2"]
