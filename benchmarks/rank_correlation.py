@@ -12,42 +12,31 @@ No model was fitted to the programs that are held out.
 from __future__ import annotations
 
 import json
-import random
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import harness
-import numpy as np
+from scipy.stats import spearmanr
 
-from lift_egraph.api import LiftError, Program, Runner, find_device, parse_program, print_program, specialise
+from lift_egraph.api import Program, Runner, find_device, parse_program, print_program, specialise
 from lift_egraph.bench import peers
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
-from lift_egraph.codegen.running.run import check_limits
 from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
 from lift_egraph.extract.analytical import predict
-from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.language.syntax import parse_file
-from lift_egraph.process.child import Stream
-from lift_egraph.workbench import Budget, load_references
-from lift_egraph.workbench.candidates import kernels, make_candidate
-from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.ranking import family
-from lift_egraph.workbench.search import search
-from lift_egraph.workbench.tuned import Tunable
+from lift_egraph.workbench import load_references
+from lift_egraph.workbench.drawing import drawn as random_points
 from lift_egraph.workbench.validation import reference_of, room_for
 
 HERE = Path(__file__).parent
 MOST = 200  # points of a program that are drawn
-CHUNKS = (2, 4, 8, 16, 32, 64)  # of short arrays, from which those of a search are drawn
-TRIES = 800  # terms that are compiled at most to find them
 RUNS, PAUSE, LONGEST = 10, 0.02, 1.5  # of a kernel, with seconds of rest before each; none is begun after so many
 SLOW = 50.0  # times the best, from which a kernel is run twice at most
 LIMIT = 5.0  # seconds for a kernel's build, and for its runs
@@ -121,41 +110,9 @@ class Journal:
 
 
 def drawn(source: Program, info: DeviceInfo, seconds: float, seed: int) -> list[list[str]]:
-    """Different low-level terms of a program that have kernels of their own, each with its group."""
-    special, device, draw = specialise(source), describe(info), random.Random(seed)
-    chunks = tuple(draw.sample(CHUNKS, 4))
-    budget = Budget(seconds, search_share=1.0, cpu_blocks=chunks, gpu_blocks=chunks, tuning_share=1.0)
-    given = special, device, budget, StructuralCost()
-    groups: dict[str, list[Callable[[], Found]]] = defaultdict(list)
-    for message in Stream(partial(search, source=source), *given, time_limit=seconds):
-        if isinstance(message, Found):
-            groups[" ".join(family(message.way)) or "lowering"].append(partial(_same, message))
-        elif isinstance(message, Tunable):
-            name = f"{' '.join(family(message.base.way))}, parameters"
-            groups[name] += [partial(message.found, p) for p in message.space(device).sample(MOST, seed)]
-    for members in groups.values():
-        draw.shuffle(members)
-    found: list[list[str]] = []
-    texts: set[str] = set()
-    for _ in range(TRIES):
-        open_groups = [name for name, members in groups.items() if members]
-        if not open_groups or len(found) == MOST:
-            break
-        name = draw.choice(open_groups)
-        try:
-            low_level = replace(special, body=groups[name].pop()().term)
-            made = make_candidate(low_level, 0.0, info, device)
-            check_limits(made.plan, info)
-        except LiftError:
-            continue
-        if (text := kernels(made)) not in texts:
-            texts.add(text)
-            found.append([name, print_program(low_level)])
-    return found
-
-
-def _same(found: Found) -> Found:
-    return found
+    """Different low-level terms of a program that have kernels of their own, each with its kind."""
+    points = random_points(source, specialise(source), info, describe(info), MOST, seconds, seed)
+    return [[kind, print_program(candidate.program)] for kind, candidate in points]
 
 
 # --- measuring ----------------------------------------------------------------------------------------------
@@ -200,26 +157,6 @@ def measure(source: Program, info: DeviceInfo, journal: Journal, points: int) ->
 # --- judging ------------------------------------------------------------------------------------------------
 
 
-def ranks(values: Sequence[float]) -> np.ndarray:
-    """The rank of each value from 0 on; equal ones share the mean of theirs.
-
-    >>> ranks([3.0, 1.0, 3.0]).tolist()
-    [1.5, 0.0, 1.5]
-    """
-    _, place, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    last = np.cumsum(counts) - 1
-    return (last - (counts - 1) / 2)[place]
-
-
-def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's rank correlation.
-
-    >>> round(spearman([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 3)
-    0.8
-    """
-    return float(np.corrcoef(ranks(first), ranks(second))[0, 1])
-
-
 def predictions(journal: Journal, device: Device) -> list[tuple[str, str, float, float]]:
     """The group, text, predicted and measured milliseconds of what was measured."""
     terms, found = journal.drawn or [], []
@@ -240,7 +177,8 @@ def _row(case: Case, source: Program, journal: Journal, device: Device) -> harne
         return name, sizes, len(rows), None, None, None, None
     first = [ms for _, ms in sorted(zip(predicted, measured, strict=True))[:FIRST]]
     best = min(measured)
-    return name, sizes, len(rows), spearman(predicted, measured), best, max(measured), min(first) / best
+    correlation = float(spearmanr(predicted, measured).statistic)
+    return name, sizes, len(rows), correlation, best, max(measured), min(first) / best
 
 
 def main() -> None:

@@ -362,6 +362,17 @@ def walk(item: Any) -> Iterator[Any]:
             ahead.extend(reversed(below))
 
 
+def statements(item: Any) -> Iterator[Statement]:
+    """The statements of a body, or a statement, with those inside them: `walk` without what they compute."""
+    ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
+    while ahead:
+        statement = ahead.pop()
+        if isinstance(statement, Statement):
+            yield statement
+            if isinstance(statement, For | If | Block):
+                ahead.extend(reversed(statement.body))
+
+
 def loads(item: Any) -> Iterator[Load]:
     """The loads that evaluating a node performs: places of stores do not count."""
     if isinstance(item, tuple):
@@ -383,9 +394,9 @@ def loads(item: Any) -> Iterator[Load]:
 
 def stores(item: Any) -> Iterator[Load]:
     """The places that running a node writes, as loads."""
-    for part in walk(item):
-        if isinstance(part, Store):
-            place = part.place.vector if isinstance(part.place, Lane) else part.place
+    for statement in statements(item):
+        if isinstance(statement, Store):
+            place = statement.place.vector if isinstance(statement.place, Lane) else statement.place
             assert isinstance(place, Load)
             yield place
 

@@ -58,6 +58,7 @@ def compile_program(
     any_launch: bool = False,
     term_text: str | None = None,
     optimise: Optimisations = ALL,
+    with_text: bool = True,
 ) -> Plan:
     """The OpenCL kernels of a low-level program at concrete sizes.
 
@@ -72,6 +73,9 @@ def compile_program(
         The program as text, for the comment above the kernels.
     optimise
         Which optimisations are on: all, but for ablations.
+    with_text
+        Print the kernels; without, a plan has their statements alone, in about half the time: enough for estimates
+        and features, but nothing can be built from it, and what only the text shows is not refused.
 
     Raises
     ------
@@ -88,8 +92,7 @@ def compile_program(
             f"{program.name} is open in the size {', '.join(sizes)}: give it a value "
             "(lift_egraph.language.check.specialise), or make it an argument of the kernels (compile_open)"
         )
-    made = compile_open(program, device, launch=launch, any_launch=any_launch, term_text=term_text, optimise=optimise)
-    return made.at({})
+    return _within_limits(program, device, launch, any_launch, term_text, optimise, with_text).at({})
 
 
 def compile_open(
@@ -111,7 +114,20 @@ def compile_open(
     SizeProblem
         If memory that the program places in private or local memory depends on an open size.
     """
-    options = (device, launch, any_launch, term_text, optimise)
+    return _within_limits(program, device, launch, any_launch, term_text, optimise, True)
+
+
+def _within_limits(
+    program: ir.Program,
+    device: Device,
+    launch: Launch | None,
+    any_launch: bool,
+    term_text: str | None,
+    optimise: Optimisations,
+    with_text: bool,
+) -> OpenPlan:
+    """The plan, with small arrays in private memory unless that unrolls to too much."""
+    options = (device, launch, any_launch, term_text, optimise, with_text)
     try:
         return _compiled(*_named_sizes(program), *options, PRIVATE_CHOICE)
     except UnrollingProblem:
@@ -126,11 +142,12 @@ def _compiled(
     any_launch: bool,
     term_text: str | None,
     optimise: Optimisations,
+    with_text: bool,
     most_private: int,
 ) -> OpenPlan:
     """The plan; larger arrays than `most_private` are kept in private memory only where the term asks for it."""
     host, result = lower_program(program, device, launch, optimise, any_launch=any_launch, most_private=most_private)
-    printer = Printer(device.emission, optimise)
+    printer = Printer(device.emission, optimise) if with_text else None
     base = c_name(program.name, set(host.taken))
     distinct = {id(lowered): lowered for lowered in host.kernels}  # the steps of an iterate launch some again
     finished: list[Kernel] = []
@@ -140,7 +157,8 @@ def _compiled(
         kernel, made = _finish(name, lowered, host, result, device, printer, launch, sizes)
         finished.append(kernel)
         texts.append(made)
-    finished = share_texts(finished)
+    if printer is not None:
+        finished = share_texts(finished)
     shared: dict[str, list[Line]] = {}
     for kernel, made in zip(finished, texts, strict=True):
         shared.setdefault(kernel.name, made)
@@ -158,6 +176,8 @@ def _compiled(
         _requirements(program, kernels, sizes),
         device.emission.options,
     )
+    if printer is None:
+        return plan
     before = f"{header(plan, term_text)}\n{printer.preamble()}"
     lines = [*(Line(text) for text in before.split("\n")[:-1]), *lines[:-1]]
     return replace(plan, source=_text(lines), origins=_origins(lines))
@@ -212,7 +232,7 @@ def _finish(
     host: Host,
     result: Memory,
     device: Device,
-    printer: Printer,
+    printer: Printer | None,
     wanted: Launch | None,
     sizes: tuple[OpenSize, ...],
 ) -> tuple[Kernel, list[Line]]:
@@ -263,14 +283,15 @@ def _finish(
         *(Argument("scalar", s.name) for s in scalars),
         *(Argument("size", size) for size in used_sizes),
     )
-    printed = body
-    if host.optimise.indices:
-        printed = share_indices(stepped(body), host.taken, sums_apart=dialect.sums_apart)
-    if dialect.sincos:
-        printed = pair_sines(printed, host.taken)
-    freedom = threads.freedom
-    required = None if freedom and freedom.local else launch.local_size
-    lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, stays=stays)
+    freedom, lines = threads.freedom, list[Line]()
+    if printer is not None:
+        printed = body
+        if host.optimise.indices:
+            printed = share_indices(stepped(body), host.taken, sums_apart=dialect.sums_apart)
+        if dialect.sincos:
+            printed = pair_sines(printed, host.taken)
+        required = None if freedom and freedom.local else launch.local_size
+        lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, stays=stays)
     size = threads.global_size if freedom else (nat(x), nat(y), nat(z))
     kernel = Kernel(name, _text(lines), arguments, launch, local_bytes, body, freedom, size)
     return kernel, lines

@@ -138,7 +138,7 @@ def analyse(kernel: Kernel) -> Region:
 def _workers(kernel: Kernel) -> list[tuple[str, int, int]]:
     """The levels on which a kernel runs, from outside to inside, each with its dimension and how many there are."""
     whole, local = kernel.launch.global_size, kernel.launch.local_size or (1, 1, 1)
-    kinds = {part.level.kind for part in c_ast.walk(kernel.body) if isinstance(part, c_ast.For)}
+    kinds = {part.level.kind for part in c_ast.statements(kernel.body) if isinstance(part, c_ast.For)}
     found = [("glb", d, whole[d]) for d in (2, 1, 0)]
     if kinds & {"wrg", "lcl"}:
         found = [("wrg", d, whole[d] // local[d]) for d in (2, 1, 0)] + [("lcl", d, local[d]) for d in (2, 1, 0)]
@@ -220,7 +220,7 @@ class _Analysis:
         path = {(loop.kind, loop.dimension) for loop in around[-1].path}
         missing = [w for w in self.workers if w[:2] not in path and ("glb", w[1]) not in path]
         shares = isinstance(statement, c_ast.Barrier) or any(
-            isinstance(part, c_ast.For) and part.is_parallel for part in (c_ast.walk(statement) if missing else ())
+            isinstance(s, c_ast.For) and s.is_parallel for s in (c_ast.statements(statement) if missing else ())
         )
         return [] if shares else missing
 

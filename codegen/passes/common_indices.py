@@ -82,7 +82,7 @@ class _Sharing:
         raise NotImplementedError
 
     def share(self, body: c_ast.Body) -> c_ast.Body:
-        self.changing = {s.variable.name for s in c_ast.walk(body) if isinstance(s, c_ast.SetIndex)}
+        self.changing = {s.variable.name for s in c_ast.statements(body) if isinstance(s, c_ast.SetIndex)}
         self.visit(body, None, frozenset(), ())
         for scope in self.scopes.values():
             for part, arrays in scope.uses.items():

@@ -67,7 +67,7 @@ def _invariant(loop: c_ast.For) -> list[c_ast.Statement]:
     least = loop.count.range[0]
     if loop.is_parallel or least is None or least < 1 or not any(isinstance(s, c_ast.For) for s in loop.body):
         return []
-    if any(isinstance(part, c_ast.Statement) and not isinstance(part, _KNOWN) for part in c_ast.walk(loop.body)):
+    if any(isinstance(part, c_ast.Statement) and not isinstance(part, _KNOWN) for part in c_ast.statements(loop.body)):
         return []
     effects = [_Effects.of(s) for s in loop.body]
     carried = _carried(effects)
@@ -95,7 +95,7 @@ def _carried(effects: list[_Effects]) -> set[str]:
 
 
 def _may_move(statement: c_ast.Statement, loop: c_ast.For) -> bool:
-    is_parallel = any(isinstance(part, c_ast.For) and part.is_parallel for part in c_ast.walk(statement))
+    is_parallel = any(isinstance(part, c_ast.For) and part.is_parallel for part in c_ast.statements(statement))
     return not is_parallel and not c_ast.depends(statement, loop.variable)
 
 

@@ -12,6 +12,8 @@ from lift_egraph.codegen.passes.unrolling import declares
 def inline_constants(body: Body) -> Body:
     """Drops constants that are never used, and puts those used once, right away, where they are used."""
     statements = [_inside(s) for s in body]
+    if not any(isinstance(s, Let) for s in statements):
+        return tuple(statements)
     uses = Counter(part.name for part in walk(tuple(statements)) if isinstance(part, Name))
     kept: list[Statement] = []  # what follows, the next statement last
     for statement in reversed(statements):

@@ -209,13 +209,13 @@ def pragma(loop: c_ast.For, dialect: Dialect, shares_groups: bool, is_alone: boo
     if dialect.unroll_long:
         by = _long_factor(loop, dialect, is_alone)
         return f"#pragma unroll {by}" if by > 1 else None
-    fits = shares_groups and not any(isinstance(part, c_ast.For | c_ast.Barrier) for part in c_ast.walk(loop.body))
+    fits = shares_groups and not any(isinstance(s, c_ast.For | c_ast.Barrier) for s in c_ast.statements(loop.body))
     return f"#pragma unroll {by}" if by and fits and loop.trips > by else None
 
 
 def _long_factor(loop: c_ast.For, dialect: Dialect, is_alone: bool = False) -> int:
     """By how much a loop is unrolled where the dialect unrolls long loops; 1: not."""
-    inner = [s for s in c_ast.walk(loop.body) if isinstance(s, c_ast.For) and not s.pragma and s.trips > 1]
+    inner = [s for s in c_ast.statements(loop.body) if isinstance(s, c_ast.For) and not s.pragma and s.trips > 1]
     if loop.is_parallel or any(_long_factor(part, dialect) < part.trips for part in inner):
         return 1
     if any(

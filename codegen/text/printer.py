@@ -311,7 +311,7 @@ class Printer:
         """
         self.stays = stays
         self.shares_groups = prod(group or (1,)) > 1
-        self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_ast.walk(body))
+        self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_ast.statements(body))
         self.indexed = frozenset(
             part.buffer.name
             for part in c_ast.walk(body)
@@ -334,7 +334,7 @@ class Printer:
             lines.append(Line(f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"))
         lines.append(Line(f"kernel void {name}({', '.join(parameters)}) {{"))
         lines += [Line(f"  local {self.declaration(b)};", b.origin) for b in locals_]
-        shared = {s.level.dimension for s in c_ast.walk(body) if isinstance(s, c_ast.For) and _is_shared(s)}
+        shared = {s.level.dimension for s in c_ast.statements(body) if isinstance(s, c_ast.For) and _is_shared(s)}
         for d in sorted(shared) if self.optimise.control_flow else ():
             lines.append(Line(f"  const int lcl_{d} = get_local_id({d});"))
         return [*lines, *self.body(body, 1), Line("}")]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lift_egraph.cli import options
-from lift_egraph.cli.options import Json, read_program, read_sizes
+from lift_egraph.cli.options import Json, read_program, read_program_with_sizes
 from lift_egraph.errors import InputProblem, OutputProblem
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def bench(
         require_picture(plot)
     from lift_egraph.bench import peers
 
-    chosen = [_program(text) for text in programs or peers.names()]
+    chosen = [read_program_with_sizes(text, _read) for text in programs or peers.names()]
     devices = _devices(device or [])
     found = Bench(chosen, devices, folder, [Folder(path) for path in others or ()], budget, rounds)
     interrupted = False
@@ -92,18 +91,11 @@ def bench(
         raise typer.Exit(130)
 
 
-def _program(text: str) -> Program:
-    """A program that a user names, with the sizes in its name as defaults."""
+def _read(name: str) -> Program:
+    """The program of libraries' work, a bundled one, or one in a file."""
     from lift_egraph.bench import peers
 
-    name, _, sizes = text.partition(":")
-    program = peers.load(name) if name in peers.names() else read_program(name)
-    given = read_sizes([one for one in sizes.split(",") if one])
-    unknown = given.keys() - dict(program.sizes).keys()
-    if unknown:
-        known = ", ".join(dict(program.sizes)) or "none"
-        raise InputProblem(f"{name} has no size {', '.join(sorted(unknown))}: its sizes are {known}")
-    return replace(program, sizes=tuple((size, given.get(size, value)) for size, value in program.sizes))
+    return peers.load(name) if name in peers.names() else read_program(name)
 
 
 def _devices(texts: list[str]) -> list[DeviceInfo]:

@@ -17,6 +17,7 @@ from lift_egraph.cli.bench import bench
 from lift_egraph.cli.bundles import bundle, measure
 from lift_egraph.cli.explain import explain
 from lift_egraph.cli.extract import extract
+from lift_egraph.cli.learned import ANALYTICAL, collect, evaluate, performance_of, train
 from lift_egraph.cli.options import (
     DeviceFile,
     DeviceText,
@@ -63,6 +64,9 @@ app.command()(bundle)
 app.command()(measure)
 app.command()(extract)
 app.command()(bench)
+app.command()(collect)
+app.command()(train)
+app.command()(evaluate)
 
 
 def _print_version(wanted: bool) -> None:
@@ -167,6 +171,10 @@ def optimize(
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Do not check these rules first; kernels are validated all the same.")
     ] = False,
+    cost: Annotated[
+        str,
+        typer.Option(metavar="MODEL", help="What predicts times: analytical, learned, or a file that `train` wrote."),
+    ] = ANALYTICAL,
     records: RecordsText = None,
     as_json: Json = False,
 ) -> None:
@@ -185,6 +193,7 @@ def optimize(
     if out is not None:
         workbench.require_writable(out)
     sizes = read_sizes(size or [])
+    performance = performance_of(cost, device, description)
     with progress() as listen:
         report = workbench.optimize(
             source,
@@ -194,6 +203,7 @@ def optimize(
             top=top,
             budget=options.left_of(budget, context.obj),
             seed=seed,
+            performance=performance,
             rules=rules or (),
             unchecked=unchecked,
             records=records,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from lift_egraph.errors import InputProblem
 
 if TYPE_CHECKING:
     from lift_egraph.codegen.devices import Device
@@ -91,6 +95,24 @@ def read_program(text: str) -> Program:
     if Path(text).exists() or text.endswith(".lift") or len(Path(text).parts) != 1:
         return parse_file(text)
     return bundled.load(text)  # says which names are close
+
+
+def read_program_with_sizes(text: str, read: Callable[[str], Program] = read_program) -> Program:
+    """A program that a user names, with the sizes behind its name as defaults: ``mm:M=512,K=512,N=512``.
+
+    Raises
+    ------
+    LiftError
+        If there is no such program, or it has no such size.
+    """
+    name, _, sizes = text.partition(":")
+    program = read(name)
+    given = read_sizes([one for one in sizes.split(",") if one])
+    unknown = given.keys() - dict(program.sizes).keys()
+    if unknown:
+        known = ", ".join(dict(program.sizes)) or "none"
+        raise InputProblem(f"{name} has no size {', '.join(sorted(unknown))}: its sizes are {known}")
+    return replace(program, sizes=tuple((size, given.get(size, value)) for size, value in program.sizes))
 
 
 def _read_device(file: str) -> Device:

@@ -13,8 +13,8 @@ from lift_egraph.language.syntax import parse_program
 def names() -> tuple[str, ...]:
     """The names of the bundled programs.
 
-    >>> names()
-    ('asum', 'dot', 'gemv', 'j2d5pt', 'mm', 'partial_dot', 'scal', 'scan')
+    >>> names()[:3]
+    ('asum', 'convolution', 'dot')
     """
     found = (f.name for f in files(__name__).iterdir() if f.name.endswith(".lift"))
     return tuple(sorted(name.removesuffix(".lift") for name in found))

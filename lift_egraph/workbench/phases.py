@@ -12,6 +12,7 @@ from lift_egraph.egraph.rule_files import OwnRule, rule_of
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
+from lift_egraph.learned.strategies import Family, family_of
 from lift_egraph.workbench.plan import PLANNED, planned_phase
 
 LOWERED = ("lowering", "sharing")  # the phases from a high-level to a low-level term
@@ -97,6 +98,11 @@ class Leg:
         facts += [f"vectors of {' or '.join(map(str, self.widths))}"] if self.widths else []
         facts += [f"copies in {' or '.join(self.spaces)} memory"] if self.spaces else []
         return f"{self.name} phase{': ' if facts else ''}{'; '.join(facts)}"
+
+
+def family(way: Iterable[Leg]) -> Family:
+    """What the kernels that a way leads to have in common with those of others."""
+    return family_of((leg.name, leg.iterations) for leg in way)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.models import PerformanceModel, StructuralModel
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
+from lift_egraph.learned.model import Model
+from lift_egraph.learned.strategies import Strategy
 from lift_egraph.process.child import Stream
 from lift_egraph.records.journal import journal_at
 from lift_egraph.soundness.many_rules import EXAMPLES
@@ -57,6 +59,7 @@ def optimize(
     seed: int = 0,
     structural: StructuralModel = STRUCTURAL,
     performance: PerformanceModel = predict,
+    strategy: Strategy | None = None,
     rules: Rule | Path | str | Iterable[Rule | Path | str] = (),
     unchecked: bool = False,
     plans: Plans | None = None,
@@ -86,6 +89,10 @@ def optimize(
         Chooses the terms that become kernels. It is sent to a child process, by cloudpickle.
     performance
         Predicts the kernels' times: the least is measured first.
+    strategy
+        Which kernel goes next, by these predictions and by what was measured: a new one of
+        `lift_egraph.learned.strategies`, by default `ByFamily`. One that compares kernels by where they stand
+        (`Confident`) takes a performance model that was learned.
     rules
         Rules of your own, or files with rules, that take part in the search beside the book's. They are checked for
         soundness first, which takes seconds beside the budget, unless they are to be used `unchecked`.
@@ -149,7 +156,12 @@ def optimize(
     if recording.remembered:
         listen(Event("records", f"{len(recording.remembered)} known kernels go first"))
     tuning = Tuning(model, budget.points, seed)
-    race = Race(naive, make, 1e3 * kernel_seconds, recording, tuning, model.built_together)
+
+    def place(candidate: Candidate) -> tuple[float, ...]:
+        return performance.place(candidate.plan, model) if strategy and isinstance(performance, Model) else ()
+
+    together = model.built_together
+    race = Race(naive, make, 1e3 * kernel_seconds, recording, tuning, together, strategy, place)
     how, in_numpy, roof = "", None, None
     told = "timing the naive kernel" if naive else f"there is none: {baseline}"
     try:

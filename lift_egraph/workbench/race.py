@@ -1,6 +1,6 @@
 """The race of the kernels that a search finds: the most promising one is always measured next.
 
-What is promising is learned on the way (`lift_egraph.workbench.ranking`).
+What is promising is learned on the way (`lift_egraph.learned.strategies`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
+from operator import itemgetter
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from lift_egraph.errors import LiftError, ModelProblem, RunProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
+from lift_egraph.learned.strategies import ByFamily, Family, Point, Strategy
 from lift_egraph.process.child import End
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels
 from lift_egraph.workbench.confirmation import BESIDE, ROUNDS, contenders
 from lift_egraph.workbench.measuring import Clock, Measured, Measurers, SearchEnd
-from lift_egraph.workbench.phases import Found, PhaseSummary
-from lift_egraph.workbench.ranking import Family, Ranking, family
+from lift_egraph.workbench.phases import Found, PhaseSummary, family
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Refusal
 from lift_egraph.workbench.tuned import Tunable, Tuning
@@ -53,6 +54,8 @@ class Race:
         Which other points of plans are tried when one of a plan was measured.
     together
         How many kernels are built at once.
+    strategy, place
+        What to expect of kernels; and where each stands among others, if it asks that.
 
     Attributes
     ----------
@@ -72,6 +75,8 @@ class Race:
         records: Recording | None = None,
         tuning: Tuning | None = None,
         together: int = 1,
+        strategy: Strategy | None = None,
+        place: Callable[[Candidate], tuple[float, ...]] = lambda candidate: (),
     ) -> None:
         remembered = records.remembered if records else []
         self.candidates = [*naive, *remembered]
@@ -87,7 +92,7 @@ class Race:
         self._heard: Counter[Family] = Counter()
         self._first = [*reversed(remembered), *(c for c in naive if c.predicted_ms <= limit_ms)]
         self._ready: list[_Ready] = []
-        self._ranking = Ranking()
+        self._strategy, self._place = strategy or ByFamily(), place
         self._searching = True
         self._tuning, self._together = tuning, together
         self._began: dict[int, float] = {}
@@ -178,13 +183,13 @@ class Race:
             return self._first.pop()
         lets_tune = self._tuning_seconds < for_tuning
         open_to = [
-            r
-            for r in self._ready
-            if (lets_tune and self._ranking.of(r.candidate) <= WORSE * self._best_ms if r.is_tuned else not enough)
+            (r.is_long, expected, at)
+            for at, (r, expected) in enumerate(self._expected())
+            if (lets_tune and expected <= WORSE * self._best_ms if r.is_tuned else not enough)
         ]
         if not open_to:
             return None
-        chosen = min(open_to, key=lambda r: (r.is_long, self._ranking.of(r.candidate)))
+        chosen = self._ready[min(open_to)[-1]]
         if chosen.is_long and self._searching and clock.spent < LONG * clock.seconds:
             return None
         self._ready = [r for r in self._ready if r is not chosen]
@@ -196,19 +201,26 @@ class Race:
         """The kernels that are likely to be measured next, without those that take long to build."""
         if not most:
             return []
-        by_time = sorted(self._ready, key=lambda r: (r.is_long, self._ranking.of(r.candidate)))
-        return [*reversed(self._first), *(r.candidate for r in by_time if not r.is_long)][:most]
+        by_time = sorted((r for r in self._expected() if not r[0].is_long), key=itemgetter(1))
+        return [*reversed(self._first), *(r.candidate for r, _ in by_time)][:most]
+
+    def _expected(self) -> list[tuple[_Ready, float]]:
+        """What waits, and the milliseconds to expect of it."""
+        return list(zip(self._ready, self._strategy.expected([r.point for r in self._ready]), strict=True))
+
+    def _point(self, candidate: Candidate) -> Point:
+        return Point(family(candidate.way), candidate.predicted_ms, self._place(candidate))
 
     def _learn(self, candidate: Candidate) -> None:
         """Correct predictions by what was measured."""
-        kind, predicted = family(candidate.way), candidate.predicted_ms
+        point = self._point(candidate)
         if candidate.measured_ms is not None:
-            self._ranking.learn(kind, predicted, candidate.measured_ms)
+            self._strategy.learn(point, candidate.measured_ms)
             self._best_ms = min(self._best_ms, candidate.measured_ms)
         elif candidate.failure == "too slow" and candidate.tried_ms is not None:
-            self._ranking.learn(kind, predicted, candidate.tried_ms)
+            self._strategy.learn(point, candidate.tried_ms)
         else:
-            self._ranking.fail(kind, predicted)
+            self._strategy.fail(point)
         for found in self._tuning.learn(candidate) if self._tuning else ():
             self._take(found, is_tuned=True)
 
@@ -264,7 +276,8 @@ class Race:
         if is_new and not (self._records and self._records.knows(candidate, 1e-3 * self._limit_ms)):
             self.candidates.append(candidate)
             is_long = len(text) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
-            self._ready.append(_Ready(candidate, is_long, self._terms[canonical(found.term)]))
+            is_tuned = self._terms[canonical(found.term)]
+            self._ready.append(_Ready(candidate, self._point(candidate), is_long, is_tuned))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))
 
     def _progress(self, measured: int) -> str:
@@ -278,5 +291,6 @@ class _Ready:
     """A candidate that waits to be measured: it may take long, or be another point of a plan."""
 
     candidate: Candidate
+    point: Point
     is_long: bool
     is_tuned: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -76,6 +76,11 @@ class Recording:
         current = [r for r in self.records if same_versions(r, info, versions())]
         self._current = {r.point: r for r in current}
         self._known = {r.point: median_of(r) for r in best_first(current)}
+
+    @property
+    def points(self) -> Mapping[str, Record]:
+        """The last record of each point that was measured on this device with these versions."""
+        return self._current
 
     def remember(
         self, naive: list[Candidate], performance: PerformanceModel, check: Callable[[Candidate], None]

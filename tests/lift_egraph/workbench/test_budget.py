@@ -30,10 +30,10 @@ from lift_egraph.extract.models import PerformanceModel
 from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.learned.strategies import ByFamily
 from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, measuring, optimize, pipeline, search
 from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.plan import PLANNED
-from lift_egraph.workbench.ranking import Ranking
 from lift_egraph.workbench.tuned import Tunable
 from tests.codegen.devices.test_devices import INFO
 from tests.in_process import Here
@@ -315,7 +315,7 @@ def slowest(plan: Plan, device: Device) -> float:
 
 def test_a_performance_model_decides_the_order(monkeypatch: pytest.MonkeyPatch):
     """As long as nothing is learned from what was measured."""
-    monkeypatch.setattr(Ranking, "learn", lambda *_: None)
+    monkeypatch.setattr(ByFamily, "learn", lambda *_: None)
     plans = [see.__wrapped__(performance=model).measured for model in (predict, slowest)]
     fast, slow = ([float(predict(plan, describe(INFO))) for plan in order] for order in plans)
     assert fast == sorted(fast)

@@ -13,13 +13,13 @@ from lift_egraph import programs
 from lift_egraph.api import specialise
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.extract.baseline import naive_term
+from lift_egraph.learned.strategies import Greedy, Strategy
 from lift_egraph.process.child import End
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.measuring import Clock, SearchEnd
-from lift_egraph.workbench.phases import Found, Leg
+from lift_egraph.workbench.phases import Found, Leg, family
 from lift_egraph.workbench.race import Race
-from lift_egraph.workbench.ranking import Ranking, family
 from lift_egraph.workbench.report import Candidate
 from tests.codegen.devices.test_devices import INFO
 
@@ -38,45 +38,7 @@ def test_a_family_is_what_restructured_a_term():
     assert family([leg("groups"), lowering]) != family([leg("groups"), leg("sharing")])
 
 
-def test_kernels_that_fail_are_expected_to_be_slow():
-    ranking = Ranking()
-    ranking.fail(("a",), 1.0)
-    assert ranking.expected(("a",), 1.0) > ranking.expected(("b",), 1.0)
-
-
-def test_one_failure_is_less_than_several():
-    """The other kernels of its family still have their turn before much slower ones."""
-    ranking = Ranking()
-    ranking.learn(("slow",), 1.0, 7.0)
-    ranking.fail(("a",), 1.0)
-    assert 1.0 < ranking.expected(("a",), 1.0) < ranking.expected(("slow",), 1.0)
-    for _ in range(4):
-        ranking.fail(("a",), 1.0)
-    assert ranking.expected(("a",), 1.0) > ranking.expected(("slow",), 1.0)
-
-
-def test_one_wrong_prediction_does_not_outweigh_the_others_of_its_family():
-    ranking = Ranking()
-    for measured in (2.0, 200.0, 2.0):
-        ranking.learn(("a",), 1.0, measured)
-    assert ranking.expected(("a",), 5.0) == 10.0
-
-
-def test_what_nothing_is_known_of_is_believed_or_expected_to_be_as_good_as_the_best_known():
-    ranking = Ranking()
-    ranking.learn(("a",), 1.0, 4.0)
-    assert ranking.expected(("c",), 2.0) == 2.0
-    ranking.learn(("b",), 1.0, 0.5)
-    assert ranking.expected(("c",), 2.0) == 1.0
-
-
-def test_a_prediction_of_nothing_teaches_nothing():
-    ranking = Ranking()
-    ranking.learn((), 0.0, 1.0)
-    assert ranking.expected((), 3.0) == 3.0
-
-
-def raced(measured: dict[str, float], predicted: dict[str, float]) -> list[str]:
+def raced(measured: dict[str, float], predicted: dict[str, float], strategy: Strategy | None = None) -> list[str]:
     """The order in which terms are measured, one at a time, that take and are predicted to take so long by name.
 
     A name's first letter is its family.
@@ -120,14 +82,14 @@ def raced(measured: dict[str, float], predicted: dict[str, float]) -> list[str]:
         def is_compiled(self) -> bool:
             return not self._backlog and not self._searching
 
-    race = Compiled([], make)
+    race = Compiled([], make, strategy=strategy)
     race.run(inbox, Lanes(), Budget(5), Clock(60), 1, lambda event: None)  # pyright: ignore[reportArgumentType]
     return order
 
 
 def test_a_family_that_is_predicted_wrongly_costs_one_kernel(monkeypatch):
     monkeypatch.setattr("lift_egraph.workbench.race.family", lambda way: tuple(s for x in way for s in x.spaces[:1]))
-    monkeypatch.setattr("lift_egraph.workbench.ranking.family", lambda way: tuple(s for x in way for s in x.spaces[:1]))
     predicted = {"a1": 1.0, "a2": 1.1, "a3": 1.2, "b1": 2.0, "b2": 2.1}
     measured = {"a1": 9.0, "a2": 9.0, "a3": 9.0, "b1": 2.0, "b2": 2.0}
     assert raced(measured, predicted) == ["a1", "b1", "b2", "a2", "a3"]
+    assert raced(measured, predicted, Greedy()) == ["a1", "a2", "a3", "b1", "b2"]

@@ -1,0 +1,96 @@
+"""How well learned models predict programs that they have not seen, and how soon they lead to the best kernel.
+
+Each program is left out in turn. By default the kernels are those that come with the package, which the commands in
+`REMADE` measured; journals of other kernels or devices can be named.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import harness
+import numpy as np
+
+from lift_egraph.bench.tables import Table, markdown
+from lift_egraph.files import write_texts
+from lift_egraph.learned.methods import DEFAULT, METHODS, method_of
+from lift_egraph.learned.model import bundled, read_samples
+from lift_egraph.learned.replay import Evaluation, evaluate
+from lift_egraph.learned.samples import Samples
+from lift_egraph.learned.summary import Rows, accuracy, effort, redundancy
+
+BATCH, ROUNDS = 1000, 5  # predictions at once, and how often they are timed
+GRID = "M=1024,N=1024"
+STENCILS = ("stencil2d", "srad1", "srad2", "hotspot2d", "gradient", "j2d5pt", "j2d9pt", "gaussian")
+REMADE = (
+    "`lift-egraph collect --search 40 --device Portable --out points.jsonl` with "
+    f"`--points 100 {' '.join(f'{name}:{GRID}' for name in STENCILS)}`, "
+    "`--points 80 mm:M=512,K=512,N=512 gemv:M=2048,N=4096 nbody:N=4096` and "
+    "`--points 40 convolution:M=256,N=256 j2d9pt:M=2048,N=4096`; `lift-egraph train points.jsonl --out pocl.npz`"
+)
+
+
+def table(title: str, rows: Rows, *notes: str) -> Table:
+    """A table of rows that have the same keys."""
+    return Table(title, list(rows[0]), [list(row.values()) for row in rows], notes)
+
+
+def in_the_mean(evaluation: Evaluation) -> Rows:
+    """The correlations of `accuracy` over all spaces: mean and least."""
+    rows = accuracy(evaluation)
+    found: Rows = []
+    for model in evaluation.models:
+        values, ranks = ([float(row[f"{model}{kind}"]) for row in rows] for kind in ("", ", ranks"))
+        row: dict[str, str | int | float] = {"model": model, "mean": float(np.mean(values)), "least": min(values)}
+        found.append(row | {"mean of ranks": float(np.mean(ranks)), "least of ranks": min(ranks)})
+    return found
+
+
+def costs(samples: Samples) -> Rows:
+    """Seconds to learn from all, and microseconds to predict one kernel of many."""
+    batch = np.resize(samples.features, (BATCH, samples.features.shape[1])), np.resize(samples.analytical, BATCH)
+    rows: Rows = []
+    for name in METHODS:
+        began = time.perf_counter()
+        fitted = method_of(name).fit(samples)
+        learned = time.perf_counter() - began
+        times: list[float] = []
+        for _ in range(ROUNDS):
+            began = time.perf_counter()
+            fitted.times(*batch)
+            times.append(time.perf_counter() - began)
+        rows.append({"method": name, "seconds to learn": learned, "µs a prediction": 1e6 * min(times) / BATCH})
+    return rows
+
+
+def main() -> None:
+    parser = harness.options("learned_pocl", __doc__ or "", has_device=False)
+    parser.add_argument("files", nargs="*", type=Path, help="journals, or a model (default: the bundled one of PoCL)")
+    parser.add_argument("--method", default=DEFAULT, help="beside the published one (default: %(default)s)")
+    parser.add_argument("--note", action="append", default=[], help="a line to write below the first table")
+    arguments = parser.parse_args()
+    samples = read_samples(arguments.files or [bundled()["pocl"]])
+    found = evaluate(samples, arguments.method)
+    worth = [{"feature": name, "redundancy": value} for name, value in list(redundancy(samples).items())[:15]]
+    made = [
+        table(
+            f"Learned models on {samples.device.name}",
+            in_the_mean(found),
+            f"{len(samples)} kernels of {len(set(samples.programs))} programs; each program was left out in turn",
+            "Pearson's correlation of predicted and measured throughput, and Spearman's of times; over programs and "
+            "inputs",
+            f"remade by: {REMADE}",
+            *arguments.note,
+        ),
+        table("By program", accuracy(found)),
+        table("Kernels until one has a part of the best throughput", effort(found), "random: the mean of 30 orders"),
+        table("What they cost", costs(samples), f"predictions in batches of {BATCH}, on one core"),
+        table("What features are worth", worth),
+    ]
+    write_texts(arguments.out.parent, {arguments.out.name: markdown(made, [samples.device])})
+    print(markdown(made, [samples.device]))
+
+
+if __name__ == "__main__":
+    main()

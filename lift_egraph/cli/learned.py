@@ -1,0 +1,170 @@
+"""The command line's ``lift-egraph collect``, ``train`` and ``evaluate``: performance models learned from records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lift_egraph.cli import options
+from lift_egraph.cli.options import DeviceFile, DeviceText, Json, read_program_with_sizes
+from lift_egraph.errors import LiftError
+
+if TYPE_CHECKING:
+    from lift_egraph.extract.models import PerformanceModel
+    from lift_egraph.learned.model import Model
+    from lift_egraph.learned.samples import Samples
+
+ANALYTICAL, LEARNED = "analytical", "learned"
+
+Journals = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Journals that `collect` or `optimize` wrote; or one model.")
+]
+OnDevice = Annotated[
+    str | None, typer.Option("--device", help="A part of the platform's or device's name, where there are several.")
+]
+MethodText = Annotated[str, typer.Option("--method", help="How to learn: blended, forest, gaussian or published.")]
+
+
+def collect(
+    programs: Annotated[
+        list[str],
+        typer.Argument(metavar="PROGRAM...", help="Bundled ones, or .lift files; with sizes as mm:M=512,K=512,N=512."),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="JOURNAL", help="Where each kernel is appended.")],
+    points: Annotated[int, typer.Option(min=1, help="Right kernels of each that the journal is to have.")] = 100,
+    search: Annotated[
+        float, typer.Option(callback=options.check_budget, metavar="SECONDS", help="Time to search each space.")
+    ] = 60.0,
+    device: DeviceText = None,
+    description: DeviceFile = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw, and of the random inputs.")] = 0,
+) -> None:
+    """Measure random kernels of programs, for `train`.
+
+    Each kernel is validated, timed and appended to the journal before the next one: Ctrl-C keeps what is there, and the
+    same command goes on. What fails for one program does not end the others; the exit code is 1 then.
+    """
+    from lift_egraph.cli.show import progress
+    from lift_egraph.records.journal import Journal
+    from lift_egraph.workbench.collection import collect as collected
+
+    chosen = [read_program_with_sizes(text) for text in programs]
+    Journal(out).require_writable()
+    failed = False
+    for program in chosen:
+        try:
+            with progress() as listen:
+                found = collected(
+                    program,
+                    journal=out,
+                    points=points,
+                    device=device,
+                    description=description,
+                    search=search,
+                    seed=seed,
+                    listen=listen,
+                )
+            typer.echo(str(found))
+        except KeyboardInterrupt:
+            typer.echo(f"interrupted: {out} keeps what was measured, and the same command goes on", err=True)
+            raise typer.Exit(130) from None
+        except LiftError as problem:
+            typer.echo(f"error: {program.name}: {problem}", err=True)
+            failed = True
+    if failed:
+        raise typer.Exit(1)
+
+
+def train(
+    files: Journals,
+    out: Annotated[Path, typer.Option("--out", metavar="MODEL", help="Where to write, as FILE.npz.")],
+    method: MethodText = "blended",
+    device: OnDevice = None,
+) -> None:
+    """Learn a performance model from records of one device, for `optimize --cost MODEL`.
+
+    The file holds the features and times that it was learned from, the device and the versions, as plain arrays.
+    """
+    from lift_egraph.learned.model import Model
+
+    samples = _samples(files, device)
+    model = Model(samples, method)
+    model.fitted  # what cannot be learned from is told before anything is written  # noqa: B018
+    model.save(out)
+    typer.echo(f"wrote {out}: learned by {method} from {len(samples)} kernels of {len(set(samples.programs))} programs")
+
+
+def evaluate(
+    files: Journals,
+    method: MethodText = "blended",
+    device: OnDevice = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw predictions, strategies, features and residuals.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Leave each program out in turn, learn from the others, and predict it: how well, and how fast its best is found.
+
+    The strategies choose kernels of a program that the model has not seen: by chance, by the analytical prediction, by
+    the published model, by a better one; corrected by what was measured of their family; and with confidence bounds.
+    """
+    from lift_egraph.bench.report import require_picture
+    from lift_egraph.bench.tables import text_of
+    from lift_egraph.cli.show import print_json, stdout, table_of
+    from lift_egraph.errors import OutputProblem
+    from lift_egraph.learned.replay import evaluate as evaluated
+    from lift_egraph.learned.summary import accuracy, effort, redundancy
+
+    if plot is not None:
+        require_picture(plot)
+    samples = _samples(files, device)
+    found = evaluated(samples, method)
+    if as_json:
+        print_json({"accuracy": accuracy(found), "effort": effort(found), "redundancy": redundancy(samples)})
+    for rows in () if as_json else (accuracy(found), effort(found)):
+        table = table_of(*rows[0])
+        for row in rows:
+            table.add_row(*map(text_of, row.values()))
+        stdout().print(table)
+    if plot is not None:
+        from lift_egraph.learned.pictures import draw
+
+        try:
+            draw(found, samples, method).savefig(plot)
+        except OSError as problem:
+            raise OutputProblem(f"cannot write to {plot}: {problem.strerror or problem}") from None
+        typer.echo(f"wrote {plot}", err=True)
+
+
+def performance_of(text: str, device: str | None, description: Any) -> PerformanceModel:
+    """The performance model that a user names: ``analytical``, ``learned``, or a file.
+
+    Raises
+    ------
+    InputProblem, ModelProblem, DeviceProblem
+        If a file is no model, or none for the device; or there is no such device.
+    """
+    from lift_egraph.codegen.running.run import find_device
+
+    if text == ANALYTICAL:
+        from lift_egraph.extract.analytical import predict
+
+        return predict
+    from lift_egraph.learned.model import load_model, nearest
+
+    info = find_device(device, description)
+    model: Model = nearest(info) if text == LEARNED else load_model(Path(text))
+    if text != LEARNED:
+        model.require_device(info)
+    return model
+
+
+def _samples(files: list[Path], device: str | None) -> Samples:
+    from lift_egraph.learned.model import read_samples
+
+    samples = read_samples(files, device)
+    for note in samples.notes:
+        typer.echo(f"note: {note}", err=True)
+    return samples

@@ -1,0 +1,143 @@
+"""How models are learned: as published, and better ones, as scikit-learn estimators.
+
+All learn, from the features of a kernel, its throughput beside the best kernel of the same program and input. So what
+programs have in common is learned, and nothing of how long any of them takes. What is learned fails for programs unlike
+all others; there the analytical model still holds, so the method that is used by default takes the mean of both.
+
+Source: 002 §5 and §6: principal components with 95 % of the variance, and the 5 nearest neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from lift_egraph.errors import ModelProblem
+from lift_egraph.extract.features import NAMES, PUBLISHED
+from lift_egraph.learned.samples import Floats, Samples
+
+VARIANCE, NEIGHBOURS = 0.95, 5
+TREES, LEAF, FEATURES = 80, 3, 0.4  # how many trees, kernels in a leaf, and features that are tried for a split
+SMOOTH, NOISE = 5.0, 0.1  # over which distance kernels are alike, and the variance of what features do not tell
+LEAST = 20  # kernels to learn from
+LEAST_THROUGHPUT = 1e-4  # what is slower is not told apart
+
+
+def published() -> Pipeline:
+    """Standardised features, their principal components, and the mean of the nearest neighbours."""
+    return make_pipeline(StandardScaler(), PCA(VARIANCE), KNeighborsRegressor(NEIGHBOURS))
+
+
+def forest() -> Pipeline:
+    """Extremely randomised trees, on logarithms of throughput."""
+    trees = ExtraTreesRegressor(TREES, min_samples_leaf=LEAF, max_features=FEATURES, random_state=0)
+    return make_pipeline(TransformedTargetRegressor(trees, func=np.log, inverse_func=np.exp))
+
+
+def gaussian() -> Pipeline:
+    """A Gaussian process on logarithms of throughput; of large features, on their logarithms, too."""
+    kernel = RBF(SMOOTH, "fixed") + WhiteKernel(NOISE, "fixed")
+    process = GaussianProcessRegressor(kernel, normalize_y=True)
+    return make_pipeline(*_unit_variance(), TransformedTargetRegressor(process, func=np.log, inverse_func=np.exp))
+
+
+def _unit_variance() -> tuple[FunctionTransformer, StandardScaler]:
+    return FunctionTransformer(np.arcsinh), StandardScaler()
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn throughput from the features in some columns.
+
+    Attributes
+    ----------
+    analytical
+        The weight of the analytical prediction beside what was learned, in the geometric mean of both.
+    """
+
+    name: str
+    make: Callable[[], Pipeline]
+    columns: tuple[str, ...] = NAMES
+    analytical: float = 0.0
+
+    def fit(self, samples: Samples) -> Fitted:
+        """Learn from samples.
+
+        Raises
+        ------
+        ModelProblem
+            If there are too few of them, or no feature tells any from another.
+        """
+        if len(samples) < LEAST:
+            raise ModelProblem(
+                f"a model needs {LEAST} right kernels at least, there are {len(samples)}: collect more points"
+            )
+        rows = samples.taking(self.columns)
+        if (rows == rows[0]).all():
+            raise ModelProblem(
+                f"all {len(self.columns)} features are the same for all {len(samples)} kernels: nothing can be learned"
+            )
+        places = make_pipeline(*_unit_variance()).fit(samples.features)
+        return Fitted(self, self.make().fit(rows, samples.throughput), places)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A method with what it learned; `places` brings features to unit variance."""
+
+    method: Method
+    estimator: Pipeline
+    places: Pipeline
+
+    def times(self, features: Floats, analytical: Floats) -> Floats:
+        """How long each kernel takes, as a multiple of a time that is the same for all of a program and input.
+
+        Parameters
+        ----------
+        features
+            Those of `lift_egraph.extract.features.NAMES`, as [kernels, features].
+        analytical
+            The times that the analytical model predicts, in any unit.
+        """
+        rows = features[:, [NAMES.index(name) for name in self.method.columns]]
+        learned = 1 / np.maximum(self.estimator.predict(rows), LEAST_THROUGHPUT)
+        return learned ** (1 - self.method.analytical) * analytical**self.method.analytical
+
+    def places_of(self, features: Floats) -> list[tuple[float, ...]]:
+        """Where each kernel stands, for `lift_egraph.learned.strategies.Point`."""
+        return [tuple(place) for place in self.places.transform(features).tolist()]
+
+
+METHODS = {
+    m.name: m
+    for m in (
+        Method("blended", forest, analytical=0.5),
+        Method("forest", forest),
+        Method("gaussian", gaussian),
+        Method("published", published, PUBLISHED),
+    )
+}
+DEFAULT = "blended"
+
+
+def method_of(name: str) -> Method:
+    """The method of a name.
+
+    Raises
+    ------
+    ModelProblem
+        If there is none.
+    """
+    if name not in METHODS:
+        raise ModelProblem(f"there is no method {name!r} to learn a model; there are {', '.join(METHODS)}")
+    return METHODS[name]

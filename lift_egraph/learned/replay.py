@@ -1,0 +1,183 @@
+"""How good models and strategies are: leaving one program out, and measuring its kernels again in their order.
+
+For each program a model is learned from all others, and predicts the kernels of this one at all its sizes. Strategies
+are replayed: the time of what they choose is looked up.
+
+Source: 002 §6 to §8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.stats import rankdata
+
+from lift_egraph.errors import ModelProblem
+from lift_egraph.learned.methods import DEFAULT, Fitted, Method, method_of
+from lift_egraph.learned.samples import Floats, Samples
+from lift_egraph.learned.strategies import AtRandom, ByFamily, Confident, Greedy, Point, Strategy
+
+LEAST_POINTS = 10  # of a program and input: among fewer nothing can be chosen
+DRAWS = 30  # random orders, of which the mean is taken
+ANALYTICAL, CHANCE = "analytical", "random"  # what is no method of learning
+GOALS = 0.9, 0.95  # parts of the best throughput
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The kernels of a space in the order in which a strategy chose them: their times, and the best time of all."""
+
+    seconds: Floats
+    best: float
+
+    @cached_property
+    def reached(self) -> Floats:
+        """The best throughput so far, as a part of the best of all, after each kernel."""
+        return self.best / np.minimum.accumulate(self.seconds)
+
+    def runs(self, goal: float) -> int:
+        """How many kernels it took to reach a part of the best throughput."""
+        return int(np.argmax(self.reached >= goal)) + 1
+
+    def kernel_seconds(self, goal: float) -> float:
+        """How long these took."""
+        return float(self.seconds[: self.runs(goal)].sum())
+
+
+def replayed(strategy: Strategy, points: Sequence[Point], seconds: Floats) -> Replayed:
+    """Let a strategy choose until it found the best kernel.
+
+    Examples
+    --------
+    >>> points = [Point((), predicted) for predicted in (3.0, 1.0, 2.0)]
+    >>> found = replayed(Greedy(), points, np.array([1.0, 4.0, 2.0]))
+    >>> found.seconds.tolist(), found.reached.tolist(), found.runs(0.5)
+    ([4.0, 2.0, 1.0], [0.25, 0.5, 1.0], 2)
+    """
+    waiting, order = list(range(len(points))), list[int]()
+    best = int(np.argmin(seconds))
+    while best not in order:
+        expected = strategy.expected([points[i] for i in waiting])
+        chosen = waiting.pop(int(np.argmin(expected)))
+        order.append(chosen)
+        strategy.learn(points[chosen], seconds[chosen])
+    return Replayed(seconds[order], float(seconds[best]))
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A strategy on the predictions of a model: the name of its method, or ``analytical``; or none, by chance."""
+
+    name: str
+    model: str
+    make: Callable[[], Strategy]
+
+
+def contests(method: str) -> tuple[Contest, ...]:
+    """All that are compared, with a method of learning beside the published one."""
+    return (
+        Contest(ANALYTICAL, ANALYTICAL, Greedy),
+        Contest("analytical by family", ANALYTICAL, ByFamily),
+        Contest("published", "published", Greedy),
+        Contest(method, method, Greedy),
+        Contest(f"{method} by family", method, ByFamily),
+        Contest(f"{method} confident", method, Confident),
+    )
+
+
+@dataclass(frozen=True)
+class Space:
+    """What became of the kernels of one program and input, whose program the models had not seen.
+
+    Attributes
+    ----------
+    samples
+        The kernels.
+    times
+        What is expected of each, by the name of the model.
+    replays
+        By the name of the contest; ``random`` has several.
+    """
+
+    name: str
+    samples: Samples
+    times: Mapping[str, Floats]
+    replays: Mapping[str, tuple[Replayed, ...]]
+
+    def correlation(self, model: str) -> float:
+        """Pearson's, of predicted and measured throughput."""
+        return float(np.corrcoef(1 / self.times[model], 1 / self.samples.seconds)[0, 1])
+
+    def rank_correlation(self, model: str) -> float:
+        """Spearman's, of predicted and measured times."""
+        return float(np.corrcoef(rankdata(self.times[model]), rankdata(self.samples.seconds))[0, 1])
+
+    def runs(self, contest: str, goal: float) -> float:
+        """How many kernels it took to reach a part of the best throughput, in the mean of all replays."""
+        return float(np.mean([r.runs(goal) for r in self.replays[contest]]))
+
+    def kernel_seconds(self, contest: str, goal: float) -> float:
+        """How long these took."""
+        return float(np.mean([r.kernel_seconds(goal) for r in self.replays[contest]]))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The spaces of all programs; `models` and `contests` are names, those of the latter with ``random``."""
+
+    spaces: tuple[Space, ...]
+    models: tuple[str, ...]
+    contests: tuple[str, ...]
+
+
+def evaluate(samples: Samples, method: str = DEFAULT) -> Evaluation:
+    """Leave each program out in turn.
+
+    Raises
+    ------
+    ModelProblem
+        If there are not two programs, or a method cannot learn from what is left.
+    """
+    if len(set(samples.programs)) < 2:
+        raise ModelProblem(
+            f"to leave one program out takes two at least, there is only {samples.programs[0]}: collect another"
+        )
+    entered = contests(method)
+    names = tuple(dict.fromkeys(c.model for c in entered))
+    spaces = [s for held, fitted in left_out(samples, [method_of(n) for n in names if n != ANALYTICAL])
+              for s in _spaces(held, fitted, entered)]  # fmt: skip
+    if not spaces:
+        raise ModelProblem(f"no program has {LEAST_POINTS} right kernels at one size: collect more points")
+    return Evaluation(tuple(spaces), names, (CHANCE, *(c.name for c in entered)))
+
+
+def left_out(samples: Samples, methods: Sequence[Method]) -> Iterator[tuple[Samples, dict[str, Fitted]]]:
+    """The kernels of each program, and what each method learned from those of all others."""
+    programs = np.array(samples.programs)
+    for program in dict.fromkeys(samples.programs):
+        others = samples[programs != program]
+        yield samples[programs == program], {m.name: m.fit(others) for m in methods}
+
+
+def _spaces(held: Samples, fitted: Mapping[str, Fitted], entered: Sequence[Contest]) -> Iterator[Space]:
+    for name in dict.fromkeys(held.spaces.tolist()):
+        inside = held[held.spaces == name]
+        if len(inside) < LEAST_POINTS:
+            continue
+        times = {ANALYTICAL: inside.analytical} | {
+            m: f.times(inside.features, inside.analytical) for m, f in fitted.items()
+        }
+        places = next(iter(fitted.values())).places_of(inside.features)
+        replays: dict[str, tuple[Replayed, ...]] = {
+            CHANCE: tuple(
+                replayed(AtRandom(seed), [Point((), 1.0)] * len(inside), inside.seconds) for seed in range(DRAWS)
+            )
+        }
+        for contest in entered:
+            families = (tuple(text.split()) for text in inside.families)
+            points = [Point(*of_one) for of_one in zip(families, times[contest.model].tolist(), places, strict=True)]
+            replays[contest.name] = (replayed(contest.make(), points, inside.seconds),)
+        yield Space(name, inside, times, replays)

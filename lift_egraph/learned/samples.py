@@ -1,0 +1,186 @@
+"""What models learn from: a table of kernels with their features, the analytical prediction, and the measured time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.devices import Device, describe
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.errors import LiftError, ModelProblem
+from lift_egraph.extract.analytical import predict
+from lift_egraph.extract.features import NAMES, features
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.learned.strategies import family_of
+from lift_egraph.records.known import same_device, same_versions
+from lift_egraph.records.record import Record
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A table; each field but the first four has an entry for each kernel.
+
+    Attributes
+    ----------
+    device
+        Where all were measured.
+    versions
+        Of the packages that made and measured them.
+    columns
+        The names of the features.
+    notes
+        What of the records was left out, in words.
+    programs, inputs
+        The name of the program, and its sizes as text.
+    families
+        The phases that restructured the term, with a space between them.
+    features
+        A row for each kernel, a column for each feature.
+    analytical, seconds
+        The time that the analytical model predicts, and the least that was measured: others' load only adds.
+
+    Raises
+    ------
+    ModelProblem
+        If a feature or a time is no finite number, or a time is not above 0.
+    """
+
+    device: DeviceInfo
+    versions: dict[str, str]
+    columns: tuple[str, ...]
+    notes: tuple[str, ...] = field(compare=False)
+    programs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    families: tuple[str, ...]
+    features: Floats
+    analytical: Floats
+    seconds: Floats
+
+    def __post_init__(self) -> None:
+        count = len(self.programs)
+        shapes = {"features": (count, len(self.columns)), "analytical": (count,), "seconds": (count,)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ModelProblem(
+                    f"the {name} of {count} kernels have the shape {getattr(self, name).shape}, not {shape}"
+                )
+        if not len(self.inputs) == len(self.families) == count:
+            raise ModelProblem(
+                f"there are {count} kernels, {len(self.inputs)} inputs and {len(self.families)} families"
+            )
+        for name, values in (("analytical prediction", self.analytical), ("measured time", self.seconds)):
+            wrong = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+            if wrong.size:
+                at = wrong[0]
+                raise ModelProblem(
+                    f"the {name} of the kernel {at} (of {self.programs[at]}) is {values[at]} s; "
+                    "it must be a finite number above 0"
+                )
+        rows, columns = np.nonzero(~np.isfinite(self.features))
+        if rows.size:
+            at, column = rows[0], columns[0]
+            raise ModelProblem(
+                f"the feature {self.columns[column]} of the kernel {at} (of {self.programs[at]}) is "
+                f"{self.features[at, column]}; features must be finite numbers"
+            )
+
+    def __len__(self) -> int:
+        return len(self.programs)
+
+    def __getitem__(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Samples:
+        """Some of the kernels, by their numbers or by a mask."""
+        numbers = np.flatnonzero(which) if which.dtype == bool else which
+        texts = {name: tuple(getattr(self, name)[i] for i in numbers) for name in ("programs", "inputs", "families")}
+        arrays = {name: getattr(self, name)[numbers] for name in ("features", "analytical", "seconds")}
+        return replace(self, **texts, **arrays)
+
+    @cached_property
+    def spaces(self) -> npt.NDArray[np.str_]:
+        """Of each kernel, the program with its input: what is compared with each other."""
+        return np.array([f"{p}, {i}" for p, i in zip(self.programs, self.inputs, strict=True)])
+
+    @cached_property
+    def throughput(self) -> Floats:
+        """The best time of the program and input over a kernel's own: 1 is the best."""
+        best = {space: self.seconds[self.spaces == space].min() for space in set(self.spaces)}
+        return np.array([best[space] for space in self.spaces]) / self.seconds
+
+    def taking(self, columns: Sequence[str]) -> Floats:
+        """The features of these names."""
+        return self.features[:, [self.columns.index(name) for name in columns]]
+
+
+def row_of(plan: Plan, device: Device, columns: Sequence[str] = NAMES) -> Floats:
+    """The features of one plan, as a row of a table."""
+    found = features(plan, device)
+    return np.array([found[name] for name in columns])
+
+
+def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
+    """The right kernels of records, on one device, as the last record's versions made them.
+
+    Parameters
+    ----------
+    device
+        A part of the platform's or device's name, where there are records of several.
+
+    Raises
+    ------
+    ModelProblem
+        If no record is of the device, or they are of several; or none of a right kernel is left.
+    """
+    named = [r for r in records if device is None or device.lower() in f"{r.device.platform} / {r.device.name}".lower()]
+    makes = {(r.device.platform, r.device.name): r.device for r in named}
+    known = "; ".join(sorted({f"{r.device.platform} / {r.device.name}" for r in records})) or "none"
+    if not makes:
+        raise ModelProblem(f"no record is of a device {device!r}: there are records of {known}" if records else
+                           "there is no record: `lift-egraph collect` makes some")  # fmt: skip
+    if len(makes) > 1:
+        raise ModelProblem(f"the records are of several devices, choose one with --device: {known}")
+    last = named[-1]
+    current = [r for r in named if same_versions(r, last.device, last.versions) and same_device(r.device, last.device)]
+    least: dict[str, Record] = {}
+    for record in current:
+        if record.validity == "valid" and record.samples and min(record.samples) > 0:
+            known_time = least.get(record.point)
+            if known_time is None or min(record.samples) < min(known_time.samples):
+                least[record.point] = record
+    left_out = Counter[str]()
+    left_out[
+        f"of another version than {last.versions.get('lift-egraph')} with the driver {last.device.driver_version}"
+    ] = len(named) - len(current)
+    left_out["of kernels that are not right, or known twice"] = len(current) - len(least)
+    model, kept, rows, times = describe(last.device), list[Record](), list[Floats](), list[float]()
+    for record in least.values():
+        try:
+            plan = compile_program(parse_program(record.term), model)
+            predicted = predict(plan, model).predicted_ms
+        except LiftError:
+            left_out["of terms that are not compiled any more"] += 1
+            continue
+        rows.append(row_of(plan, model))
+        times.append(1e-3 * predicted)
+        kept.append(record)
+    if not kept:
+        raise ModelProblem(f"none of {len(named)} records is of a right kernel of this version: collect some")
+    return Samples(
+        device=last.device,
+        versions=dict(last.versions),
+        columns=NAMES,
+        notes=tuple(f"{count} records left out: {why}" for why, count in left_out.items() if count),
+        programs=tuple(r.program.name for r in kept),
+        inputs=tuple(", ".join(f"{n} = {v}" for n, v in r.program.sizes.items()) for r in kept),
+        families=tuple(" ".join(family_of((p.phase, p.iterations) for p in r.phases)) for r in kept),
+        features=np.array(rows),
+        analytical=np.array(times),
+        seconds=np.array([min(r.samples) for r in kept]),
+    )

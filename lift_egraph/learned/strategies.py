@@ -1,0 +1,192 @@
+"""In which order kernels are measured: by chance, by prediction, or by prediction corrected by what was measured.
+
+A strategy says what to expect of each kernel that waits; the least goes next. `optimize` asks it while it measures, and
+`lift_egraph.learned.replay` replays it on kernels whose times are known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol
+
+import numpy as np
+
+Family = tuple[str, ...]
+"""What the kernels of one way have in common."""
+
+FAILED = 3.0  # times its prediction that a kernel counts which was wrong or did not end; the next like it, 9 times
+
+
+def family_of(phases: Iterable[tuple[str, int]]) -> Family:
+    """The phases that restructured a term, of their names and iterations: what is found so is predicted alike.
+
+    >>> family_of([("tiling", 3), ("algorithmic", 0), ("lowering", 4)])
+    ('tiling',)
+    """
+    return tuple(
+        name for name, iterations in phases if name != "lowering" and (name != "algorithmic" or iterations > 0)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A kernel that may be measured.
+
+    Attributes
+    ----------
+    family
+        The phases that restructured its term.
+    predicted
+        Its time, in the unit of what is measured.
+    place
+        Where it stands among others: features of about unit variance. Only strategies that compare kernels ask.
+    """
+
+    family: Family
+    predicted: float
+    place: tuple[float, ...] = ()
+
+
+class Strategy(Protocol):
+    """What to expect of kernels, in the unit of their predictions."""
+
+    def expected(self, points: Sequence[Point], /) -> Sequence[float]:
+        """What each of them is worth waiting for: the least goes next."""
+        ...
+
+    def learn(self, point: Point, measured: float, /) -> None:
+        """Take a measured time in."""
+        ...
+
+    def fail(self, point: Point, /) -> None:
+        """Take in that a kernel was wrong, or did not end."""
+        ...
+
+
+class AtRandom:
+    """Any of them, each as likely as any other."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._draw = np.random.default_rng(seed)
+
+    def expected(self, points: Sequence[Point]) -> Sequence[float]:
+        return self._draw.random(len(points)).tolist()
+
+    def learn(self, point: Point, measured: float) -> None:
+        pass
+
+    def fail(self, point: Point) -> None:
+        pass
+
+
+class Greedy:
+    """The prediction, whatever is measured.
+
+    Source: 002 §8.1.
+    """
+
+    def expected(self, points: Sequence[Point]) -> Sequence[float]:
+        return [p.predicted for p in points]
+
+    def learn(self, point: Point, measured: float) -> None:
+        pass
+
+    def fail(self, point: Point) -> None:
+        pass
+
+
+class ByFamily:
+    """The prediction, times the ratio that was measured in its family.
+
+    A family of which nothing was measured yet is believed, or has the least ratio of the others where that is less: so
+    one that is predicted wrongly costs one kernel, and no family waits until another is done.
+
+    Examples
+    --------
+    >>> strategy, tiled, planned = ByFamily(), Point(("tiled",), 2.0), Point(("planned",), 3.0)
+    >>> strategy.expected([tiled])
+    [2.0]
+    >>> strategy.learn(tiled, 6.0)
+    >>> strategy.learn(planned, 4.5)
+    >>> strategy.expected([Point((name,), 2.0) for name in ("tiled", "planned", "another")])
+    [6.0, 3.0, 2.0]
+    """
+
+    def __init__(self) -> None:
+        self._ratios: dict[Family, list[float]] = {}
+        self._failures: Counter[Family] = Counter()
+
+    def expected(self, points: Sequence[Point]) -> Sequence[float]:
+        ratios = {family: median(known) for family, known in self._ratios.items()}
+        unknown = min([1.0, *ratios.values()])
+        return [p.predicted * ratios.get(p.family, unknown) for p in points]
+
+    def learn(self, point: Point, measured: float) -> None:
+        if point.predicted > 0:
+            self._ratios.setdefault(point.family, []).append(measured / point.predicted)
+
+    def fail(self, point: Point) -> None:
+        """One may be an exception, several are not."""
+        self._failures[point.family] += 1
+        self.learn(point, FAILED ** self._failures[point.family] * point.predicted)
+
+
+class Confident:
+    """The prediction, corrected by a Gaussian process, less what is uncertain: the lower confidence bound of a time.
+
+    The logarithm of how wrong a prediction is, is the sum of a part that all kernels of a program share, one of the
+    family, one of the place, and noise. Each measured kernel is taken in at once: nearby ones and its family are
+    corrected most, and what nothing is known of stays uncertain.
+
+    Parameters
+    ----------
+    boldness
+        How many standard deviations are believed to be in a kernel's favour.
+
+    Source: Srinivas et al., Gaussian process optimization in the bandit setting (upper confidence bounds), 2010.
+
+    Examples
+    --------
+    >>> strategy, near, far = Confident(boldness=1.0), Point(("a",), 1.0, (0.0,)), Point(("b",), 1.5, (9.0,))
+    >>> strategy.learn(near, 2.0)
+    >>> strategy.expected([near]) < strategy.expected([far])
+    False
+    """
+
+    shared, of_family, of_place, noise = 2.0, 0.3, 0.6, 0.3  # standard deviations of logarithms of times
+
+    def __init__(self, boldness: float = 0.5) -> None:
+        self._boldness = boldness
+        self._known: list[Point] = []
+        self._errors: list[float] = []
+
+    def expected(self, points: Sequence[Point]) -> Sequence[float]:
+        predicted = np.array([p.predicted for p in points])
+        if not self._known:
+            return predicted.tolist()
+        from scipy.linalg import cho_factor, cho_solve
+
+        known = self._covariance(self._known, self._known) + self.noise**2 * np.eye(len(self._known))
+        factor, across = cho_factor(known), self._covariance(points, self._known)
+        mean = across @ cho_solve(factor, np.array(self._errors))
+        explained = np.einsum("ij,ji->i", across, cho_solve(factor, across.T))
+        variance = self.shared**2 + self.of_family**2 + self.of_place**2 - explained
+        return (predicted * np.exp(mean - self._boldness * np.sqrt(np.maximum(variance, 0.0)))).tolist()
+
+    def learn(self, point: Point, measured: float) -> None:
+        if point.predicted > 0:
+            self._known.append(point)
+            self._errors.append(math.log(measured / point.predicted))
+
+    def fail(self, point: Point) -> None:
+        self.learn(point, FAILED * point.predicted)
+
+    def _covariance(self, first: Sequence[Point], second: Sequence[Point]) -> np.ndarray:
+        here, there = (np.array([p.place for p in points]).reshape(len(points), -1) for points in (first, second))
+        apart = ((here[:, None, :] - there[None, :, :]) ** 2).sum(2) / max(here.shape[1], 1)
+        same = np.array([[p.family == q.family for q in second] for p in first])
+        return self.shared**2 + self.of_family**2 * same + self.of_place**2 * np.exp(-apart / 2)

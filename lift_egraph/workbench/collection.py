@@ -1,0 +1,144 @@
+"""What a learned model is trained on: random points of a program's space, measured and appended to a journal.
+
+Each point is on the disk as a record before another is measured, so an interrupted collection keeps what it has, and
+the same call goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.devices import Device
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.records.journal import Journal
+from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
+from lift_egraph.workbench.drawing import drawn
+from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked
+from lift_egraph.workbench.measuring import Clock, Lanes
+from lift_egraph.workbench.pipeline import found_device
+from lift_egraph.workbench.recording import Recording
+from lift_egraph.workbench.report import NOT_RUN, Event, Listener
+from lift_egraph.workbench.validation import reference_of, room_for
+
+REFERENCE = 30.0  # seconds of interpreting what kernels are compared with, at most
+SLOW = 100.0  # times the best, from which a kernel is neither compared nor timed
+RUNS, TIMING = 9, 1.0  # of a kernel: so many, unless they take more seconds
+LONGEST, LONGEST_KERNEL = 7200.0, 5.0  # seconds for the points of one program, and for a kernel's build and run
+SPARE = 3  # times the points that are wanted which are drawn: some are not valid
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What became of the points of a program.
+
+    Attributes
+    ----------
+    valid
+        How many its journal has that are right.
+    new, failed
+        How many of these are new, and how many new ones were wrong, too slow or refused.
+    """
+
+    program: ir.Program
+    valid: int
+    new: int = 0
+    failed: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.program.name}: {self.valid} points, {self.new} of them new; {self.failed} more are not valid"
+
+
+def collect(
+    program: ir.Program,
+    sizes: dict[str, int] | None = None,
+    *,
+    journal: Path | str,
+    points: int,
+    device: str | DeviceInfo | None = None,
+    description: Device | None = None,
+    search: float = 60.0,
+    seed: int = 0,
+    executor: Executor | None = None,
+    listen: Listener = lambda event: None,
+) -> Collection:
+    """Measure random points of a program's space until a journal has so many that are right.
+
+    Parameters
+    ----------
+    program, sizes, device, description, executor
+        As for `lift_egraph.workbench.optimize`.
+    journal
+        A file; records that it has of the program, this device and these versions count.
+    points
+        How many it is to have at last, of this program at these sizes. There may be fewer in the space.
+    search
+        Seconds in which the space is searched.
+    seed
+        Of the draw, and of the random inputs.
+
+    Raises
+    ------
+    SizeProblem, TypeProblem, DeviceProblem, SearchProblem
+        If the program, its sizes and the device do not go together, or the space is empty.
+    InputProblem, OutputProblem
+        If the journal is none, or cannot be written to. What is in it stays.
+    """
+    require_elements(program, sizes or {})
+    special = specialise(program, sizes)
+    require_result(special)
+    given = device, description
+    info, model = asked(executor, ANSWER, found_device, *given) if executor else found_device(*given)
+    kept = Journal(Path(journal))
+    recording = Recording(kept, special, info, model, must=True)
+    known = recording.points
+    valid, new, failed = sum(r.validity == "valid" for r in known.values()), 0, 0
+    if valid >= points:
+        return Collection(special, valid)
+    listen(Event("search", f"the space of {special.name}, for {search:g} s"))
+    found = drawn(program, special, info, model, SPARE * (points - valid), search, seed, known)
+    first = next(found, None)
+    if first is None:
+        return Collection(special, valid)
+    budget = Budget(
+        LONGEST,
+        repeats=RUNS,
+        cut_off=SLOW,
+        most_kernel=LONGEST_KERNEL,
+        timing_share=TIMING / LONGEST,
+        reference_share=REFERENCE / LONGEST,
+    )
+    job = Job(program, special, info, model, budget, budget.kernel_seconds(data_bytes(special)), seed)
+    clock, inbox = Clock(LONGEST), SimpleQueue[Any]()
+    waiting = chain([first], found)
+    with Workers(executor, job, clock, inbox) if executor else _here(job, clock, inbox) as lanes:
+        while not lanes.ended and clock.left > 0:
+            while valid + new + lanes.busy < points and lanes.free(False) and (following := next(waiting, None)):
+                lanes.submit(following[1])
+            if not lanes.busy:
+                break
+            candidate = lanes.done(inbox.get(timeout=lanes.patience))
+            if candidate.message == NOT_RUN:  # on its way again
+                continue
+            kept.append(recording.record_of(candidate))
+            new, failed = new + candidate.valid, failed + (not candidate.valid)
+            told = f"{special.name}: {valid + new} of {points} points, {failed} more are not valid"
+            listen(Event("measure", told, (valid + new) / points))
+    return Collection(special, valid + new, new, failed)
+
+
+def _here(job: Job, clock: Clock, inbox: SimpleQueue[Any]) -> Lanes:
+    """What measures on this host: one kernel at a time, so that none disturbs another."""
+    compiled = partial(compile_program, device=job.description)
+    room, seconds = room_for(job.program, job.device, 1), job.budget.reference_seconds
+    reference = reference_of(job.source, job.program, room, compiled, seed=job.seed, seconds=seconds)
+    return Lanes(job.device, reference, replace(job.budget, lanes=1), clock, job.kernel_seconds, inbox)

@@ -1,0 +1,236 @@
+"""Features are what instrumented kernels count; those beyond the published ones say what they are meant to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from lift_egraph.codegen.compiler import compile_open, compile_program
+from lift_egraph.codegen.devices import NVIDIA, POCL, Device
+from lift_egraph.codegen.plans.kernel import Launch, Plan
+from lift_egraph.errors import InputProblem, NestingProblem
+from lift_egraph.extract.cache_lines import warp_and_line
+from lift_egraph.extract.features import NAMES, PUBLISHED, feature_table, features
+from lift_egraph.extract.iteration_domain import Axis, Domain, grid
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.language.nat import Nat, NatVar, maximum, minimum, nat
+from lift_egraph.language.syntax import parse_program
+from tests.codegen import low_level as low
+from tests.codegen.corpus.programs import numbered
+from tests.codegen.opencl import needs_opencl
+from tests.depth import depth
+from tests.extract.agreement import differences, pocl, unknown
+from tests.extract.instrumented import run
+
+BATCH = 16
+
+
+def agree(plans: list[Plan], device: Device) -> None:
+    """Check that the features of plans are what their kernels count, and that there is something to count."""
+    context, wrong = pocl(), list[str]()
+    for start in range(0, len(plans), BATCH):
+        batch = plans[start : start + BATCH]
+        for plan, counts in zip(batch, run(context, batch, *warp_and_line(device)), strict=True):
+            assert counts.accesses > 0
+            wrong += differences(plan, device, counts)
+    assert not wrong, "\n".join(wrong)
+
+
+@needs_opencl
+@pytest.mark.timeout(60 + depth(6, 300) * 3)
+@pytest.mark.parametrize("device", [POCL, NVIDIA], ids=lambda d: d.name)
+def test_features_of_random_terms_are_what_their_kernels_count(device: Device) -> None:
+    wanted, plans, number = depth(6, 300), list[Plan](), 70
+    while len(plans) < wanted:
+        number += 1
+        try:
+            plan = compile_program(numbered(number), device)
+        except NestingProblem:  # what code generation refuses, as the corpus knows
+            continue
+        if unknown(plan) in ("", "lines") and len(plan.kernels) > 0:
+            plans.append(plan)
+    agree(plans, device)
+
+
+BORDERS = """
+    program p(A: [[f32]N]M) =
+      mapGlb(1, fun rows => mapGlb(0, fun w => reduceSeq(add, 0.0, join(w)),
+        map(transpose, slide(3, 1, transpose(rows)))), slide(3, 1, pad(1, 1, clamp, map(pad(1, 1, constant(0.0)), A))))
+"""
+TILES_OF_ODD_LENGTHS = """
+    program q(A: [[f32]N]M) =
+      join(mapWrg(0, fun rows =>
+        let tile = toLocal(mapLcl(0, mapSeq(id), rows)) in
+        toGlobal(mapLcl(0, fun column => reduceSeq(add, 0.0, column), transpose(tile))), split(5, A)))
+"""
+
+
+@needs_opencl
+@pytest.mark.parametrize("device", [POCL, NVIDIA], ids=lambda d: d.name)
+def test_features_of_known_kernels_are_what_they_count(device: Device) -> None:
+    others = [(parse_program(BORDERS), {"M": 9, "N": 37}), (parse_program(TILES_OF_ODD_LENGTHS), {"M": 20, "N": 12})]
+    made = [(replace(p, name=f"{p.name}_{k}"), sizes) for k, (p, sizes) in enumerate([*low.SMALL, *others])]
+    agree([low.plan_of(program, device, **sizes) for program, sizes in made], device)
+
+
+@needs_opencl
+def test_features_of_other_launches_and_of_open_sizes_are_what_kernels_count() -> None:
+    free = compile_program(specialise(low.mm_naive(), {"M": 7, "K": 5, "N": 9}), NVIDIA, any_launch=True)
+    opened = compile_open(replace(low.mm_naive(), name="opened"), NVIDIA).at({"M": 7, "K": 5, "N": 9})
+    agree([free.launched(Launch((4, 6, 1), (2, 3, 1))), opened], NVIDIA)
+
+
+LISTING_6_1 = """
+    program example(xs: [f32]N, ys: [f32]N) =
+      join(mapWrg(0, fun chunk =>
+        let sums = toLocal(mapLcl(0, fun (x, y) => x + y, chunk)) in mapLcl(0, fun s => 2.0 * s, sums),
+        split(64, zip(xs, ys))))
+"""
+
+
+def test_listing_6_1_loads_and_stores_as_the_thesis_says() -> None:
+    found = features(low.plan_of(LISTING_6_1, NVIDIA, N=1024), NVIDIA)
+    counts = [found[name] for name in ("global_loads", "global_stores", "local_loads", "local_stores")]
+    assert counts == [2, 1, 1, 1]
+    assert [found[f"global_size_{d}"] for d in range(3)] == [1024, 1, 1]
+    assert [found[f"local_size_{d}"] for d in range(3)] == [64, 1, 1]
+    assert found["local_memory"] == 64 * 4
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 4, 8, 32, 64])
+def test_listing_6_2_touches_as_many_lines_as_its_chunks_are_apart(chunk: int) -> None:
+    """Of 32 words each, by warps of 32: with chunks as long as a line each item has its own."""
+    program = f"program example(xs: [f32]N) = mapGlb(0, mapSeq(fun x => x * 2.0), split({chunk}, xs))"
+    found = features(low.plan_of(program, NVIDIA, N=1 << 16), NVIDIA)
+    assert found["lines_per_load"] == found["lines_per_store"] == found["lines_per_access"] == min(chunk, 32)
+
+
+def test_all_features_have_their_place_and_are_finite() -> None:
+    for device in (POCL, NVIDIA):
+        found = features(low.plan_of(low.mm_tiled(), device, M=64, N=64, K=64), device)
+        assert tuple(found) == NAMES
+        assert tuple(found)[: len(PUBLISHED)] == PUBLISHED
+        assert all(type(value) is float and np.isfinite(value) for value in found.values())
+
+
+@pytest.mark.parametrize("device", [POCL, NVIDIA], ids=lambda d: d.name)
+def test_plans_without_text_have_the_same_features(device: Device) -> None:
+    for program, sizes in low.SMALL:
+        special = specialise(program, sizes)
+        printed, bare = (compile_program(special, device, with_text=text) for text in (True, False))
+        assert features(bare, device) == features(printed, device)
+        assert [k.body for k in bare.kernels] == [k.body for k in printed.kernels]
+        assert not bare.source
+        assert not any(kernel.source for kernel in bare.kernels)
+
+
+def test_a_table_has_a_row_for_each_plan() -> None:
+    plans = [low.plan_of(low.mm_tiled(tile), NVIDIA, M=64, N=64, K=64) for tile in (4, 8)]
+    table = feature_table(iter(plans), NVIDIA)
+    assert table.tolist() == [list(features(plan, NVIDIA).values()) for plan in plans]
+    assert feature_table([], NVIDIA).shape == (0, len(NAMES))
+
+
+def test_sizes_that_are_arguments_count_as_their_values() -> None:
+    program = low.mm_naive()
+    opened = features(compile_open(program, NVIDIA).at({"M": 64, "N": 32, "K": 16}), NVIDIA)
+    known = features(low.plan_of(program, NVIDIA, M=64, N=32, K=16), NVIDIA)
+    assert opened["global_loads"] * opened["global_size_0"] * opened["global_size_1"] == 2 * 64 * 32 * 16
+    for name in ("operations_per_byte", "operations_per_touched_byte", "vector_width", "register_tile"):
+        assert opened[name] == known[name]
+    assert opened["working_set_last"] < 1
+
+
+def test_a_plan_without_statements_has_no_features() -> None:
+    plan = low.plan_of(low.scal(), POCL, N=1 << 17)
+    read = replace(plan, kernels=tuple(replace(k, body=()) for k in plan.kernels))
+    with pytest.raises(InputProblem, match="scal has no statements"):
+        features(read, POCL)
+
+
+def of(program: ir.Program | str, device: Device = POCL, **sizes: int) -> dict[str, float]:
+    return features(low.plan_of(program, device, **sizes), device)
+
+
+def test_working_sets_tell_inputs_that_fit_into_a_cache() -> None:
+    small, large = (of(low.j2d5pt(), M=n, N=n) for n in (512, 8192))
+    assert small["working_set_last"] < 1 < large["working_set_last"]
+    assert (
+        small["beyond_last"] * 1.05 < large["beyond_last"] / 16 * 1.2
+    )  # a work-item of the larger has 16 times the row
+
+
+def test_vectors_and_blocks_are_seen() -> None:
+    naive = of(low.mm_naive(), M=512, N=512, K=512)
+    blocked = of(low.mm_blocked(8, 16), M=512, N=512, K=512)
+    assert naive["vector_width"] == 1 < blocked["vector_width"]
+    assert (naive["register_tile"], blocked["register_tile"]) == (1, 8 * 16)
+    assert naive["registers"] < blocked["registers"]
+    assert naive["operations_per_byte"] < blocked["operations_per_byte"]
+    assert (
+        naive["operations_per_touched_byte"] == blocked["operations_per_touched_byte"] == 2 * 512**3 / (3 * 512**2 * 4)
+    )
+
+
+def test_idle_lanes_and_slack() -> None:
+    program = "program p(xs: [f32]N) = join(mapWrg(0, mapLcl(0, fun x => x + 1.0), split(8, xs)))"
+    found = of(program, NVIDIA, N=8 * 133)
+    assert found["idle_lanes"] == 1 - 8 / 32
+    assert found["groups_per_unit"] == 133 / 132
+    assert found["imbalance"] == pytest.approx(2 / (133 / 132))
+
+
+def test_functions_and_launches_are_counted() -> None:
+    found = of("program p(xs: [f32]N) = mapGlb(0, fun x => sqrt(x) + 1.0, mapGlb(0, fun x => exp(x), xs))", N=256)
+    assert found["launches"] == 2
+    assert found["functions"] == 1  # of each work-item: half of them have another addition
+    assert found["operations"] == 1.5
+
+
+# --- domains ------------------------------------------------------------------------------------------
+
+AXES = (Axis("i", 5), Axis("j", 7), Axis("k", 3))
+VARIABLES = {axis.name: nat(NatVar(axis.name, 0, axis.length - 1)) for axis in AXES}
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> Nat:
+    """Sums of indices, some with a quotient, a rest or a minimum."""
+    total = nat(draw(st.integers(-6, 9)))
+    for variable in VARIABLES.values():
+        total = total + draw(st.integers(-3, 3)) * variable
+    other = VARIABLES[draw(st.sampled_from("ijk"))]
+    kind = draw(st.sampled_from(["", "", "/", "%", "min", "max"]))
+    number = draw(st.integers(1, 4))
+    more = {"/": other // number, "%": other % number, "min": minimum(other, number), "max": maximum(other, number)}
+    return total + more.get(kind, nat(0))
+
+
+@given(st.lists(conditions(), max_size=3), st.lists(st.lists(conditions(), min_size=1, max_size=2), max_size=2))
+def test_the_size_of_a_domain_is_the_number_of_its_points(inside: list[Nat], excluded: list[list[Nat]]) -> None:
+    domain = Domain(AXES).where(inside)
+    for conjunction in excluded:
+        domain = domain.except_where(conjunction)
+    count = 0
+    for point in product(*(range(axis.length) for axis in AXES)):
+        values = {axis.name: index for axis, index in zip(AXES, point, strict=True)}
+        holds = all(c.evaluate(values) >= 0 for c in inside)
+        count += holds and not any(all(c.evaluate(values) >= 0 for c in each) for each in excluded)
+    assert domain.size == count
+
+
+def test_long_domains_are_counted_without_their_points() -> None:
+    i, j = nat(NatVar("i", 0, (1 << 30) - 1)), nat(NatVar("j", 0, 15))
+    domain = Domain((Axis("i", 1 << 30), Axis("j", 16))).where([i + j - 3, (1 << 30) - 1 - i])
+    assert domain.size == (1 << 34) - (3 + 2 + 1)
+
+
+def test_a_sample_of_a_box_lies_evenly_and_stands_for_all() -> None:
+    values, each = grid([Axis("i", 1000)], most=999, sample=10)
+    assert values["i"].tolist() == list(range(50, 1000, 100))
+    assert each == 100

@@ -1,0 +1,136 @@
+"""Models as files: what comes back is what was written, and nothing else is taken for a model."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.errors import InputProblem, ModelProblem
+from lift_egraph.extract.analytical import predict
+from lift_egraph.learned.methods import LEAST, METHODS
+from lift_egraph.learned.model import Model, bundled, load_model, nearest, read_samples
+from tests.codegen import low_level as low
+from tests.codegen.devices.test_devices import INFO
+from tests.lift_egraph.learned.tables import samples
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.npz"
+    Model(samples(), "published").save(path)
+    return path
+
+
+def test_a_model_comes_back(file: Path):
+    written, read = Model(samples(), "published"), load_model(file)
+    assert read.method == "published"
+    for name in ("features", "analytical", "seconds"):
+        assert (getattr(read.samples, name) == getattr(written.samples, name)).all()
+    for name in ("programs", "inputs", "families", "device", "versions", "columns"):
+        assert getattr(read.samples, name) == getattr(written.samples, name)
+    others = samples(seed=1)
+    given = others.features, others.analytical
+    assert (read.fitted.times(*given) == written.fitted.times(*given)).all()
+    assert len(read_samples([file])) == len(written.samples)
+
+
+def rewritten(change: Callable[[dict[str, Any]], Any]) -> Callable[[bytes], bytes]:
+    """Arrays of a file changed, and written again."""
+
+    def changed(data: bytes) -> bytes:
+        arrays = dict(np.load(io.BytesIO(data)))
+        change(arrays)
+        held = io.BytesIO()
+        np.savez(held, **arrays)
+        return held.getvalue()
+
+    return changed
+
+
+def head(old: bytes, new: bytes) -> Callable[[dict[str, Any]], None]:
+    def change(arrays: dict[str, Any]) -> None:
+        assert old in arrays["head"].tobytes()
+        arrays["head"] = np.frombuffer(arrays["head"].tobytes().replace(old, new), np.uint8)
+
+    return change
+
+
+def faster(arrays: dict[str, Any]) -> None:
+    arrays["seconds"][0] /= 2
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "message"),
+    [
+        (lambda data: b"", "is no model"),
+        (lambda data: b"{}", "is no model"),
+        (lambda data: pickle.dumps({"seconds": 1}), "is no model"),
+        (lambda data: data[: len(data) // 2], "is no model"),
+        (rewritten(lambda arrays: arrays.pop("seconds")), "is no model"),
+        (rewritten(lambda arrays: arrays.update(seconds=np.array([print, None], object))), "is no model"),
+        (rewritten(lambda arrays: arrays.update(head=np.frombuffer(b"[]", np.uint8))), "is no model: its head"),
+        (rewritten(head(b'"format":1', b'"format":2')), "is a model of the format 2, this version reads 1"),
+        (rewritten(head(b'"method"', b'"how"')), "is no model: its head does not follow the schema"),
+        (rewritten(head(b'"published"', b'"forest"')), "was changed after it was written"),
+        (rewritten(faster), "was changed after it was written"),
+    ],
+)
+def test_what_is_no_model_or_was_changed_is_refused(file: Path, spoilt: Callable[[bytes], bytes], message: str):
+    file.write_bytes(spoilt(file.read_bytes()))
+    with pytest.raises(InputProblem, match=message):
+        load_model(file)
+
+
+def test_files_that_are_not_there(tmp_path: Path, file: Path):
+    with pytest.raises(InputProblem, match="cannot read"):
+        load_model(tmp_path / "none.npz")
+    with pytest.raises(InputProblem, match="there is no such file"):
+        read_samples([tmp_path / "none.jsonl"])
+    with pytest.raises(ModelProblem, match="is a model, which stands alone"):
+        read_samples([file, file])
+
+
+def test_models_of_other_features_methods_or_devices_are_refused():
+    table = samples()
+    other = replace(table, columns=(*table.columns[:-1], "colour"))
+    with pytest.raises(ModelProblem, match="colour"):
+        Model(other, "forest")
+    with pytest.raises(ModelProblem, match="there is no method 'oracle'"):
+        Model(table, "oracle")
+    with pytest.raises(ModelProblem, match=r"was trained on .*, not on Elsewhere / "):
+        Model(table, "forest").require_device(replace(INFO, platform="Elsewhere"))
+    Model(table, "forest").require_device(replace(table.device, driver_version="another"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_cannot_be_learned_from_is_refused(method: str):
+    few = samples(1, LEAST - 1)
+    with pytest.raises(ModelProblem, match=f"needs {LEAST} right kernels at least, there are {LEAST - 1}"):
+        METHODS[method].fit(few)
+    table = samples()
+    alike = replace(table, features=np.ones_like(table.features))
+    with pytest.raises(ModelProblem, match="features are the same for all 75 kernels"):
+        METHODS[method].fit(alike)
+
+
+def test_a_model_predicts_milliseconds_beside_the_first_plan_of_a_program():
+    model = Model(samples(), "forest")
+    naive, other = low.plan_of(low.scal(64, 4), N=256), low.plan_of(low.j2d5pt(4, 4), M=16, N=16)
+    assert model(naive, POCL) == pytest.approx(float(predict(naive, POCL)))
+    assert model(naive, POCL) == model(naive, POCL)
+    assert model(other, POCL) == pytest.approx(float(predict(other, POCL)))
+
+
+def test_there_is_a_bundled_model_for_each_cpu():
+    assert bundled()
+    assert nearest(replace(INFO, kind="cpu")).samples.device.kind == "cpu"
+    with pytest.raises(ModelProblem, match="no learned model for a device of the kind other"):
+        nearest(replace(INFO, kind="other"))

@@ -1,0 +1,102 @@
+"""Leaving programs out, and replaying strategies, on tables whose answer is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lift_egraph.errors import ModelProblem
+from lift_egraph.extract.features import NAMES
+from lift_egraph.learned.methods import METHODS
+from lift_egraph.learned.pictures import draw
+from lift_egraph.learned.replay import contests, evaluate, left_out, replayed
+from lift_egraph.learned.strategies import AtRandom, Confident, Greedy, Point
+from lift_egraph.learned.summary import accuracy, effort, redundancy, so_far
+from tests.lift_egraph.learned.tables import TELLING, samples
+
+
+@pytest.fixture(scope="module")
+def found():
+    return evaluate(samples(points=40), "forest")
+
+
+def test_what_features_tell_is_learned_for_programs_that_were_not_seen(found):
+    for row in accuracy(found):
+        assert row["forest"] > 0.5
+        assert row["forest, ranks"] > 0.6
+        assert abs(row["analytical"]) < 0.5  # it is noise
+
+
+def test_a_model_reaches_the_best_sooner_than_chance(found):
+    by_name = {(row["goal"], row["strategy"]): row for row in effort(found)}
+    assert {strategy for _, strategy in by_name} == {"random", *(c.name for c in contests("forest"))}
+    chance, forest = by_name["90% of the best", "random"], by_name["90% of the best", "forest"]
+    assert chance["fewer runs"] == chance["less kernel time"] == 1.0
+    assert forest["mean"] < chance["mean"] / 2
+    assert forest["less kernel time"] > 2
+    assert so_far(found, "forest", 30)[-1] == 1.0
+    assert (np.diff(so_far(found, "random", 30)) >= 0).all()
+
+
+def test_nothing_of_a_program_is_learned_before_it_is_predicted():
+    table = samples()
+    first = next(left_out(table, [METHODS["forest"]]))
+    strange = replace(table, seconds=np.where(np.array(table.programs) == "p0", table.seconds[::-1], table.seconds))
+    again = next(left_out(strange, [METHODS["forest"]]))
+    assert set(first[0].programs) == {"p0"}
+    given = first[0].features, first[0].analytical
+    assert (first[1]["forest"].times(*given) == again[1]["forest"].times(*given)).all()
+
+
+def test_the_features_that_tell_most_are_worth_most():
+    assert set(list(redundancy(samples(4, 100)))[:2]) == set(TELLING)
+
+
+def test_one_program_or_few_kernels_cannot_be_left_out():
+    with pytest.raises(ModelProblem, match="there is only p0"):
+        evaluate(samples(1))
+    with pytest.raises(ModelProblem, match="no program has 10 right kernels"):
+        evaluate(samples(8, 5))
+
+
+def test_chance_finds_the_best_in_the_mean_after_half_of_all():
+    seconds = np.arange(1.0, 22.0)
+    points = [Point((), 1.0)] * 21
+    runs = [replayed(AtRandom(seed), points, seconds).runs(1.0) for seed in range(300)]
+    assert abs(np.mean(runs) - 11) < 1.2
+    assert len({*runs}) == 21
+
+
+def test_confidence_leaves_a_family_that_disappoints_and_looks_where_nothing_is_known():
+    """Ten kernels of one place are predicted best, and are not; the best is elsewhere."""
+    near = [Point(("near",), 1.0 + 0.01 * n, (0.0, 0.0)) for n in range(10)]
+    far = [Point(("far",), 1.5, (5.0, 5.0))]
+    seconds = np.array([4.0] * 10 + [1.0])
+    assert replayed(Greedy(), near + far, seconds).runs(1.0) == 11
+    assert replayed(Confident(), near + far, seconds).runs(1.0) == 2
+
+
+def test_confidence_learns_what_neighbours_have_in_common():
+    places = np.linspace(-3, 3, 40)
+    seconds = np.exp(2 * np.abs(places - 1.5))
+    points = [Point((), 1.0, (float(x),)) for x in places]
+    assert replayed(Confident(), points, seconds).runs(0.9) < 15
+
+
+def test_pictures_show_all_strategies_and_programs(found):
+    figure = draw(found, samples(), "forest")
+    scatter, curves, worth, residuals = figure.axes
+    assert {line.get_label() for line in curves.get_lines()} == set(found.contests)
+    assert len(scatter.collections) == len(found.spaces)
+    assert [label.get_text() for label in residuals.get_yticklabels()] == [s.name for s in found.spaces]
+    assert {label.get_text() for label in worth.get_yticklabels()} <= set(NAMES)
+
+
+def test_what_is_learned_is_blended_with_the_analytical_prediction():
+    table = samples()
+    forest, blended = (
+        METHODS[name].fit(table).times(table.features, table.analytical) for name in ("forest", "blended")
+    )
+    np.testing.assert_allclose(blended, np.sqrt(forest * table.analytical))

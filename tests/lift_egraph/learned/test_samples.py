@@ -1,0 +1,93 @@
+"""From records to tables of features and times: what is left out, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.devices import describe
+from lift_egraph.errors import ModelProblem
+from lift_egraph.extract.analytical import predict
+from lift_egraph.extract.features import NAMES, features
+from lift_egraph.learned.samples import samples_of
+from tests.lift_egraph.learned.tables import samples
+from tests.lift_egraph.records.examples import DEVICE, RECORD, candidate, record
+
+GPU = replace(DEVICE, platform="Some GPUs", name="GPU 1")
+
+
+def test_a_record_becomes_a_row():
+    made, device = candidate(), describe(DEVICE)
+    found = samples_of([RECORD])
+    assert (found.programs, found.inputs, found.families) == (("scale",), ("N = 64",), ("",))
+    assert found.seconds.tolist() == [min(RECORD.samples)]
+    assert found.features.tolist() == [[features(made.plan, device)[name] for name in NAMES]]
+    assert found.analytical.tolist() == [pytest.approx(1e-3 * float(predict(made.plan, device)))]
+
+
+def test_what_is_not_right_of_another_version_or_not_compiled_is_left_out_and_told():
+    old = record(versions={**RECORD.versions, "lift-egraph": "0"}, point="1" * 64)
+    wrong = record(validity="wrong", median=None, samples=[], point="2" * 64)
+    odd = record(term="program scale(x: [f32]64) = map(fun v => v * 2.0, x)", point="3" * 64)
+    slower = record(samples=[2.0, 3.0])
+    found = samples_of([old, wrong, odd, slower, RECORD])
+    assert len(found) == 1
+    assert found.seconds.tolist() == [min(RECORD.samples)]
+    assert [int(note.split()[0]) for note in found.notes] == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("records", "device", "message"),
+    [
+        ([], None, "there is no record"),
+        ([RECORD], "abacus", "no record is of a device 'abacus'"),
+        ([RECORD, record(device=GPU)], None, "of several devices, choose one"),
+        ([record(validity="wrong", median=None, samples=[])], None, "none of 1 records is of a right kernel"),
+        ([record(samples=[0.0])], None, "none of 1 records"),
+    ],
+)
+def test_records_that_make_no_table(records, device, message):
+    with pytest.raises(ModelProblem, match=message):
+        samples_of(records, device)
+
+
+def test_one_of_several_devices_is_chosen_by_its_name():
+    faster = msgspec.structs.replace(RECORD, samples=[1e-9])
+    assert samples_of([faster, record(device=GPU)], "gpu 1").seconds[0] > 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("seconds", np.nan, "the measured time of the kernel 4 (of p0) is nan s"),
+        ("seconds", 0.0, "must be a finite number above 0"),
+        ("analytical", np.inf, "the analytical prediction of the kernel 4"),
+        ("features", np.nan, f"the feature {NAMES[0]} of the kernel 4 (of p0) is nan"),
+    ],
+)
+def test_times_and_features_are_numbers(name, value, message):
+    table = samples()
+    changed = getattr(table, name).copy()
+    changed[4] = value
+    with pytest.raises(ModelProblem, match=re.escape(message)):
+        replace(table, **{name: changed})
+
+
+def test_tables_whose_parts_do_not_fit():
+    table = samples()
+    with pytest.raises(ModelProblem, match="the seconds of 75 kernels have the shape"):
+        replace(table, seconds=table.seconds[1:])
+    with pytest.raises(ModelProblem, match="75 kernels, 74 inputs and 75 families"):
+        replace(table, inputs=table.inputs[1:])
+
+
+def test_throughput_is_beside_the_best_of_a_program_and_input():
+    table = samples()
+    assert {space: table.throughput[table.spaces == space].max() for space in set(table.spaces)} == dict.fromkeys(
+        ("p0, N = 64", "p1, N = 64", "p2, N = 64"), 1.0
+    )
+    assert 0 < table.throughput.min() < 0.1

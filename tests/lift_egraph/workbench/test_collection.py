@@ -1,0 +1,104 @@
+"""Collecting points of a space: each is kept at once, and the same call goes on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lift_egraph import programs
+from lift_egraph.api import find_device, parse_program
+from lift_egraph.codegen.devices import describe
+from lift_egraph.errors import InputProblem, SearchProblem, SizeProblem
+from lift_egraph.learned.samples import samples_of
+from lift_egraph.records.journal import Journal
+from lift_egraph.records.record import point_of
+from lift_egraph.workbench import Event, collection, drawing
+from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.collection import collect
+from lift_egraph.workbench.report import Candidate
+from tests.codegen.opencl import needs_opencl
+
+pytestmark = needs_opencl
+
+MESSAGES = 12  # of a search
+SCAL, SIZES = programs.load("scal"), {"N": 1024}
+BODIES = "alpha * e", "e * alpha", "2.0 * e", "alpha * e + 0.0"  # the third is wrong
+
+
+@pytest.fixture
+def points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A space that needs no search."""
+    info = find_device()
+    device = describe(info)
+
+    def drawn(*given: Any) -> Iterator[tuple[str, Candidate]]:
+        known: Container[str] = given[-1]
+        for body in BODIES:
+            text = f"program scal(alpha: f32, x: [f32]1024) = mapGlb(0, fun e => {body}, x)"
+            made = make_candidate(parse_program(text), 0.0, info, device)
+            if point_of(made.program, made.plan) not in known:
+                yield "mapped", made
+
+    monkeypatch.setattr(collection, "drawn", drawn)
+
+
+@pytest.fixture
+def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends after some finds, however slow the machine is."""
+    monkeypatch.setattr(drawing, "Stream", lambda search, *given, **_: islice(search(*given), MESSAGES))
+
+
+@pytest.mark.usefixtures("briefly")
+def test_points_are_drawn_measured_and_learned_from(tmp_path: Path):
+    """From the program to samples; the second call finds that nothing is missing."""
+    journal = tmp_path / "points.jsonl"
+    found = collect(SCAL, SIZES, journal=journal, points=2)
+    assert (found.valid, found.new) == (2, 2)
+    records = Journal(journal).read().records
+    assert len({r.point for r in records}) == len(records) == 2 + found.failed
+    assert len(samples_of(records)) == 2
+    assert collect(SCAL, SIZES, journal=journal, points=2).new == 0
+    assert Journal(journal).read().records == records
+    assert collect(SCAL, SIZES, journal=journal, points=3).new == 1
+    assert len({r.point for r in Journal(journal).read().records}) == len(Journal(journal).read().records)
+
+
+@pytest.mark.usefixtures("points")
+def test_what_was_measured_is_kept_and_not_measured_again(tmp_path: Path):
+    journal = tmp_path / "points.jsonl"
+
+    def interrupt(event: Event) -> None:
+        if event.stage == "measure":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collect(SCAL, SIZES, journal=journal, points=9, listen=interrupt)
+    assert len(Journal(journal).read().records) == 1
+    found = collect(SCAL, SIZES, journal=journal, points=9)
+    assert (found.valid, found.new, found.failed) == (3, 2, 1)
+    records = Journal(journal).read().records
+    assert [r.validity for r in records] == ["valid", "valid", "wrong", "valid"]
+    assert str(collect(SCAL, SIZES, journal=journal, points=9)) == "scal: 3 points, 0 of them new; 0 more are not valid"
+
+
+@pytest.mark.usefixtures("points")
+def test_workers_of_an_executor_measure(tmp_path: Path):
+    with ThreadPoolExecutor(2) as executor:
+        found = collect(SCAL, SIZES, journal=tmp_path / "points.jsonl", points=2, executor=executor)
+    assert found.valid == found.new >= 2
+
+
+def test_what_cannot_be_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(SizeProblem, match="the size N must be at least 1"):
+        collect(SCAL, {"N": 0}, journal=tmp_path / "points.jsonl", points=1)
+    (tmp_path / "notes").write_text("no journal")
+    with pytest.raises(InputProblem, match="is no journal"):
+        collect(SCAL, SIZES, journal=tmp_path / "notes", points=1)
+    monkeypatch.setattr(drawing, "Stream", lambda *_, **__: iter(()))
+    with pytest.raises(SearchProblem, match="the space of scal is empty"):
+        collect(SCAL, SIZES, journal=tmp_path / "points.jsonl", points=1)
