@@ -149,18 +149,21 @@ def _compiled(
     host, result = lower_program(program, device, launch, optimise, any_launch=any_launch, most_private=most_private)
     printer = Printer(device.emission, optimise) if with_text else None
     base = c_name(program.name, set(host.taken))
-    kernels: list[Kernel] = []
+    distinct = {id(lowered): lowered for lowered in host.kernels}  # the steps of an iterate launch some again
+    finished: list[Kernel] = []
     texts: list[list[Line]] = []
-    for number, lowered in enumerate(host.kernels):
-        name = base if len(host.kernels) == 1 else f"{base}_{number + 1}"
+    for number, lowered in enumerate(distinct.values()):
+        name = base if len(distinct) == 1 else f"{base}_{number + 1}"
         kernel, made = _finish(name, lowered, host, result, device, printer, launch, sizes)
-        kernels.append(kernel)
+        finished.append(kernel)
         texts.append(made)
     if printer is not None:
-        kernels = share_texts(kernels)
+        finished = share_texts(finished)
     shared: dict[str, list[Line]] = {}
-    for kernel, made in zip(kernels, texts, strict=True):
+    for kernel, made in zip(finished, texts, strict=True):
         shared.setdefault(kernel.name, made)
+    by_lowered = dict(zip(distinct, finished, strict=True))
+    kernels = [by_lowered[id(lowered)] for lowered in host.kernels]
     lines = [line for made in shared.values() for line in (*made, Line(""))]
     plan = OpenPlan(
         program.name,

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lift_egraph.codegen.devices import Cpu, Device
-from lift_egraph.codegen.plans.kernel import Kernel, Plan
+from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
 from lift_egraph.extract.accesses import Access, Region, analyse, neighbour_stride
 from lift_egraph.extract.analytical_cpu import cpu_time
 from lift_egraph.extract.analytical_gpu import gpu_time
@@ -97,7 +97,11 @@ def predict(plan: Plan, device: Device) -> Prediction:
     ValueError
         If a kernel has no tree.
     """
-    return Prediction(tuple(_predict_kernel(kernel, device) for kernel in plan.kernels))
+    known: dict[tuple[int, Launch], KernelPrediction] = {}  # of bodies, which the steps of an iterate run again
+    for kernel in plan.kernels:
+        key = id(kernel.body), kernel.launch
+        known[key] = known.get(key) or _predict_kernel(kernel, device)
+    return Prediction(tuple(known[id(kernel.body), kernel.launch] for kernel in plan.kernels))
 
 
 def _predict_kernel(kernel: Kernel, device: Device) -> KernelPrediction:

@@ -343,8 +343,8 @@ _HANDLERS = {
     "Fn_reduce": StructuralCost._reduce_function,
     "map_level": StructuralCost._map_level,
     "reduce_seq": StructuralCost._reduce_seq,
-    "scan": StructuralCost._reduce,
-    "scan_seq": StructuralCost._reduce_seq,
+    **dict.fromkeys(("scan", "scan_exclusive"), StructuralCost._reduce),
+    **dict.fromkeys(("scan_seq", "scan_exclusive_seq"), StructuralCost._reduce_seq),
     "Fn_vec": StructuralCost._vectorised,
     "to_memory": StructuralCost._to_memory,
 }

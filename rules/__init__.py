@@ -12,6 +12,7 @@ from lift_egraph.rules.fusion import (
     fission_rules,
     fusion_rules,
     let_rules,
+    map_fusion,
     pattern_fusion_rules,
     reduction_rules,
     zip_rules,
@@ -60,6 +61,7 @@ from lift_egraph.rules.reduction import (
     loop_rules,
     operator_rules,
     pair_loop_rules,
+    partial_reduce,
     reduce_map_to_seq,
     reduce_seq_fusion_beside,
     split_reduce_seq,
@@ -67,9 +69,16 @@ from lift_egraph.rules.reduction import (
     splitting_rules,
 )
 from lift_egraph.rules.remainders import padding_rules, remainder_rules
+from lift_egraph.rules.scans import chunked_scan_rules, scan_block_rules, scan_rules
 from lift_egraph.rules.simplification import simplification_rules
-from lift_egraph.rules.split_join import split_join as split_and_join, split_join_rules, split_of_map
-from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, let_simplification
+from lift_egraph.rules.split_join import (
+    split_join as split_and_join,
+    split_join_rules,
+    split_of_map,
+    split_of_zip,
+    zip_takes_names,
+)
+from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, invariant_rules, let_simplification
 from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
@@ -88,6 +97,7 @@ lowering: tuple[Rule, ...] = (
 stages: tuple[Rule, ...] = (
     *inlining_rules, *element_rules, *movement_rules, *fusion_rules, *zip_rules, *pattern_fusion_rules
 )  # fmt: skip
+invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
@@ -104,6 +114,9 @@ registers: tuple[Rule, ...] = register_rules
 packing: tuple[Rule, ...] = (pack_vectors,)
 row_packing: tuple[Rule, ...] = (pack_columns,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
+rows_at_a_time: tuple[Rule, ...] = (
+    *(partial_reduce, split_of_map, split_of_zip, zip_takes_names, map_fusion), *reduction_rules, *pattern_fusion_rules
+)  # fmt: skip
 gpu_rules: tuple[Rule, ...] = (*group_rules, map_to_glb2)
 _in_parts: tuple[Rule, ...] = (
     *splitting_rules, *reduction_rules, split_of_map, transpose_of_map_map, *pattern_fusion_rules
@@ -114,6 +127,7 @@ sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_lcl0, *shared_rules
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules)
 guided: tuple[Rule, ...] = (
     *inlining_rules,
+    *invariant_rules,
     *element_rules,
     *let_simplification,
     *zip_rules,
@@ -142,5 +156,6 @@ guided: tuple[Rule, ...] = (
     *(stage_first_tile, stage_second_tile, *tile_copy_rules, *register_rules),
     *packing_rules,
     *padding_rules,
+    *(*chunked_scan_rules, *scan_block_rules, *scan_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

@@ -10,12 +10,14 @@ The parameters of the function are pattern variables, and their annotations are 
 imported from `lift_egraph.dsl`:
 
 ``Ex``
-    A term: ``map_(f, xs)``, ``reduce_(op, z, xs)``, ``zip_(xs, ys)``, ``split(n, xs)``, ``join(xss)``,
-    ``transpose(xss)``, ``slide(size, step, xs)``, ``pad(left, right, boundary, xs)``, ``gather(order, xs)``,
-    ``scatter(order, xs)``, ``iterate(n, f, xs)``, ``fill(n, x)``, ``at(index, xs)``, ``make_pair(a, b)``,
-    ``component(0, ab)``, ``call1("abs", a)``, ``call2("add", a, b)``, ``Ex.literal("0.0", Ty.scalar("f32"))``; in
-    lowered programs also ``map_level("glb", 0, f, xs)`` (or ``"wrg"``, ``"lcl"``, ``"seq"``), ``reduce_seq(f, z, xs)``,
-    ``to_memory("local", xs)``, ``as_vector(width, xs)``, ``as_scalar(xs)``. The variable `v` is the term ``Ex(v)``.
+    A term: ``map_(f, xs)``, ``reduce_(op, z, xs)``, ``scan(op, z, xs)``, ``scan_exclusive(op, z, xs)``,
+    ``zip_(xs, ys)``, ``split(n, xs)``, ``join(xss)``, ``transpose(xss)``, ``slide(size, step, xs)``,
+    ``pad(left, right, boundary, xs)``, ``gather(order, xs)``, ``scatter(order, xs)``, ``iterate(n, f, xs)``,
+    ``fill(n, x)``, ``at(index, xs)``, ``make_pair(a, b)``, ``component(0, ab)``, ``call1("abs", a)``,
+    ``call2("add", a, b)``, ``Ex.literal("0.0", Ty.scalar("f32"))``; in lowered programs also
+    ``map_level("glb", 0, f, xs)`` (or ``"wrg"``, ``"lcl"``, ``"seq"``), ``reduce_seq(f, z, xs)``,
+    ``scan_seq(f, z, xs)``, ``to_memory("local", xs)``, ``as_vector(width, xs)``, ``as_scalar(xs)``. The variable `v` is
+    the term ``Ex(v)``.
 ``Fn``
     A function: ``Fn.lam(p, b)`` is λp. b. A pattern as a function is ``Fn.map(n, f)``, of arrays of length n, or
     ``Fn.reduce(op, z, t)``, ``Fn.split(n, t)``, ``Fn.join(t)``, ``Fn.transpose(t)``, with the type t of its argument:
@@ -24,8 +26,8 @@ imported from `lift_egraph.dsl`:
     What a function binds: a variable, ``P.var(v)``, or a pair of patterns, ``P.pair(p, q)``. A new variable is
     ``V("$name", type)``; no program has names with a ``$``.
 ``Op``
-    The operator of a ``reduce_``: ``Op.scalar("add")``, ``Op.fn(f)``, or ``op.lift()``, which is op on the elements of
-    two arrays.
+    The operator of a ``reduce_`` or a scan: ``Op.scalar("add")``, ``Op.fn(f)``, or ``op.lift()``, which is op on the
+    elements of two arrays.
 ``Ty``
     A type: ``Ty.scalar("f32")``, ``Ty.arr(n, t)``, ``Ty.pair(t, u)``.
 ``i64``, ``String``
@@ -46,10 +48,10 @@ of functions and operators, ``fresh(v, e)`` of one variable. A condition can onl
 rule with a condition on a variable of its own first yields a rule that makes the variable wherever `left` is:
 ``egglog.rule(eq(e).to(left)).then(v)``, with ``e: Ex`` among the parameters.
 
-Operators: ``associative(op)``, ``commutative(op)``, ``neutral(op, z)``, which min, max, and, or fulfil for any
-number z, as counting it again changes nothing. A rule that needs the first or the second says so, as floating-point
-results may change: ``@rule(law, reassociates=True)``, ``commutes=True``. ``source`` says where a rule is from, and
-``phase`` when it is meant to run: ``"algorithmic"`` (if nothing is said), ``"lowering"``, ``"memory"``, or
+Operators: ``associative(op)``, ``commutative(op)``, ``identity(op, e)``, ``neutral(op, z)``, which min, max, and, or
+fulfil for any number z, as counting it again changes nothing. A rule that needs the first or the second says so, as
+floating-point results may change: ``@rule(law, reassociates=True)``, ``commutes=True``. ``source`` says where a rule is
+from, and ``phase`` when it is meant to run: ``"algorithmic"`` (if nothing is said), ``"lowering"``, ``"memory"``, or
 ``"simplification"``, between all others until nothing changes: such a rule must make terms smaller.
 
 An example

@@ -1,4 +1,4 @@
-"""Reductions and scans: splitting them, turning them into sequential loops, and applying lifted operators."""
+"""Reductions: splitting them, turning them into sequential loops, and applying lifted operators."""
 
 from __future__ import annotations
 
@@ -43,13 +43,12 @@ from lift_egraph.dsl import (
     reduce_seq,
     rewrite,
     rule,
-    scan,
-    scan_seq,
     split,
     transpose,
     ty,
     zip_,
 )
+from lift_egraph.rules.scans import scan_loop_rules
 
 
 @rule(
@@ -201,30 +200,6 @@ def reduce_seq_fusion_beside(a: P, p: P, q: P, b: Ex, f: Fn, z: Ex, xs: Ex, ys: 
         )
 
 
-@rule("scan ⊕ z xs = scanSeq (λ(acc, x). acc ⊕ x) z xs", source="new", phase="lowering")
-def scan_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
-    acc, x = V(ACCUMULATOR, t), V(ELEMENT, t)
-    yield rewrite(scan(op, z, xs)).to(
-        scan_seq(Fn.lam(P.pair(P.var(acc), P.var(x)), combine(op, Ex(acc), Ex(x))), z, xs),
-        eq(Ty.arr(m, t)).to(ty(xs)),
-        fvo(op).not_contains(acc),
-        fvo(op).not_contains(x),
-    )
-
-
-@rule(
-    "scanSeq (λ(acc, p). b) z (map (λq. c) xs) = scanSeq (λ(acc, q). let p = c in b) z xs,  "
-    "q not free in b, acc not free in c",
-    source="new, as 000 Listing 5.7",
-    phase="lowering",
-)
-def scan_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
-    for mapped in (map_(Fn.lam(q, c), xs), map_level("seq", 0, Fn.lam(q, c), xs)):
-        yield rewrite(scan_seq(Fn.lam(P.pair(a, p), b), z, mapped)).to(
-            scan_seq(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs), absent(q, b), absent(a, c), disjoint(a, q)
-        )
-
-
 @rule("a ⊕ b = op(a, b)", phase="simplification")
 def combine_scalars(a: Ex, b: Ex, s: String):
     yield rewrite(combine(Op.scalar(s), a, b)).to(call2(s, a, b))
@@ -265,7 +240,7 @@ def combine_lifted(op: Op, a: Ex, b: Ex, t: Ty, n: i64):
 
 splitting_rules = (partial_reduce, partial_reduce_strided)
 loop_rules = (
-    *(reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, scan_to_seq, scan_seq_fusion),
+    *(reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, *scan_loop_rules),
     *(combine_lifted_with_map, combine_lifted),
 )
 pair_loop_rules = (split_reduce_seq_zip, reduce_seq_fusion_beside)

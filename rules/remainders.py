@@ -32,6 +32,8 @@ from lift_egraph.dsl import (
     reduce_,
     rewrite,
     rule,
+    scan,
+    scan_exclusive,
     slice_,
     tile,
     transpose,
@@ -59,6 +61,20 @@ def reduce_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
     yield rewrite(reduce_(op, z, xs)).to(
         reduce_(op, reduce_(op, z, slice_(0, m, xs)), slice_(m, n % k, xs)), *with_rest(xs, t, n, k)
     )
+
+
+@rule(
+    "scan ⊕ z xs = concat (scan ⊕ z (slice 0 r xs)) (scan ⊕ (reduce ⊕ z (slice 0 r xs)) (slice r (n - r) xs)),  "
+    "r = n mod k > 0;  the same for scanExclusive"
+)
+def scan_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
+    r = n % k
+    first = slice_(0, r, xs)
+    for scanned in (scan, scan_exclusive):
+        yield rewrite(scanned(op, z, xs)).to(
+            concat(scanned(op, z, first), scanned(op, reduce_(op, z, first), slice_(r, n - r, xs))),
+            *with_rest(xs, t, n, k),
+        )
 
 
 @rule("map f xs = let v = xs in map f v,  v not free in f; where a rest will follow")
@@ -133,6 +149,7 @@ def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
 remainder_rules = (
     map_with_rest,
     reduce_with_rest,
+    scan_with_rest,
     map_of_named,
     rest_in_vector,
     concat_outwards,

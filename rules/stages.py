@@ -3,6 +3,8 @@
 Without these rules a bound array stands in memory. With them it need not: each use computes what it reads of it.
 """
 
+import egglog
+
 from lift_egraph.dsl import (
     Ex,
     Fn,
@@ -20,6 +22,7 @@ from lift_egraph.dsl import (
     call3,
     component,
     eq,
+    fresh,
     fvf,
     fvo,
     gather,
@@ -33,6 +36,7 @@ from lift_egraph.dsl import (
     rewrite,
     rule,
     scan,
+    scan_exclusive,
     scatter,
     slide,
     split,
@@ -67,7 +71,7 @@ def let_inwards(
 
 @rule(
     "let v = c in map (λp. b) xs = map (λp. let v = c in b) (let v = c in xs),  p not free in c, v not in p, c an "
-    "array;  the same for reduce ⊕ z xs and scan ⊕ z xs, v not free in ⊕, and for let p = xs in b"
+    "array;  the same for reduce ⊕ z xs, scan ⊕ z xs and scanExclusive ⊕ z xs, v not free in ⊕, and for let p = xs in b"
 )
 def let_into_function(v: V, c: Ex, p: P, b: Ex, xs: Ex, f: Fn, op: Op, z: Ex, m: i64, t: Ty):
     def let(body: Ex) -> Ex:
@@ -78,8 +82,23 @@ def let_into_function(v: V, c: Ex, p: P, b: Ex, xs: Ex, f: Fn, op: Op, z: Ex, m:
     yield rewrite(let(map_(Fn.lam(p, b), xs))).to(map_(Fn.lam(p, let(b)), let(xs)), is_array, *binds_another)
     yield rewrite(let(app(Fn.lam(p, b), xs))).to(app(Fn.lam(p, let(b)), let(xs)), is_array, *binds_another)
     yield rewrite(let(map_(f, xs))).to(map_(f, let(xs)), is_array, fvf(f).not_contains(v))
-    for fold in (reduce_, scan):
+    for fold in (reduce_, scan, scan_exclusive):
         yield rewrite(let(fold(op, z, xs))).to(fold(op, let(z), let(xs)), is_array, fvo(op).not_contains(v))
+
+
+@rule(
+    "map (λp. map f (zip (map g a) b)) xs = let s = map g a in map (λp. map f (zip s b)) xs,  p not free in g and a, s "
+    "fresh",
+    source="new: what does not change in a loop is computed before it",
+)
+def side_outwards(e: Ex, p: P, f: Fn, g: Fn, a: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
+    side = map_(g, a)
+    left, rows = map_(Fn.lam(p, map_(f, zip_(side, b))), xs), eq(Ty.arr(n, t)).to(ty(side))
+    s = V("$side", Ty.arr(n, t))
+    yield egglog.rule(eq(e).to(left), rows).then(s)  # the conditions need it to exist
+    each = Fn.lam(p, map_(f, zip_(Ex(s), b)))
+    unused = fresh(s, b), fresh(s, xs), fvf(f).not_contains(s), bvs(p).not_contains(s)
+    yield rewrite(left).to(app(Fn.lam(P.var(s), map_(each, xs)), side), rows, absent(p, side), *unused)
 
 
 @rule("gather r (map f xs) = map f (gather r xs)")
@@ -99,6 +118,7 @@ def generate_by_map(f: Fn, n: i64):
 
 
 inlining_rules = (let_inwards, let_into_function)
+invariant_rules = (side_outwards,)
 element_rules = (gather_of_map, at_of_map)
 generate_rules = (generate_by_map,)
 let_simplification = (let_unused,)

@@ -78,6 +78,8 @@ def _moves(draw: Draw, e: ir.Expr, pool: tuple[ir.Expr, ...], most: int) -> Iter
     yield lambda: b.gather(order, e)
     yield lambda: b.scatter(order, e)
     yield lambda: b.iterate(2, lambda x: _each(x, scalar), e)
+    yield lambda: b.iterate(draw(st.integers(1, 6)), lambda x: _each(_with(x, e, b.add), lambda y: y * 0.5), e)
+    yield lambda: b.concat(b.slice_(n // 2, n - n // 2, e), e)
     yield lambda: _with(e, b.gather(b.reverse, e), b.sub)
     yield lambda: b.map_(b.at(draw(st.integers(0, 1))), b.slide(2, 1, b.pad(0, 1, "wrap", e)))
     divisors = [d for d in range(2, n) if n % d == 0]

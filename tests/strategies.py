@@ -164,9 +164,12 @@ class _Grower:
             inside = (lambda x: x + x) if self.whole else (lambda x: x * x)
             yield "reduce", lambda draw: b.reduce_(draw(st.sampled_from(operators)), zero, e)
             yield "scan", lambda draw: b.scan(draw(st.sampled_from(operators)), zero, e)
+            yield "scan_exclusive", lambda draw: b.scan_exclusive(draw(st.sampled_from(operators)), zero, e)
             if self.low_level:
                 yield "reduce_seq", lambda draw: b.reduce_seq(lambda acc, x: acc + inside(x), zero, e)
-                yield "scan_seq", lambda draw: b.scan_seq(lambda acc, x: acc - inside(x) * acc, zero, e)
+                step = lambda acc, x: acc - inside(x) * acc  # noqa: E731
+                yield "scan_seq", lambda draw: b.scan_seq(step, zero, e)
+                yield "scan_exclusive_seq", lambda draw: b.scan_exclusive_seq(step, zero, e)
             count = lambda acc, x: (b.get(0, acc) + 1, b.get(0, acc) - b.get(1, acc))  # noqa: E731
             yield "fold pairs", lambda draw: b.reduce_seq(count, b.tuple_(0, 0), e)
         if isinstance(element, Array) and element.element in (F32, F64, I32):

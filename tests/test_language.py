@@ -78,6 +78,10 @@ EXAMPLES: dict[str, tuple[str, Callable[..., Any]]] = {
         "(n + select(x > 0.0, 1, 0), s + x), (0, 0.0), row), A)",
         lambda A: ((A > 0).sum(1), A.sum(1)),
     ),
+    "counts before": (
+        "(xs: [[f32]9]4) = map(scanExclusive(fun (n, x) => n + select(x > 0.0, 1, 0), 0), xs)",
+        lambda xs: (xs > 0).cumsum(1) - (xs > 0),
+    ),
     "a running count": (
         "(xs: [[f32]9]4) = map(scan(fun (n, x) => n + select(x > 0.0, 1, 0), 0), xs)",
         lambda xs: (xs > 0).cumsum(1),

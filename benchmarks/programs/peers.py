@@ -48,6 +48,40 @@ def _heat(u: A, k: Any) -> A:
     return u + k * (p[2:, c] + p[:-2, c] + p[c, 2:] + p[c, :-2] - np.float32(4) * u)
 
 
+def _heat_steps(u: A, k: Any) -> A:
+    for _ in range(50):
+        u = _heat(u, k)
+    return u
+
+
+def _life_steps(cells: A) -> A:
+    m, n = cells.shape
+    for _ in range(30):
+        p = _edge(cells, "wrap")
+        around = sum(p[i : i + m, j : j + n] for i in range(3) for j in range(3)) - cells
+        cells = np.where(around == 3, 1, np.where(around == 2, cells, 0)).astype(np.int32)
+    return cells
+
+
+def _pagerank(links: A, r: A) -> A:
+    for _ in range(20):
+        r = np.float32(0.15 / len(r)) + np.float32(0.85) * (links @ r)
+    return r
+
+
+def _power_iteration(a: A, x: A) -> A:
+    for _ in range(20):
+        x = a @ x
+        x = x / np.sqrt((x * x).sum())
+    return x
+
+
+def _jacobi_dense(a: A, b: A, d: A, x: A) -> A:
+    for _ in range(25):
+        x = x + (b - a @ x) / d
+    return x
+
+
 def _grad(a: A) -> A:
     p, c = _edge(a), slice(1, -1)
     return np.hypot(p[c, 2:] - p[c, :-2], p[2:, c] - p[:-2, c])
@@ -113,6 +147,12 @@ def _leapfrog(x: A, v: A, f: A, dt: Any) -> tuple[A, A]:
     return w, x + dt * w
 
 
+def _segmented_sum(starts: A, xs: A) -> A:
+    total = xs.cumsum(dtype=np.float64)
+    begins = np.maximum.accumulate(np.where(starts > 0, np.arange(len(xs)), 0))
+    return (total - (total - xs)[begins]).astype(np.float32)
+
+
 PEERS: dict[str, Callable[..., Any]] = {
     "atax": lambda A, x: A.T @ (A @ x),
     "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),
@@ -123,6 +163,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "blur_sobel": _sobel,
     "box9": _box,
     "column_max": lambda A: A.max(0),
+    "compaction_offsets": lambda xs, threshold: np.cumsum(xs > threshold, dtype=np.int32) - (xs > threshold),
     "conv5": lambda A, mask: np.einsum("ijkl,kl->ij", windows(A, (5, 5)), mask),
     "cosine": lambda X, Y: (X @ Y.T) / np.sqrt((X * X).sum(1)[:, None] * (Y * Y).sum(1)),
     "covariance": _covariance,
@@ -141,13 +182,17 @@ PEERS: dict[str, Callable[..., Any]] = {
     "grad_magnitude": _grad,
     "grey": lambda R, G, B: np.float32(0.299) * R + np.float32(0.587) * G + np.float32(0.114) * B,
     "heat2d": _heat,
+    "heat_steps": _heat_steps,
     "histogram8": lambda x, low, high: ((x >= low[:, None]) & (x < high[:, None])).sum(1, dtype=np.int32),
+    "histogram_offsets": lambda counts: np.cumsum(counts, dtype=np.int32) - counts,
     "horner": _horner,
+    "jacobi_dense": _jacobi_dense,
     "jacobi_steps": _jacobi,
     "laplace3d": _laplace3d,
     "layer_norm": lambda X: (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + np.float32(1e-5)),
     "leapfrog": _leapfrog,
     "life": _stencil_life,
+    "life_steps": _life_steps,
     "longest_step": lambda A: np.abs(np.diff(A)).max(1),
     "mandelbrot": _mandelbrot,
     "maxpool": lambda A: np.maximum(np.maximum(A[::2, ::2], A[::2, 1::2]), np.maximum(A[1::2, ::2], A[1::2, 1::2])),
@@ -161,11 +206,17 @@ PEERS: dict[str, Callable[..., Any]] = {
     "normalise": lambda x: x / np.sqrt((x * x).sum()),
     "nrm2": lambda x: np.sqrt((x * x).sum()),
     "outer_trace": lambda A, B: (A * B.T).sum(),
+    "pagerank": _pagerank,
     "palindrome_sum": lambda x: 4 * x * x[::-1],
     "portfolio": lambda W, C: ((W @ C) * W).sum(1),
+    "power_iteration": _power_iteration,
+    "prefix_products": lambda rates: (1 + rates).cumprod(),
     "prefix_rows": lambda A: A.cumsum(1),
     "residual": lambda W, X: np.maximum(X + X @ W.T, 0),
     "returns": lambda price: price[1:] / price[:-1] - 1,
+    "running_balance": lambda opening, payments: opening + payments.cumsum(),
+    "running_max": np.maximum.accumulate,
+    "segmented_sum": _segmented_sum,
     "separable": lambda A: _thirds(_thirds(A.T).T),
     "smooth3": lambda x: (_edge(x)[:-2] + x + _edge(x)[2:]) / np.float32(3),
     "smooth_twice": lambda x: _thirds(_thirds(x)),
@@ -175,6 +226,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "spmv_twice": lambda values, cols, x: (values * (values * x[cols]).sum(1)[cols]).sum(1),
     "standardise": lambda x: (x - x.mean()) / x.std(),
     "stretch": lambda A: (A - A.min()) / (A.max() - A.min()),
+    "summed_area": lambda A: A.cumsum(1).cumsum(0),
     "syrk": lambda A: A @ A.T,
     "threshold_mean": lambda A: np.where(A.mean() < A, np.float32(1), np.float32(0)),
     "two_mm": lambda A, B, C: (A @ B) @ C,

@@ -141,7 +141,7 @@ class Host:
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize):
             return self.hoist(self.bind(term), everything)
         is_view = isinstance(term, LAYOUT) or (isinstance(term, ir.Map) and is_layout(term.function))
-        if is_view or (not everything and isinstance(term, ir.Call | ir.ReduceSeq | ir.ScanSeq)):
+        if is_view or (not everything and isinstance(term, (ir.Call, *ir.FOLD_LOOPS))):
             return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
         t = type_of(term)
         view = self.temporary(t)
@@ -151,19 +151,26 @@ class Host:
         return result
 
     def iterate(self, term: ir.Iterate, acceptor: View) -> None:
-        """The kernels of each step, between two temporaries in turns."""
+        """The kernels of each step, between two temporaries in turns: those of a step serve again two steps later."""
         array = self.hoist(term.array, True)
         if term.times == 0:
             self.emit(array, acceptor)
             return
-        view = view_of(array, self.environment)
-        steps: list[ir.Lambda] = [unique_names(step, self.taken) for step in iterate_steps(term)]
+        view = first = view_of(array, self.environment)
+        steps = list(iterate_steps(term))
         between = [array_type(step.body, "iterate") for step in steps[:-1]]
         spares = [self.temporary(_longest(types)) for k in (0, 1) if (types := between[k::2])]
+        known: dict[tuple[int, ir.Lambda], slice] = {}
         for k, step in enumerate(steps):
-            self.environment.update(bindings(step.binder, view))
             target = acceptor if k == len(steps) - 1 else spares[k % 2].resized(between[k].size)
-            self.produce(step.body, target)
+            if target is not acceptor and view is not first and (again := known.get((k % 2, step))):
+                self.kernels += self.kernels[again]
+            else:
+                done, made = len(self.kernels), unique_names(step, self.taken)
+                self.environment.update(bindings(made.binder, view))
+                self.produce(made.body, target)
+                if view is not first:
+                    known[k % 2, step] = slice(done, len(self.kernels))
             view = target
 
     def emit(self, term: ir.Expr, acceptor: View) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, Union
 
 from lift_egraph.codegen.c_ast import CExpr, Const, IndexValue, Load, Name, Operate
 from lift_egraph.codegen.lowering import term_views
@@ -34,6 +34,7 @@ from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data,
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Loop = Union[ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq]
 
 
 def _of_term(method: Callable[Concatenate[Lowering, ir.Expr, P], R]) -> Callable[Concatenate[Lowering, ir.Expr, P], R]:
@@ -137,7 +138,7 @@ class Lowering(State):
                 return Repeat(self.named("value", self.consume(value), type_of(value)))
             case ir.Iterate():
                 return self.iterate(term)
-            case ir.MapLevel() | ir.ScanSeq() | ir.Scatter() | ir.Generate():
+            case ir.MapLevel() | ir.ScanSeq() | ir.ScanExclusiveSeq() | ir.Scatter() | ir.Generate():
                 return self.materialise(term, declared_space(term))
         return term_views.layout_view(term, [self.consume(p) for p in ir.parts(term) if isinstance(p, ir.Expr)])
 
@@ -188,7 +189,7 @@ class Lowering(State):
             self.map(term, acceptor)
         elif isinstance(term, ir.ReduceSeq):
             self.reduce(term, acceptor)
-        elif isinstance(term, ir.ScanSeq):
+        elif isinstance(term, ir.SCAN_LOOPS):
             self.scan(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
@@ -235,23 +236,27 @@ class Lowering(State):
         else:
             self.produce(term.initial, target)
         if size_of(term.array).constant != 0:
-            with self.steps(term, target):
-                pass
+            with self.steps(term, target) as (_, update):
+                update()
         if acceptor is not None and acceptor is not target:
             copy_for(self, term, target, acceptor)
         return target
 
-    def scan(self, term: ir.ScanSeq, acceptor: View) -> None:
-        """As `reduce`; the accumulator is written after each step."""
+    def scan(self, term: ir.ScanSeq | ir.ScanExclusiveSeq, acceptor: View) -> None:
+        """As `reduce`; the accumulator is written after each step, or before it."""
         start = term.initial
         target = self.allocate_default(_accumulator_name(term), start, term, None)
         self.produce(start, target)
-        with self.steps(term, target) as index:
+        with self.steps(term, target) as (index, update):
+            if isinstance(term, ir.ScanSeq):
+                update()
             copy(self, target, Access(index, acceptor), type_of(start))
+            if not isinstance(term, ir.ScanSeq):
+                update()
 
     @contextmanager
-    def steps(self, term: ir.ReduceSeq | ir.ScanSeq, target: View) -> Iterator[Nat]:
-        """The loop of a fold, over elements of which there is at least one; yields the index after each step."""
+    def steps(self, term: Loop, target: View) -> Iterator[tuple[Nat, Callable[[], None]]]:
+        """The loop of a fold, over elements of which there is at least one; yields the index and what makes a step."""
         t, lambda_ = type_of(term.initial), ir.function_body(term.operator)
         pattern = lambda_.binder
         array = self.consume(term.array)
@@ -264,9 +269,12 @@ class Lowering(State):
             else:
                 self.environment[pattern] = Pairs(target, element)
             accumulator = pattern.first if isinstance(pattern, ir.PairBinder) else pattern
-            with self.lanes(term.operator):
-                self.update(lambda_.body, accumulator, target, t, term)
-            yield index
+
+            def update() -> None:
+                with self.lanes(term.operator):
+                    self.update(lambda_.body, accumulator, target, t, term)
+
+            yield index, update
 
     def update(self, body: ir.Expr, pattern: ir.Binder, target: View, t: DataType, maker: ir.Expr) -> None:
         """One step of a reduction: the new value takes the place of the old one."""
@@ -285,7 +293,7 @@ class Lowering(State):
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)
 
 
-def _accumulator_name(term: ir.ReduceSeq | ir.ScanSeq) -> str:
+def _accumulator_name(term: Loop) -> str:
     pattern = ir.function_body(term.operator).binder
     first = pattern.first if isinstance(pattern, ir.PairBinder) else pattern
     return first.name if isinstance(first, ir.Var) else "acc"

@@ -74,6 +74,8 @@ def condition_text(condition: Condition) -> str:
                 return f"a width of vectors {p[0]} is offered"
             case "associative" | "commutative":
                 return f"{p[0]} is {condition.op}"
+            case "identity":
+                return f"{p[1]} is the identity of {p[0]}"
             case "neutral":
                 return f"{p[1]} is neutral for {p[0]}"
             case "scalar_like":

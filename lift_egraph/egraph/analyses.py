@@ -207,7 +207,7 @@ def _scopes(
 
 
 @ruleset
-def _operators(op: Op, z: Ex, x: Ex, y: Ex, f: Fn, t: Ty, u: Ty, n: i64, number: String):
+def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, f: Fn, t: Ty, u: Ty, n: i64, number: String):
     """Laws of operators in use: of those lifted to arrays, and with which number an idempotent one may begin again."""
     lifted, start = op.lift(), sorts.fill(n, z)
     for with_operator, with_start in (
@@ -217,11 +217,32 @@ def _operators(op: Op, z: Ex, x: Ex, y: Ex, f: Fn, t: Ty, u: Ty, n: i64, number:
         yield egglog.rule(sorts.associative(op), with_operator).then(sorts.associative(lifted))
         yield egglog.rule(sorts.commutative(op), with_operator).then(sorts.commutative(lifted))
         yield egglog.rule(sorts.neutral(op, z), with_start).then(sorts.neutral(lifted, start))
+    for scanned in (sorts.scan, sorts.scan_exclusive):
+        in_use = eq(y).to(scanned(lifted, x, e))
+        yield egglog.rule(sorts.associative(op), in_use).then(sorts.associative(lifted))
+        yield egglog.rule(
+            sorts.identity(op, z), in_use, eq(t).to(ty(z)), eq(Ty.arr(n, t)).to(ty(x))
+        ).then(sorts.identity(lifted, start))  # fmt: skip
     start = Ex.literal(number, u)
     for name in (name for name, laws in LAWS.items() if laws.idempotent):
         known = Op.scalar(name)
         yield egglog.rule(eq(y).to(sorts.reduce_(known, start, x))).then(sorts.neutral(known, start))
         yield egglog.rule(eq(f).to(Fn.reduce(known, start, t))).then(sorts.neutral(known, start))
+
+
+@ruleset
+def _segmented(op: Op, s: String, z: Ex, f: V, a: V, g: V, b: V, p: P, q: P, t: Ty):
+    """(f, a) ⊗ (g, b) = (f or g, b if g else a ⊕ b), where ⊕ is associative: what ⊕ makes begins again at each flag.
+
+    Source: Blelloch, "Prefix sums and their applications", 1990.
+    """
+    combined = sorts.call3("select", Ex(g), Ex(b), sorts.call2(s, Ex(a), Ex(b)))
+    step = Fn.lam(P.pair(p, q), sorts.make_pair(sorts.call2("or", Ex(f), Ex(g)), combined))
+    known = Op.scalar(s)
+    where = (eq(op).to(Op.fn(step)), eq(p).to(P.pair(P.var(f), P.var(a))), eq(q).to(P.pair(P.var(g), P.var(b))))
+    where += (sorts.associative(known), sorts.identity(known, z), eq(t).to(ty(z)), eq(t).to(vty(a)))
+    first = sorts.make_pair(Ex.literal("False", Ty.scalar("bool")), z)
+    yield egglog.rule(*where).then(sorts.associative(op), sorts.identity(op, first))
 
 
 @ruleset
@@ -240,4 +261,4 @@ def _names(f: Fn, p: P, q: P, x: Ex, z: Ex, op: Op, t: Ty, u: Ty, n: i64, m: i64
     )
 
 
-analyses: tuple[Ruleset, ...] = (_types, _calls, _scopes, _operators, _names)
+analyses: tuple[Ruleset, ...] = (_types, _calls, _scopes, _operators, _segmented, _names)

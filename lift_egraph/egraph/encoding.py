@@ -12,7 +12,7 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, concrete_size, form_of
-from lift_egraph.egraph.sorts import Ex, Fn, Op, P, Ty, V, associative, commutative, neutral
+from lift_egraph.egraph.sorts import Ex, Fn, Op, P, Ty, V, associative, commutative, identity, neutral
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -194,5 +194,6 @@ def operator_laws(names: Iterable[str] = tuple(LAWS)) -> list[ActionLike]:
         if laws.commutative:
             facts.append(commutative(op))
         for scalar, value in laws.neutral.items():
-            facts.append(neutral(op, Ex.literal(literal_text(ir.Literal(value, Scalar(scalar))), Ty.scalar(scalar))))
+            start = Ex.literal(literal_text(ir.Literal(value, Scalar(scalar))), Ty.scalar(scalar))
+            facts += [neutral(op, start), identity(op, start)]
     return facts

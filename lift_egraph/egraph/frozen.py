@@ -31,6 +31,7 @@ DROPPED = (
     "lane_width",
     "associative",
     "commutative",
+    "identity",
     "neutral",
     "scalar_like",
     "stage_local",

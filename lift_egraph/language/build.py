@@ -35,7 +35,15 @@ from typing import Any, overload
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import array_type, check_program, size_variables, type_of
+from lift_egraph.language.check import (
+    array_type,
+    check_program,
+    codomain,
+    domain,
+    size_variables,
+    substitute_nats,
+    type_of,
+)
 from lift_egraph.language.functions import (
     RESERVED,
     Abstraction,
@@ -83,9 +91,10 @@ __all__ = [
     "ge", "generate", "get", "gt", "id_", "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d",
     "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_",
     "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt",
-    "scan", "scan_seq", "scatter", "select", "sin", "slice_", "slide", "slide2d", "slide3d", "split", "sqrt", "stride",
-    "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local", "to_private",
-    "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "zip_",
+    "scan", "scan_exclusive", "scan_exclusive_seq", "scan_seq", "scatter", "select", "sin", "slice_", "slide",
+    "slide2d", "slide3d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global",
+    "to_i32", "to_i64", "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize",
+    "zip_",
 ]  # fmt: skip
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
@@ -182,8 +191,10 @@ def _map_level(kind: str, name: str) -> Callable[..., ir.Expr]:
     return make
 
 
-def _fold(node: Callable[..., ir.Expr], where: str, other: Callable[..., ir.Expr]) -> Callable[..., ir.Expr]:
-    """`other` serves where the accumulator has another type than the elements: then one comes after the other."""
+def _fold(node: Any) -> Callable[..., ir.Expr]:
+    """Where the accumulator has another type than the elements, one comes after the other."""
+    where = node.signature.name
+    other = ir.LOOP_OF.get(node) or node
 
     def make(operator: Any, initial: Any, xs: Any) -> ir.Expr:
         xs = as_expr(xs)
@@ -201,22 +212,32 @@ def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
 
 
 def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
+    """A step that keeps the length is one of arrays of this length, which may so meet others of it."""
     xs = as_expr(xs)
     t = array_type(xs, "iterate")
     declared = getattr(function.names, "type", None) if isinstance(function, Abstraction) else None
     known = scope().sizes | {v.name for v in t.size.variables}
-    named = new_size(declared, known)
-    taken = set(known)
+    taken, named = set(known), new_size(declared, known)
+    if named is None:
+        body = _step(function, declared or t)
+        if declared is not None or codomain(body) == t:
+            return ir.Iterate(times, fresh_name("n", taken | _sizes_around(body)), body, xs)
     while True:
         size = named or fresh_name("n", taken)
         with opened(sizes=(size,)):
-            argument = Array(nat(size), t.element) if declared is None or named else declared
-            body = to_function(function, argument, "iterate")
-        if not isinstance(body, ir.Lambda):
-            raise TypeProblem("iterate takes a function on arrays, not a vectorised one")
+            body = _step(function, Array(nat(size), t.element))
+        if codomain(body) == domain(body):
+            body = substitute_nats(body, {size: t.size})
         if named or size not in _sizes_around(body):
             return ir.Iterate(times, size, body, xs)
         taken |= _sizes_around(body)
+
+
+def _step(function: Any, argument: DataType) -> ir.Lambda:
+    body = to_function(function, argument, "iterate")
+    if not isinstance(body, ir.Lambda):
+        raise TypeProblem("iterate takes a function on arrays, not a vectorised one")
+    return body
 
 
 def new_size(declared: DataType | None, known: frozenset[str]) -> str | None:
@@ -298,8 +319,9 @@ def _node(node: type[ir.Expr]) -> Callable[..., ir.Expr]:
 
 
 map_ = _pattern(ir.Map, _map)
-reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce, "reduce", ir.ReduceSeq))
-scan = _pattern(ir.Scan, _fold(ir.Scan, "scan", ir.ScanSeq))
+reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce))
+scan = _pattern(ir.Scan, _fold(ir.Scan))
+scan_exclusive = _pattern(ir.ScanExclusive, _fold(ir.ScanExclusive))
 split = _pattern(ir.Split)
 join = _pattern(ir.Join)
 slice_ = _pattern(ir.Slice)
@@ -320,8 +342,9 @@ map_glb = PartialPattern("mapGlb", ("count", "function", "value"), _map_level("g
 map_wrg = PartialPattern("mapWrg", ("count", "function", "value"), _map_level("wrg", "mapWrg"))
 map_lcl = PartialPattern("mapLcl", ("count", "function", "value"), _map_level("lcl", "mapLcl"))
 map_seq = PartialPattern("mapSeq", ("function", "value"), lambda f, xs: _map_level("seq", "mapSeq")(0, f, xs))
-reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq, "reduceSeq", ir.ReduceSeq))
-scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq, "scanSeq", ir.ScanSeq))
+reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq))
+scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq))
+scan_exclusive_seq = _pattern(ir.ScanExclusiveSeq, _fold(ir.ScanExclusiveSeq))
 to_global = PartialPattern("toGlobal", ("any",), _to_memory("global"))
 to_local = PartialPattern("toLocal", ("any",), _to_memory("local"))
 to_private = PartialPattern("toPrivate", ("any",), _to_memory("private"))
@@ -360,9 +383,10 @@ BUILTINS: dict[str, Any] = {
     **{
         p.name: p
         for p in (
-            map_, map2d, map3d, reduce_, scan, scan_seq, split, join, slice_, concat, transpose, gather, scatter, slide,
-            slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg,
-            map_lcl, map_seq, reduce_seq, to_global, to_local, to_private, as_vector, as_scalar, vectorize,
+            map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, split, join, slice_,
+            concat, transpose, gather, scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at,
+            generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, to_global, to_local, to_private,
+            as_vector, as_scalar, vectorize,
         )
     },
     "zip": zip_,

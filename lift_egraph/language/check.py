@@ -335,9 +335,9 @@ def iterate_steps(term: ir.Iterate) -> Iterator[ir.Lambda]:
     """
     if term.times > MOST_STEPS:
         raise SizeProblem(f"iterate: {term.times} steps are too many to generate code for each; at most {MOST_STEPS}")
-    size = size_of(term.array)
+    size, known = size_of(term.array), dict[Nat, ir.Lambda]()
     for _ in range(term.times):
-        step = iterate_step(term, size)
+        step = known[size] = known.get(size) or iterate_step(term, size)
         yield step
         size = size_of(step.body)
 

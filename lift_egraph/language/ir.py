@@ -148,6 +148,13 @@ class Scan(Expr):
     array: Expr
 
 
+@pattern("scanExclusive", "operator: (t, t) -> t, initial: t, array: [t]n -> [t]n")  # … ⊕ in[i - 1]
+class ScanExclusive(Expr):
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
 @pattern("zip", "first: [a]n, second: [b]n -> [(a, b)]n")
 class Zip(Expr):
     first: Expr
@@ -278,6 +285,13 @@ class ScanSeq(Expr):
     array: Expr
 
 
+@pattern("scanExclusiveSeq", "operator: (b, a) -> b, initial: b, array: [a]n -> [b]n")  # the accumulator before each
+class ScanExclusiveSeq(Expr):
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
 @pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toLocal|toPrivate
 class ToMemory(Expr):
     space: str
@@ -362,12 +376,16 @@ LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
 SPACES = ("global", "local", "private")
 BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
-    Map, Reduce, Scan, Zip, Split, Join, Slice, Concat, Transpose, Gather, Scatter, Slide, Pad, Iterate, At, Generate,
-    Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ToMemory, AsVector, AsScalar,
+    Map, Reduce, Scan, ScanExclusive, Zip, Split, Join, Slice, Concat, Transpose, Gather, Scatter, Slide, Pad, Iterate,
+    At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq, ToMemory, AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
-FOLDS = (Reduce, ReduceSeq, Scan, ScanSeq)  # they carry an accumulator from element to element
-LOOPS = (ReduceSeq, ScanSeq, Iterate)  # one step after the other: nothing parallel stands in their function
+SCANS = (Scan, ScanExclusive)
+SCAN_LOOPS = (ScanSeq, ScanExclusiveSeq)
+FOLD_LOOPS = (ReduceSeq, *SCAN_LOOPS)
+FOLDS = (Reduce, *SCANS, *FOLD_LOOPS)  # they carry an accumulator from element to element
+LOOPS = (*FOLD_LOOPS, Iterate)  # one step after the other: nothing parallel stands in their function
+LOOP_OF: dict[type[Expr], Callable[..., Expr]] = dict(zip(FOLDS, FOLD_LOOPS, strict=False))  # the same as a loop
 
 
 def name_of(term: Expr) -> str:

@@ -12,8 +12,8 @@ any arity, ``rest(t)`` is all but the first. ``x: [f32]N in 0.1..10`` gives the 
 (`lift_egraph.language.ranges`). A size after ``where`` is ``N = 512``, or ``s = ?`` for one that has
 no default and that the inputs' types don't mention. A size is a value too: ``sum / N``. What ``let``
 binds may be a function: ``let f = fun d => 0.5 * d in map(f, xs)``. ``xs[i]`` is ``at(i, xs)`` for a
-size, and for a computed index the element that `lookup` reads. A ``reduce`` or ``scan`` whose accumulator has
-another type than the elements is a ``reduceSeq`` or ``scanSeq``. Types of
+size, and for a computed index the element that `lookup` reads. A ``reduce``, ``scan`` or ``scanExclusive`` whose
+accumulator has another type than the elements is a ``reduceSeq``, ``scanSeq`` or ``scanExclusiveSeq``. Types of
 binders follow from what a function is applied to. Reading a text calls the functions of
 `lift_egraph.language.build`.
 """

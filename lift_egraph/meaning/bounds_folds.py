@@ -79,6 +79,8 @@ def contracted(start: Bounded, a: Bounded, b: Bounded) -> Bounded:
         carried = reach if carried is None else carried + reach
         if b.error is not None:
             carried = carried + contract(a.error, b.error, _sizes)
+    if carried is not None:
+        carried = np.where(np.isnan(carried), np.inf, carried)  # no bound, times a factor that is 0, is none
     magnitude = np.abs(start.value) + products
     exact = np.zeros(magnitude.shape, bool)
     for grid in GRIDS:

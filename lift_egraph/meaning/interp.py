@@ -235,20 +235,32 @@ class _Interpreter:
             return tuple(self.fold(operations[i], start[i], array[i], axis, ordered) for i in range(2))
         return self.domain.fold(operations, start, array, axis, ordered)
 
-    def scan(self, term: ir.Scan | ir.ScanSeq, scope: Scope) -> Tree:
+    def scan(self, term: ir.Scan | ir.ScanExclusive | ir.ScanSeq | ir.ScanExclusiveSeq, scope: Scope) -> Tree:
         start, array = self.value(term.initial, scope), self.value(term.array, scope)
-        depth, ordered = scope.depth, isinstance(term, ir.ScanSeq)
+        depth, ordered = scope.depth, isinstance(term, ir.SCAN_LOOPS)
+        if not isinstance(term, ir.ScanExclusive | ir.ScanExclusiveSeq):
+            return self.prefixes(term.operator, start, array, scope, ordered)
         size = self.length(array, depth)
-        operation, function = fold_form(term.operator) or (None, None)
+        first = self.each(lambda a: np.expand_dims(a, depth), start)
+        before = self.each(lambda a: a[at(depth, slice(0, -1))], array)
+        after = self.prefixes(term.operator, start, before, scope, ordered)
+        whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), first, after)
+        return self.each(lambda a: a[at(depth, slice(0, size))], whole)
+
+    def prefixes(self, operator: ir.Function, start: Tree, array: Tree, scope: Scope, ordered: bool) -> Tree:
+        """The accumulator after each element."""
+        depth = scope.depth
+        size = self.length(array, depth)
+        operation, function = fold_form(operator) or (None, None)
         if size and isinstance(operation, str) and (ordered or function is None):
             mapped = self.map(function, array, scope) if function else array
             return self.domain.scan(operation, start, mapped, depth)
-        if (states := states_of(self, term.operator, start, array, scope)) is not None:
+        if (states := states_of(self, operator, start, array, scope)) is not None:
             return zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *(whole for whole, _ in states))
         values = []
         for index in range(size):
             element = self.each(lambda a, index=index: a[at(depth, index)], array)
-            start = self.apply(term.operator, (start, element), scope)
+            start = self.apply(operator, (start, element), scope)
             values.append(start)
         rows = [self.each(lambda a: np.expand_dims(a, depth), v) for v in values or [start]]
         whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *rows)
@@ -388,8 +400,7 @@ _MEANING: dict[type, Callable[[_Interpreter, Any, Scope], Tree]] = {
     ir.MapLevel: _Interpreter.mapping,
     ir.Reduce: _Interpreter.reduction,
     ir.ReduceSeq: _Interpreter.reduction,
-    ir.Scan: _Interpreter.scan,
-    ir.ScanSeq: _Interpreter.scan,
+    **dict.fromkeys((*ir.SCANS, *ir.SCAN_LOOPS), _Interpreter.scan),
     ir.Zip: _Interpreter.make_pair,
     ir.Split: _Interpreter.split,
     ir.Join: _Interpreter.join,

@@ -26,7 +26,8 @@ from lift_egraph.soundness.pattern_values import Operator, Rejected, Term, Value
 from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose, Context, neutral, operator_on
 from lift_egraph.soundness.unification import Typing
 
-LAWS = ("associative", "commutative", "neutral")
+STARTS = ("identity", "neutral")
+LAWS = ("associative", "commutative", *STARTS)
 
 
 def _whole(arity: int) -> tuple[str, ...]:
@@ -247,7 +248,7 @@ class Match(Values):
         laws = [c for c in form.conditions if isinstance(c, Node) and c.op in LAWS]
         if not self.careful and self.clash is None:
             laws = []
-        self.starts = {c.parts[1].name: c.parts[0] for c in laws if c.op == "neutral" and isinstance(c.parts[1], Hole)}
+        self.starts = {c.parts[1].name: c.parts[0] for c in laws if c.op in STARTS and isinstance(c.parts[1], Hole)}
         self.lawful = {h.name for c in laws for h in holes(c)}
         wanted = [h for h in self._holes() if h.sort in PARTS]
         for hole in sorted(wanted, key=lambda h: (h.sort != "Op", str(h))):

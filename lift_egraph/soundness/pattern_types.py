@@ -124,7 +124,7 @@ class _Inference:
             self.t.plain.append(self(c.parts[0]))
         elif c.op in ("associative", "commutative"):
             self.t.lawful.append(self(c.parts[0]))
-        elif c.op == "neutral":
+        elif c.op in ("identity", "neutral"):
             t = self(c.parts[0])
             self.t.lawful.append(t)
             self.t.equate(t, self(c.parts[1]))

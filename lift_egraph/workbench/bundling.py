@@ -29,6 +29,7 @@ from lift_egraph.records.opened import leaf_name
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels, make_candidate
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
+from lift_egraph.workbench.few_steps import FewSteps
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.pipeline import STRUCTURAL, found_device
 from lift_egraph.workbench.recording import Recording
@@ -180,6 +181,8 @@ def _named(program: ir.Program, values: Mapping[str, Value]) -> dict[str, np.nda
 def _checks(program: ir.Program, reference: References | Sampled, seed: int) -> tuple[dict[str, dict[str, Check]], str]:
     """What results are compared with, for each set of inputs and leaf of the result, and that in a sentence."""
     names = [leaf_name({"value": "result", "components": path}) for path, *_ in leaves(type_of(program.body))]
+    if isinstance(reference, FewSteps):
+        raise SizeProblem(f"no element of {program.name} has a finite error bound: choose fewer steps of its iterates")
     if isinstance(reference, References):
         sets = {"integers": reference.integers, "floats": reference.floats}
         generator = np.random.default_rng(seed)

@@ -39,7 +39,7 @@ class Leg:
     Attributes
     ----------
     name
-        ``stages``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering``,
+        ``stages``, ``invariants``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering``,
         ``sharing`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
@@ -78,6 +78,8 @@ class Leg:
         limits = Limits(self.iterations, nodes=MOST_NODES, seconds=MOST_SECONDS)
         if self.name == "stages":
             return stages_phase(limits)
+        if self.name == "invariants":
+            return invariants_phase(limits)
         if self.name == "remainders":
             return remainders_phase(self.tiling, self.widths, limits)
         if self.name in PLANNED:
@@ -134,6 +136,11 @@ def stages_phase(limits: Limits) -> Phase:
     """The phase that decides what stands in memory between the stages of a program, and what is computed twice."""
     simplification = book.simplification + book.let_simplification + book.stencil_simplification
     return Phase("stages", book.stages, simplification, limits=limits)
+
+
+def invariants_phase(limits: Limits) -> Phase:
+    """The phase that computes what an outer loop does not change before it."""
+    return Phase("invariants", book.invariants, book.simplification, limits=limits)
 
 
 def remainders_phase(tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:

@@ -18,19 +18,22 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.matcher import Weigh, term_size
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import Array, DataType, Scalar
+from lift_egraph.language.types import Array, DataType, Scalar, is_data
 
 PLANNED = {
+    "scans": book.chunked_scan_rules,
     "packing": book.packing,
     "row_packing": book.row_packing,
     "tiling": book.tiling,
     "items": book.tiling,
     "blocking": book.blocking,
+    "rows_at_a_time": book.rows_at_a_time,
     "columns": book.columns,
     "rows": book.rows,
     "lanes": book.lanes,
     "groups": book.groups,
     "sharing_columns": book.sharing_columns,
+    "scan_blocks": book.scan_block_rules,
     "loops": book.loops,
     "views": book.views,
     "levels": book.levels,
@@ -38,6 +41,7 @@ PLANNED = {
     "second_tile": book.second_tile,
     "registers": book.registers,
 }
+LONG = 1 << 15  # the length from which an array is reduced, or scanned, in chunks
 COPYING = {"first_tile": ("local",), "second_tile": ("local",)}  # the memory to which a phase copies data
 
 
@@ -114,11 +118,12 @@ def plan_of(
 
 @dataclass(frozen=True)
 class Nest:
-    """A reduction with the arrays of the maps around it, from outside to inside, and what these bind.
+    """A reduction or scan with the arrays of the maps around it, from outside to inside, and what these bind.
 
-    `place` counts those of a term.
+    `fold` is its pattern; `place` counts those of a term.
     """
 
+    fold: type[ir.Expr]
     maps: tuple[ir.Expr, ...]
     bound: tuple[frozenset[ir.Var], ...]
     length: int
@@ -143,13 +148,13 @@ def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Li
 
 
 def nests(term: ir.Expr) -> Iterator[Nest]:
-    """The reductions of a stage to scalars, each with the maps that repeat it."""
+    """The reductions of a stage to scalars, and the scans that have no arrays, each with the maps that repeat it."""
 
     def walk(part: ir.Part, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...]) -> Iterator[Nest]:
-        if isinstance(part, ir.Reduce):
+        if isinstance(part, ir.Reduce | ir.Scan | ir.ScanExclusive):
             result, length = type_of(part.initial), length_of(part.array)
-            if isinstance(result, Scalar) and length:
-                yield Nest(maps, bound, length, result, isinstance(part.array, ir.Map), next(places))
+            if (isinstance(result, Scalar) or (is_data(result) and not isinstance(part, ir.Reduce))) and length:
+                yield Nest(type(part), maps, bound, length, result, isinstance(part.array, ir.Map), next(places))
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:
                 binder = part.function.binder if isinstance(part.function, ir.Lambda) else None

@@ -23,15 +23,16 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
 from lift_egraph.language.types import WIDTHS, DataType, array
-from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, nests, plan_of
+from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
+from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
 from lift_egraph.workbench.tiles import tiles
 from lift_egraph.workbench.windows import rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
-LONG = 1 << 15  # the length from which an array is reduced in chunks
 FEW, GROUP_PLANS = 16, 2  # last results of a group's work-items; how many plans are tried
 FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
+STRIP, STRIP_ROWS = (256, 4096), (8, 4)  # columns of a strip, from and to, and rows that are added at a time
 PACKED = sk.as_scalar(sk.to_memory("global"))
 SPARE = 3  # registers beside the partial results
 
@@ -40,6 +41,9 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     """The plans for a stage on a device, the most promising first."""
     alike: dict[tuple[tuple[ir.Expr, ...], int, DataType], Nest] = {}
     for nest in nests(term):
+        if nest.fold is not ir.Reduce:
+            yield from () if device.has_groups else scan_plans(nest, device)
+            continue
         known = alike.setdefault((nest.maps, nest.length, nest.result), nest)
         if nest.reads_map and not known.reads_map:
             alike[nest.maps, nest.length, nest.result] = nest
@@ -132,6 +136,11 @@ def _columns(nest: Nest, device: Device) -> Iterator[Plan]:
         return
     for vectors in [c for c in (8, 4) if columns % (c * width) == 0 and c * width < columns][:1]:
         yield plan_of(_in_columns, nest, vectors=vectors, width=width)
+    widest = columns // max(device.compute_units, 2) // width * width
+    strip = next((n for n in range(min(widest, STRIP[1]), STRIP[0] - 1, -width) if columns % n == 0), None)
+    rows = next((n for n in STRIP_ROWS if nest.length % n == 0 and n < nest.length), None)
+    if strip and rows and nest.reads_map and isinstance(nest.maps[-1], ir.Transpose):
+        yield plan_of(_in_strips, nest, vectors=strip // width, width=width, rows=rows)
 
 
 def _in_columns(nest: Nest, numbers: Mapping[str, int]) -> Plan:
@@ -143,6 +152,28 @@ def _in_columns(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     vectors = sk.contains(sk.map_(sk.contains(inner), sk.transpose(sk.split(width)), length=width))
     step = Step("columns", sk.contains(sk.map_(vectors, sk.split(block))), {columns: (block,), block: (held,)})
     return Plan((step,), (width,))
+
+
+def _in_strips(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """Strips of some `vectors` of a `width`, of which some `rows` are added at a time.
+
+    What lies side by side in memory is so read from a few rows at a time, for longer than a block of columns is wide,
+    and each partial result, which the first cache holds, is stored once for these rows.
+    """
+    columns, held, width, rows = length_of(nest.maps[-1]), numbers["vectors"], numbers["width"], numbers["rows"]
+    strip, count = held * width, nest.length // numbers["rows"]
+    own = sk.contains(sk.reduce_(length=rows))
+    in_rows = sk.contains(sk.map_(sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(own, sk.zip_(), length=count)))))
+    sums = sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.map_(own, length=held)), length=count)
+    vectors = sk.map_(
+        sk.contains(sk.of_type(array(nest.result, held), sums)), sk.transpose(sk.split(width)), length=width
+    )
+    in_strips = sk.contains(sk.map_(sk.contains(vectors), sk.split(strip)))
+    steps = (
+        Step("rows_at_a_time", in_rows, {nest.length: (rows,)}),
+        Step("columns", in_strips, {columns: (strip,), strip: (held,)}),
+    )
+    return Plan(steps, (width,))
 
 
 def _products(nest: Nest, width: int, blocks: Iterable[int]) -> Iterator[Plan]:

@@ -7,16 +7,17 @@ what the phase ``remainders`` shows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.baseline import computes
 from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.language import ir
-from lift_egraph.language.check import size_of, type_of
+from lift_egraph.language.check import codomain, domain, size_of, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array
+from lift_egraph.workbench.plan import LONG
 
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides
@@ -70,11 +71,15 @@ class WithRests:
         match term:
             case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
                 return ir.Apply(ir.Lambda(binder, self.term(body)), self.term(argument))
+            case ir.Iterate(function=ir.Lambda(binder=binder, body=body) as step) if domain(step) == codomain(step):
+                return replace(term, function=ir.Lambda(binder, self.term(body)), array=self.term(term.array))
             case ir.Map(function=ir.Lambda()) if computes(term.function):
                 return self.map(term)
             case ir.Reduce():
                 return self.reduce(term)
-        if is_pure(term) or isinstance(term, ir.Scan | ir.Iterate | ir.Generate):
+            case ir.Scan() | ir.ScanExclusive():
+                return self.scan(term)
+        if is_pure(term) or isinstance(term, ir.Iterate | ir.Generate):
             return term
         return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) else p)
 
@@ -154,6 +159,19 @@ class WithRests:
         m, r = cut
         first = ir.Reduce(term.operator, term.initial, part(0, m, array))
         return ir.Reduce(term.operator, first, part(m, r, array))
+
+    def scan(self, term: ir.Scan | ir.ScanExclusive) -> ir.Expr:
+        """The rest stands first: so little is reduced for what the others start from."""
+        array = term.array
+        mapped = array.array if isinstance(array, ir.Map) else array
+        is_long = (size_of(array).constant or 0) >= LONG
+        cut = self.left(array, True) if is_long and is_pure(mapped) else None
+        if cut is None:
+            return term if is_pure(mapped) else replace(term, array=self.term(array))
+        m, r = cut
+        first = part(0, r, array)
+        start = ir.Reduce(term.operator, term.initial, first)
+        return ir.Concat(replace(term, array=first), replace(term, initial=start, array=part(r, m, array)))
 
 
 def part(start: int, length: int, array: ir.Expr) -> ir.Expr:

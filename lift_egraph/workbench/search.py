@@ -38,6 +38,7 @@ from lift_egraph.workbench.phases import (
     PhaseSummary,
     algorithmic_phase,
     extended,
+    invariants_phase,
     lowering_phase,
     memory_phase,
     naive_leg,
@@ -64,6 +65,23 @@ def has_stages(term: ir.Expr) -> bool:
     readers = (*LAYOUT, ir.Map, ir.Scatter, ir.Apply)
     read = (p for t in ir.subterms(term) if isinstance(t, readers) for p in ir.parts(t) if isinstance(p, ir.Expr))
     return any(not is_pure(p) and isinstance(type_of(p), Array) for p in read)
+
+
+def has_invariants(term: ir.Expr) -> bool:
+    """Whether there is a reduction inside of two maps that the outer one does not change."""
+    for changing, body in _maps(term):
+        for own, inner in _maps(body):
+            read = (ir.free_variables(t) for t in ir.subterms(inner) if isinstance(t, ir.Reduce))
+            if any(own & free and not changing & free for free in read):
+                return True
+    return False
+
+
+def _maps(term: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
+    """What each map in a term binds, and what it computes."""
+    for t in ir.subterms(term):
+        if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda):
+            yield frozenset(ir.bound_variables(t.function.binder)), t.function.body
 
 
 def search(
@@ -96,10 +114,12 @@ def search(
     look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes)
     starts: list[_Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
-    if has_stages(program.body) or look.own("stages"):
+    is_staged = has_stages(program.body) or bool(look.own("stages"))
+    if is_staged or has_invariants(program.body):
         began = time.perf_counter()
         limits = replace(budget.phase_limits, iterations=budget.stage_iterations)
-        reached = _last(run_phase(program.body, look.with_own(stages_phase(limits))))
+        phase = look.with_own(stages_phase(limits) if is_staged else invariants_phase(limits))
+        reached = _last(run_phase(program.body, phase))
         starts = look.starts(program.body, reached)
         yield summarise(reached, time.perf_counter() - began)
     soon = [start for start in starts[:1] if start[1] and look.own("stages")]  # the user waits for it
@@ -153,7 +173,7 @@ class _Search:
         counts = budget.variants, budget.seed_tries, budget.seeds_per_shape
         found = _terms(reached, self.structural, *counts, budget.patience, budget.plainness)
         made: list[_Start] = [
-            (t.term, (Leg("stages", t.term, len(reached.iterations), kind, rules=self.own("stages")),))
+            (t.term, (Leg(reached.phase, t.term, len(reached.iterations), kind, rules=self.own(reached.phase)),))
             for t in found
             if t.cost <= budget.worst_seed * found[0].cost and skeleton(t.term) != own
         ]
@@ -439,7 +459,7 @@ class _Search:
 def rests(parts: Cut) -> list[ir.Input]:
     """The stages that compute little, beside the one that computes most."""
     count = operations if any(map(operations, parts.stages.values())) else effort
-    counts = {stage: count(body) for stage, body in parts.stages.items()}
+    counts = {stage: parts.times[stage] * count(body) for stage, body in parts.stages.items()}
     return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values())]
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from lift_egraph.extract.baseline import computes
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import codomain, domain, type_of
 from lift_egraph.language.layout import is_pure
 
 T = TypeVar("T", bound=ir.Part)
@@ -20,13 +20,16 @@ LET = "let "  # before the names of variables that lets bind: no binder inside o
 class Cut:
     """A term whose stages are inputs of each other and of `rest`, as the variables of its lets are.
 
-    `variables` says for which variable such an input stands, `slices` for which part of an input.
+    `variables` says for which variable such an input stands, `slices` for which part of an input, `iterates` for which
+    iterate, whose step only leads from stages to stages too, and `times` how often a stage runs: once in each step.
     """
 
     rest: ir.Expr
     stages: dict[ir.Input, ir.Expr] = field(default_factory=dict)
     variables: dict[ir.Input, ir.Var] = field(default_factory=dict)
     slices: dict[ir.Input, ir.Expr] = field(default_factory=dict)
+    iterates: dict[ir.Input, ir.Iterate] = field(default_factory=dict)
+    times: dict[ir.Input, int] = field(default_factory=dict)
 
     def program(self, stage: ir.Input, whole: ir.Program) -> ir.Program:
         """What one stage computes."""
@@ -36,12 +39,14 @@ class Cut:
 
     def joined(self, stages: Mapping[ir.Input, ir.Expr]) -> ir.Expr:
         """The whole term, with these terms for its stages."""
-        term = _filled(self.rest, {**stages, **self.variables, **self.slices})
+        term = _filled(self.rest, {**stages, **self.variables, **self.slices, **self.iterates})
         return unique_names(term, base=lambda name: name.removeprefix(LET))
 
 
 def cut(term: ir.Expr) -> Cut | None:
     """The stages of a term outside of all its loops; None if there is one alone, or something else computes.
+
+    The steps of iterates that keep the length are no such loops: each stage of theirs is a kernel.
 
     A let inside of a stage, in ``map(f, let y = e in b)``, cannot be cut: other stages would mention its variable.
     """
@@ -50,35 +55,48 @@ def cut(term: ir.Expr) -> Cut | None:
     if any(_has_let(body) for body in made.stages.values()):
         return None
     made.stages = {stage: _without_slices(body, made) for stage, body in made.stages.items()}
-    return made if len(made.stages) > 1 and is_pure(made.rest) else None
+    around = [part for t in made.iterates.values() for part in (ir.function_body(t.function).body, t.array)]
+    several = len(made.stages) > 1 or any(times > 1 for times in made.times.values())
+    return made if several and all(map(is_pure, (made.rest, *around))) else None
 
 
-def _cut(term: ir.Expr, made: Cut) -> ir.Expr:
-    if isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda):
-        argument = _cut(term.argument, made)
-        known: dict[ir.Expr, ir.Expr] = {}
-        for v in ir.bound_variables(term.function.binder):
-            known[v] = stands = ir.Input(LET + v.name, v.type)
-            made.variables[stands] = ir.Var(LET + v.name, v.type)
-        binder = _renamed(term.function.binder)
-        return ir.Apply(ir.Lambda(binder, _cut(_filled(term.function.body, known), made)), argument)
-    if is_pure(term):
-        return term
+def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
     match term:
+        case ir.Apply(function=ir.Lambda() as let):
+            argument = _cut(term.argument, made, times)
+            return ir.Apply(_cut_inside(let, made, times), argument)
+        case ir.Iterate(function=ir.Lambda() as step) if term.times and domain(step) == codomain(step):
+            array, function = _cut(term.array, made, times), _cut_inside(step, made, times * term.times)
+            stands = ir.Input(f"iterate {len(made.iterates)}", type_of(term))
+            made.iterates[stands] = ir.Iterate(term.times, term.size, function, array)
+            return stands
+        case _ if is_pure(term):
+            return term
         case ir.Map() if computes(term.function):
-            body = replace(term, array=_cut(term.array, made))
-        case ir.Reduce(array=ir.Map() as inner) if not _has_loops(inner.function):
-            array = replace(inner, array=_cut(inner.array, made))
-            body = replace(term, initial=_cut(term.initial, made), array=array)
-        case ir.Reduce() | ir.Scan():
-            body = replace(term, initial=_cut(term.initial, made), array=_cut(term.array, made))
+            body = replace(term, array=_cut(term.array, made, times))
+        case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
+            inner = term.array
+            if isinstance(inner, ir.Map) and not _has_loops(inner.function):
+                array = replace(inner, array=_cut(inner.array, made, times))
+            else:
+                array = _cut(inner, made, times)
+            body = replace(term, initial=_cut(term.initial, made, times), array=array)
         case ir.Generate():
             body = term
         case _:
-            return ir.map_parts(term, lambda p: _cut(p, made) if isinstance(p, ir.Expr) else p)
+            return ir.map_parts(term, lambda p: _cut(p, made, times) if isinstance(p, ir.Expr) else p)
     stage = ir.Input(f"stage {len(made.stages)}", type_of(term))
-    made.stages[stage] = body
+    made.stages[stage], made.times[stage] = body, times
     return stage
+
+
+def _cut_inside(function: ir.Lambda, made: Cut, times: int) -> ir.Lambda:
+    """A let or the step of an iterate with its body cut: the variables are inputs there."""
+    known: dict[ir.Expr, ir.Expr] = {}
+    for v in ir.bound_variables(function.binder):
+        known[v] = stands = ir.Input(LET + v.name, v.type)
+        made.variables[stands] = ir.Var(LET + v.name, v.type)
+    return ir.Lambda(_renamed(function.binder), _cut(_filled(function.body, known), made, times))
 
 
 def _has_let(stage: ir.Expr) -> bool:

@@ -15,6 +15,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import bytes_of
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.demands import available_memory
+from lift_egraph.workbench.few_steps import with_fewer_steps
 from lift_egraph.workbench.sampled import KINDS, RATE, Sampled
 
 
@@ -73,7 +74,7 @@ def reference_of(
     seed: int = 0,
     seconds: float,
 ) -> References | Sampled:
-    """What kernels are held against: the whole result if time and memory allow it.
+    """What kernels are held against: the whole result if time and memory allow it, and its error has a bound.
 
     Parameters
     ----------
@@ -82,12 +83,12 @@ def reference_of(
     program
         The same at the wanted sizes.
     compiled
-        Makes the kernels of a low-level term at other sizes.
+        Makes the kernels of a low-level term at other sizes, or with fewer steps.
     seconds
         How long the interpreter may take, as far as that can be told beforehand.
     """
     if room.whole and 2 * RATE * effort(program.body) <= seconds:
-        return references(program, seed)
+        return with_fewer_steps(program, references(program, seed), compiled)
     return Sampled(source, program, compiled, seed, seconds, room.kinds)
 
 

@@ -34,7 +34,7 @@ def check(runner: Runner, plan: Plan, special: ir.Program) -> None:
         np.testing.assert_array_equal(found, wanted, err_msg=plan.source)
 
 
-stencil, tiles, rows, found, wrapped, growing, two_stage = map(
+stencil, tiles, rows, found, wrapped, growing, keeping, two_stage = map(
     parse_program,
     (
         """
@@ -60,6 +60,10 @@ stencil, tiles, rows, found, wrapped, growing, two_stage = map(
         """-- steps between two temporaries that must have room for the longest of their arrays
         program growing(xs: [f32]N) =
           iterate(5, fun (a: [f32]n) => mapGlb(0, fun x => x + 1.0, pad(1, 2, clamp, a)), xs)
+        """,
+        """-- steps of two kernels each, whose memory serves again
+        program keeping(xs: [f32]N) =
+          iterate(6, fun a => let b = mapGlb(0, fun x => x + 1.0, a) in mapGlb(0, sub, zip(b, gather(reverse, a))), xs)
         """,
         """
         program dot(xs: [f32]N, ys: [f32]N) =
@@ -101,6 +105,7 @@ CASES = [
     *((low.j2d5pt(2, 4), {"M": 2 * m, "N": 4 * n}) for m, n in ((1, 1), (2, 3), (5, 4))),
     *((low.partial_dot(32, 3), {"N": 32 * n}) for n in (0, 1, 5)),
     *((growing, {"N": n}) for n in (1, 5)),
+    (keeping, {"N": 5}),
     *((parse_program(text), {"M": m, "N": n}) for text in KEPT.values() for m, n in ((0, 3), (1, 3), (3, 70))),
 ]
 

@@ -432,3 +432,18 @@ def test_small_whole_powers_are_products(runner: Runner) -> None:
     inputs = {"x": values.astype(np.float32), "y": values, "h": values.astype(np.float16)}
     for found, right in zip(results(runner, plan, inputs), leaves_of(run(program, inputs)), strict=True):
         np.testing.assert_allclose(found, right, rtol=1e-3 if found.dtype == np.float16 else 1e-6)
+
+
+def test_what_lies_between_the_kernels_of_a_step_serves_later_steps_again() -> None:
+    shifted = parse_program("""
+        program shifted(xs: [f32]N) =
+          iterate(9, fun row => let y = mapGlb(0, fun x => x * 2.0, row) in
+            mapGlb(0, add, zip(y, gather(reverse, y))), xs)
+    """)
+    plan = plan_of(shifted, N=8)
+    assert len(plan.kernels) == 18
+    assert len([b for b in plan.buffers if b.role == "temporary"]) == 6  # of steps: 2; within: 4
+    assert plan.source.count("kernel void") == 2
+    arguments = [[a.name for a in k.arguments] for k in plan.kernels]
+    assert arguments[6:10] == arguments[2:6]
+    assert arguments[10:14] == arguments[2:6]

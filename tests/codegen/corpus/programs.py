@@ -337,7 +337,7 @@ class Grower:
                 return self.stored(made, place) if self.pick((False, False, True)) else made
         scalar = self.pick((F32, I32, BOOL))
         if kind in ("scalar", "scan"):
-            fold = b.scan_seq if kind == "scan" else b.reduce_seq
+            fold = self.pick((b.scan_seq, b.scan_exclusive_seq)) if kind == "scan" else b.reduce_seq
             return fold(lambda acc, x: self.folded(acc, (*pool, *_parts(x))), number(self.pick, scalar, ()), e)
         other = self.pick((F32, I32))
         start = b.tuple_(number(self.pick, scalar, ()), number(self.pick, other, ()))

@@ -62,6 +62,7 @@ SOME = {
     "dot": b.map_(lambda v, w: b.dot(v, w) * b.dot(w, w), b.zip_(b.as_vector(4, XS), b.as_vector(4, XS))),
     "loops": b.reduce_seq(lambda acc, x: acc + x * x, 0.0, XS),
     "scans": b.scan(b.max_, 0.0, b.scan_seq(lambda acc, x: acc * x - x, 1.0, XS)),
+    "exclusive scans": b.scan_exclusive(b.max_, 0.0, b.scan_exclusive_seq(lambda acc, x: acc * x - x, 1.0, XS)),
     "transpose, join": b.join(b.transpose(ROWS)),
     "calls": b.map_(lambda x: b.select(x < 0.0, b.sqrt(-x), b.pow_(x, 2.0)), XS),
     "halving": b.iterate(3, b.map_(b.reduce_(b.add, 0.0)) @ b.split(2), XS),

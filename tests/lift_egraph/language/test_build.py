@@ -130,6 +130,16 @@ def test_patterns(term: ir.Expr, text: str) -> None:
     assert same(term, text)
 
 
+@pytest.mark.parametrize("length", [8, "N"])
+def test_steps_that_keep_the_length_meet_arrays_of_it(length: int | str) -> None:
+    xs, m = Input("xs", array(F32, length)), Input("m", array(F32, length, length))
+    term = b.iterate(2, lambda p: b.map_(lambda row: b.reduce_(b.add, 0.0, b.map_(b.mul, b.zip_(row, p))), m), xs)
+    assert type_of(term) == xs.type
+    assert term.function.binder == ir.Var("p", xs.type)
+    with pytest.raises(SizeProblem, match="zip needs arrays of one length"):
+        b.iterate(2, lambda p: b.map_(b.add, b.zip_(p, b.split(2, p))), xs)
+
+
 def test_the_size_of_an_iterate_is_new() -> None:
     xs = Input("xs", array(F32, "n"))
     term = b.iterate(1, lambda p: b.map_(lambda x: x + b.at(0, xs), p), xs)

@@ -72,9 +72,10 @@ def listed(term: Any, inputs: dict, scope: dict) -> Any:
             for x in go(term.array):
                 result = call(term.operator, (result, x))
             return result
-        case ir.Scan() | ir.ScanSeq():
+        case ir.Scan() | ir.ScanSeq() | ir.ScanExclusive() | ir.ScanExclusiveSeq():
             start, operator = go(term.initial), term.operator
-            return list(accumulate(go(term.array), lambda a, x: call(operator, (a, x)), initial=start))[1:]
+            states = list(accumulate(go(term.array), lambda a, x: call(operator, (a, x)), initial=start))
+            return states[:-1] if isinstance(term, ir.ScanExclusive | ir.ScanExclusiveSeq) else states[1:]
         case ir.Zip():
             return list(zip(go(term.first), go(term.second), strict=True))
         case ir.Split():

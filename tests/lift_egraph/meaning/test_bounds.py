@@ -111,6 +111,12 @@ class TestSums:
         assert_within((a.astype(np.float64) * b + c).astype(np.float32), value, bound)
         assert bound.max() < 1e-6
 
+    def test_what_has_no_bound_has_none_after_a_product_with_zero(self):
+        rows, unknown = np.eye(64, dtype=np.float32), "map(fun b => 1.0 / (1.1 * b - 0.11), bs)"
+        text = f"map(fun r => reduce(add, 0.0, map(mul, zip(r, {unknown}))), rows)"
+        _, bound = bounded(text, rows=rows, bs=np.full(64, 0.1, np.float32))
+        assert np.isposinf(bound).all()
+
     def test_small_integers_are_exact(self):
         x = np.random.default_rng(0).integers(-3, 4, 4096).astype(np.float32)
         assert bounded("reduce(add, 0.0, map(fun x => x * x, xs))", xs=x) == ((x * x).sum(), 0)

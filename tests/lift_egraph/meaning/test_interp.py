@@ -177,6 +177,16 @@ class TestFolds:
             beginnings.append(oracle.listed(parsed(f"reduceSeq({operator}, 1.0, xs)", inputs), inputs, {}))
         for pattern in ("scan", "scanSeq"):
             check(f"{pattern}({operator}, 1.0, xs)", np.array(beginnings, np.float32), xs=ramp(n))
+        for pattern in ("scanExclusive", "scanExclusiveSeq"):
+            check(f"{pattern}({operator}, 1.0, xs)", np.array([1.0, *beginnings][:n], np.float32), xs=ramp(n))
+
+    def test_an_exclusive_scan_of_pairs_in_rows(self):
+        x = ramp(4, 30)
+        both = "fun ((n, a), (m, b)) => (n + m, max(a, b))"
+        rows = f"map(scanExclusive({both}, (0.0, 2.0)), map(map(fun x => (1.0, x)), xs))"
+        most = np.maximum.accumulate(np.pad(x, [(0, 0), (1, 0)], constant_values=2.0), 1)[:, :-1]
+        counts = np.broadcast_to(np.arange(30, dtype=np.float32), (4, 30))
+        check(f"map(map(fun (n, a) => n * 1000.0 + a), {rows})", counts * 1000 + most, xs=x)
 
     @pytest.mark.parametrize("pattern", ["reduce", "reduceSeq"])
     def test_of_arrays_and_pairs(self, pattern):

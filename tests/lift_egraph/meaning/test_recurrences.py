@@ -22,6 +22,8 @@ TEXTS = [
     "scanSeq(fun (y, a) => 0.9 * y + 0.1 * a, 0.0, xs)",
     "map(fun x => reduceSeq(fun (s, a) => let b = a * a in sqrt(abs(s * x - b) + 0.5), x, xs), at(0, split(5, xs)))",
     "reduceSeq(fun ((i, m), (j, a)) => (select(a > m, j, i), max(m, a)), (0, 0.0), zip(generate(600, id), xs))",
+    "scan(fun ((s, n), (t, m)) => (s && t || not(t), select(s, m, n + m)), (false, 2.0), "
+    "map(fun x => (x > 0.2, 1.0), xs))",
     WELFORD,
 ]
 

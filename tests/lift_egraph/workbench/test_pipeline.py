@@ -136,7 +136,7 @@ def test_what_is_only_rearranged_is_copied(runner: Runner, body: str):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("name", ["scal", "asum", "dot", "gemv", "mm", "j2d5pt"])
+@pytest.mark.parametrize("name", ["scal", "asum", "dot", "gemv", "mm", "j2d5pt", "scan"])
 def test_naive_terms_mean_what_the_programs_mean(name: str):
     program = specialise(programs.load(name), {k: 12 for k, _ in programs.load(name).sizes})
     inputs = references(program).integers.inputs

@@ -47,6 +47,11 @@ ODD = {  # and the number of parts
     "two stages": (
         "program p(x: [f32]83) = map(fun u => u * 2.0, map(fun w => at(0, w) - at(2, w), slide(3, 1, map(abs, x))))",
         6),
+    "steps of an iterate": (
+        "program p(x: [f32]83, y: [f32]83) = iterate(3, fun u => map(fun (a, b) => a * 2.0 - b, zip(u, y)), x)", 2),
+    "a scan": ("program p(x: [f32]32801, z: f32) = scan(add, z, x)", 3),
+    "what stands before each product": (
+        "program p(x: [i32]32801, y: [i32]32801) = scanExclusive(add, 0, map(mul, zip(x, y)))", 3),
     "two results": ("program p(x: [f32]83) = (map(abs, x), reduce(max, 0.0, x))", 4),
 }  # fmt: skip
 
@@ -74,10 +79,17 @@ def test_the_phase_proves_the_parts_equal_to_the_program(what: str) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 13, 61, 64, 80, 1024])
 def test_short_and_round_lengths_stay_whole(n: int) -> None:
-    program = parse_program(f"program p(x: [f32]{n}) = map(abs, x)")
-    plan = apart()
-    assert plan.term(program.body) == program.body
-    assert not plan.tiling
+    for body in ("map(abs, x)", f"scan(add, 0.0, concat(x, fill({32 * 1024 - n}, 0.0)))"):
+        program = parse_program(f"program p(x: [f32]{n}) = {body}")
+        plan = apart()
+        assert plan.term(program.body) == program.body
+        assert not plan.tiling
+
+
+def test_a_scan_without_plans_stays_whole() -> None:
+    """Its parts would be loops as it is."""
+    program = parse_program("program p(x: [f32]8265) = scan(add, 0.0, x)")
+    assert apart().term(program.body) == program.body
 
 
 def test_what_stands_for_a_part_of_an_input_is_put_back() -> None:
@@ -116,7 +128,7 @@ def test_a_prime_length_gets_vectors(n: int) -> None:
 
 
 def test_a_search_from_parts_is_explained() -> None:
-    program, found = found_for(ODD["saxpy"][0])
+    program, found = found_for(ODD["steps of an iterate"][0])
     each = next(f for f in found if f.way[0].name == "remainders")
     with no_children():
         explanation = explain_way(program, each.way)

@@ -15,8 +15,8 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
-from lift_egraph.workbench.phases import stages_phase
-from lift_egraph.workbench.search import has_stages
+from lift_egraph.workbench.phases import invariants_phase, stages_phase
+from lift_egraph.workbench.search import has_invariants, has_stages
 from lift_egraph.workbench.stage_cut import cut
 
 # a program, and how many maps that compute are in its cheapest version
@@ -57,6 +57,27 @@ def test_a_nest_of_loops_is_one_stage(body: str):
     assert not has_stages(parse_program(f"program p(A: [[f32]4]4, x: [f32]4) = {body}").body)
 
 
+COSINE = """program p(X: [[f32]4]3, Y: [[f32]4]5) = map(fun x => map(fun y =>
+    reduce(add, 0.0, map(mul, zip(x, y))) * (1.0 + reduce(add, 0.0, map(fun b => b * b, y))), Y), X)"""
+
+
+def test_what_the_outer_loop_does_not_change_is_computed_before_it():
+    program = parse_program(COSINE)
+    assert has_invariants(program.body)
+    *_, reached = run_phase(program.body, invariants_phase(Limits(iterations=8)))
+    best, *_ = best_terms(reached.graph, reached.root, StructuralCost(), 4, key=skeleton)
+    parts = cut(best.term)
+    assert parts is not None
+    assert [str(t.type) for t in parts.stages] == ["[f32]5", "[[f32]5]3"]
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(best.term, inputs), evaluate(program.body, inputs))
+
+
+@pytest.mark.parametrize("text", [*(text for text, _ in STAGES.values()), COSINE.replace("b * b, y", "b * b, x")])
+def test_loops_without_invariants(text: str):
+    assert not has_invariants(parse_program(text).body)
+
+
 CUT = """program p(A: [[f32]8]8) =
   let (m, s) = (reduce(max, 0.0, map(abs, join(A))), reduce(add, 0.0, map(abs, map(reduce(add, 0.0), A)))) in
   let y = map(fun r => let y = map(fun v => v - m, r) in map(fun v => v / s, y), A) in
@@ -81,3 +102,37 @@ def test_stages_are_programs_that_make_up_the_whole():
     assert cut(parse_program("program p(x: [f32]8) = map(abs, x)").body) is None
     let_inside = "map(add, let y = map(abs, x) in zip(y, gather(reverse, y)))"
     assert cut(parse_program(f"program p(x: [f32]8) = {let_inside}").body) is None
+
+
+ITERATED = """program p(A: [[f32]8]8, x: [f32]8) =
+  map(abs, iterate(3, fun v =>
+    let y = map(fun r => reduce(add, 0.0, map(mul, zip(r, v))), A) in
+    let m = reduce(max, 0.0, map(abs, y)) in
+    map(fun (e, w) => e - m * w, zip(y, gather(reverse, v))), x))"""
+
+
+def test_stages_of_the_steps_of_an_iterate_run_so_often():
+    program = parse_program(ITERATED)
+    parts = cut(program.body)
+    assert parts is not None
+    assert sorted(parts.times.values()) == [1, 3, 3, 3]
+    alone = {stage: parts.program(stage, program) for stage in parts.stages}
+    assert not any(isinstance(t, ir.Iterate) or ir.free_variables(p.body) for p in alone.values() for t in [p.body])
+    assert alpha_equal(parts.joined(parts.stages), program.body)
+    lowered = parts.joined({stage: naive_term(p).body for stage, p in alone.items()})
+    check_nesting(lowered)
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(lowered, inputs), evaluate(program.body, inputs))
+
+
+@pytest.mark.parametrize(
+    ("body", "stages"),
+    [
+        ("iterate(2, map(abs), x)", 1),  # another program than its step
+        ("iterate(1, map(abs), x)", None),
+        ("iterate(2, fun (v: [f32]n) => map(fun p => at(0, p) + at(1, p), split(2, v)), x)", None),
+    ],
+)
+def test_an_iterate_of_one_stage(body: str, stages: int | None):
+    parts = cut(parse_program(f"program p(x: [f32]8) = {body}").body)
+    assert (parts and len(parts.stages)) == stages

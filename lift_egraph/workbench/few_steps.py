@@ -1,0 +1,96 @@
+"""Validation of iterates whose errors grow with each step, until no bound of them is finite: with fewer steps.
+
+The kernels of a step are the same then, from one temporary to the other and back, and all of their result is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from lift_egraph.codegen.plans.kernel import Plan
+from lift_egraph.codegen.running.run import Runner
+from lift_egraph.codegen.running.validate import References, Verdict, judge, references_for
+from lift_egraph.language import ir
+from lift_egraph.language.check import codomain, domain
+from lift_egraph.meaning.values import leaves_of
+
+T = TypeVar("T", bound=ir.Part)
+STEPS = (4, 3, 2)  # the first, the last, and one in each direction between the temporaries; or as many as have bounds
+
+
+@dataclass(frozen=True)
+class FewSteps(References):
+    """References of which no element has a finite bound, and those of the same program with fewer steps."""
+
+    shorter: References
+    steps: int
+    times: tuple[int, ...]
+    compiled: Callable[[ir.Program], Plan]
+
+    @property
+    def how(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What is compared, in a sentence."""
+        counts = " and ".join(f"{self.steps} of {n}" for n in dict.fromkeys(self.times) if n > self.steps)
+        return (
+            f"the whole result of {counts} steps was compared with the interpreter's, on two sets of inputs: after all "
+            "of them the error has no finite bound"
+        )
+
+    def check(self, lowered: ir.Program, plan: Plan, runner: Runner) -> Verdict:
+        """Compile a low-level program with fewer steps, run that on both sets of inputs, and compare its results."""
+        if sorted(steps_of(lowered.body)) != sorted(self.times):
+            return Verdict(False, 0.0, 0.0, False, "its steps are not those of the program, so it was not compared", 0)
+        tried = self.compiled(replace(lowered, body=with_few_steps(lowered.body, self.steps)))
+        return judge(self.shorter, runner.run(tried, "integers"), runner.run(tried, "floats"))
+
+
+def with_fewer_steps(
+    program: ir.Program, whole: References, compiled: Callable[[ir.Program], Plan]
+) -> References | FewSteps:
+    """The references of a program, or, if nothing can be compared with them, what can be with fewer steps.
+
+    Parameters
+    ----------
+    compiled
+        Makes the kernels of a low-level term.
+    """
+    times = steps_of(program.body)
+    if any(_bounded(whole)):
+        return whole
+    for steps in [n for n in STEPS if any(n < t for t in times)]:
+        short = replace(program, body=with_few_steps(program.body, steps))
+        shorter = references_for(short, whole.integers.inputs, whole.floats.inputs)
+        if all(_bounded(shorter)) or (steps == STEPS[-1] and any(_bounded(shorter))):
+            return FewSteps(whole.type, whole.integers, whole.floats, shorter, steps, times, compiled)
+    return whole
+
+
+def _bounded(reference: References) -> tuple[bool, ...]:
+    """For each set of inputs whether any element can be compared."""
+    sets = reference.integers, reference.floats
+    return tuple(any(np.isfinite(bound).any() for bound in leaves_of(made.bound)) for made in sets)
+
+
+def _keeps(term: ir.Part) -> bool:
+    return isinstance(term, ir.Iterate) and domain(term.function) == codomain(term.function)
+
+
+def steps_of(term: ir.Part) -> tuple[int, ...]:
+    """How many steps the iterates of a term have that keep the length of their array."""
+    return tuple(t.times for t in ir.subterms(term) if isinstance(t, ir.Iterate) and _keeps(t))
+
+
+def with_few_steps(term: T, most: int) -> T:
+    """The term with so many steps at most of the iterates that keep the length of their array.
+
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> program = parse_program("program p(x: [f32]8) = iterate(99, map(abs), x)")
+    >>> with_few_steps(program.body, 4).times
+    4
+    """
+    made = ir.map_parts(term, lambda part: with_few_steps(part, most))
+    return replace(made, times=min(made.times, most)) if isinstance(made, ir.Iterate) and _keeps(made) else made

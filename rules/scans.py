@@ -1,0 +1,227 @@
+"""Scans: in chunks that run beside each other, in blocks, as loops, and what they have to do with reductions.
+
+A scan in chunks needs what stands before each chunk: the exclusive scan of the chunks' totals. They are reduced first
+and then scanned from there (reduce, then scan), or scanned first, and what stands before is added (scan, scan, add).
+
+Source: Blelloch, "Prefix sums and their applications", 1990; Dotsenko et al., "Fast scan algorithms on graphics
+processors", ICS 2008; Bird, "An introduction to the theory of lists", 1987.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import egglog
+from egglog.egraph import FactLike
+
+from lift_egraph.dsl import (
+    ACCUMULATOR,
+    ELEMENT,
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    absent,
+    absent_in_operator,
+    app,
+    associative,
+    at,
+    chunked,
+    combine,
+    concat,
+    disjoint,
+    eq,
+    fill,
+    fv,
+    fvf,
+    fvo,
+    i64,
+    identity,
+    join,
+    map_,
+    map_level,
+    reduce_,
+    rewrite,
+    rule,
+    scan,
+    scan_exclusive,
+    scan_exclusive_seq,
+    scan_seq,
+    slice_,
+    split,
+    transpose,
+    ty,
+    zip_,
+)
+
+OFFSET, CHUNK, CHUNKS = "$offset", "$chunk", "$chunks"
+
+
+@rule(
+    "scan ⊕ z (map f xs) = join (map (λ(o, c). scan ⊕ o (map f c)) (zip (scanExclusive ⊕ z (map (λc. reduce ⊕ e "
+    "(map f c)) (split n xs))) (split n xs))),  n | length, ⊕ associative, e its identity;  the same without f, and "
+    "for scanExclusive",
+    source="reduce, then scan: Dotsenko et al.",
+    reassociates=True,
+)
+def scan_in_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
+    offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, u))
+    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    for elements, unused in _with_map(f, offset, chunk):
+        own = elements(Ex(chunk))
+        totals = map_(Fn.lam(P.var(chunk), reduce_(op, e, own)), split(n, xs))
+        for scanned in (scan, scan_exclusive):
+            left = scanned(op, z, elements(xs))
+            yield egglog.rule(eq(a).to(left), *where).then(offset, chunk)  # the conditions need them to exist
+            each = Fn.lam(P.pair(P.var(offset), P.var(chunk)), scanned(op, Ex(offset), own))
+            yield rewrite(left).to(
+                join(map_(each, zip_(scan_exclusive(op, z, totals), split(n, xs)))),
+                *where,
+                *unused,
+                *(fvo(op).not_contains(name) for name in (offset, chunk)),
+                fv(e).not_contains(chunk),
+            )
+
+
+def _monoid(op: Op, e: Ex, t: Ty) -> tuple[FactLike, ...]:
+    """The conditions that an operator on values of a type is associative, and e its identity."""
+    return associative(op), identity(op, e), eq(t).to(ty(e))
+
+
+def _with_map(f: Fn, *names: V) -> Iterator[tuple[Callable[[Ex], Ex], tuple[FactLike, ...]]]:
+    """An array as it is, and with a function of each element; with the conditions that no name is free in it."""
+    yield lambda array: array, ()
+    yield lambda array: map_(f, array), tuple(fvf(f).not_contains(name) for name in names)
+
+
+@rule(
+    "scan ⊕ z xs = let css = map (λc. scan ⊕ e c) (split n xs) in join (map (λ(o, c). map (λx. o ⊕ x) c) "
+    "(zip (scanExclusive ⊕ z (map (λc. at (n - 1) c) css)) css)),  n | length, ⊕ associative, e its identity",
+    source="scan, scan, add: Blelloch",
+    reassociates=True,
+)
+def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty):
+    offset, element, chunk = V(OFFSET, t), V(ELEMENT, t), V(CHUNK, Ty.arr(n, t))
+    chunks = V(CHUNKS, Ty.arr(m / n, Ty.arr(n, t)))
+    names = offset, element, chunk, chunks
+    where = (eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    yield egglog.rule(eq(a).to(scan(op, z, xs)), *where).then(*names)
+    totals = map_(Fn.lam(P.var(chunk), at(n - 1, Ex(chunk))), Ex(chunks))
+    moved = map_(Fn.lam(P.var(element), combine(op, Ex(offset), Ex(element))), Ex(chunk))
+    offsets = scan_exclusive(op, z, totals)
+    whole = join(map_(Fn.lam(P.pair(P.var(offset), P.var(chunk)), moved), zip_(offsets, Ex(chunks))))
+    yield rewrite(scan(op, z, xs)).to(
+        app(Fn.lam(P.var(chunks), whole), map_(Fn.lam(P.var(chunk), scan(op, e, Ex(chunk))), split(n, xs))),
+        *where,
+        fv(z).not_contains(chunks),
+        fv(e).not_contains(chunk),
+        *(fvo(op).not_contains(name) for name in names),
+    )
+
+
+@rule(
+    "scan ⊕ z (map f xs) = join (scanSeq (λ(b, c). let o = at (n - 1) b in map (λx. o ⊕ x) (scan ⊕ e (map f c))) "
+    "(fill n z) (split n xs)),  n | length, ⊕ associative, e its identity;  the same without f",
+    source="new: what follows a block waits for one step of it, not for each",
+    phase="lowering",
+    reassociates=True,
+)
+def scan_in_blocks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
+    offset, element = V(OFFSET, t), V(ELEMENT, t)
+    block, chunk = V(ACCUMULATOR, Ty.arr(n, t)), V(CHUNK, Ty.arr(n, u))
+    names = offset, element, block, chunk
+    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    for elements, unused in _with_map(f, *names):
+        left = scan(op, z, elements(xs))
+        yield egglog.rule(eq(a).to(left), *where).then(*names)
+        inside = map_(Fn.lam(P.var(element), combine(op, Ex(offset), Ex(element))), scan(op, e, elements(Ex(chunk))))
+        moved = app(Fn.lam(P.var(offset), inside), at(n - 1, Ex(block)))
+        yield rewrite(left).to(
+            join(scan_seq(Fn.lam(P.pair(P.var(block), P.var(chunk)), moved), fill(n, z), split(n, xs))),
+            *where,
+            *unused,
+            *(fvo(op).not_contains(name) for name in names),
+            *(fv(e).not_contains(name) for name in names),
+        )
+
+
+@rule("at (n - 1) (scan ⊕ z xs) = reduce ⊕ z xs,  n = length", source="Bird 1987")
+def last_of_scan(op: Op, z: Ex, xs: Ex, n: i64, i: i64, t: Ty):
+    yield rewrite(at(i, scan(op, z, xs))).to(reduce_(op, z, xs), eq(Ty.arr(n, t)).to(ty(xs)), eq(i + 1).to(n))
+
+
+@rule("at i (scan ⊕ z xs) = reduce ⊕ z (slice 0 (i + 1) xs)", source="Bird 1987")
+def at_of_scan(op: Op, z: Ex, xs: Ex, i: i64):
+    yield rewrite(at(i, scan(op, z, xs))).to(reduce_(op, z, slice_(0, i + 1, xs)))
+
+
+@rule("scan ⊕ z xs = map (λ(a, x). a ⊕ x) (zip (scanExclusive ⊕ z xs) xs)", source="Blelloch")
+def scan_by_exclusive(e: Ex, op: Op, z: Ex, xs: Ex, m: i64, t: Ty):
+    acc, x = V(ACCUMULATOR, t), V(ELEMENT, t)
+    yield rewrite(scan(op, z, xs)).to(
+        map_(Fn.lam(P.pair(P.var(acc), P.var(x)), combine(op, Ex(acc), Ex(x))), zip_(scan_exclusive(op, z, xs), xs)),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        fvo(op).not_contains(acc),
+        fvo(op).not_contains(x),
+    )
+
+
+@rule("scanExclusive ⊕ z xs = concat (fill 1 z) (slice 0 (n - 1) (scan ⊕ z xs)),  n = length, n > 1", source="Blelloch")
+def exclusive_by_shift(op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
+    yield rewrite(scan_exclusive(op, z, xs)).to(
+        concat(fill(1, z), slice_(0, n - 1, scan(op, z, xs))), eq(Ty.arr(n, t)).to(ty(xs)), n > 1
+    )
+
+
+@rule(
+    "map (λp. scan ⊕ z c) xs = transpose (scan (lift ⊕) (fill n z) (transpose (map (λp. c) xs))),  n = length, p not "
+    "free in ⊕ and z",
+    source="000 Listing 5.18, for scans",
+)
+def map_scan_interchange(p: P, op: Op, z: Ex, c: Ex, xs: Ex, n: i64, t: Ty):
+    for scanned in (scan, scan_exclusive):
+        yield rewrite(map_(Fn.lam(p, scanned(op, z, c)), xs)).to(
+            transpose(scanned(op.lift(), fill(n, z), transpose(map_(Fn.lam(p, c), xs)))),
+            eq(Ty.arr(n, t)).to(ty(xs)),
+            absent(p, z),
+            absent_in_operator(p, op),
+        )
+
+
+@rule(
+    "scan ⊕ z xs = scanSeq (λ(acc, x). acc ⊕ x) z xs;  scanExclusive ⊕ z xs = scanExclusiveSeq (λ(acc, x). acc ⊕ x) z "
+    "xs",
+    source="new",
+    phase="lowering",
+)
+def scan_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
+    acc, x = V(ACCUMULATOR, t), V(ELEMENT, t)
+    for scanned, loop in ((scan, scan_seq), (scan_exclusive, scan_exclusive_seq)):
+        yield rewrite(scanned(op, z, xs)).to(
+            loop(Fn.lam(P.pair(P.var(acc), P.var(x)), combine(op, Ex(acc), Ex(x))), z, xs),
+            eq(Ty.arr(m, t)).to(ty(xs)),
+            fvo(op).not_contains(acc),
+            fvo(op).not_contains(x),
+        )
+
+
+@rule(
+    "scanSeq (λ(acc, p). b) z (map (λq. c) xs) = scanSeq (λ(acc, q). let p = c in b) z xs,  "
+    "q not free in b, acc not free in c;  the same for scanExclusiveSeq",
+    source="new, as 000 Listing 5.7",
+    phase="lowering",
+)
+def scan_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
+    for loop in (scan_seq, scan_exclusive_seq):
+        for mapped in (map_(Fn.lam(q, c), xs), map_level("seq", 0, Fn.lam(q, c), xs)):
+            yield rewrite(loop(Fn.lam(P.pair(a, p), b), z, mapped)).to(
+                loop(Fn.lam(P.pair(a, q), app(Fn.lam(p, b), c)), z, xs), absent(q, b), absent(a, c), disjoint(a, q)
+            )
+
+
+chunked_scan_rules = (scan_in_chunks,)
+scan_block_rules = (scan_in_blocks,)
+scan_rules = (scan_then_combine, last_of_scan, at_of_scan, scan_by_exclusive, exclusive_by_shift, map_scan_interchange)
+scan_loop_rules = (scan_to_seq, scan_seq_fusion)
