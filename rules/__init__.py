@@ -7,6 +7,7 @@ collections are for guided search, where a phase names the few that it needs.
 from __future__ import annotations
 
 from lift_egraph.dsl import Rule
+from lift_egraph.rules.algebra import algebra_rules
 from lift_egraph.rules.fusion import (
     epilogue_rules,
     fission_rules,
@@ -89,6 +90,7 @@ stages: tuple[Rule, ...] = (
     *inlining_rules, *element_rules, *movement_rules, *fusion_rules, *zip_rules, *pattern_fusion_rules
 )  # fmt: skip
 remainders: tuple[Rule, ...] = remainder_rules
+algebra: tuple[Rule, ...] = algebra_rules
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
 rows: tuple[Rule, ...] = (split_and_join, *fission_rules, *matrix_rules)
@@ -142,5 +144,6 @@ guided: tuple[Rule, ...] = (
     *(stage_first_tile, stage_second_tile, *tile_copy_rules, *register_rules),
     *packing_rules,
     *padding_rules,
+    *algebra_rules,
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

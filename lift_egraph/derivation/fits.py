@@ -276,7 +276,8 @@ class _Undefined(Exception):
 
 
 FACTS = (
-    "tile", "lane_width", "associative", "commutative", "neutral", "scalar_like", "stage_local", "stage_private"
+    "tile", "lane_width", "associative", "commutative", "neutral", "scalar_like", "stage_local", "stage_private",
+    "built_in", "acts",
 )  # fmt: skip
 
 

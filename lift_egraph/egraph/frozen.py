@@ -35,6 +35,8 @@ DROPPED = (
     "scalar_like",
     "stage_local",
     "stage_private",
+    "built_in",
+    "acts",
 )
 
 ClassId = int
