@@ -46,7 +46,9 @@ LINEAR = {
     "sum since the last zero": ("fun (s, x) => select(x == 0.0, 0.0, s + x)", "0.0", "", "xs", 2),
     "larger by select": ("fun (s, x) => select(s < x + 1.0, x + 1.0, s)", "0.0", "", "xs", 1),
     "distributed": ("fun (s, x) => x * (s + 2.0 * (x - s))", "1.0", "", "xs", 2),
-    "rotation": ("fun ((a, b), (x, y)) => (a * x - b * y, a * y + b * x)", "(1.0, 0.0)", ", ys: [f32]16", "zip(xs, ys)", 4),
+    "rotation": (
+        "fun ((a, b), (x, y)) => (a * x - b * y, a * y + b * x)", "(1.0, 0.0)", ", ys: [f32]16", "zip(xs, ys)", 4,
+    ),
     "least cost of two states": (
         "fun ((a, b), x) => (min(a + x, b + 1.0), min(a + 1.0, b + x))", "(0.0, 0.0)", "", "xs", None,
     ),

@@ -34,7 +34,7 @@ OPERATORS = {
     "sum of absolutes": ("fun (a, b) => abs(a) + abs(b)", "f32", False, True, False),
     "lexicographic minimum": ("fun (p, q) => select(p < q, p, q)", "(i32, f32)", True, True, True),
     "first place of the least": (FIRST_LEAST, "(f32, i32)", True, False, True),
-    "place of the least, last first": ("fun ((a, i), (b, j)) => select(a < b, (a, i), (b, j))", PAIR, True, False, True),
+    "last place of the least": ("fun ((a, i), (b, j)) => select(a < b, (a, i), (b, j))", PAIR, True, False, True),
     "place of the other": ("fun ((a, i), (b, j)) => select(a < b, (a, j), (b, i))", PAIR, False, False, True),
     "two by two matrices": (
         "fun ((a, b, c, d), (e, f, g, h)) => (a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h)",
@@ -45,11 +45,11 @@ OPERATORS = {
         FOUR, False, False, False,
     ),
     "complex product": ("fun ((a, b), (c, d)) => (a * c - b * d, a * d + b * c)", PAIR, True, True, False),
-    "complex product, wrong sign": ("fun ((a, b), (c, d)) => (a * c - b * d, a * d - b * c)", PAIR, False, False, False),
+    "complex product, wrong": ("fun ((a, b), (c, d)) => (a * c - b * d, a * d - b * c)", PAIR, False, False, False),
     "affine maps": ("fun ((a, b), (c, d)) => (a * c, b * c + d)", PAIR, True, False, False),
     "affine maps on whole numbers": ("fun ((a, b), (c, d)) => (a * c, b * c + d)", "(i32, i32)", True, False, False),
     "affine maps of max and +": ("fun ((a, b), (c, d)) => (a + c, max(b + c, d))", PAIR, True, False, False),
-    "the same on numbers that wrap": ("fun ((a, b), (c, d)) => (a + c, max(b + c, d))", "(i32, i32)", False, False, False),
+    "such that wrap": ("fun ((a, b), (c, d)) => (a + c, max(b + c, d))", "(i32, i32)", False, False, False),
     "clamps": ("fun ((a, b), (c, d)) => (min(max(a, c), d), min(max(b, c), d))", PAIR, True, False, False),
     "sum where a flag is set": (
         "fun ((f, a), (g, b)) => (f || g, select(g, b, a + b))", "(bool, f32)", True, False, False,
@@ -106,7 +106,7 @@ def value(text: str, t: str) -> ir.Expr:
         ("larger by select", "3.0", True),  # counting it again changes nothing
         ("sum backwards", "3.0", False),
         ("first place of the least", "(inf, 0)", True),
-        ("place of the least, last first", "(1.0, 0.0)", False),  # it would hide an equal one
+        ("last place of the least", "(1.0, 0.0)", False),  # it would hide an equal one
         ("affine maps of max and +", "(0.0, -inf)", True),
         ("clamps", "(-inf, inf)", True),
         ("sum and product", "0.0", True),
