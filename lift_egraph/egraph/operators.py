@@ -14,6 +14,7 @@ from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
 from lift_egraph.language import ir
+from lift_egraph.language.pretty import print_term
 
 
 @dataclass(frozen=True)
@@ -61,3 +62,21 @@ def facts_of(use: Use) -> tuple[ActionLike, ...]:
         given, matrix, act = functions
         facts.append(sorts.acts(given, matrix, operator_to_egg(acting.operator), to_egg(acting.one), act))
     return tuple(facts)
+
+
+def reasons(use: Use) -> list[str]:
+    """What is known of an operator, and why, in words; of a fold that is no reduction, why it is none."""
+    f, found = use.operator, list[str]()
+    name = print_term(f)
+    if use.is_reduction:
+        known = {"associative": laws.associative(f), "commutative": laws.commutative(f)}
+        found += [f"{name} is {law}: both sides are {why}" for law, why in known.items() if why]
+        if why := laws.neutral(f, use.initial):
+            found.append(f"{name} may begin again with {print_term(use.initial)}: both sides are {why}")
+        if operation := laws.built_in(f):
+            found.append(f"{name} is {operation[0]} in other words: both sides are {operation[1]}")
+    if not use.is_reduction or not laws.associative(f):
+        acting = action_of(f)
+        outcome = "multiplies the accumulator by a matrix" if isinstance(acting, Action) else "stays a loop"
+        found.append(f"{name} {outcome}: {acting.why}")
+    return found

@@ -89,7 +89,8 @@ class Phase:
 
     def about(self, term: ir.Expr) -> Phase:
         """The phase for a term: with the operators that its reductions use."""
-        return replace(self, operators=uses_in(term))
+        uses = uses_in(term)
+        return self if uses == self.operators else replace(self, operators=uses)
 
     @property
     def facts(self) -> list[ActionLike]:

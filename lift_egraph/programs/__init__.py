@@ -14,7 +14,7 @@ def names() -> tuple[str, ...]:
     """The names of the bundled programs.
 
     >>> names()
-    ('asum', 'dot', 'gemv', 'j2d5pt', 'mm', 'partial_dot', 'scal')
+    ('asum', 'dot', 'gemv', 'horner', 'j2d5pt', 'mm', 'mss', 'partial_dot', 'scal')
     """
     found = (f.name for f in files(__name__).iterdir() if f.name.endswith(".lift"))
     return tuple(sorted(name.removesuffix(".lift") for name in found))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeVar
 
-from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.actions import Action, Refusal, action_of
 from lift_egraph.algebra.laws import associative, built_in
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
+from lift_egraph.language.pretty import print_term
 
 T = TypeVar("T", bound=ir.Part)
 
@@ -51,6 +53,19 @@ def _acted(term: ir.Expr) -> ir.Expr:
     products = ir.Scan(found.operator, found.one, matrices)
     p = ir.Var("$p", type_of(found.one))
     return ir.Map(ir.Lambda(p, ir.Apply(found.act, ir.MakePair(p, made.initial))), products)
+
+
+def refusals(term: ir.Expr) -> Iterator[str]:
+    """Why folds outside of all loops stay loops."""
+    if isinstance(term, ir.FOLDS) and isinstance(term.operator, ir.Lambda) and not _is_reduction(term):
+        found = action_of(term.operator)
+        if isinstance(found, Refusal):
+            yield f"the fold by {print_term(term.operator)} stays a loop: {found}"
+    for part in ir.parts(term):
+        if isinstance(part, ir.Expr):
+            yield from refusals(part)
+    if isinstance(term, ir.Apply):
+        yield from refusals(ir.function_body(term.function).body)
 
 
 def _is_reduction(fold: ir.Expr) -> bool:
