@@ -2,7 +2,9 @@
 
 A fold's operator f acts like a monoid if ``f (s, x) = act (m x, s)``, where acting with p and then with q is acting
 with ``p ⊙ q``, and acting with e changes nothing. Functions that are linear in s over a semiring act so: m gives
-matrices, ⊙ is their product (`lift_egraph.algebra.actions`).
+matrices, ⊙ is their product (`lift_egraph.algebra.actions`). The condition ``acts(f, m, op, one, act)`` says so, and
+``built_in(op, name)`` that an operator is the scalar operation of a name: both are told to an e-graph for the operators
+of its term.
 """
 
 from __future__ import annotations

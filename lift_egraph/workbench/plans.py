@@ -49,9 +49,9 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         yield from rows_of_windows(term)
     for nest in alike.values():
         if not nest.commutes or not isinstance(nest.result, Scalar):
-            yield from _runs(nest, device)
-            continue
-        yield from _by_groups(nest, device, lets) if device.has_groups else _by_items(nest, device)
+            yield from _in_order(nest, device)
+        else:
+            yield from _by_groups(nest, device, lets) if device.has_groups else _by_items(nest, device)
 
 
 def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
@@ -128,10 +128,16 @@ def _in_lanes(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     return Plan((Step("lanes", sketch, tiling, (width,), in_lanes(tiling, width)),), (width,))
 
 
+def _in_order(nest: Nest, device: Device) -> Iterator[Plan]:
+    """Reductions to tuples, and those whose elements must stay in order."""
+    if not device.has_groups and not nest.maps:
+        if nest.commutes:
+            yield from _lanes(nest, device)
+        yield from _runs(nest, device)
+
+
 def _runs(nest: Nest, device: Device) -> Iterator[Plan]:
     """Reductions whose elements must stay in order: each lane of a vector has a run of neighbouring elements."""
-    if device.has_groups or nest.maps:
-        return
     for width in [w for w in device.widths if w <= device.lanes]:
         parts = nest.length // (width * RUN)
         chunk = chunk_size(nest.length, parts) if nest.length >= LONG else nest.length
