@@ -30,13 +30,13 @@ class Counterexample:
 
 
 def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
-    """A scalar expression on arrays of values for its variables, inputs and whatever else has values in the scope."""
+    """A scalar expression on arrays of values for its variables, inputs and whatever else has values in the scope; floats
+    are computed in double precision.
+    """
     if term in scope:
         return scope[term]
     if isinstance(term, ir.Literal):
-        kept = next((v.dtype for v in scope.values() if v.dtype != bool), None)
-        whole = isinstance(term.value, bool) or kept is None or not term.type.is_float
-        return np.asarray(term.value, NUMPY_TYPES[term.type.name] if whole else kept)
+        return np.asarray(term.value, np.float64 if term.type.is_float else NUMPY_TYPES[term.type.name])
     assert isinstance(term, ir.Call), term
     with np.errstate(all="ignore"):
         return np.asarray(OPERATIONS[term.op].meaning(*(evaluate(a, scope) for a in term.arguments)))
