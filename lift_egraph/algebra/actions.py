@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
+from lift_egraph.algebra.clamps import Clamp, clamp
 from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested
 from lift_egraph.algebra.linear import NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
@@ -75,7 +76,7 @@ def action_of(function: ir.Function) -> Action | Refusal:
         return Refusal("the accumulator is no scalar or tuple of scalars")
     if [v.type for v in op.first] != [type_of(r) for r in op.results]:
         return Refusal("the accumulator has other components than the result")
-    blocks: list[Block] = []
+    blocks: list[Block | Clamp] = []
     for group in _independent(op):
         found = _block(op, group)
         if isinstance(found, Refusal):
@@ -100,8 +101,8 @@ def _independent(op: Binary) -> list[list[int]]:
     return sorted(sorted(g) for g in groups)
 
 
-def _block(op: Binary, group: Sequence[int]) -> Block | Refusal:
-    """The matrix of some components."""
+def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
+    """The matrix of some components, or the clamp of one."""
     variables = [op.first[i] for i in group]
     types = {v.type for v in variables}
     t = types.pop()
@@ -116,6 +117,9 @@ def _block(op: Binary, group: Sequence[int]) -> Block | Refusal:
             continue
         rows = [[*(form[v] for v in variables), form[None]] for form in forms]
         return closed_block(semiring, t, tuple(group), rows)
+    if len(group) == 1 and t.is_float:
+        with suppress(NotLinear):
+            return clamp(t, group[0], op.results[group[0]], variables[0])
     for semiring in SEMIRINGS:
         if semiring not in semirings_on(t) and (why := _not_distributive(semiring, t)):
             with suppress(NotLinear):
@@ -139,7 +143,7 @@ def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:
     return found and f"{print_term(left)} is not {print_term(right)}, {found}"
 
 
-def _action(op: Binary, blocks: Sequence[Block], t: DataType) -> Action:
+def _action(op: Binary, blocks: Sequence[Block | Clamp], t: DataType) -> Action:
     types = [b.type for b in blocks for _ in b.entries]
     first, second, matrix = (numbered(name, types) for name in "pqm")
     state = numbered("s", [v.type for v in op.first])
@@ -152,9 +156,7 @@ def _action(op: Binary, blocks: Sequence[Block], t: DataType) -> Action:
         results |= zip(b.group, b.applied(matrix[own], [state[i] for i in b.group]), strict=True)
     given = [e for b in blocks for e in b.entries]
     why = "; ".join(
-        f"{_names([op.first[i] for i in b.group])} {'is' if len(b.group) == 1 else 'are'} linear in the accumulator "
-        f"over {b.semiring}"
-        for b in blocks
+        f"{_names([op.first[i] for i in b.group])} {'is' if len(b.group) == 1 else 'are'} {b.why}" for b in blocks
     )
     return Action(
         ir.Lambda(op.second, right_nested(given)),

@@ -15,6 +15,7 @@ from lift_egraph.algebra.expressions import Binary, leaves, numbered, opened, sc
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.orders import equal_in_all_orders
 from lift_egraph.algebra.semirings import semirings_on
+from lift_egraph.algebra.sums import Sums
 from lift_egraph.algebra.trials import Counterexample, counterexample
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
@@ -49,7 +50,9 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
         t = type_of(a)
         semiring = isinstance(t, Scalar) and next((s for s in semirings_on(t) if equal_over(s, t, a, b)), None)
         if not semiring:
-            return None
+            sums = Sums()
+            same = equal_in_all_orders([sums.of(e) for e in left], [sums.of(e) for e in right])
+            return "the same for all orders of the sums in them" if same else None
         used[str(semiring)] = None
     return f"the same polynomials over {' and '.join(used)}"
 

@@ -46,6 +46,11 @@ class Block:
     entries: tuple[ir.Expr, ...]
     ones: tuple[ir.Expr, ...]
 
+    @property
+    def why(self) -> str:
+        """How the components follow from those before."""
+        return f"linear in the accumulator over {self.semiring}"
+
     def matrix(self, data: Sequence[ir.Expr]) -> Matrix:
         """All entries, by what is kept of them."""
         return {**self.constants, **{place: data[i] for place, i in self.kept.items()}}

@@ -26,8 +26,8 @@ MOST_CONDITIONS = 6
 MOST_MONOMIALS = 400
 
 
-class TooLarge(Exception):
-    """The normal form has too many monomials."""
+class NoNormalForm(Exception):
+    """The normal form has too many monomials, or opposite infinities in a sum."""
 
 
 def equal_over(semiring: Semiring, t: Scalar, left: ir.Expr, right: ir.Expr) -> bool:
@@ -40,9 +40,20 @@ def equal_over(semiring: Semiring, t: Scalar, left: ir.Expr, right: ir.Expr) -> 
             normal = _Normal(semiring, t, dict(zip(conditions, decided, strict=True)))
             if normal(left) != normal(right):
                 return False
-    except TooLarge:
+    except NoNormalForm:
         return False
     return True
+
+
+def polynomial(semiring: Semiring, t: Scalar, term: ir.Expr) -> Polynomial:
+    """The normal form of an expression in which selects are atoms.
+
+    Raises
+    ------
+    NoNormalForm
+        If it has none, or is too large.
+    """
+    return _Normal(semiring, t, None)(term)
 
 
 def conditions_in(term: ir.Expr) -> Iterator[ir.Expr]:
@@ -96,9 +107,9 @@ def _holds(condition: ir.Expr, decided: Mapping[ir.Expr, bool]) -> bool:
 
 
 class _Normal:
-    """The normal form of expressions, where it is known how conditions come out."""
+    """The normal form of expressions, where it is known how conditions come out, or selects are atoms."""
 
-    def __init__(self, semiring: Semiring, t: Scalar, decided: Mapping[ir.Expr, bool]) -> None:
+    def __init__(self, semiring: Semiring, t: Scalar, decided: Mapping[ir.Expr, bool] | None) -> None:
         self.semiring, self.decided = semiring, decided
         self.zero, self.one = (_number(LAWS[op].neutral[t.name]) for op in (semiring.plus, semiring.times))
 
@@ -107,7 +118,7 @@ class _Normal:
         match term:
             case ir.Literal(value=value) if value == value:
                 return self.constant(_number(value))
-            case ir.Call(op="select", arguments=(condition, yes, no)):
+            case ir.Call(op="select", arguments=(condition, yes, no)) if self.decided is not None:
                 return self(yes if _holds(condition, self.decided) else no)
             case ir.Call(op=op, arguments=(a, b)) if op == s.plus:
                 return self.sum(self(a), self(b))
@@ -134,7 +145,7 @@ class _Normal:
 
     def product(self, a: Polynomial, b: Polynomial) -> Polynomial:
         if len(a) * len(b) > MOST_MONOMIALS:
-            raise TooLarge
+            raise NoNormalForm
         made: Polynomial = {}
         for (m, c), (n, d) in product(a.items(), b.items()):
             powers = Counter(dict(m))
@@ -153,7 +164,7 @@ class _Normal:
 
     def _cleaned(self, a: Polynomial) -> Polynomial:
         if len(a) > MOST_MONOMIALS:
-            raise TooLarge
+            raise NoNormalForm
         made = {m: c for m, c in a.items() if c != self.zero}
         if not self.semiring.is_lattice:
             return made
@@ -173,7 +184,9 @@ def _number(value: float | int | bool) -> Number:
 
 def _applied(op: str, a: Number, b: Number) -> Number:
     if op == "add":
-        return a if a in (inf, -inf) else b if b in (inf, -inf) else a + b  # of two infinite ones, there is one alone
+        if a in (inf, -inf) and b in (inf, -inf) and a != b:
+            raise NoNormalForm
+        return a if a in (inf, -inf) else b if b in (inf, -inf) else a + b
     if op == "mul":
         return a * b
     if op in ("max", "min"):

@@ -1,7 +1,9 @@
 """Equality of scalar expressions that compare and choose, but do not compute: by trying all orders.
 
 What such an expression gives depends on the order of its variables alone, not on how far they are apart, so it is
-enough to try one set of values for each order, also beside the literals. Truth values are tried both.
+enough to try one set of values for each order, also beside the literals. Truth values are tried both. Of expressions
+by ``min`` and ``max`` alone, those are equal that are equal for the least and the greatest value there is: the laws of
+distributive lattices hold in all of them if they hold in that of two elements.
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ class _Groups:
 
     def __init__(self) -> None:
         self.owner: dict[ir.Expr, ir.Expr] = {}
+        self.compared: set[ir.Expr] = set()
 
     def find(self, term: ir.Expr) -> ir.Expr:
         found = self.owner.setdefault(term, term)
@@ -84,7 +87,10 @@ class _Groups:
             for a in term.arguments:
                 self.visit(a)
             if OPERATIONS[term.op].kind == "comparison" or term.op in ("min", "max"):
-                self.join([v for a in term.arguments for v in _values(a)])
+                values = [v for a in term.arguments for v in _values(a)]
+                self.join(values)
+                if term.op not in ("min", "max"):
+                    self.compared.update(values)
         else:
             self.find(term)
 
@@ -98,10 +104,13 @@ class _Groups:
         for group in members.values():
             variables = [t for t in group if not isinstance(t, ir.Literal)]
             literals = sorted({float(t.value) for t in group if isinstance(t, ir.Literal)})
+            is_lattice = self.compared.isdisjoint(group) and not any(map(isfinite, literals))
             for v in variables:
                 names.append(v)
-                is_bool = type_of(v) == BOOL
-                choices.append([0.0, 1.0] if is_bool else _between(literals, len(variables), type_of(v)))
+                if type_of(v) == BOOL:
+                    choices.append([0.0, 1.0])
+                else:
+                    choices.append([-inf, inf] if is_lattice else _between(literals, len(variables), type_of(v)))
         return names, choices
 
 

@@ -30,9 +30,7 @@ class Counterexample:
 
 
 def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
-    """A scalar expression on arrays of values for its variables, inputs and whatever else has values in the scope; floats
-    are computed in double precision.
-    """
+    """A scalar expression on arrays of values for its variables, inputs and other parts; floats are doubles."""
     if term in scope:
         return scope[term]
     if isinstance(term, ir.Literal):

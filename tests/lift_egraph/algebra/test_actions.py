@@ -40,6 +40,8 @@ LINEAR = {
     "longest run": (
         "fun ((c, b), x) => let d = select(x > 0.0, c + 1.0, 0.0) in (d, max(b, d))", "(0.0, 0.0)", "", "xs", 4,
     ),
+    "bounded queue": ("fun (s, x) => min(max(s + x, 0.0), 9.0)", "0.0", "", "xs", 3),
+    "queue with a drain": ("fun (s, x) => max(min(s, 9.0 - x) + x - 1.0, 0.0)", "0.0", "", "xs", 3),
     "clamped": ("fun (s, x) => min(max(s, x), 3.0)", "0.0", "", "xs", 2),
     "any after all": ("fun (s, x) => s && x > 0.0 || x > 1.0", "true", "", "xs", 2),
     "last positive": ("fun (s, x) => select(x > 0.0, x, s)", "0.0", "", "xs", 2),
@@ -68,7 +70,6 @@ NOT_LINEAR = {
     "cast": ("fun (s, x) => to_f32(to_i32(s)) + x", "0.0", "xs", "applies to_f32"),
     "negated maximum": ("fun (s, x) => 0.0 - max(s, x)", "0.0", "xs", "not linear"),
     "unused element": ("fun (s, x) => s", "0.0", "xs", "leaves the accumulator as it is"),
-    "three operations": ("fun (s, x) => min(max(s + x, 0.0), 9.0)", "0.0", "xs", "not linear"),
     "array": ("fun (s, x) => map(fun a => a * x, s)", "generate(4, fun i => 1.0)", "xs", "no scalar or tuple"),
 }
 
