@@ -7,6 +7,7 @@ collections are for guided search, where a phase names the few that it needs.
 from __future__ import annotations
 
 from lift_egraph.dsl import Rule
+from lift_egraph.rules.algebra import algebra_rules
 from lift_egraph.rules.fusion import (
     epilogue_rules,
     fission_rules,
@@ -99,6 +100,7 @@ stages: tuple[Rule, ...] = (
 )  # fmt: skip
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules
+algebra: tuple[Rule, ...] = algebra_rules
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
 rows: tuple[Rule, ...] = (split_and_join, *fission_rules, *matrix_rules)
@@ -157,5 +159,6 @@ guided: tuple[Rule, ...] = (
     *packing_rules,
     *padding_rules,
     *(*chunked_scan_rules, *scan_block_rules, *scan_rules),
+    *algebra_rules,
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

@@ -114,7 +114,7 @@ def derive(
     """
     yield "saturating"
     matches = _matches(seed, term, phase, iterations)
-    world = world or world_of(phase)
+    world = world or world_of(phase.about(seed))
     fired = [rule for rule in phase.rules if any(found.get(rule.name) for found in matches)]
     yield from _chain(world, world.encode(seed), term, fired, len(matches))
 

@@ -95,13 +95,13 @@ def applications(term: ir.Expr, rule: Rule, phase: Phase | None = None) -> list[
     (1,) map(abs, join(split(2, xs)))
     (1, 0, 1) map(abs, join(split(4, xs)))
     """
-    world = World(phase or Phase(rule.name, (rule,), ()))
+    world = World((phase or Phase(rule.name, (rule,), ())).about(term))
     return world.applications(world.encode(term), rule)
 
 
 def replay(step: Step, phase: Phase) -> bool:
     """Whether running the step's rule alone on the term before it gives the term after it, at the step's place."""
-    return world_of(phase).replays(step)
+    return world_of(phase.about(step.before)).replays(step)
 
 
 _WORLDS: list[World] = []  # of the phases that were looked at last

@@ -36,6 +36,8 @@ DROPPED = (
     "scalar_like",
     "stage_local",
     "stage_private",
+    "built_in",
+    "acts",
 )
 
 ClassId = int

@@ -21,6 +21,7 @@ from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import check_depth, to_egg, type_to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
+from lift_egraph.egraph.operators import Use, facts_of, uses_in
 from lift_egraph.egraph.rule import Rule, together
 from lift_egraph.egraph.scratch import ROOT, Scratch
 from lift_egraph.egraph.sorts import V
@@ -73,6 +74,8 @@ class Phase:
     staging
         The address spaces, ``local`` and ``private``, that binders of parallel maps, and of loops around them, are
         marked for.
+    operators
+        Operators of reductions whose laws are looked for.
     """
 
     name: str
@@ -82,12 +85,19 @@ class Phase:
     widths: tuple[int, ...] = ()
     limits: Limits = Limits()
     staging: tuple[str, ...] = ()
+    operators: tuple[Use, ...] = ()
+
+    def about(self, term: ir.Expr) -> Phase:
+        """The phase for a term: with the operators that its reductions use."""
+        uses = uses_in(term)
+        return self if uses == self.operators else replace(self, operators=uses)
 
     @property
     def facts(self) -> list[ActionLike]:
-        """What an e-graph is told for the phase, whatever the term, beside the laws of operators."""
+        """What an e-graph is told for the phase, beside the laws of scalar operations."""
         tiles = [sorts.tile(i64(n), i64(c)) for n, chunks in self.tiles.items() for c in chunks]
-        return [*tiles, *(sorts.lane_width(i64(w)) for w in self.widths)]
+        widths = (sorts.lane_width(i64(w)) for w in self.widths)
+        return [*tiles, *widths, *(fact for use in self.operators for fact in facts_of(use))]
 
 
 @dataclass(frozen=True)
@@ -184,7 +194,7 @@ def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
     Each yielded `Saturation` has the stop reason that holds if no further one follows.
     """
     check_depth(term)
-    facts = (*phase.facts, *marks(term, phase))
+    facts = (*phase.about(term).facts, *marks(term, phase))
     with _prepared(phase) as prepared, prepared.scratch.holding(to_egg(term), facts) as held:
         began = time.perf_counter()
         held.run(prepared.cleaning)

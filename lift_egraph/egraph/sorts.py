@@ -13,7 +13,7 @@ instances of different sizes.
 from __future__ import annotations
 
 import egglog
-from egglog import Set, StringLike, eq, function, i64, i64Like, relation
+from egglog import Set, String, StringLike, eq, function, i64, i64Like, relation
 from egglog.egraph import FactLike
 
 
@@ -193,6 +193,9 @@ associative = relation("associative", Op)
 commutative = relation("commutative", Op)
 identity = relation("identity", Op, Ex)  # e ⊕ x = x = x ⊕ e
 neutral = relation("neutral", Op, Ex)  # also what may be counted again, as the operator is idempotent
+built_in = relation("built_in", Op, String)  # an operator that is a scalar operation in other words
+# acts(f, m, op, e, act): f (s, x) = act (m x, s), an action of the monoid of op and e
+acts = relation("acts", Fn, Fn, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
 stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory
 stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers
 scalar_like = relation("scalar_like", Ty)  # types without vectors at the leaves

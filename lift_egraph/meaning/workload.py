@@ -31,7 +31,7 @@ class _Work:
     products
         Of matrix products.
     walked
-        Steps of folds by operators that are no built-in operation.
+        Steps of folds by operators that are no built-in operation, for each pair of components of the accumulator.
     copied
         Elements of the factors of those, by the variables that they depend on: others repeat nothing.
     """
@@ -105,7 +105,7 @@ def _work(term: ir.Part) -> _Work:
         if isinstance(part, ir.Lambda | ir.Vectorize):
             count, sources = repetitions(term), _sources(part, _argument(term))
             if isinstance(term, ir.FOLDS) and fold_form(part) is None:
-                total += _Work(walked=count)
+                total += _Work(walked=count * _components(type_of(term.initial)) ** 2)
             total += _inside(part, count, sources, not isinstance(term, ir.FOLDS))
         else:
             total += _work(part)
@@ -161,6 +161,11 @@ def repetitions(term: ir.Part) -> int:
         return number(term.size, "generate")
     array = ir.array_of_loop(term)
     return 1 if array is None else number(size_of(array), "array")
+
+
+def _components(t: DataType) -> int:
+    """The components of an accumulator: an error of each may grow into one of each other."""
+    return _components(t.first) + _components(t.second) if isinstance(t, Pair) else 1
 
 
 def _elements(t: DataType) -> int:

@@ -22,6 +22,7 @@ from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import F32, F64, I32, Array, DataType, Pair, Scalar
 from lift_egraph.soundness.clashes import PARTS, Clash, breaks_names
+from lift_egraph.soundness.found_laws import facts_of, found_laws
 from lift_egraph.soundness.pattern_values import Operator, Rejected, Term, Values
 from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose, Context, neutral, operator_on
 from lift_egraph.soundness.unification import Typing
@@ -89,8 +90,9 @@ class Match(Values):
         self.context = context
         self.sizes = self.choose(self.prepared.solutions)
         self.typing = self.prepared.typing.copy()
-        self._constrain()
         form = self.prepared.form
+        self.values |= found_laws(form, self.typing, self.choose, real)
+        self._constrain()
         self._types()
         self._texts()
         binders = self._binders(form.left)
@@ -139,6 +141,8 @@ class Match(Values):
 
     def _texts(self) -> None:
         for name, role in self.typing.roles.items():
+            if name in self.values:
+                continue
             if role not in OPTIONS:
                 raise Rejected(f"{name} may be any text")
             self.values[name] = self.choose(OPTIONS[role])
@@ -366,7 +370,8 @@ class Match(Values):
             raise Rejected("equal texts")
 
     def _facts(self, form: Form) -> Iterator[ActionLike]:
-        """The facts that steer the rule."""
+        """The facts that steer the rule, and the laws of operators that are none of the built-in ones."""
+        yield from facts_of(form, self.value)
         for c in form.conditions:
             if isinstance(c, Node):
                 if c.op == "tile":

@@ -128,6 +128,20 @@ class _Inference:
             t = self(c.parts[0])
             self.t.lawful.append(t)
             self.t.equate(t, self(c.parts[1]))
+        elif c.op == "acts":
+            f, m, op, one, act = map(self, c.parts)
+            state, element, matrix = self.t.open(), self.t.open(), self(c.parts[2])
+            for function, a, b in (
+                (f, Made("pair", (state, element)), state),
+                (m, element, matrix),
+                (act, Made("pair", (matrix, state)), state),
+            ):
+                self.t.equate(function[0], a)
+                self.t.equate(function[1], b)
+            self.t.equate(one, op)
+        elif c.op == "built_in":
+            self.number(self(c.parts[0]))
+            self.text(c.parts[1], "operator")
         elif c.op == "tile":
             self(c.parts[0])
             self(c.parts[1])

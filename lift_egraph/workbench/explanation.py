@@ -14,11 +14,12 @@ from typing import Any
 
 from lift_egraph.derivation.derive import derive
 from lift_egraph.derivation.steps import Step, World, text_of
+from lift_egraph.egraph.operators import reasons, uses_in
 from lift_egraph.egraph.rule import told
 from lift_egraph.egraph.rule_files import RuleIn, rule_of
 from lift_egraph.errors import LiftError, RunProblem, SearchProblem
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.binders import alpha_equal, canonical
 from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.meaning.agreement import Comparer, Comparison
 from lift_egraph.process.child import Stream
@@ -62,6 +63,12 @@ class ExplainedLeg:
     steps: tuple[CheckedStep, ...] = ()
     problem: str = "not begun"
     seconds: float = 0.0
+
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """What is known of the operators of the seed that are no built-in operation, and why."""
+        uses = {canonical(use.operator): use for use in reversed(uses_in(self.seed))}
+        return tuple(reason for use in reversed(uses.values()) for reason in reasons(use))
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ class Explanation:
         lines = [print_program(self.program).rstrip()]
         count = 0
         for number, leg in enumerate(self.legs, 1):
-            lines += ["", f"{number}. {leg.leg}"]
+            lines += ["", f"{number}. {leg.leg}", *(f"   {law}" for law in leg.laws)]
             for checked in leg.steps:
                 count += 1
                 lines += ["", _step_as_text(count, checked)]
@@ -135,6 +142,7 @@ class Explanation:
             "phases": [
                 {
                     "phase": str(found.leg),
+                    "laws": list(found.laws),
                     "steps": [_step_to_json(checked) for checked in found.steps],
                     "problem": found.problem,
                     "term": print_term(found.leg.term),
@@ -262,7 +270,7 @@ def _derived(program: ir.Program, way: tuple[Leg, ...]) -> Iterator[tuple[int, s
     in_files = [rule_of(own) for leg in way for own in leg.rules if isinstance(own, RuleIn)]
     for number, (leg, phase) in enumerate(zip(way, phases, strict=True)):
         began, problem, now = time.perf_counter(), "", seed
-        world = World(phase)
+        world = World(phase.about(seed))
         try:
             for item in derive(seed, leg.term, phase, leg.iterations, world):
                 if isinstance(item, Step):

@@ -12,15 +12,18 @@ from dataclasses import dataclass, field, replace
 from itertools import count, islice
 
 from lift_egraph import rules as book
+from lift_egraph.algebra.expressions import scalars
+from lift_egraph.algebra.laws import associative, commutative
 from lift_egraph.egraph.saturate import Limits, Phase
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.matcher import Weigh, term_size
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import Array, DataType, Scalar, is_data
+from lift_egraph.language.types import Array, DataType, is_data
 
 PLANNED = {
+    "algebra": book.algebra,
     "scans": book.chunked_scan_rules,
     "packing": book.packing,
     "row_packing": book.row_packing,
@@ -120,7 +123,8 @@ def plan_of(
 class Nest:
     """A reduction or scan with the arrays of the maps around it, from outside to inside, and what these bind.
 
-    `fold` is its pattern; `place` counts those of a term.
+    `fold` is its pattern. Its operator is associative; `commutes` says whether it is commutative too. `place` counts
+    those of a term.
     """
 
     fold: type[ir.Expr]
@@ -129,6 +133,7 @@ class Nest:
     length: int
     result: DataType
     reads_map: bool
+    commutes: bool = True
     place: int = field(default=0, compare=False)
 
     @property
@@ -148,13 +153,19 @@ def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Li
 
 
 def nests(term: ir.Expr) -> Iterator[Nest]:
-    """The reductions of a stage to scalars, and the scans that have no arrays, each with the maps that repeat it."""
+    """The reductions of a stage to scalars and tuples of them, and the scans that have no arrays, each with the maps
+    that repeat it.
+    """
 
     def walk(part: ir.Part, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...]) -> Iterator[Nest]:
         if isinstance(part, ir.Reduce | ir.Scan | ir.ScanExclusive):
             result, length = type_of(part.initial), length_of(part.array)
-            if (isinstance(result, Scalar) or (is_data(result) and not isinstance(part, ir.Reduce))) and length:
-                yield Nest(type(part), maps, bound, length, result, isinstance(part.array, ir.Map), next(places))
+            is_fitting = scalars(result) is not None if isinstance(part, ir.Reduce) else is_data(result)
+            if is_fitting and length and associative(part.operator):
+                commutes = commutative(part.operator) is not None
+                yield Nest(
+                    type(part), maps, bound, length, result, isinstance(part.array, ir.Map), commutes, next(places)
+                )
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:
                 binder = part.function.binder if isinstance(part.function, ir.Lambda) else None

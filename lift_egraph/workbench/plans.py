@@ -22,7 +22,7 @@ from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
-from lift_egraph.language.types import WIDTHS, DataType, array
+from lift_egraph.language.types import WIDTHS, DataType, Scalar, array
 from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
@@ -34,6 +34,7 @@ FEW, GROUP_PLANS = 16, 2  # last results of a group's work-items; how many plans
 FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
 STRIP, STRIP_ROWS = (256, 4096), (8, 4)  # columns of a strip, from and to, and rows that are added at a time
 PACKED = sk.as_scalar(sk.to_memory("global"))
+RUN = 2048  # the most elements that a lane takes one after the other
 SPARE = 3  # registers beside the partial results
 
 
@@ -51,7 +52,10 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     if device.has_groups:
         yield from rows_of_windows(term)
     for nest in alike.values():
-        yield from _by_groups(nest, device, lets) if device.has_groups else _by_items(nest, device)
+        if not nest.commutes or not isinstance(nest.result, Scalar):
+            yield from _in_order(nest, device)
+        else:
+            yield from _by_groups(nest, device, lets) if device.has_groups else _by_items(nest, device)
 
 
 def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
@@ -121,6 +125,40 @@ def _in_lanes(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     lanes = sk.map_(sk.vectorize(width, inner), sk.as_vector(width, sk.transpose(sk.split(width))))
     sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.as_scalar(lanes), length=width))
     tiling: Tiling = {chunk: (width,)}
+    if "chunk" in numbers:
+        chunks = sk.map_(sketch, sk.split(chunk))
+        sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, chunks, length=nest.length // chunk))
+        tiling = {nest.length: (chunk,), **tiling}
+    return Plan((Step("lanes", sketch, tiling, (width,), in_lanes(tiling, width)),), (width,))
+
+
+def _in_order(nest: Nest, device: Device) -> Iterator[Plan]:
+    """Reductions to tuples, and those whose elements must stay in order."""
+    if not device.has_groups and not nest.maps:
+        if nest.commutes:
+            yield from _lanes(nest, device)
+        yield from _runs(nest, device)
+
+
+def _runs(nest: Nest, device: Device) -> Iterator[Plan]:
+    """Reductions whose elements must stay in order: each lane of a vector has a run of neighbouring elements."""
+    for width in [w for w in device.widths if w <= device.lanes]:
+        parts = nest.length // (width * RUN)
+        chunk = chunk_size(nest.length, parts) if nest.length >= LONG else nest.length
+        run = chunk and next((r for r in range(RUN, 1, -1) if chunk % (r * width) == 0), None)
+        if chunk and run and len({nest.length, chunk, run, chunk // run, nest.length // chunk}) >= 4:
+            long = {"chunk": chunk} if chunk < nest.length else {}
+            yield plan_of(_in_runs, nest, (("chunk", "run"),) if long else (), run=run, width=width, **long)
+
+
+def _in_runs(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """Partial results of a `run` of elements in each lane of vectors of a `width`, of each `chunk` if there is one."""
+    width, run, chunk = numbers["width"], numbers["run"], numbers.get("chunk", nest.length)
+    element = sk.map_() if nest.reads_map else sk.ANY
+    inner = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=run))
+    lanes = sk.map_(sk.vectorize(width, inner), sk.as_vector(width, sk.split(run)))
+    sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.as_scalar(lanes), length=chunk // run))
+    tiling: Tiling = {chunk: (run,)}
     if "chunk" in numbers:
         chunks = sk.map_(sketch, sk.split(chunk))
         sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, chunks, length=nest.length // chunk))

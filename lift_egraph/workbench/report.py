@@ -19,6 +19,7 @@ from lift_egraph.files import json_text, write_texts
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.records.record import Validity
+from lift_egraph.workbench.actions import refusals
 from lift_egraph.workbench.confirmation import SIGNIFICANT, sign_test
 from lift_egraph.workbench.demands import data_bytes
 from lift_egraph.workbench.phases import Found, Leg, PhaseSummary
@@ -257,6 +258,11 @@ class Report:
         found += [f"{skipped} known to be wrong or much slower"] if skipped else []
         found += [f"{self.not_run} not measured before the time was over"] if self.not_run else []
         return f"of others, {', '.join(found)}" if found else f"the search found no other ({self.stop_reason})"
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """Why folds of the program stay loops."""
+        return tuple(dict.fromkeys(refusals(self.source.body)))
 
     def rates(self, candidate: Candidate) -> tuple[float, float] | None:
         """GFLOP/s, of the program as it is written, and GB/s, of its inputs and its result once each."""

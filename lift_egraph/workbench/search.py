@@ -28,6 +28,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
+from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.additions import ROLES, Additions, taking_part
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.phases import (
@@ -126,6 +127,11 @@ def search(
     for start in soon:
         yield from look.as_it_is(start)
     several: list[_Start] = []
+    for number, start in enumerate(starts):
+        acted = look.with_actions(start)
+        if acted is not None:
+            phase, starts[number] = acted
+            yield phase
     for start in starts:
         taken = look.with_rests(start)
         if taken is not None:
@@ -194,6 +200,18 @@ class _Search:
             if locate(reached.graph, reached.root, term) is not None:
                 kind, steps = self.device.mapping, len(reached.iterations)
                 leg = Leg("remainders", term, steps, kind, plan.tiling, (width,), rules=self.own("remainders"))
+                return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
+        return None
+
+    def with_actions(self, start: _Start) -> tuple[PhaseSummary, _Start] | None:
+        """The start with its folds as reductions by associative operators, where there are any that act like these."""
+        began, term = time.perf_counter(), with_actions(start[0])
+        if term is None:
+            return None
+        phase = planned_phase("algebra", {}, (), self.budget.phase_limits)
+        for reached in run_phase(start[0], phase):
+            if locate(reached.graph, reached.root, term) is not None:
+                leg = Leg("algebra", term, len(reached.iterations), self.device.mapping)
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
 

@@ -306,4 +306,11 @@ TWINS = (
     twin("eta", "v may be free in the function", ", fvf(f).not_contains(v) →"),
     twin("eta", "v may be free in z", ", fv(z).not_contains(v) →"),
     twin("eta", "v may be free in the operator", ", fvo(op).not_contains(v) →"),
+    # --- algebra
+    twin("fold_by_action", "the elements act twice",
+         "app(act, make_pair(reduce_(op, one, map_(m, xs)), z)) → app(act, make_pair(reduce_(op, one, map_(m, xs)), "
+         "app(act, make_pair(reduce_(op, one, map_(m, xs)), z))))"),
+    twin("scan_by_action", "each element acts alone", "scan(op, one, map_(m, xs)) → map_(m, xs)"),
+    twin("scan_by_action", "p may be free in z", "fresh(p, z), →"),
+    twin("built_in_operator", "another operation", "Op.scalar(s) → Op.scalar(\"sub\")"),
 )  # fmt: skip

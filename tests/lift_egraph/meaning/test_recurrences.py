@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning import shortcuts
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.recurrences import Steps
 from lift_egraph.meaning.values import leaves_of, map_leaves
+from lift_egraph.meaning.workload import effort
 from tests.lift_egraph.meaning.terms import parsed
 
 WELFORD = """
@@ -71,3 +73,11 @@ def test_a_wrong_guess_is_noticed(walks, monkeypatch: pytest.MonkeyPatch):
     assert evaluate(term, values) == expected
     value, bound = evaluate_bounded(term, values)
     assert abs(value - exact[0]) + exact[1] <= bound < 1e-4
+
+
+def test_folds_of_tuples_take_longer():
+    one, two = (
+        parse_program(f"program p(xs: [f32]4096) = reduceSeq({text}, xs)").body
+        for text in ("fun (s, x) => s * s + x, 0.0", "fun ((s, t), x) => (t * s, s + x), (0.0, 0.0)")
+    )
+    assert effort(two) > 3 * effort(one)

@@ -18,7 +18,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.syntax import parse_program
-from lift_egraph.language.types import F32, I32, DataType, array
+from lift_egraph.language.types import F32, I32, DataType, Pair, array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.phases import lowering_phase, sharing_phase
@@ -68,6 +68,15 @@ STAGES = {
         "program p(A: [[f32]64]4) = map(fun row => scan(add, row[0], map(abs, row)), A)", ["scan_blocks"] * 2, None),
     "scans of few elements, and of columns": (
         "program p(x: [f32]31, A: [[f32]64]64) = (scan(add, 0.0, x), map(scan(add, 0.0), transpose(A)))", [], None),
+    "a reduction whose order matters": (
+        """program p(xs: [f32]32768) =
+             reduce(fun ((a, b), (c, d)) => (a + c, max(b + c, d)), (0.0, -inf), map(fun x => (x, x), xs))""",
+        ["lanes", "lanes"], Pair(F32, F32)),
+    "the same of few": (
+        """program p(xs: [f32]512) =
+             reduce(fun ((a, b), (c, d)) => (a + c, max(b + c, d)), (0.0, -inf), map(fun x => (x, x), xs))""",
+        ["lanes", "lanes"], Pair(F32, F32)),
+    "no law is known": ("program p(x: [f32]32768) = reduce(fun (a, b) => a - b, 0.0, x)", [], None),
     "no reduction": ("program p(x: [f32]32) = map(abs, x)", [], None),
     "lengths that nothing divides": (
         "program p(A: [[f32]7]7, x: [f32]7) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), A)", [], None),
@@ -85,7 +94,7 @@ def test_plans_are_reached_and_compute_the_same(what: str):
     for number, plan in enumerate(made):
         term = program.body
         for step in plan.steps:
-            phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=8))
+            phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=12))
             *_, (reached, _) = search_stage(term, Stage(phase, step.sketch, step.weigh))
             assert reached.term is not None, f"{step.name}: {reached.why_not}"
             term = reached.term
@@ -130,7 +139,7 @@ def test_a_block_is_one_of_rows_although_columns_are_as_many():
     program = parse_program(STAGES["squares that are all alike"][0])
     (plan, *_) = plans(program.body, CPU)
     (step,) = plan.steps
-    phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=8))
+    phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=12))
     *_, (reached, _) = search_stage(program.body, Stage(phase, step.sketch, step.weigh))
     assert reached.term is not None
     split = [t.array for t in ir.subterms(reached.term) if isinstance(t, ir.Split)]

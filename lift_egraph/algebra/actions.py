@@ -1,0 +1,196 @@
+"""Folds by operators that are not associative as reductions by one that is: matrices act on the accumulator.
+
+If each component of ``f (s, x)`` is linear in the components of the accumulator s over a semiring, with anything that
+x gives as coefficients, then f multiplies s by a matrix that x gives, and products of matrices are associative. Entries
+that are zero or one in all products are no data, and entries that stay equal are kept once, so that no dense matrix is
+made. Components that do not depend on each other may be linear over different semirings.
+
+Source: 003 §4.2 to §4.6, after Sato and Iwasaki, "Automatic parallelization via matrix multiplication", PLDI 2011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lift_egraph.algebra.clamps import Clamp, clamp
+from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested
+from lift_egraph.algebra.linear import NotLinear, linear_form
+from lift_egraph.algebra.matrices import Block, closed_block
+from lift_egraph.algebra.semirings import SEMIRINGS, Semiring, semirings_on
+from lift_egraph.algebra.trials import counterexample
+from lift_egraph.errors import TypeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.pretty import print_term
+from lift_egraph.language.types import DataType, Pair, Scalar
+
+MOST_ENTRIES = 16
+
+
+@dataclass(frozen=True)
+class Action:
+    """A fold's operator f as the action of a monoid: ``f (s, x) = act (matrix x, s)``, and acting with p and then with
+    q is acting with ``operator (p, q)``, which is associative and has the neutral element `one`.
+
+    Attributes
+    ----------
+    why
+        The semirings over which f is linear, in words.
+    """
+
+    matrix: ir.Lambda
+    operator: ir.Lambda
+    one: ir.Expr
+    act: ir.Lambda
+    why: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a fold's operator is not known to act like a monoid."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@lru_cache(maxsize=1024)
+def action_of(function: ir.Function) -> Action | Refusal:
+    """A fold's operator as the action of a monoid, or why it is none that is known.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.pretty import print_term
+    >>> from lift_egraph.language.types import F32
+    >>> s, x = ir.Var("s", F32), ir.Var("x", F32)
+    >>> found = action_of(ir.Lambda(ir.PairBinder(s, x), s * 3.0 + x))
+    >>> found.why
+    's is linear in the accumulator over (+, ·)'
+    """
+    op = opened(function)
+    if op is None:
+        return Refusal("the accumulator is no scalar or tuple of scalars")
+    if [v.type for v in op.first] != [type_of(r) for r in op.results]:
+        return Refusal("the accumulator has other components than the result")
+    blocks: list[Block | Clamp] = []
+    for group in _independent(op):
+        found = _block(op, group)
+        if isinstance(found, Refusal):
+            return found
+        blocks.append(found)
+    if not any(b.entries for b in blocks):
+        return Refusal("it leaves the accumulator as it is")
+    if sum(len(b.entries) for b in blocks) > MOST_ENTRIES:
+        return Refusal(f"its matrix has more than {MOST_ENTRIES} entries")
+    made = _action(op, blocks, type_of(ir.function_body(function).body))
+    return made if _acts(op, made) else Refusal("what was found of it is wrong on random values")
+
+
+def _independent(op: Binary) -> list[list[int]]:
+    """The components of the accumulator in groups that do not depend on each other."""
+    state = {v: i for i, v in enumerate(op.first)}
+    groups = [{i} for i in state.values()]
+    for i, result in enumerate(op.results):
+        together = {i, *(state[v] for v in ir.free_variables(result) if v in state)}
+        met = [g for g in groups if g & together]
+        groups = [g for g in groups if not g & together] + [together.union(*met)]
+    return sorted(sorted(g) for g in groups)
+
+
+def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
+    """The matrix of some components, or the clamp of one."""
+    variables = [op.first[i] for i in group]
+    types = {v.type for v in variables}
+    t = types.pop()
+    if types or not isinstance(t, Scalar):
+        return Refusal(f"{_names(variables)} depend on each other and have different types")
+    refused: list[NotLinear] = []
+    for semiring in semirings_on(t):
+        try:
+            forms = [linear_form(semiring, t, op.results[i], variables) for i in group]
+        except NotLinear as problem:
+            refused.append(problem)
+            continue
+        rows = [[*(form[v] for v in variables), form[None]] for form in forms]
+        return closed_block(semiring, t, tuple(group), rows)
+    if len(group) == 1 and t.is_float:
+        with suppress(NotLinear):
+            return clamp(t, group[0], op.results[group[0]], variables[0])
+    for semiring in SEMIRINGS:
+        if semiring not in semirings_on(t) and (why := _not_distributive(semiring, t)):
+            with suppress(NotLinear):
+                for i in group:
+                    linear_form(semiring, t, op.results[i], variables)
+                return Refusal(f"{_names(variables)} would be linear over {semiring}, no semiring on {t}: {why}")
+    # the semiring whose operations go furthest says best why not
+    return Refusal(str(max(refused, key=lambda r: r.depth)) if refused else f"no semiring of {t} is known")
+
+
+def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:
+    """Values for which one operation does not distribute over the other; None where they do not work on the type."""
+    a, b, c = (ir.Var(name, t) for name in "abc")
+    left = ir.Call(semiring.times, (a, ir.Call(semiring.plus, (b, c))))
+    right = ir.Call(semiring.plus, (ir.Call(semiring.times, (a, b)), ir.Call(semiring.times, (a, c))))
+    try:
+        type_of(left)
+    except TypeProblem:
+        return None
+    found = counterexample([left], [right])
+    return found and f"{print_term(left)} is not {print_term(right)}, {found}"
+
+
+def _action(op: Binary, blocks: Sequence[Block | Clamp], t: DataType) -> Action:
+    types = [b.type for b in blocks for _ in b.entries]
+    first, second, matrix = (numbered(name, types) for name in "pqm")
+    state = numbered("s", [v.type for v in op.first])
+    products: list[ir.Expr] = []
+    results: dict[int, ir.Expr] = {}
+    start = 0
+    for b in blocks:
+        own = slice(start, start := start + len(b.entries))
+        products += b.product(first[own], second[own])
+        results |= zip(b.group, b.applied(matrix[own], [state[i] for i in b.group]), strict=True)
+    given = [e for b in blocks for e in b.entries]
+    why = "; ".join(
+        f"{_names([op.first[i] for i in b.group])} {'is' if len(b.group) == 1 else 'are'} {b.why}" for b in blocks
+    )
+    return Action(
+        ir.Lambda(op.second, right_nested(given)),
+        ir.Lambda(ir.PairBinder(binder_of(first), binder_of(second)), right_nested(products)),
+        right_nested([one for b in blocks for one in b.ones]),
+        ir.Lambda(
+            ir.PairBinder(binder_of(matrix), _binder(iter(state), t)),
+            packed([results[i] for i in range(len(state))], t),
+        ),
+        why,
+    )
+
+
+def _acts(op: Binary, made: Action) -> bool:
+    """Whether random values bear out what an action is."""
+    act, times = opened(made.act, both=True), opened(made.operator, both=True)
+    given = opened(ir.Lambda(ir.PairBinder(ir.Var("$none", op.first[0].type), op.second), made.matrix.body))
+    if act is None or times is None or given is None:
+        return False
+    elements = ir.bound_variables(op.second)
+    matrix = given.at([op.first[0]], elements)
+    p, q = times.first, ir.bound_variables(times.second)
+    assert all(isinstance(v, ir.Var) for v in q)
+    laws = ((op.results, act.at(matrix, op.first)), (act.at(times.at(p, q), op.first), act.at(q, act.at(p, op.first))))
+    return all(counterexample(left, right) is None for left, right in laws)
+
+
+def _binder(leaves: Iterator[ir.Var], t: DataType) -> ir.Binder:
+    if isinstance(t, Pair):
+        first = _binder(leaves, t.first)
+        return ir.PairBinder(first, _binder(leaves, t.second))
+    return next(leaves)
+
+
+def _names(variables: Sequence[ir.Var]) -> str:
+    *first, last = [v.name.lstrip("$") for v in variables]
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,106 @@
+"""Accumulators that are shifted and clamped: ``min (max (s + a, b), c)``, where the elements give a, b and c.
+
+Such functions are closed under composition, and are linear over no semiring: ``min``, ``max`` and ``+`` are three
+operations. A queue that is never longer than it may be, or an account that is never overdrawn, is of this kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lift_egraph.algebra.linear import NotLinear, as_extreme
+from lift_egraph.algebra.semirings import SEMIRINGS
+from lift_egraph.language import ir
+from lift_egraph.language.types import Scalar
+
+Form = tuple[ir.Expr, ir.Expr, ir.Expr]  # what is added, the least, and the greatest value
+LARGER, SMALLER = (next(s for s in SEMIRINGS if (s.plus, s.times) == (op, "add")) for op in ("max", "min"))
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """One component of an accumulator that is shifted and clamped.
+
+    It has what `lift_egraph.algebra.matrices.Block` has.
+    """
+
+    type: Scalar
+    group: tuple[int, ...]
+    entries: Form
+    why: str = "shifted and clamped"
+
+    @property
+    def ones(self) -> Form:
+        """What changes nothing."""
+        return _nothing(self.type)
+
+    def product(self, first: Sequence[ir.Expr], second: Sequence[ir.Expr]) -> list[ir.Expr]:
+        """What acts like `first` and then `second`."""
+        shift, least, greatest = second
+        one, two, three = first
+        shifted = _shifted((one, two, three), shift, self.type)
+        return [*_at_most(_at_least(shifted, least, self.type), greatest, self.type)]
+
+    def applied(self, data: Sequence[ir.Expr], values: Sequence[ir.Expr]) -> list[ir.Expr]:
+        """A value, shifted and clamped."""
+        shift, least, greatest = data
+        raised = LARGER.sum(LARGER.product(values[0], shift, self.type), least, self.type)
+        return [SMALLER.sum(raised, greatest, self.type)]
+
+
+def clamp(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Clamp:
+    """An expression as a clamp of a variable.
+
+    Raises
+    ------
+    NotLinear
+        If it is none.
+    """
+    return Clamp(t, (component,), _form(t, term, variable))
+
+
+def _form(t: Scalar, term: ir.Expr, variable: ir.Var) -> Form:
+    def is_free(part: ir.Expr) -> bool:
+        return variable not in ir.free_variables(part)
+
+    if is_free(term):
+        return LARGER.one(t), term, term
+    match as_extreme(term):
+        case ir.Var():
+            return _nothing(t)
+        case ir.Call(op="add" | "max" | "min" as op, arguments=(a, b)) if is_free(a) or is_free(b):
+            known, other = (a, b) if is_free(a) else (b, a)
+            change = {"add": _shifted, "max": _at_least, "min": _at_most}[op]
+            return change(_form(t, other, variable), known, t)
+        case ir.Call(op="sub", arguments=(a, b)) if is_free(b):
+            return _shifted(_form(t, a, variable), ir.Call("neg", (b,)), t)
+        case ir.Call(op="select", arguments=(condition, a, b)) if is_free(condition):
+            both = zip(_form(t, a, variable), _form(t, b, variable), strict=True)
+            one, two, three = (x if x == y else ir.Call("select", (condition, x, y)) for x, y in both)
+            return one, two, three
+    raise NotLinear("it is not shifted and clamped alone")
+
+
+def _nothing(t: Scalar) -> Form:
+    return LARGER.one(t), LARGER.zero(t), SMALLER.zero(t)
+
+
+def _shifted(form: Form, by: ir.Expr, t: Scalar) -> Form:
+    shift, least, greatest = form
+    return LARGER.product(shift, by, t), LARGER.product(least, by, t), SMALLER.product(greatest, by, t)
+
+
+def _at_least(form: Form, value: ir.Expr, t: Scalar) -> Form:
+    shift, least, greatest = form
+    return shift, LARGER.sum(least, value, t), _larger(greatest, value, t)
+
+
+def _at_most(form: Form, value: ir.Expr, t: Scalar) -> Form:
+    shift, least, greatest = form
+    return shift, least, SMALLER.sum(greatest, value, t)
+
+
+def _larger(greatest: ir.Expr, value: ir.Expr, t: Scalar) -> ir.Expr:
+    """The larger of the two, where nothing is larger than infinity."""
+    return greatest if greatest == SMALLER.zero(t) else LARGER.sum(greatest, value, t)

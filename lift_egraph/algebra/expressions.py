@@ -1,0 +1,168 @@
+"""Functions on scalars and tuples of them as scalar expressions: one for each leaf of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from lift_egraph.errors import LiftError
+from lift_egraph.language import ir
+from lift_egraph.language.binders import substitute, unique_names
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import DataType, Pair, Scalar
+
+MOST_LEAVES = 8  # of an accumulator
+MOST_NODES = 4000  # of an expression in which all lets are written out
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A function of two arguments: scalar variables for the leaves of the first, the binder of the second as it is, and
+    an expression for each leaf of the result, without lets.
+    """
+
+    first: tuple[ir.Var, ...]
+    second: ir.Binder
+    results: tuple[ir.Expr, ...]
+
+    def at(self, first: Sequence[ir.Expr], second: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
+        """The results for other leaves of the arguments."""
+        names = dict(zip((*self.first, *ir.bound_variables(self.second)), (*first, *second), strict=True))
+        return tuple(substitute(r, names) for r in self.results)
+
+
+def scalars(t: DataType) -> tuple[Scalar, ...] | None:
+    """The leaves of a type that is a scalar or made of scalars; None for other types."""
+    if isinstance(t, Pair):
+        first, second = scalars(t.first), scalars(t.second)
+        return None if first is None or second is None else first + second
+    return (t,) if isinstance(t, Scalar) else None
+
+
+def packed(leaves: Sequence[ir.Expr], t: DataType) -> ir.Expr:
+    """A value of a type with these leaves."""
+    left = iter(leaves)
+
+    def pack(t: DataType) -> ir.Expr:
+        return ir.MakePair(pack(t.first), pack(t.second)) if isinstance(t, Pair) else next(left)
+
+    return pack(t)
+
+
+def right_nested(leaves: Sequence[ir.Expr]) -> ir.Expr:
+    """A tuple; the leaf itself if there is one alone."""
+    *first, made = leaves
+    for leaf in reversed(first):
+        made = ir.MakePair(leaf, made)
+    return made
+
+
+def binder_of(variables: Sequence[ir.Var]) -> ir.Binder:
+    """A binder for such a tuple."""
+    *first, made = variables
+    for v in reversed(first):
+        made = ir.PairBinder(v, made)
+    return made
+
+
+def numbered(prefix: str, types: Sequence[DataType]) -> tuple[ir.Var, ...]:
+    """Variables that no program has, as its names have no ``$``."""
+    return tuple(ir.Var(f"${prefix}{i}", t) for i, t in enumerate(types))
+
+
+def opened(function: ir.Function, *, both: bool = False) -> Binary | None:
+    """A function of a pair as scalar expressions of the leaves of its first argument, or of `both`.
+
+    Returns
+    -------
+    Binary or None
+        None if its first argument (or both) or its result is not made of scalars, or it is too large.
+    """
+    if not isinstance(function, ir.Lambda):
+        return None
+    renamed: ir.Lambda = unique_names(function, {v.name for v in ir.free_variables(function)})
+    binder, body = renamed.binder, renamed.body
+    if isinstance(binder, ir.Var):
+        if not isinstance(binder.type, Pair):
+            return None
+        parts = ir.Var("$first", binder.type.first), ir.Var("$second", binder.type.second)
+        body = substitute(body, {binder: ir.MakePair(*parts)})
+        binder = ir.PairBinder(*parts)
+    names = count()
+    first, body = _taken_apart(binder.first, body, names)
+    if both:
+        others, body = _taken_apart(binder.second, body, names)
+        second = None if others is None else binder_of(others)
+    else:
+        second = binder.second
+    if first is None or second is None or scalars(type_of(body)) is None:
+        return None
+    try:
+        results = tuple(leaves(simplified(body)))
+    except LiftError:
+        return None
+    return Binary(first, second, results)
+
+
+def _taken_apart(binder: ir.Binder, body: ir.Expr, names: Iterator[int]) -> tuple[tuple[ir.Var, ...] | None, ir.Expr]:
+    """Scalar variables for what a binder binds, and the body with them."""
+    found: list[ir.Var] = []
+    for v in ir.bound_variables(binder):
+        types = scalars(v.type)
+        if types is None or len(found) + len(types) > MOST_LEAVES:
+            return None, body
+        own = [ir.Var(f"${v.name}_{next(names)}", t) for t in types] if isinstance(v.type, Pair) else [v]
+        if isinstance(v.type, Pair):
+            body = substitute(body, {v: packed(own, v.type)})
+        found += own
+    return tuple(found), body
+
+
+def simplified(term: ir.Expr, allowance: list[int] | None = None) -> ir.Expr:
+    """The term with its lets written out and components of pairs taken.
+
+    Raises
+    ------
+    LiftError
+        If that makes it too large.
+    """
+    left = [MOST_NODES] if allowance is None else allowance
+    left[0] -= 1
+    if left[0] < 0:
+        raise LiftError("the expression is too large")
+    match term:
+        case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
+            value = simplified(argument, left)
+            return simplified(substitute(body, dict(_bound(binder, value))), left)
+        case ir.Component(index=i, pair=pair):
+            return part(i, simplified(pair, left))
+        case ir.MakePair(first=a, second=b):
+            return ir.MakePair(simplified(a, left), simplified(b, left))
+        case ir.Call(op=op, arguments=arguments):
+            return ir.Call(op, tuple(simplified(a, left) for a in arguments))
+    return term
+
+
+def part(index: int, pair: ir.Expr) -> ir.Expr:
+    """A component of a pair."""
+    if isinstance(pair, ir.MakePair):
+        return pair.second if index else pair.first
+    return ir.Component(index, pair)
+
+
+def _bound(binder: ir.Binder, value: ir.Expr) -> Iterator[tuple[ir.Var, ir.Expr]]:
+    if isinstance(binder, ir.Var):
+        yield binder, value
+    else:
+        yield from _bound(binder.first, part(0, value))
+        yield from _bound(binder.second, part(1, value))
+
+
+def leaves(term: ir.Expr) -> Iterator[ir.Expr]:
+    """The scalars of a tuple, from left to right."""
+    if isinstance(type_of(term), Pair):
+        yield from leaves(part(0, term))
+        yield from leaves(part(1, term))
+    else:
+        yield term

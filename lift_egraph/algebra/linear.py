@@ -1,0 +1,117 @@
+"""Scalar expressions as linear forms over a semiring: a coefficient for each of some variables, and the rest.
+
+Source: 003 §4.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lift_egraph.algebra.semirings import Semiring
+from lift_egraph.language import ir
+from lift_egraph.language.pretty import print_term
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import Scalar
+
+Form = dict[ir.Var | None, ir.Expr]  # of each variable, and of none: the rest
+
+
+class NotLinear(Exception):
+    """Why an expression is no linear form; `depth` counts the operations of the semiring around what is not."""
+
+    def __init__(self, message: str, depth: int = 0) -> None:
+        super().__init__(message)
+        self.depth = depth
+
+
+def linear_form(semiring: Semiring, t: Scalar, term: ir.Expr, variables: Sequence[ir.Var]) -> Form:
+    """The coefficients of variables in an expression of a scalar type.
+
+    Raises
+    ------
+    NotLinear
+        If the expression is not written as a linear form: it says which part is not.
+    """
+    return _Forms(semiring, t, variables)(term, 0)
+
+
+class _Forms:
+    def __init__(self, semiring: Semiring, t: Scalar, variables: Sequence[ir.Var]) -> None:
+        self.semiring, self.t, self.variables = semiring, t, frozenset(variables)
+        self.zero, self.one = semiring.zero(t), semiring.one(t)
+
+    def __call__(self, term: ir.Expr, depth: int) -> Form:
+        s = self.semiring
+        if self.is_free(term):
+            return self.form({None: term})
+        match as_extreme(term):
+            case ir.Var() as v:
+                return self.form({v: self.one})
+            case ir.Call(op=op, arguments=(a, b)) if op == s.plus:
+                return self.both(self(a, depth + 1), self(b, depth + 1), self.plus)
+            case ir.Call(op=op, arguments=(a, b)) if op == s.times and (self.is_free(a) or self.is_free(b)):
+                factor, other = (a, b) if self.is_free(a) else (b, a)
+                return self.each(self(other, depth + 1), lambda c: s.product(factor, c, self.t))
+            case ir.Call(op="sub", arguments=(a, b)) if s.is_ring:
+                return self.both(self(a, depth + 1), self.each(self(b, depth + 1), self.negative), self.plus)
+            case ir.Call(op="neg", arguments=(a,)) if s.is_ring:
+                return self.each(self(a, depth + 1), self.negative)
+            case ir.Call(op="div", arguments=(a, b)) if s.is_ring and self.t.is_float and self.is_free(b):
+                return self.each(self(a, depth + 1), lambda c: c if c == self.zero else ir.Call("div", (c, b)))
+            case ir.Call(op="sub", arguments=(a, b)) if s.times == "add" and self.is_free(b):
+                return self.each(self(a, depth + 1), lambda c: s.product(c, ir.Call("neg", (b,)), self.t))
+            case ir.Call(op="select", arguments=(condition, a, b)) if self.is_free(condition):
+
+                def chosen(x: ir.Expr, y: ir.Expr) -> ir.Expr:
+                    return x if x == y else ir.Call("select", (condition, x, y))
+
+                return self.both(self(a, depth + 1), self(b, depth + 1), chosen)
+        raise NotLinear(f"{print_term(term)} {self.problem(term)}, so it is not linear over {s}", depth)
+
+    def is_free(self, term: ir.Expr) -> bool:
+        return self.variables.isdisjoint(ir.free_variables(term))
+
+    def form(self, known: Form) -> Form:
+        return {v: known.get(v, self.zero) for v in (*self.variables, None)}
+
+    def each(self, form: Form, change: Callable[[ir.Expr], ir.Expr]) -> Form:
+        return {v: change(c) for v, c in form.items()}
+
+    def both(self, a: Form, b: Form, combine: Callable[[ir.Expr, ir.Expr], ir.Expr]) -> Form:
+        return {v: combine(a[v], b[v]) for v in a}
+
+    def plus(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        return self.semiring.sum(a, b, self.t)
+
+    def negative(self, c: ir.Expr) -> ir.Expr:
+        if isinstance(c, ir.Literal) and not isinstance(c.value, bool) and self.t.name not in ("u8", "u32"):
+            return c if c == self.zero else ir.Literal(-c.value, self.t)
+        return ir.Call("neg", (c,))
+
+    def problem(self, term: ir.Expr) -> str:
+        match term:
+            case ir.Call(op="select", arguments=(condition, _, _)) if not self.is_free(condition):
+                return "branches on the accumulator"
+            case ir.Call(op=op) if op == self.semiring.times:
+                return "multiplies the accumulator with itself"
+            case ir.Call(op="div", arguments=(_, b)) if not self.is_free(b):
+                return "divides by the accumulator"
+            case ir.Call(op=op):
+                return f"applies {OPERATIONS[op].symbol or op} to the accumulator"
+        return "hides the accumulator"
+
+
+def as_extreme(term: ir.Expr) -> ir.Expr:
+    """A select that chooses the larger or the smaller of two values as ``max`` or ``min``; other terms as they are.
+
+    >>> from lift_egraph.language.types import F32
+    >>> a, b = ir.Var("a", F32), ir.Var("b", F32)
+    >>> print(print_term(as_extreme(ir.Call("select", (a > b, a, b)))))
+    max(a, b)
+    """
+    match term:
+        case ir.Call(op="select", arguments=(ir.Call(op=op, arguments=(x, y)), a, b)) if {x, y} == {a, b} and x != y:
+            upwards = {"lt": y, "le": y, "gt": x, "ge": x}.get(op)
+            if upwards is not None:
+                return ir.Call("max" if a == upwards else "min", (a, b))
+    return term

@@ -1,0 +1,94 @@
+"""Scalar expressions on random values: what was proven is tried all the same, and what is wrong is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.language.types import BOOL, Scalar
+
+COUNT = 256
+Scope = Mapping[ir.Expr, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Values with which two expressions differ, and what they give."""
+
+    values: tuple[tuple[str, object], ...]
+    left: object
+    right: object
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name} = {value}" for name, value in self.values)
+        return f"for {given} they are {self.left} and {self.right}"
+
+
+def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
+    """A scalar expression on arrays of values for its variables, inputs and other parts; floats are doubles."""
+    if term in scope:
+        return scope[term]
+    if isinstance(term, ir.Literal):
+        return np.asarray(term.value, np.float64 if term.type.is_float else NUMPY_TYPES[term.type.name])
+    assert isinstance(term, ir.Call), term
+    with np.errstate(all="ignore"):
+        return np.asarray(OPERATIONS[term.op].meaning(*(evaluate(a, scope) for a in term.arguments)))
+
+
+def atoms(term: ir.Expr) -> Iterator[ir.Expr]:
+    """The largest parts of an expression that are no scalar operations or literals."""
+    if isinstance(term, ir.Call):
+        for a in term.arguments:
+            yield from atoms(a)
+    elif not isinstance(term, ir.Literal):
+        yield term
+
+
+def counterexample(left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int = 0) -> Counterexample | None:
+    """Small whole numbers, and for integers also the largest ones, for which expressions differ; None if none is found.
+
+    On floats they are computed in double precision, where small whole numbers are exact; what is not finite on both
+    sides, or differs by rounding alone, is no counterexample.
+    """
+    names = list(dict.fromkeys(a for e in (*left, *right) for a in atoms(e)))
+    generator = np.random.default_rng(seed)
+    scope = {name: _drawn(type_of(name), generator) for name in names}
+    for a, b in zip(left, right, strict=True):
+        x, y = (np.broadcast_to(evaluate(e, scope), COUNT) for e in (a, b))
+        differs = np.asarray(~_same(x, y))
+        if differs.any():
+            at = int(np.argmax(differs))
+            shown = tuple((_name(n), scope[n][at].item()) for n in names)
+            return Counterexample(shown, x[at].item(), y[at].item())
+    return None
+
+
+def _same(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if np.issubdtype(x.dtype, np.floating):
+        unknown = ~np.isfinite(x) & ~np.isfinite(y)
+        with np.errstate(all="ignore"):
+            return unknown | np.isclose(x, y, rtol=1e-9, atol=1e-9)
+    return x == y
+
+
+def _drawn(t: object, generator: np.random.Generator) -> np.ndarray:
+    assert isinstance(t, Scalar)
+    if t == BOOL:
+        return generator.integers(0, 2, COUNT).astype(bool)
+    dtype = np.float64 if t.is_float else NUMPY_TYPES[t.name]
+    low = 0 if np.issubdtype(dtype, np.unsignedinteger) else -4
+    values = generator.integers(low, 5, COUNT).astype(dtype)
+    if not t.is_float:
+        limits = np.iinfo(NUMPY_TYPES[t.name])
+        large = generator.choice(np.array([limits.min, limits.max], dtype), COUNT)
+        values = np.where(generator.random(COUNT) < 0.25, large, values)
+    return values
+
+
+def _name(term: ir.Expr) -> str:
+    return term.name.lstrip("$") if isinstance(term, ir.Var | ir.Input) else "a part"

@@ -1,0 +1,82 @@
+"""What an e-graph is told of operators that are no built-in operation: the laws that are found in their expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from egglog import String
+from egglog.egraph import ActionLike
+
+from lift_egraph.algebra import laws
+from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.egraph import sorts
+from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
+from lift_egraph.language import ir
+from lift_egraph.language.pretty import print_term
+
+
+@dataclass(frozen=True)
+class Use:
+    """A fold by an operator, from an initial value."""
+
+    pattern: type[ir.Expr]
+    operator: ir.Lambda
+    initial: ir.Expr
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether the operator may be associative: its arguments have one type."""
+        return self.pattern in (ir.Reduce, *ir.SCANS)
+
+
+def uses_in(term: ir.Expr) -> tuple[Use, ...]:
+    """The folds of a term whose operators are no built-in operation."""
+    return tuple(dict.fromkeys(_uses(term)))
+
+
+def _uses(term: ir.Part) -> Iterator[Use]:
+    for t in ir.subterms(term):
+        if isinstance(t, ir.FOLDS) and isinstance(t.operator, ir.Lambda) and known_operator(t.operator) is None:
+            yield Use(type(t), t.operator, t.initial)
+
+
+@lru_cache(maxsize=1024)
+def facts_of(use: Use) -> tuple[ActionLike, ...]:
+    """What is known of an operator as relations: its laws, and of a fold's what makes it a reduction."""
+    f, facts = use.operator, list[ActionLike]()
+    if use.is_reduction:
+        op = operator_to_egg(f)
+        if laws.associative(f):
+            facts.append(sorts.associative(op))
+        if laws.commutative(f):
+            facts.append(sorts.commutative(op))
+        if laws.neutral(f, use.initial):
+            facts.append(sorts.neutral(op, to_egg(use.initial)))
+        if found := laws.built_in(f):
+            facts.append(sorts.built_in(op, String(found[0])))
+    acting = None if use.is_reduction and laws.associative(f) else action_of(f)
+    if isinstance(acting, Action):
+        functions = (function_to_egg(g) for g in (f, acting.matrix, acting.act))
+        given, matrix, act = functions
+        facts.append(sorts.acts(given, matrix, operator_to_egg(acting.operator), to_egg(acting.one), act))
+    return tuple(facts)
+
+
+def reasons(use: Use) -> list[str]:
+    """What is known of an operator, and why, in words; of a fold that is no reduction, why it is none."""
+    f, found = use.operator, list[str]()
+    name = print_term(f)
+    if use.is_reduction:
+        known = {"associative": laws.associative(f), "commutative": laws.commutative(f)}
+        found += [f"{name} is {law}: both sides are {why}" for law, why in known.items() if why]
+        if why := laws.neutral(f, use.initial):
+            found.append(f"{name} may begin again with {print_term(use.initial)}: both sides are {why}")
+        if operation := laws.built_in(f):
+            found.append(f"{name} is {operation[0]} in other words: both sides are {operation[1]}")
+    if not use.is_reduction or not laws.associative(f):
+        acting = action_of(f)
+        outcome = "multiplies the accumulator by a matrix" if isinstance(acting, Action) else "stays a loop"
+        found.append(f"{name} {outcome}: {acting.why}")
+    return found

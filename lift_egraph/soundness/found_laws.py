@@ -1,0 +1,96 @@
+"""Operators for rules that ask what `lift_egraph.algebra` finds: folds that act like monoids, and operations in other
+words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.egraph import sorts
+from lift_egraph.egraph.encoding import function_to_egg, operator_to_egg, to_egg
+from lift_egraph.egraph.rule_forms import Form, Hole, Node
+from lift_egraph.language import ir
+from lift_egraph.language.build import max_, min_, select
+from lift_egraph.language.check import codomain
+from lift_egraph.language.functions import to_function
+from lift_egraph.language.types import Pair, Scalar
+from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
+from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose
+from lift_egraph.soundness.unification import Made, Typing
+
+FOUND = ("acts", "built_in")
+
+
+def found_laws(form: Form, typing: Typing, choose: Choose, real: Scalar) -> dict[str, Any]:
+    """Values for the variables in the conditions of a rule that ask for laws that are found; types are made theirs."""
+    values: dict[str, Any] = {}
+    for c in form.conditions:
+        if isinstance(c, Node) and c.op in FOUND:
+            names = [p.name for p in c.parts if isinstance(p, Hole)]
+            if len(names) < len(c.parts):
+                raise Rejected(f"{c} asks for a certain operator")
+            drawn = _action if c.op == "acts" else _other_words
+            values |= zip(names, drawn(names, typing, choose, real), strict=True)
+    return values
+
+
+def _action(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term | Operator]:
+    """A fold's operator and its action."""
+    (argument, state), (element, _) = typing.values[names[0]], typing.values[names[1]]
+    alike = typing.find(state) == typing.find(element)
+    outside = choose([ir.Input("k", real), ir.Literal(2, real)])
+    argument, make = choose([(t, f) for t, f in _folds(real, outside) if not alike or t == Pair(real, real)])
+    function = to_function(make, argument, "fold")
+    found = action_of(function)
+    if not isinstance(found, Action):
+        raise AssertionError(f"no action was found: {found}")
+    made = codomain(found.matrix)
+    for t, known in ((state, argument.first), (element, argument.second), (typing.values[names[2]], made)):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield _term(function)
+    yield _term(found.matrix)
+    yield Operator(found.operator, operator_to_egg(found.operator), None)
+    yield Term(found.one, to_egg(found.one))
+    yield _term(found.act)
+
+
+def _folds(t: Scalar, k: ir.Expr) -> list[tuple[Pair, Callable[..., Any]]]:
+    """Types of arguments and functions of them that act like monoids, with some other value in them."""
+    two = Pair(t, t)
+    made: list[tuple[Pair, Callable[..., Any]]] = [
+        (two, lambda s, x: s * 2 + x * k),
+        (two, lambda s, x: x * s - k),
+        (two, lambda s, x: min_(max_(s, x), k)),
+        (two, lambda s, x: select(x < k, x + s, x)),
+        (Pair(two, t), lambda s, x: ir.MakePair(s[1], s[0] + s[1] * x + k)),
+        (Pair(two, t), lambda s, x: ir.MakePair(s[0] + x, max_(s[1], x))),
+        (Pair(t, two), lambda s, x: x[0] * s + x[1]),
+    ]
+    if t.is_float:
+        made.append((Pair(two, t), lambda s, x: ir.MakePair(max_(s[0], s[1] + x), max_(s[1] + x, k))))
+    return made
+
+
+def _other_words(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Any]:
+    """A built-in operation with its arguments in the other order."""
+    typing.equate(typing.values[names[0]], Made("concrete", (real,)))
+    law = choose(ASSOCIATIVE)
+    a, b = ir.Var("x", real), ir.Var("y", real)
+    f = ir.Lambda(ir.PairBinder(a, b), ir.Call(law, (b, a)))
+    yield Operator(f, sorts.Op.fn(function_to_egg(f)), law)
+    yield law
+
+
+def facts_of(form: Form, value: Callable[[Any], Any]) -> Iterator[Any]:
+    """The facts that the conditions ask for."""
+    for c in form.conditions:
+        if isinstance(c, Node) and c.op in FOUND:
+            parts = [value(p) for p in c.parts]
+            yield getattr(sorts, c.op)(*(p.egg if isinstance(p, Term | Operator) else p for p in parts))
+
+
+def _term(function: ir.Function) -> Term:
+    return Term(function, function_to_egg(function))

@@ -1,0 +1,74 @@
+"""Reductions by operators whose laws are found: folds that are no reductions as such, and operations in other words.
+
+A fold's operator f acts like a monoid if ``f (s, x) = act (m x, s)``, where acting with p and then with q is acting
+with ``p ⊙ q``, and acting with e changes nothing. Functions that are linear in s over a semiring act so: m gives
+matrices, ⊙ is their product (`lift_egraph.algebra.actions`). The condition ``acts(f, m, op, one, act)`` says so, and
+``built_in(op, name)`` that an operator is the scalar operation of a name: both are told to an e-graph for the operators
+of its term.
+"""
+
+from __future__ import annotations
+
+import egglog
+
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    Op,
+    P,
+    String,
+    Ty,
+    V,
+    acts,
+    app,
+    built_in,
+    cod,
+    eq,
+    fresh,
+    fvf,
+    make_pair,
+    map_,
+    reduce_,
+    reduce_seq,
+    rewrite,
+    rule,
+    scan,
+    scan_seq,
+)
+
+
+@rule(
+    "reduceSeq f z xs = act (reduce ⊙ e (map m xs), z),  f (s, x) = act (m x, s), an action of the monoid (⊙, e)",
+    source="003 §4.6",
+    reassociates=True,
+)
+def fold_by_action(f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex):
+    for fold in (reduce_seq(f, z, xs), reduce_(Op.fn(f), z, xs)):
+        yield rewrite(fold).to(app(act, make_pair(reduce_(op, one, map_(m, xs)), z)), acts(f, m, op, one, act))
+
+
+@rule(
+    "scanSeq f z xs = map (λp. act (p, z)) (scan ⊙ e (map m xs)),  f (s, x) = act (m x, s), an action of the monoid "
+    "(⊙, e), p fresh",
+    source="003 §8.3",
+    reassociates=True,
+)
+def scan_by_action(f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex, e: Ex, t: Ty):
+    p = V("$p", t)
+    for fold in (scan_seq(f, z, xs), scan(Op.fn(f), z, xs)):
+        where = acts(f, m, op, one, act), eq(t).to(cod(m))
+        yield egglog.rule(eq(e).to(fold), *where).then(p)  # the conditions need it to exist
+        yield rewrite(fold).to(
+            map_(Fn.lam(P.var(p), app(act, make_pair(Ex(p), z))), scan(op, one, map_(m, xs))),
+            *where,
+            fresh(p, z),
+            fvf(act).not_contains(p),
+        )
+
+
+@rule("reduce ⊕ z xs = reduce ⊗ z xs,  ⊕ the scalar operation ⊗ in other words", source="003 §5.3.4", reassociates=True)
+def built_in_operator(op: Op, s: String, z: Ex, xs: Ex):
+    yield rewrite(reduce_(op, z, xs)).to(reduce_(Op.scalar(s), z, xs), built_in(op, s))
+
+
+algebra_rules = (fold_by_action, scan_by_action, built_in_operator)

@@ -1,0 +1,137 @@
+"""Folds as reductions by associative operators: which are, what they give, and why others are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from lift_egraph.algebra.actions import Action, Refusal, action_of
+from lift_egraph.algebra.laws import associative, commutative, neutral
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.nat import nat
+from lift_egraph.language.pretty import print_term
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import Array
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.actions import with_actions
+
+#  operator, initial value, inputs besides xs, the array, how many entries its matrices keep
+LINEAR = {
+    "horner": ("fun (s, x) => 0.5 * s + x", "0.0", "", "xs", 2),
+    "horner with a variable": ("fun (s, x) => k * s + x", "0.0", ", k: f32", "xs", 2),
+    "first-order recurrence": ("fun (s, (a, b)) => s * a + b", "1.0", ", ys: [f32]16", "zip(xs, ys)", 2),
+    "running quotient": ("fun (s, x) => (s + x) / 2.0", "1.0", "", "xs", 2),
+    "difference": ("fun (s, x) => s - x", "0.0", "", "xs", 1),
+    "alternating sum": ("fun (s, x) => x - s", "0.0", "", "xs", 2),
+    "polynomial hash": ("fun (s, x) => s * 31 + x", "7", ", ys: [i32]16", "ys", 2),
+    "maximum segment sum": ("fun ((m, c), x) => let d = max(c + x, x) in (max(m, d), d)", "(-inf, -inf)", "", "xs", 4),
+    "maximum segment sum from zero": (
+        "fun ((m, c), x) => let d = max(c + x, 0.0) in (max(m, d), d)", "(0.0, 0.0)", "", "xs", 4,
+    ),
+    "largest prefix": ("fun ((m, s), x) => (max(m, s + x), s + x)", "(-inf, 0.0)", "", "xs", 2),
+    "least prefix": ("fun ((m, s), x) => (min(m, s + x), s + x)", "(inf, 0.0)", "", "xs", 2),
+    "mean and variance": ("fun ((s, q), x) => (s + x, q + x * x)", "(0.0, 0.0)", "", "xs", 2),
+    "sum and largest": ("fun ((s, m), x) => (s + x, max(m, x))", "(0.0, -inf)", "", "xs", 2),
+    "fibonacci": ("fun ((a, b), x) => (b, a + b)", "(0, 1)", ", ys: [i32]16", "ys", 4),
+    "second-order recurrence": ("fun ((a, b), x) => (b, 2.0 * a - b + x)", "(0.0, 0.0)", "", "xs", 6),
+    "power and polynomial": ("fun ((p, s), x) => (p * 2.0, s + p * x)", "(1.0, 0.0)", "", "xs", 2),
+    "longest run": (
+        "fun ((c, b), x) => let d = select(x > 0.0, c + 1.0, 0.0) in (d, max(b, d))", "(0.0, 0.0)", "", "xs", 4,
+    ),
+    "bounded queue": ("fun (s, x) => min(max(s + x, 0.0), 9.0)", "0.0", "", "xs", 3),
+    "queue with a drain": ("fun (s, x) => max(min(s, 9.0 - x) + x - 1.0, 0.0)", "0.0", "", "xs", 3),
+    "clamped": ("fun (s, x) => min(max(s, x), 3.0)", "0.0", "", "xs", 2),
+    "any after all": ("fun (s, x) => s && x > 0.0 || x > 1.0", "true", "", "xs", 2),
+    "last positive": ("fun (s, x) => select(x > 0.0, x, s)", "0.0", "", "xs", 2),
+    "sum since the last zero": ("fun (s, x) => select(x == 0.0, 0.0, s + x)", "0.0", "", "xs", 2),
+    "larger by select": ("fun (s, x) => select(s < x + 1.0, x + 1.0, s)", "0.0", "", "xs", 1),
+    "distributed": ("fun (s, x) => x * (s + 2.0 * (x - s))", "1.0", "", "xs", 2),
+    "rotation": (
+        "fun ((a, b), (x, y)) => (a * x - b * y, a * y + b * x)", "(1.0, 0.0)", ", ys: [f32]16", "zip(xs, ys)", 4,
+    ),
+    "least cost of two states": (
+        "fun ((a, b), x) => (min(a + x, b + 1.0), min(a + 1.0, b + x))", "(0.0, 0.0)", "", "xs", None,
+    ),
+}  # fmt: skip
+NOT_LINEAR = {
+    "square": ("fun (s, x) => s * s + x", "0.0", "xs", "multiplies the accumulator with itself"),
+    "branch": ("fun (s, x) => select(s > 1.0, s - 1.0, s + x)", "0.0", "xs", "branches on the accumulator"),
+    "division": ("fun (s, x) => x / s", "1.0", "xs", "divides by the accumulator"),
+    "absolute": ("fun (s, x) => abs(s) + x", "0.0", "xs", "applies abs to the accumulator"),
+    "root": ("fun (s, x) => sqrt(s) + x", "0.0", "xs", "applies sqrt"),
+    "product of two": ("fun ((a, b), x) => (a * b, b + x)", "(1.0, 1.0)", "xs", "multiplies the accumulator"),
+    "sums that wrap": ("fun (s, y) => max(s + y, 0)", "0", "ys", "no semiring on i32"),
+    "whole quotient": ("fun (s, y) => (s + y) / 2", "0", "ys", "applies / to the accumulator"),
+    "remainder": ("fun (s, y) => (s * 31 + y) % 1009", "0", "ys", "applies %"),
+    "largest of sum and product": ("fun (s, x) => max(2.0 * s, s + x)", "0.0", "xs", "not linear"),
+    "two types": ("fun ((a, n), x) => (a + to_f32(n), n + 1)", "(0.0, 0)", "xs", "different types"),
+    "cast": ("fun (s, x) => to_f32(to_i32(s)) + x", "0.0", "xs", "applies to_f32"),
+    "negated maximum": ("fun (s, x) => 0.0 - max(s, x)", "0.0", "xs", "not linear"),
+    "unused element": ("fun (s, x) => s", "0.0", "xs", "leaves the accumulator as it is"),
+    "array": ("fun (s, x) => map(fun a => a * x, s)", "generate(4, fun i => 1.0)", "xs", "no scalar or tuple"),
+}
+
+
+def fold(text: str, start: str, more: str = ", ys: [i32]16", array: str = "xs") -> ir.Program:
+    return parse_program(f"program p(xs: [f32]16{more}) = reduceSeq({text}, {start}, {array})")
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_folds_are_reductions(name):
+    text, start, more, array, entries = LINEAR[name]
+    program = fold(text, start, more, array)
+    found = action_of(program.body.operator)
+    assert isinstance(found, Action), str(found)
+    assert associative(found.operator)
+    assert neutral(found.operator, found.one)
+    assert entries in (None, print_term(found.one).count(",") + 1)
+    changed = with_actions(program.body)
+    assert changed is not None
+    assert any(isinstance(t, ir.Reduce) for t in ir.subterms(changed))
+    for seed in range(3):
+        inputs = random_inputs(program, seed, "integer")
+        for term in (changed, in_chunks(changed)):
+            assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
+
+
+def in_chunks(term: ir.Expr) -> ir.Expr:
+    """The term with each reduction as one of the reductions of chunks."""
+    if isinstance(term, ir.Reduce):
+        chunk = ir.Var("chunk", Array(nat(4), type_of(term.initial)))
+        partial = ir.Lambda(chunk, ir.Reduce(term.operator, term.initial, chunk))
+        return ir.Reduce(term.operator, term.initial, ir.Map(partial, ir.Split(nat(4), term.array)))
+    return ir.map_parts(term, lambda part: in_chunks(part) if isinstance(part, ir.Expr) else part)
+
+
+@pytest.mark.parametrize("name", NOT_LINEAR)
+def test_others_are_refused_with_a_reason(name):
+    text, start, array, why = NOT_LINEAR[name]
+    found = action_of(fold(text, start, array=array).body.operator)
+    assert isinstance(found, Refusal)
+    assert why in str(found)
+
+
+def test_constant_entries_are_folded_away():
+    text, start, more, array, _ = LINEAR["largest prefix"]
+    found = action_of(fold(text, start, more, array).body.operator)
+    assert isinstance(found, Action)
+    assert print_term(found.operator.body) == "(max($p0, $q0 + $p1), $q1 + $p1)"
+    assert found.why == "m and s are linear in the accumulator over (max, +)"
+
+
+def test_entries_that_stay_equal_are_kept_once():
+    found = action_of(fold("fun ((a, b), x) => (2.0 * a + x * b, 2.0 * b)", "(0.0, 0.0)").body.operator)
+    assert isinstance(found, Action)
+    assert print_term(found.matrix.body) == "(2.0, x)"
+    assert commutative(found.operator)
+
+
+def test_wrapping_is_shown_by_an_example():
+    found = action_of(fold("fun (s, y) => max(s + y, 0)", "0", array="ys").body.operator)
+    assert "a + max(b, c) is not max(a + b, a + c), for a =" in str(found)
+
+
+def test_what_is_no_sequential_fold_stays():
+    assert with_actions(parse_program("program p(xs: [f32]16) = reduce(add, 0.0, map(abs, xs))").body) is None
