@@ -38,7 +38,8 @@ from lift_egraph.language.syntax import parse_program, print_program, print_term
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, run
 from lift_egraph.rules.macros import Macro, reduce_outwards, stage, tiling
-from lift_egraph.soundness.rule_check import check_rule, equal_values
+from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.soundness.rule_check import check_rule
 from lift_egraph.workbench import optimize
 
 __all__ = [

@@ -81,12 +81,19 @@ def check(
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds make equal programs and inputs.")] = 0,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many rules to check at the same time.")] = None,
     limit: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="How long 20 programs may take.")] = 30.0,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail where a condition was broken by no program.")] = False,
+    mutate: Annotated[bool, typer.Option("--mutate", help="Check mutants of the rules: what the check sees.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check that rules are sound: run each on programs made around its left-hand side, and compare the results.
+    """Look for programs that rules get wrong: run each on programs around its left-hand side, and compare the results.
 
     A rule fails that turns a program into one with another result, that fires in under 95 % of its programs, or
-    that cannot be run; the exit code is then 1. Counterexamples are shrunk. Files are run in a child process.
+    that cannot be run; the exit code is then 1. Counterexamples are shrunk. Files are run in a child process. A
+    condition is exercised if a program was run that breaks it and keeps the others.
+
+    With --mutate, mutants are checked in place of each rule: one condition is removed, weakened, shifted by one or
+    asked of another variable, or one part of the right-hand side is exchanged. Each is caught, redundant, as no
+    program breaks its condition, or open: no example needs it; the exit code is then 1.
     """
     import time
 
@@ -101,19 +108,22 @@ def check(
     with _progress() as listen:
         found = check_rules(
             sources, simplification=simplification, examples=examples, seed=seed, jobs=jobs or JOBS, seconds=limit,
-            listen=listen,
+            mutate=mutate, listen=listen,
         )  # fmt: skip
         for verdict in found:
             verdicts.append(verdict)
             if not as_json:
-                _show_verdict(verdict)
+                _show_mutant(verdict) if mutate else _show_verdict(verdict)
     if as_json:
-        print_json([{**vars(v), "sound": v.sound} for v in verdicts])
+        print_json([{**vars(v), **({"outcome": v.outcome} if mutate else {"passed": v.passed})} for v in verdicts])
     else:
-        bad = sum(not v.sound for v in verdicts)
-        of = "1 rule" if len(verdicts) == 1 else f"{len(verdicts)} rules"
-        typer.echo(f"{of}, {bad} wrong; {time.perf_counter() - began:.1f} s, seed {seed}")
-    if not all(v.sound for v in verdicts):
+        spent = f"{time.perf_counter() - began:.1f} s, seed {seed}"
+        typer.echo(f"{_mutants(verdicts) if mutate else _rules(verdicts)}; {spent}")
+    if mutate:
+        failed = any(v.outcome == "open" or not v.kind for v in verdicts)
+    else:
+        failed = any(not v.passed or (strict and v.unexercised) for v in verdicts)
+    if failed:
         raise typer.Exit(1)
 
 
@@ -223,12 +233,32 @@ def _chosen(chosen: list[str] | None, default: tuple[Rule, ...]) -> tuple[tuple[
 
 
 def _show_verdict(v: Verdict) -> None:
-    share = f"fired in {v.fired / v.examples:.0%} of {v.examples}" if v.examples else "not run"
-    typer.echo(f"{'sound' if v.sound else 'WRONG':6}{v.name:36}{share:24}{v.seconds:6.1f} s")
+    typer.echo(f"{'passed' if v.passed else 'WRONG':7}{v.name}: {v.words}; {v.seconds:.1f} s")
+    for condition in v.unexercised if v.passed else ():
+        typer.echo(f"    no program broke {condition}")
     if v.counterexample is not None:
         typer.echo(_indented(f"{v.place}: {v.counterexample}"))
     if v.problem is not None:
         typer.echo(_indented(f"{v.place}: {v.name}: {v.problem}"))
+
+
+def _show_mutant(v: Verdict) -> None:
+    if not v.kind:
+        _show_verdict(v)
+        return
+    word, _, why = v.outcome.partition(": ")
+    typer.echo(f"{word:10}{v.name}: {v.kind}: {v.change}{f' ({why})' if why else ''}")
+
+
+def _rules(verdicts: list[Verdict]) -> str:
+    of = "1 rule" if len(verdicts) == 1 else f"{len(verdicts)} rules"
+    return f"{of}, {sum(not v.passed for v in verdicts)} wrong"
+
+
+def _mutants(verdicts: list[Verdict]) -> str:
+    words = [v.outcome.partition(":")[0] for v in verdicts if v.kind]
+    counted = ", ".join(f"{words.count(word)} {word}" for word in ("caught", "redundant", "open"))
+    return f"{len(words)} mutants: {counted}"
 
 
 def _indented(text: str) -> str:

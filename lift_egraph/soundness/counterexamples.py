@@ -60,10 +60,22 @@ def closed(term: ir.Expr) -> ir.Expr:
     A class of closed terms may have an open member, as ``fst (a, x) = a``; its value must not depend on the variable.
     """
     names = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
+    if bound_twice(term):
+        return term  # new names would hide it
     for v in sorted(ir.free_variables(term), key=str):
         given = ir.Input(fresh_name(f"any_{stem(v.name)}", names), v.type)
         term = ir.Apply(ir.Lambda(v, term), given)
     return unique_names(term, base=stem)
+
+
+def bound_twice(term: ir.Expr) -> str | None:
+    """The name of a variable that one pattern of a term binds twice; None if there is none."""
+    for part in ir.subterms(term):
+        if isinstance(part, ir.Lambda):
+            names = ir.bound_variables(part.binder)
+            if len(set(names)) < len(names):
+                return next(v.name for v in names if names.count(v) > 1)
+    return None
 
 
 def equal_values(left: Any, right: Any) -> bool:
@@ -74,6 +86,15 @@ def equal_values(left: Any, right: Any) -> bool:
     if isinstance(right, str) or left.dtype != right.dtype:
         return False
     return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+
+
+def same_bits(left: Any, right: Any) -> bool:
+    """Whether two values are equal bit for bit, NaN equal to itself."""
+    if not equal_values(left, right):
+        return False
+    if isinstance(left, tuple):
+        return all(map(same_bits, left, right))
+    return left.dtype.kind != "f" or bool((np.isnan(left) | (np.signbit(left) == np.signbit(right))).all())
 
 
 def shown(value: Value | str) -> str:
