@@ -142,11 +142,13 @@ def audit(
     members: Annotated[int, typer.Option(min=2, help="How many members of each class to compare.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Of the values and samples.")] = 0,
     limit: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="When to give up.")] = 300.0,
+    as_json: Json = False,
 ) -> None:
     """Compare the members of every class of a program's e-graph: finds rules that are wrong only together.
 
     The exit code is 1 if two members of a class have different values.
     """
+    from lift_egraph.cli.show import print_json
     from lift_egraph.egraph.saturate import Limits
     from lift_egraph.language.check import specialise
     from lift_egraph.process.child import call
@@ -156,17 +158,27 @@ def audit(
 
     source = read_program(program)
     sizes = {**{name: min(value, SMALL) for name, value in source.sizes}, **read_sizes(size or [])}
+    smaller = [f"{name} = {sizes[name]}, not {value}" for name, value in source.sizes if sizes[name] < value]
+    if smaller:
+        typer.echo(f"sizes made smaller: {'; '.join(smaller)} (--size says otherwise)", err=True)
     files, ours = _chosen(chosen, algorithmic + lowering)
     found, tuples, reason = call(
         audit_program, specialise(source, sizes), ours, files, simplification,
         Limits(iterations, nodes, limit), members, seed, time_limit=limit, memory_limit=MEMORY,
     )  # fmt: skip
-    for wrong in found.disagreements:
-        typer.echo(f"WRONG {wrong}")
-    typer.echo(
-        f"{found.classes} classes, {found.members} members, {len(found.disagreements)} classes whose members differ; "
-        f"{tuples} tuples ({reason}), seed {seed}"
-    )
+    if as_json:
+        differ = [{"first": d.first, "second": d.second, "text": str(d)} for d in found.disagreements]
+        print_json({
+            "sizes": sizes, "classes": found.classes, "members": found.members, "disagreements": differ,
+            "tuples": tuples, "stop_reason": reason, "seed": seed,
+        })  # fmt: skip
+    else:
+        for wrong in found.disagreements:
+            typer.echo(f"WRONG {wrong}")
+        differing = f"{len(found.disagreements)} classes whose members differ"
+        typer.echo(
+            f"{found.classes} classes, {found.members} members, {differing}; {tuples} tuples ({reason}), seed {seed}"
+        )
     if found.disagreements:
         raise typer.Exit(1)
 

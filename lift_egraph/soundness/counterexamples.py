@@ -29,6 +29,8 @@ class Counterexample:
         The inputs for which they differ.
     expected, found
         Their results; `found` is a message where the rewritten term has no result or another type.
+    reproducer
+        Three lines of Python that find it again, names and all: the text form gives binders names of their own.
     """
 
     rule: Rule
@@ -37,6 +39,7 @@ class Counterexample:
     inputs: dict[str, Value]
     expected: Value
     found: Value | str
+    reproducer: str = ""
 
     @property
     def size(self) -> int:
@@ -51,6 +54,7 @@ class Counterexample:
             f"{self.rule.name} is not sound: {self.rule.law}\n"
             f"{print_program(self.program)}becomes\n{indent(print_term(self.rewritten), '  ')}\nfor\n{values}\n"
             f"expected\n  {shown(self.expected)}\nfound\n  {shown(self.found)}"
+            + (f"\nthe same again\n{indent(self.reproducer, '  ')}" if self.reproducer else "")
         )
 
 

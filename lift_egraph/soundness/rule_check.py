@@ -7,6 +7,7 @@ or wrong unseen, so it counts those, too.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -71,7 +72,7 @@ def check_rule(
     >>> @rule("transpose xss = xss")
     ... def forget_transpose(xss: Ex):
     ...     yield rewrite(transpose(xss)).to(xss)
-    >>> print(check_rule(forget_transpose, 10).counterexample)
+    >>> print(check_rule(forget_transpose, 10).counterexample)  # doctest: +ELLIPSIS
     forget_transpose is not sound: transpose xss = xss
     program example(a_f32_2_1: [[f32]2]1) =
       transpose(a_f32_2_1)
@@ -83,6 +84,9 @@ def check_rule(
       [[2.], [1.]]
     found
       a term of the type [[f32]2]1 for one of the type [[f32]1]2
+    the same again
+      from lift_egraph.api import reproduce, rules, rules_in
+      ...
     """
     check = RuleCheck(rule, simplification=simplification, seed=seed, members=members)
     report = check.run(examples)
@@ -93,9 +97,11 @@ class RuleCheck:
     """The check of a rule on random programs, some programs at a time (see `check_rule`)."""
 
     def __init__(self, rule: Rule, *, simplification: Iterable[Rule] = (), seed: int = 0, members: int = 6) -> None:
+        simplification = tuple(simplification)
         self.instances = Instances(rule)
         self.checker = RuleChecker(rule, simplification=simplification, members=members)
         self.seed = seed
+        self._simplifies = bool(simplification)
         self._counts = Counter[str]()
         self._made, self._fired = Counter[int](), Counter[int]()
         self._exercised: set[tuple[int, int]] = set()
@@ -132,7 +138,7 @@ class RuleCheck:
     def _example(self, number: int) -> None:
         example, choices = self.instances.draw(f"{self.seed}/{number}", True, number)
         self._failed = Draw(number, choices)
-        report = self._one(example, number)
+        report = self.look(example, number)
         self._made[example.form] += 1
         self._fired[example.form] += report.fired
         self._counts["changed"] += report.changed
@@ -144,11 +150,12 @@ class RuleCheck:
         except RuleProblem:
             return  # no program breaks the condition and still has a type
         self._failed = Draw(number, choices)
-        self._wrong = self._one(example, number).counterexample
+        self._wrong = self.look(example, number).counterexample
         if example.broken is not None:
             self._exercised.add((example.form, example.broken))
 
-    def _one(self, example: Example, number: int) -> RuleReport:
+    def look(self, example: Example, number: int) -> RuleReport:
+        """What the rule does to one example, with the inputs of its number."""
         form = self.instances.forms[example.form]
         if example.claims and example.broken is None:
             wrong = false_claim(self.checker.rule, example.claims, self.seed + number)
@@ -179,10 +186,61 @@ class RuleCheck:
                 example = self.instances.example(replayer)
             except Rejected:
                 return None
-            report = self._one(example, failed.number)
+            report = self.look(example, failed.number)
             return None if report.counterexample is None else (tuple(replayer.taken), report.counterexample)
 
-        return shrink(failed.choices, wrong, self._wrong, steps, lambda c: c.size)
+        seen = {id(self._wrong): failed.choices}
+
+        def noted(taken: Sequence[int]) -> tuple[tuple[int, ...], Counterexample] | None:
+            outcome = wrong(taken)
+            if outcome is not None:
+                seen[id(outcome[1])] = outcome[0]
+                kept.append(outcome[1])
+            return outcome
+
+        kept = [self._wrong]  # so that no other gets the id of one of them
+        found = shrink(failed.choices, noted, self._wrong, steps, lambda c: c.size)
+        return replace(found, reproducer=self._reproducer(Draw(failed.number, seen[id(found)])))
+
+    def _reproducer(self, draw: Draw) -> str:
+        rule = self.checker.rule
+        file, module = rule.place.rpartition(":")[0], rule.body.__module__
+        if getattr(sys.modules.get(module), rule.name, None) is rule:
+            where = f"from {module} import {rule.name}"
+        else:
+            where = f"{rule.name} = rules_in({file!r})[{rule.name!r}]"
+        beside = ", rules.simplification" if self._simplifies else ""
+        return (
+            f"from lift_egraph.api import reproduce, rules, rules_in\n{where}\n"
+            f"print(reproduce({rule.name}, {self.seed}, {draw.number}, {draw.choices}{beside}))"
+        )
+
+
+def reproduce(
+    rule: Rule, seed: int, number: int, choices: Sequence[int], simplification: Iterable[Rule] = ()
+) -> Counterexample | None:
+    """The counterexample that a check found, from the choices that made its program; None if there is none.
+
+    Parameters
+    ----------
+    seed, number
+        Of the check, and which of its programs it was: inputs depend on them.
+    choices
+        What was chosen to make the program.
+    simplification
+        The rules that ran before and after it.
+
+    Raises
+    ------
+    RuleProblem
+        If the choices make no program: the rule is no longer what it was.
+    """
+    check = RuleCheck(rule, simplification=simplification, seed=seed)
+    try:
+        example = check.instances.example(Replayer(choices))
+    except Rejected as problem:
+        raise RuleProblem(rule.name, rule.place, f"the choices make no program that it applies to: {problem}") from None
+    return check.look(example, number).counterexample
 
 
 class Draw(NamedTuple):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import signal
+import textwrap
 import time
 from pathlib import Path
 
@@ -71,6 +74,10 @@ def test_a_wrong_rule_fails_with_a_small_program(tmp_path):
     assert "program example(a_f32_2_1: [[f32]2]1) =\n      transpose(a_f32_2_1)" in result.stdout
     assert "passed slide_is_split" in result.stdout
     assert "2 rules, 1 wrong" in result.stdout
+    lines = textwrap.dedent(result.stdout.partition("the same again\n")[2].partition("\npassed")[0])
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(lines, {})
+    assert printed.getvalue().startswith("forget is not sound: transpose xss = xss\nprogram example(a_f32_2_1")
 
 
 CAREFUL = """
