@@ -23,7 +23,7 @@ def main() -> None:
             (all_rules,), simplification=simplification, examples=arguments.examples, jobs=arguments.jobs
         )
         for verdict in checks:
-            print(f"{verdict.name}: {'sound' if verdict.sound else 'WRONG'}, {verdict.seconds:.1f} s", flush=True)
+            print(f"{verdict.name}: {'passed' if verdict.passed else 'WRONG'}, {verdict.seconds:.1f} s", flush=True)
             found[verdict.name] = verdict
         seconds = time.perf_counter() - began
         while len(harness.family()) > 1:  # what a child used is known when it has ended
@@ -31,22 +31,23 @@ def main() -> None:
     used = cpu_seconds() - used
     verdicts = [(rule, found[rule.name]) for rule in all_rules]
     examples, fired = sum(v.examples for _, v in verdicts), sum(v.fired for _, v in verdicts)
-    wrong = sum(not v.sound for _, v in verdicts)
+    wrong = sum(not v.passed for _, v in verdicts)
     rows: list[harness.Row] = [
-        (rule.name, rule.family, rule.phase, v.examples, f"{v.fired / v.examples:.0%}", v.seconds, _outcome(v))
+        (rule.name, rule.family, rule.phase, v.examples, _share(v), _exercised([v]), v.seconds, _outcome(v))
         for rule, v in verdicts
     ]
-    rows.append((f"all {len(rows)} rules", "", "", examples, f"{fired / examples:.0%}", seconds, f"{wrong} wrong"))
+    done, of = _exercised([v for _, v in verdicts]), f"all {len(rows)} rules"
+    rows.append((of, "", "", examples, f"{fired / examples:.0%}", done, seconds, f"{wrong} wrong"))
     harness.report(
         arguments.out,
         f"The check of every rule at {arguments.examples} examples",
-        ("rule", "family", "phase", "examples", "fired", "seconds", ""),
+        ("rule", "family", "phase", "examples", "fired", "conditions exercised", "seconds", ""),
         rows,
         notes=(
             f"{seconds:.0f} s by the clock with {arguments.jobs} rules at a time, {used:.0f} s of processor time: "
             f"{used / arguments.jobs:.0f} s on {arguments.jobs} processors that do nothing else",
             f"peak memory {memory.peak / 1e6:.0f} MB, of all processes together",
-            f"beside the examples, one program for every four has its conditions broken and must come to no harm; "
+            f"beside the examples, one program for every four breaks one condition and must come to no harm; "
             f"a rule that fires in under {FIRE_RATE:.0%} of its examples fails",
             "seconds are those by the clock",
         ),
@@ -59,8 +60,17 @@ def cpu_seconds() -> float:
     return sum(u.ru_utime + u.ru_stime for u in usages)
 
 
+def _share(verdict: Verdict) -> str:
+    return f"{verdict.fired / verdict.examples:.0%}" if verdict.examples else ""
+
+
+def _exercised(verdicts: list[Verdict]) -> str:
+    done = sum(len(v.exercised) for v in verdicts)
+    return f"{done} of {done + sum(len(v.unexercised) for v in verdicts)}"
+
+
 def _outcome(verdict: Verdict) -> str:
-    return "sound" if verdict.sound else verdict.problem or "wrong"
+    return "passed" if verdict.passed else verdict.problem or "wrong"
 
 
 if __name__ == "__main__":

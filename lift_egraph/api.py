@@ -16,6 +16,7 @@ from lift_egraph.derivation.explore import Explorer
 from lift_egraph.egraph.growth import Growth
 from lift_egraph.egraph.members import changes
 from lift_egraph.egraph.picture import draw
+from lift_egraph.egraph.rule_files import rules_in
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.errors import ExplorationProblem, LiftError, SketchProblem
 from lift_egraph.extract.baseline import naive_term
@@ -38,15 +39,16 @@ from lift_egraph.language.syntax import parse_program, print_program, print_term
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, run
 from lift_egraph.rules.macros import Macro, reduce_outwards, stage, tiling
-from lift_egraph.soundness.rule_check import check_rule, equal_values
+from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.soundness.rule_check import check_rule, reproduce
 from lift_egraph.workbench import optimize
 
 __all__ = [
-    "ExplorationProblem", "Explorer", "Growth", "LiftError", "Limits", "Macro", "Matcher", "Phase", "Program", "Runner",
-    "SketchProblem", "StructuralCost", "alpha_equal", "applications", "best_dags", "best_shared_terms", "best_terms",
-    "build", "changes", "check_rule", "compare", "describe", "draw", "equal_values", "evaluate", "explain",
-    "extract_dag", "extract_trees", "find_device", "guide", "judge", "naive_term", "optimize", "parse_program",
-    "print_program", "print_term", "programs", "random_inputs", "read_gym", "reduce_outwards", "references", "replay",
-    "rules", "run", "run_phase", "satisfying", "skeleton", "sketch", "specialise", "stage", "tiling", "tilings",
-    "type_of", "vector_widths", "workbench",
+    "ExplorationProblem", "Explorer", "Growth", "LiftError", "Limits", "Macro", "Matcher", "Phase", "Program",
+    "Runner", "SketchProblem", "StructuralCost", "alpha_equal", "applications", "best_dags", "best_shared_terms",
+    "best_terms", "build", "changes", "check_rule", "compare", "describe", "draw", "equal_values", "evaluate",
+    "explain", "extract_dag", "extract_trees", "find_device", "guide", "judge", "naive_term", "optimize",
+    "parse_program", "print_program", "print_term", "programs", "random_inputs", "read_gym", "reduce_outwards",
+    "references", "replay", "reproduce", "rules", "rules_in", "run", "run_phase", "satisfying", "skeleton", "sketch",
+    "specialise", "stage", "tiling", "tilings", "type_of", "vector_widths", "workbench",
 ]  # fmt: skip

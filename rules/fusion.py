@@ -101,17 +101,19 @@ Checking it
 -----------
 The check makes programs around the left-hand side, with types, lengths and bodies of all kinds that keep the
 conditions, runs the rule alone in an e-graph, and compares what the interpreter makes of the program and of what the
-rule put beside it. A rule that fires in under 95 % of its own programs fails as well::
+rule put beside it. A rule that fires in under 95 % of its own programs fails as well, and for each condition there are
+programs that break it and keep the others (``--strict`` fails where there are none; ``--mutate`` changes the rule in
+all small ways, and shows which of the wrong ones no program tells from it)::
 
     $ lift-egraph rules check tiles.py --examples 20
-    sound stencil_in_tiles                    fired in 100% of 20 ...
+    passed stencil_in_tiles: no counterexample in 20 examples, 5 of 5 conditions exercised; ... s
     1 rule, 0 wrong; ... s, seed 0
 
 With ``chunked(a, k)``, the length of the array for the number of windows, tiles do not cover the array. The check finds
 it, and shows a small program, its input, and both results::
 
     $ lift-egraph rules check wrong.py --examples 20
-    WRONG stencil_in_tiles                    fired in 100% of ...
+    WRONG  stencil_in_tiles: wrong after ...
         wrong.py:9: stencil_in_tiles is not sound: map (λp. b) (slide n s xs) = ...
         program example(a_f32_...: [f32]...) =
           ...

@@ -81,12 +81,19 @@ def check(
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds make equal programs and inputs.")] = 0,
     jobs: Annotated[int | None, typer.Option(min=1, help="How many rules to check at the same time.")] = None,
     limit: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="How long 20 programs may take.")] = 30.0,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail where a condition was broken by no program.")] = False,
+    mutate: Annotated[bool, typer.Option("--mutate", help="Check mutants of the rules: what the check sees.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check that rules are sound: run each on programs made around its left-hand side, and compare the results.
+    """Look for programs that rules get wrong: run each on programs around its left-hand side, and compare the results.
 
     A rule fails that turns a program into one with another result, that fires in under 95 % of its programs, or
-    that cannot be run; the exit code is then 1. Counterexamples are shrunk. Files are run in a child process.
+    that cannot be run; the exit code is then 1. Counterexamples are shrunk. Files are run in a child process. A
+    condition is exercised if a program was run that breaks it and keeps the others.
+
+    With --mutate, mutants are checked in place of each rule: one condition is removed, weakened, shifted by one or
+    asked of another variable, or one part of the right-hand side is exchanged. Each is caught, redundant, as no
+    program breaks its condition, or open: no example needs it; the exit code is then 1.
     """
     import time
 
@@ -101,19 +108,22 @@ def check(
     with _progress() as listen:
         found = check_rules(
             sources, simplification=simplification, examples=examples, seed=seed, jobs=jobs or JOBS, seconds=limit,
-            listen=listen,
+            mutate=mutate, listen=listen,
         )  # fmt: skip
         for verdict in found:
             verdicts.append(verdict)
             if not as_json:
-                _show_verdict(verdict)
+                _show_mutant(verdict) if mutate else _show_verdict(verdict)
     if as_json:
-        print_json([{**vars(v), "sound": v.sound} for v in verdicts])
+        print_json([{**vars(v), **({"outcome": v.outcome} if mutate else {"passed": v.passed})} for v in verdicts])
     else:
-        bad = sum(not v.sound for v in verdicts)
-        of = "1 rule" if len(verdicts) == 1 else f"{len(verdicts)} rules"
-        typer.echo(f"{of}, {bad} wrong; {time.perf_counter() - began:.1f} s, seed {seed}")
-    if not all(v.sound for v in verdicts):
+        spent = f"{time.perf_counter() - began:.1f} s, seed {seed}"
+        typer.echo(f"{_mutants(verdicts) if mutate else _rules(verdicts)}; {spent}")
+    if mutate:
+        failed = any(v.outcome == "open" or not v.kind for v in verdicts)
+    else:
+        failed = any(not v.passed or (strict and v.unexercised) for v in verdicts)
+    if failed:
         raise typer.Exit(1)
 
 
@@ -132,11 +142,13 @@ def audit(
     members: Annotated[int, typer.Option(min=2, help="How many members of each class to compare.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Of the values and samples.")] = 0,
     limit: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="When to give up.")] = 300.0,
+    as_json: Json = False,
 ) -> None:
     """Compare the members of every class of a program's e-graph: finds rules that are wrong only together.
 
     The exit code is 1 if two members of a class have different values.
     """
+    from lift_egraph.cli.show import print_json
     from lift_egraph.egraph.saturate import Limits
     from lift_egraph.language.check import specialise
     from lift_egraph.process.child import call
@@ -146,17 +158,27 @@ def audit(
 
     source = read_program(program)
     sizes = {**{name: min(value, SMALL) for name, value in source.sizes}, **read_sizes(size or [])}
+    smaller = [f"{name} = {sizes[name]}, not {value}" for name, value in source.sizes if sizes[name] < value]
+    if smaller:
+        typer.echo(f"sizes made smaller: {'; '.join(smaller)} (--size says otherwise)", err=True)
     files, ours = _chosen(chosen, algorithmic + lowering)
     found, tuples, reason = call(
         audit_program, specialise(source, sizes), ours, files, simplification,
         Limits(iterations, nodes, limit), members, seed, time_limit=limit, memory_limit=MEMORY,
     )  # fmt: skip
-    for wrong in found.disagreements:
-        typer.echo(f"WRONG {wrong}")
-    typer.echo(
-        f"{found.classes} classes, {found.members} members, {len(found.disagreements)} classes whose members differ; "
-        f"{tuples} tuples ({reason}), seed {seed}"
-    )
+    if as_json:
+        differ = [{"first": d.first, "second": d.second, "text": str(d)} for d in found.disagreements]
+        print_json({
+            "sizes": sizes, "classes": found.classes, "members": found.members, "disagreements": differ,
+            "tuples": tuples, "stop_reason": reason, "seed": seed,
+        })  # fmt: skip
+    else:
+        for wrong in found.disagreements:
+            typer.echo(f"WRONG {wrong}")
+        differing = f"{len(found.disagreements)} classes whose members differ"
+        typer.echo(
+            f"{found.classes} classes, {found.members} members, {differing}; {tuples} tuples ({reason}), seed {seed}"
+        )
     if found.disagreements:
         raise typer.Exit(1)
 
@@ -223,12 +245,32 @@ def _chosen(chosen: list[str] | None, default: tuple[Rule, ...]) -> tuple[tuple[
 
 
 def _show_verdict(v: Verdict) -> None:
-    share = f"fired in {v.fired / v.examples:.0%} of {v.examples}" if v.examples else "not run"
-    typer.echo(f"{'sound' if v.sound else 'WRONG':6}{v.name:36}{share:24}{v.seconds:6.1f} s")
+    typer.echo(f"{'passed' if v.passed else 'WRONG':7}{v.name}: {v.words}; {v.seconds:.1f} s")
+    for condition in v.unexercised if v.passed else ():
+        typer.echo(f"    no program broke {condition}")
     if v.counterexample is not None:
         typer.echo(_indented(f"{v.place}: {v.counterexample}"))
     if v.problem is not None:
         typer.echo(_indented(f"{v.place}: {v.name}: {v.problem}"))
+
+
+def _show_mutant(v: Verdict) -> None:
+    if not v.kind:
+        _show_verdict(v)
+        return
+    word, _, why = v.outcome.partition(": ")
+    typer.echo(f"{word:10}{v.name}: {v.kind}: {v.change}{f' ({why})' if why else ''}")
+
+
+def _rules(verdicts: list[Verdict]) -> str:
+    of = "1 rule" if len(verdicts) == 1 else f"{len(verdicts)} rules"
+    return f"{of}, {sum(not v.passed for v in verdicts)} wrong"
+
+
+def _mutants(verdicts: list[Verdict]) -> str:
+    words = [v.outcome.partition(":")[0] for v in verdicts if v.kind]
+    counted = ", ".join(f"{words.count(word)} {word}" for word in ("caught", "redundant", "open"))
+    return f"{len(words)} mutants: {counted}"
 
 
 def _indented(text: str) -> str:

@@ -133,7 +133,7 @@ def rule(
         raise ValueError(f"unknown phase {phase!r}; known are {', '.join(PHASES)}")
 
     def make(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> Rule:
-        rules = Ruleset(Ident(_own_name(body.__name__), body.__module__))
+        rules = Ruleset(Ident(own_name(body.__name__), body.__module__))
         rules.register(body, _increase_frame=True)
         return Rule(
             name=body.__name__,
@@ -152,10 +152,10 @@ def rule(
 
 def together(rulesets: Iterable[Ruleset]) -> UnstableCombinedRuleset:
     """Rulesets that run as one."""
-    return egglog.unstable_combine_rulesets(*rulesets, name=_own_name("together"))
+    return egglog.unstable_combine_rulesets(*rulesets, name=own_name("together"))
 
 
-def _own_name(name: str) -> str:
+def own_name(name: str) -> str:
     """A name that no other rules get: an e-graph runs what it was told first under a name.
 
     egglog would use the address of rulesets without a name, which is used again, and a rule's name is used again for
@@ -171,7 +171,7 @@ def _named(module: str, name: str) -> Any:
 def _told(
     name: str, law: str, source: str, family: str, phase: str, reassociates: bool, commutes: bool, at: str
 ) -> ToldRule:
-    rules = egglog.ruleset(name=_own_name(name))
+    rules = egglog.ruleset(name=own_name(name))
     return ToldRule(name, law, source, family, phase, reassociates, commutes, rules, _nothing, at)
 
 

@@ -139,6 +139,19 @@ class RuleFile:
         return _rules_in(self)
 
 
+def rules_in(path: str | Path) -> dict[str, Rule]:
+    """The rules of a file by name; it is run once in a process.
+
+    Raises
+    ------
+    InputProblem
+        If it cannot be read.
+    RuleProblem
+        If something in it fails.
+    """
+    return RuleFile.at(path).rules()
+
+
 @cache
 def _rules_in(file: RuleFile) -> dict[str, Rule]:
     name = Path(file.path).name

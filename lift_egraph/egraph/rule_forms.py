@@ -6,7 +6,7 @@ egglog's declarations are not a stable interface, so every use of them is here, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Union
 
@@ -52,6 +52,8 @@ class Node:
 
 CLASSES = ("Ex", "Fn", "Op", "P", "V", "Ty")  # the sorts of terms; the others are computed with
 SORTS = (*CLASSES, "i64", "String")
+STARTS = ("identity", "neutral")
+LAWS = ("associative", "commutative", *STARTS)
 Pattern = Union[Hole, Constant, Node]
 
 
@@ -68,11 +70,20 @@ class Form:
     """One rewrite of a rule: where `left` matches and the conditions hold, `right` is put beside it.
 
     Conditions are equations, or facts such as ``tile(m, n)`` and ``n < m``.
+
+    Attributes
+    ----------
+    claims
+        Laws of operators that are stated where `left` matches: `right` is then `left`.
+    declared
+        What egglog knows it by.
     """
 
     left: Pattern
     right: Pattern
     conditions: tuple[Equation | Node, ...]
+    claims: tuple[Node, ...] = ()
+    declared: Any = field(default=None, compare=False, repr=False)
 
     @cached_property
     def flat(self) -> tuple[Pattern, tuple[Equation, ...]]:
@@ -112,7 +123,7 @@ def forms(rule: Rule) -> tuple[Form, ...]:
     for form in found:
         bound = holes(form.left)
         for c in form.conditions:
-            bound |= holes(c.left) | holes(c.right) if isinstance(c, Equation) else holes(c)
+            bound |= condition_holes(c)
         loose = sorted(h.name for h in holes(form.right) - bound)
         if isinstance(form.left, Hole):
             raise RuleProblem(rule.name, rule.place, "its left-hand side is a variable; a pattern is needed")
@@ -133,6 +144,11 @@ def _failure(rule: Rule, problem: Exception) -> str:
 def holes(pattern: Pattern) -> set[Hole]:
     """The variables of a pattern."""
     return {p for p in subpatterns(pattern) if isinstance(p, Hole)}
+
+
+def condition_holes(c: Equation | Node) -> set[Hole]:
+    """The variables of a condition."""
+    return holes(c.left) | holes(c.right) if isinstance(c, Equation) else holes(c)
 
 
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
@@ -157,15 +173,36 @@ def _forms(declaration: Any) -> Iterator[Form]:
         sort = declaration.tp.ident.name
         left, right = _read(declaration.lhs, sort), _read(declaration.rhs, sort)
         conditions = tuple(_condition(c) for c in declaration.conditions)
-        yield _inlined(left, right, conditions)
+        yield replace(_inlined(left, right, conditions), declared=declaration)
         if isinstance(declaration, egg.BiRewriteDecl):
-            yield _inlined(right, left, conditions)
+            yield replace(_inlined(right, left, conditions), declared=declaration)
     elif isinstance(declaration, egg.RuleDecl):
         conditions = tuple(_condition(c) for c in declaration.body)
         for action in declaration.head:
             if isinstance(action, egg.UnionDecl):
                 sort = action.tp.ident.name
-                yield _inlined(_read(action.lhs, sort), _read(action.rhs, sort), conditions)
+                made = _inlined(_read(action.lhs, sort), _read(action.rhs, sort), conditions)
+                yield replace(made, declared=declaration)
+        claims = [claim for action in declaration.head for claim in _claims(action)]
+        matched = next((c for c in conditions if isinstance(c, Equation) and _defines(c)), None)
+        if claims and matched is not None:
+            whole = matched.right if isinstance(matched.left, Hole) else matched.left
+            made = _inlined(whole, whole, tuple(c for c in conditions if c is not matched))
+            yield replace(made, claims=tuple(claims), declared=declaration)
+
+
+def _claims(action: Any) -> Iterator[Node]:
+    """The laws of operators that an action states."""
+    if isinstance(action, egg.ExprActionDecl):
+        made = read_declared(action.typed_expr)
+        if isinstance(made, Node) and made.op in LAWS:
+            yield made
+
+
+def _defines(c: Equation) -> bool:
+    """Whether a variable stands for a term or function."""
+    hole, value = (c.left, c.right) if isinstance(c.left, Hole) else (c.right, c.left)
+    return isinstance(hole, Hole) and hole.sort in ("Ex", "Fn") and isinstance(value, Node)
 
 
 def _inlined(left: Pattern, right: Pattern, conditions: tuple[Equation | Node, ...]) -> Form:
@@ -230,5 +267,34 @@ def _operation(callable_: Any) -> str:
 
 def read_term(term: Any) -> Pattern:
     """A term of egglog's as a pattern without variables."""
-    found = term.__egg_typed_expr__
-    return _read(found.expr, found.tp.ident.name)
+    return read_declared(term.__egg_typed_expr__)
+
+
+def read_declared(expression: Any) -> Pattern:
+    """An expression of egglog's declarations as a pattern."""
+    return _read(expression.expr, expression.tp.ident.name)
+
+
+_SIGNS = {
+    "i64___lt__": "<", "i64___le__": "<=", "i64___gt__": ">", "i64___ge__": ">=", "i64___add__": "+",
+    "i64___sub__": "-", "i64___mul__": "*", "i64___truediv__": "/", "i64___floordiv__": "/", "i64___mod__": "%",
+    "Set___sub__": "-", "!=": "!=",
+}  # fmt: skip
+
+
+def shown(p: Equation | Pattern) -> str:
+    """A condition or pattern as text, as rules are written."""
+    if isinstance(p, Equation):
+        return f"{shown(p.left)} = {shown(p.right)}"
+    if not isinstance(p, Node):
+        return str(p)
+    parts = [shown(part) for part in p.parts]
+    if p.op in _SIGNS:
+        infix = [isinstance(part, Node) and part.op in _SIGNS for part in p.parts]
+        return f" {_SIGNS[p.op]} ".join(f"({t})" if i else t for t, i in zip(parts, infix, strict=True))
+    if p.op == "Set_empty":
+        return "EMPTY"
+    if p.op.startswith("Set_"):
+        return f"{parts[0]}.{p.op.removeprefix('Set_')}({', '.join(parts[1:])})"
+    name = p.op.removesuffix("___init__")
+    return f"{name.replace('_', '.', 1) if name[0].isupper() else name}({', '.join(parts)})"

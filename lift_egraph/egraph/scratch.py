@@ -117,10 +117,10 @@ class Scratch:
         Parameters
         ----------
         facts
-            Relations that hold.
+            Relations that hold, and unions.
         """
         told: list[Any] = [bindings.Let(NOWHERE, f"${ROOT}", self._term(term))]  # may declare: before the push
-        told += (bindings.Expr_(NOWHERE, self._term(fact)) for fact in facts)
+        told += map(self._action, facts)
         raw = self._graph._egraph
         raw.run_program(bindings.Push(1), *map(bindings.ActionCommand, told))
         self._holding = True
@@ -129,6 +129,12 @@ class Scratch:
         finally:
             self._holding = False
             raw.run_program(bindings.Pop(NOWHERE, 1))
+
+    def _action(self, fact: Any) -> Any:
+        decl = getattr(fact, "action", None)
+        if isinstance(decl, egg.UnionDecl):
+            return bindings.Union(NOWHERE, *(self._expression(side, fact) for side in (decl.lhs, decl.rhs)))
+        return bindings.Expr_(NOWHERE, self._term(fact))
 
     def _term(self, term: Any) -> Any:
         return self._node(term) if isinstance(term, Node) else self._compiled(term)
@@ -146,6 +152,10 @@ class Scratch:
 
     def _compiled(self, expr: Any) -> Any:
         """An expression in the form that the compiled e-graph takes."""
+        return self._expression(expr.__egg_typed_expr__.expr, expr)
+
+    def _expression(self, expression: Any, declared: Any) -> Any:
+        """An expression whose operators something else declares."""
         state = self._graph._state
         known: dict[int, Any] = {}
 
@@ -160,7 +170,7 @@ class Scratch:
                 try:
                     name, backwards = state.callable_ref_to_egg(e.callable)
                 except KeyError:
-                    self._graph._add_decls(expr)
+                    self._graph._add_decls(declared)
                     name, backwards = state.callable_ref_to_egg(e.callable)
                 assert not backwards
                 return bindings.Call(NOWHERE, name, [compiled(a.expr) for a in e.args])
@@ -168,7 +178,7 @@ class Scratch:
             assert isinstance(e.value, str | int), e
             return _literal(e.value)
 
-        return compiled(expr.__egg_typed_expr__.expr)
+        return compiled(expression)
 
 
 def _literal(value: str | int) -> Any:

@@ -80,7 +80,7 @@ def _places(p: Pattern, above: _Binders = ()) -> Iterator[tuple[Hole, _Binders]]
 def _bound(p: Pattern) -> _Binders:
     if isinstance(p, Node) and p.op in ("P_pair", "P_var"):
         return tuple(b for part in p.parts for b in _bound(part))
-    return (p,) if isinstance(p, Hole) or (isinstance(p, Node) and p.op == "V___init__") else ()
+    return (p,) if isinstance(p, Hole) or (isinstance(p, Node) and p.op in ("V___init__", "V_of")) else ()
 
 
 def _together(p: Pattern) -> set[_Binders]:
@@ -118,13 +118,19 @@ class _Names(Values):
         return Term(f, function_to_egg(f)) if sort == "Fn" else Operator(f, operator_to_egg(f), None)
 
 
-def excludes(form: Form, clash: Clash) -> bool:
-    """Whether a condition on names excludes a clash, as far as this can be told before a program is made."""
+def excluding(form: Form, clash: Clash) -> tuple[int, ...]:
+    """Which conditions on names exclude a clash, as far as this can be told before a program is made."""
     try:
         names = _Names(form, clash)
-        return any(breaks_names(names, c) for c in form.conditions)
-    except (KeyError, LiftError, Rejected):
-        return False
+        return tuple(i for i, c in enumerate(form.conditions) if breaks_names(names, c))
+    except (LiftError, Rejected):
+        return ()
+
+
+def is_about_names(c: Equation | Node) -> bool:
+    """Whether a condition compares sets of variables, or asks what is in one."""
+    parts = (c.left, c.right) if isinstance(c, Equation) else (c,)
+    return any(isinstance(p, Node) and p.op.startswith(("Set_", "fv", "bvs")) for p in parts)
 
 
 def breaks_names(values: Values, c: Equation | Node) -> bool:
@@ -134,7 +140,7 @@ def breaks_names(values: Values, c: Equation | Node) -> bool:
         return left is not None and right is not None and left != right
     if c.op not in ("Set_not_contains", "Set_contains"):
         return False
-    names, name = values.names(c.parts[0]), values.variable(c.parts[1])
+    names, name = values.names(c.parts[0]), values.pattern(c.parts[1])
     return names is not None and (name in names) != (c.op == "Set_contains")
 
 

@@ -29,6 +29,8 @@ class Counterexample:
         The inputs for which they differ.
     expected, found
         Their results; `found` is a message where the rewritten term has no result or another type.
+    reproducer
+        Three lines of Python that find it again, names and all: the text form gives binders names of their own.
     """
 
     rule: Rule
@@ -37,6 +39,7 @@ class Counterexample:
     inputs: dict[str, Value]
     expected: Value
     found: Value | str
+    reproducer: str = ""
 
     @property
     def size(self) -> int:
@@ -51,6 +54,7 @@ class Counterexample:
             f"{self.rule.name} is not sound: {self.rule.law}\n"
             f"{print_program(self.program)}becomes\n{indent(print_term(self.rewritten), '  ')}\nfor\n{values}\n"
             f"expected\n  {shown(self.expected)}\nfound\n  {shown(self.found)}"
+            + (f"\nthe same again\n{indent(self.reproducer, '  ')}" if self.reproducer else "")
         )
 
 
@@ -60,10 +64,22 @@ def closed(term: ir.Expr) -> ir.Expr:
     A class of closed terms may have an open member, as ``fst (a, x) = a``; its value must not depend on the variable.
     """
     names = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
+    if bound_twice(term):
+        return term  # new names would hide it
     for v in sorted(ir.free_variables(term), key=str):
         given = ir.Input(fresh_name(f"any_{stem(v.name)}", names), v.type)
         term = ir.Apply(ir.Lambda(v, term), given)
     return unique_names(term, base=stem)
+
+
+def bound_twice(term: ir.Expr) -> str | None:
+    """The name of a variable that one pattern of a term binds twice; None if there is none."""
+    for part in ir.subterms(term):
+        if isinstance(part, ir.Lambda):
+            names = ir.bound_variables(part.binder)
+            if len(set(names)) < len(names):
+                return next(v.name for v in names if names.count(v) > 1)
+    return None
 
 
 def equal_values(left: Any, right: Any) -> bool:
@@ -74,6 +90,15 @@ def equal_values(left: Any, right: Any) -> bool:
     if isinstance(right, str) or left.dtype != right.dtype:
         return False
     return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+
+
+def same_bits(left: Any, right: Any) -> bool:
+    """Whether two values are equal bit for bit, NaN equal to itself."""
+    if not equal_values(left, right):
+        return False
+    if isinstance(left, tuple):
+        return all(map(same_bits, left, right))
+    return left.dtype.kind != "f" or bool((np.isnan(left) | (np.signbit(left) == np.signbit(right))).all())
 
 
 def shown(value: Value | str) -> str:

@@ -4,29 +4,30 @@ words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, operator_to_egg, to_egg
-from lift_egraph.egraph.rule_forms import Form, Hole, Node
+from lift_egraph.egraph.rule_forms import Equation, Hole, Node
 from lift_egraph.language import ir
 from lift_egraph.language.build import max_, min_, select
 from lift_egraph.language.check import codomain
 from lift_egraph.language.functions import to_function
 from lift_egraph.language.types import Pair, Scalar
 from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
-from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose
+from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
 FOUND = ("acts", "built_in")
+Conditions = Iterable[Equation | Node]
 
 
-def found_laws(form: Form, typing: Typing, choose: Choose, real: Scalar) -> dict[str, Any]:
+def found_laws(conditions: Conditions, typing: Typing, choose: Choose, real: Scalar) -> dict[str, Any]:
     """Values for the variables in the conditions of a rule that ask for laws that are found; types are made theirs."""
     values: dict[str, Any] = {}
-    for c in form.conditions:
+    for c in conditions:
         if isinstance(c, Node) and c.op in FOUND:
             names = [p.name for p in c.parts if isinstance(p, Hole)]
             if len(names) < len(c.parts):
@@ -77,16 +78,16 @@ def _folds(t: Scalar, k: ir.Expr) -> list[tuple[Pair, Callable[..., Any]]]:
 def _other_words(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Any]:
     """A built-in operation with its arguments in the other order."""
     typing.equate(typing.values[names[0]], Made("concrete", (real,)))
-    law = choose(ASSOCIATIVE)
+    law = choose([op for op in laws_on(real) if op not in OWN_LAWS])
     a, b = ir.Var("x", real), ir.Var("y", real)
     f = ir.Lambda(ir.PairBinder(a, b), ir.Call(law, (b, a)))
     yield Operator(f, sorts.Op.fn(function_to_egg(f)), law)
     yield law
 
 
-def facts_of(form: Form, value: Callable[[Any], Any]) -> Iterator[Any]:
+def facts_of(conditions: Conditions, value: Callable[[Any], Any]) -> Iterator[Any]:
     """The facts that the conditions ask for."""
-    for c in form.conditions:
+    for c in conditions:
         if isinstance(c, Node) and c.op in FOUND:
             parts = [value(p) for p in c.parts]
             yield getattr(sorts, c.op)(*(p.egg if isinstance(p, Term | Operator) else p for p in parts))

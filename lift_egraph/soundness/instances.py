@@ -2,30 +2,39 @@
 
 Types and sizes come from `lift_egraph.soundness.pattern_types`, the rest from random choices
 (`lift_egraph.soundness.matches`). Names clash on purpose (`lift_egraph.soundness.clashes`) where the conditions let
-them, and, in the programs that break a condition, where they do not; beside these there are programs in which anything
-may happen by chance. Draws that break a condition on names are rejected.
+them. Other programs break one condition each (`lift_egraph.soundness.near_misses`).
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.egraph.rule_forms import Form, forms
+from lift_egraph.egraph.rule_forms import Form, forms, shown
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
-from lift_egraph.soundness.clashes import Clash, clashes_of, excludes
-from lift_egraph.soundness.matches import Example, Match, Prepared
+from lift_egraph.soundness.clashes import Clash, clashes_of, excluding
+from lift_egraph.soundness.match_binders import Prepared
+from lift_egraph.soundness.matches import Example, Match
+from lift_egraph.soundness.near_misses import near_misses
 from lift_egraph.soundness.pattern_types import typing_of
 from lift_egraph.soundness.pattern_values import Rejected
 from lift_egraph.soundness.random_terms import Choose, Recorder
 
 ATTEMPTS = 400  # draws that may be rejected in a row
-TRIES = 40  # after so many, another form or clash is drawn
+TRIES = 40  # after so many, a clash is given up: it may have no program
 
 
 class Instances:
     """Makes programs around matches of a rule.
+
+    Attributes
+    ----------
+    conditions
+        The conditions that may fail, by the number of their form and their own, and whether programs are known that
+        break them.
 
     Raises
     ------
@@ -35,39 +44,55 @@ class Instances:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        plain = [self._prepare(form) for form in forms(rule)]
-        self.prepared = list(plain)
-        allowed: list[int] = []
-        excluded: list[int] = []
+        plain = [self._prepare(number, form) for number, form in enumerate(forms(rule))]
+        clashing: list[Prepared] = []
+        self.conditions: dict[tuple[int, int], bool] = {}
+        misses: list[list[Prepared]] = []
         for p in plain:
+            excluded: dict[int, list[Prepared]] = {}
             for clash in p.clashes:
-                clashing = _with_clash(p, clash)
-                if clashing is not None:
-                    (excluded if excludes(p.form, clash) else allowed).append(len(self.prepared))
-                    self.prepared.append(clashing)
-        self._plain, self._clashes = range(len(plain)), {True: allowed, False: excluded}
+                made = _with_clash(p, clash)
+                if made is None:
+                    continue
+                if broken := excluding(p.form, clash):
+                    excluded.setdefault(broken[0], []).append(replace(made, broken=broken[0]))
+                else:
+                    clashing.append(made)
+            for number, made in near_misses(p, excluded).items():
+                self.conditions[p.number, number] = bool(made)
+                misses.append(made)
+        one_after_the_other = [p for turn in zip_longest(*misses) for p in turn if p is not None]
+        self.prepared = [*plain, *clashing, *one_after_the_other]
+        self.forms = [p.form for p in plain]
+        ends = len(plain), len(plain) + len(clashing), len(self.prepared)
+        self._plain, self._clashes, self._misses = range(ends[0]), range(ends[0], ends[1]), range(ends[1], ends[2])
 
-    def _prepare(self, form: Form) -> Prepared:
+    def _prepare(self, number: int, form: Form) -> Prepared:
         try:
             typing = typing_of(form)
         except TypeProblem as problem:
             raise RuleProblem(
-                self.rule.name, self.rule.place, f"no program has its left-hand side {form.left}: {problem}"
+                self.rule.name, self.rule.place, f"no program has its left-hand side {shown(form.left)}: {problem}"
             ) from problem
         solutions = typing.solutions()
         if not solutions:
-            raise RuleProblem(
-                self.rule.name, self.rule.place, f"no small sizes fit its left-hand side {form.left} and its conditions"
-            )
-        return Prepared(form, typing, solutions, clashes_of(form))
+            where = f"its left-hand side {shown(form.left)} and its conditions"
+            raise RuleProblem(self.rule.name, self.rule.place, f"no sizes that were tried fit {where}")
+        return Prepared(form, typing, solutions, clashes_of(form), number)
 
-    def example(self, choose: Choose, careful: bool = True) -> Example:
+    def condition(self, form: int, number: int) -> str:
+        """A condition as text, with the number of its rewrite where the rule has several."""
+        text = shown(self.forms[form].conditions[number])
+        return text if len(self.forms) == 1 else f"rewrite {form + 1}: {text}"
+
+    def breaking(self, form: int, condition: int) -> Iterator[int]:
+        """The numbers of `draw` whose programs break a condition."""
+        for number, at in enumerate(self._misses):
+            if (self.prepared[at].number, self.prepared[at].broken) == (form, condition):
+                yield number
+
+    def example(self, choose: Choose) -> Example:
         """A program from a sequence of choices.
-
-        Parameters
-        ----------
-        careful
-            Whether conditions on names and laws are kept, so that the rule must fire.
 
         Raises
         ------
@@ -76,7 +101,7 @@ class Instances:
         """
         prepared = choose(self.prepared)  # the forms without a clash come first
         try:
-            return Match(prepared, choose, careful).example()
+            return Match(prepared, choose).example()
         except (LiftError, AssertionError) as problem:  # sizes that fit no pattern: choose others
             raise Rejected(str(problem)) from problem
 
@@ -85,34 +110,44 @@ class Instances:
 
         Parameters
         ----------
+        careful
+            Whether all conditions are kept, so that the rule must fire; else the program breaks one of them.
         number
-            Two programs of three have the clashes of names that the conditions allow, or exclude if `careful` is
-            false, one after the other, where there are any; the others are of the rule's forms in turn. Without a
-            number it is any form.
+            Two programs of three have the clashes of names that the conditions allow, one after the other, where there
+            are any; the others are of the rule's forms in turn. Those that break a condition break one after the
+            other. Without a number it is any of them.
 
         Raises
         ------
         RuleProblem
-            If no draw keeps the rule's conditions.
+            If no draw keeps the conditions of a form, or breaks one of them.
         """
+        turn = self._turn(seed, careful, number)
         last: Exception | None = None
-        turn = random.Random(seed).choice(self._plain) if number is None else self._turn(careful, number)
         for attempt in range(ATTEMPTS):
-            if attempt == TRIES:  # this form, or clash, may have no program
-                turn = None
-            recorder = Recorder(random.Random(f"{seed}/{attempt}"), () if turn is None else (turn,))
+            if attempt == TRIES and turn in self._clashes:  # it may have no program
+                turn = self.prepared[turn].number
+            recorder = Recorder(random.Random(f"{seed}/{attempt}"), (turn,))
             try:
-                return self.example(recorder, careful), tuple(recorder.taken)
+                return self.example(recorder), tuple(recorder.taken)
             except Rejected as problem:
                 last = problem
-        raise RuleProblem(self.rule.name, self.rule.place, f"no program was found that it applies to: {last}")
+            if attempt >= TRIES and not careful:
+                break
+        which = "" if len(self.forms) == 1 else f"its rewrite of {shown(self.prepared[turn].form.left)}: "
+        raise RuleProblem(self.rule.name, self.rule.place, f"{which}no program was found that it applies to: {last}")
 
-    def _turn(self, careful: bool, number: int) -> int:
+    def _turn(self, seed: str, careful: bool, number: int | None) -> int:
         """Whose turn it is."""
-        clashes = self._clashes[careful]
-        if clashes and number % 3 < 2:
-            return clashes[(number - number // 3) % len(clashes)]
-        return self._plain[(number // 3 if clashes else number) % len(self._plain)]
+        if not careful:
+            if not self._misses:
+                raise RuleProblem(self.rule.name, self.rule.place, "it has no condition that a program breaks")
+            return self._misses[(random.Random(seed).randrange(1000) if number is None else number) % len(self._misses)]
+        if number is None:
+            return random.Random(seed).choice(self._plain)
+        if self._clashes and number % 3 < 2:
+            return self._clashes[(number - number // 3) % len(self._clashes)]
+        return self._plain[(number // 3 if self._clashes else number) % len(self._plain)]
 
 
 def _with_clash(p: Prepared, clash: Clash) -> Prepared | None:

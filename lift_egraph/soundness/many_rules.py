@@ -6,9 +6,10 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,21 @@ class Verdict:
     ----------
     name, law, place
         The rule, and the file and line where it is defined.
-    examples, fired
-        How many programs were made around its left-hand side, and in how many it fired.
+    examples, fired, changed
+        How many programs were made around its left-hand side, in how many it fired, and in how many of these the two
+        sides were not equal already.
+    exercised, unexercised
+        The conditions of the rule, as text: those that some program broke, keeping the others, and those that none did.
     seconds
         How long it took.
     counterexample
         A program that the rule gets wrong, with inputs and both results, as text.
+    kind, change
+        For a mutant of the rule, what was changed; empty for the rule itself.
+    redundant
+        For a mutant in which the check found nothing wrong: why it is no less right than the rule.
     problem
-        Why the rule could not be checked, or that it fires too rarely.
+        Why the rule could not be checked, or that it, or one of its rewrites, does too little to mean anything.
     """
 
     name: str
@@ -47,24 +55,55 @@ class Verdict:
     place: str
     examples: int = 0
     fired: int = 0
+    changed: int = 0
+    exercised: tuple[str, ...] = ()
+    unexercised: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
     seconds: float = 0.0
     counterexample: str | None = None
     problem: str | None = None
+    kind: str = ""
+    change: str = ""
+    redundant: str | None = None
 
     @property
-    def sound(self) -> bool:
+    def passed(self) -> bool:
         """Whether the check found nothing wrong."""
         return self.counterexample is None and self.problem is None
+
+    @property
+    def outcome(self) -> str:
+        """Of a mutant: whether it is ``caught``, ``redundant``, or ``open``, and how."""
+        if self.counterexample is not None:
+            return "caught: a counterexample"
+        if self.problem is not None:
+            return f"caught: {self.problem}"
+        return "open" if self.redundant is None else f"redundant: {self.redundant}"
+
+    @property
+    def words(self) -> str:
+        """What was seen, and no more than that."""
+        if not self.examples:
+            return "not run"
+        found = "wrong after" if self.counterexample is not None else "no counterexample in"
+        asked = len(self.exercised) + len(self.unexercised)
+        conditions = f", {len(self.exercised)} of {_counted(asked, 'condition')} exercised" if asked else ""
+        return f"{found} {_counted(self.examples, 'example')}{conditions}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 @dataclass(frozen=True)
 class _Known:
-    """A rule that a child process holds: from which source, and its place among the rules of that source."""
+    """A rule that a child process holds: from which source, its place among its rules, and which mutant of it."""
 
     source: int
     index: int
     verdict: Verdict
     saturates: bool
+    mutant: int | None = None
 
 
 Sources = Sequence[Path | tuple[Rule, ...]]
@@ -78,6 +117,8 @@ def check_rules(
     seed: int = 0,
     jobs: int = JOBS,
     seconds: float = BATCH_SECONDS,
+    mutate: bool = False,
+    kinds: Collection[str] = (),
     listen: Callable[[Verdict], None] = lambda verdict: None,
 ) -> Iterator[Verdict]:
     """Check rules, and yield a verdict for each as it is known.
@@ -96,6 +137,11 @@ def check_rules(
         How many rules to check at the same time.
     seconds
         How long a batch of 20 examples may take.
+    mutate
+        Whether to check, in place of each rule, its mutants (`lift_egraph.soundness.mutations`): those that pass show
+        what the check of the rule cannot see. Their counterexamples are not shrunk.
+    kinds
+        Which kinds of mutants; all by default.
     listen
         Called with the verdict so far, some examples at a time.
 
@@ -115,6 +161,9 @@ def check_rules(
         for index, source in enumerate(sources):
             found, problems = _list(first, index, source)
             known += found
+            yield from problems
+        if mutate:
+            known, problems = _mutated(first, known, kinds)
             yield from problems
         if known:
             until_known.pop_all()
@@ -175,22 +224,42 @@ def _list(server: Server, index: int, source: Path | tuple[Rule, ...]) -> tuple[
     return [_Known(index, i, verdict, saturates) for i, (verdict, saturates) in enumerate(rules)], problems
 
 
+def _mutated(server: Server, known: list[_Known], kinds: Collection[str]) -> tuple[list[_Known], list[Verdict]]:
+    """The mutants of rules, and the rules that cannot be read."""
+    found: list[_Known] = []
+    problems: list[Verdict] = []
+    for rule in known:
+        try:
+            mutants = server.request(("mutants", rule.source, rule.index), time_limit=BATCH_SECONDS)
+        except RuleProblem as problem:
+            problems.append(replace(rule.verdict, problem=problem.text, place=problem.place))
+            continue
+        for number, (kind, change) in enumerate(mutants):
+            if not kinds or kind in kinds:
+                verdict = replace(rule.verdict, kind=kind, change=change)
+                found.append(replace(rule, verdict=verdict, mutant=number))
+    return found, problems
+
+
 def _check(server: Server, rule: _Known, examples: int, seconds: float) -> Iterator[Verdict]:
     """Verdicts on one rule, each with more examples; the last one holds."""
     verdict = rule.verdict
     began = time.perf_counter()
     try:
         server.request(("load", rule.source), time_limit=BATCH_SECONDS)
-        server.request(("begin", rule.source, rule.index), time_limit=seconds)
+        server.request(("begin", rule.source, rule.index, rule.mutant), time_limit=seconds)
         yield verdict
         while verdict.examples < examples and verdict.counterexample is None:
             batch = min(BATCH, examples - verdict.examples)
-            fired, checked, wrong = server.request(("run", batch), time_limit=seconds)
-            verdict = replace(
-                verdict, examples=checked, fired=fired, counterexample=wrong, seconds=time.perf_counter() - began
-            )
+            seen = server.request(("run", batch), time_limit=seconds)
+            verdict = replace(verdict, **seen, seconds=time.perf_counter() - began)
             yield verdict
-        if verdict.counterexample is not None:
+            if rule.mutant is not None and not verdict.fired:
+                break
+        if rule.mutant is not None:
+            if verdict.counterexample is None:
+                verdict = replace(verdict, redundant=server.request(("spared",), time_limit=seconds))
+        elif verdict.counterexample is not None:
             verdict = replace(verdict, counterexample=_shrunk(server, verdict.counterexample))
     except RuleProblem as problem:
         verdict = replace(verdict, problem=problem.text, place=problem.place)
@@ -200,18 +269,26 @@ def _check(server: Server, rule: _Known, examples: int, seconds: float) -> Itera
     except LiftError as problem:
         verdict = replace(verdict, problem=str(problem))
     verdict = replace(verdict, seconds=time.perf_counter() - began)
-    if verdict.sound and verdict.fired < FIRE_RATE * verdict.examples:
-        verdict = replace(verdict, problem=_rarely(verdict))
-    yield verdict
+    yield replace(verdict, problem=_too_little(verdict)) if verdict.passed else verdict
 
 
-def _rarely(verdict: Verdict) -> str:
+def _too_little(verdict: Verdict) -> str | None:
+    """Why a check without a counterexample means nothing."""
+    programs = f"{verdict.examples} programs made around its left-hand side"
+    if not verdict.examples:
+        return None
     if not verdict.fired:
-        return f"it never fires: in none of {verdict.examples} programs made around its left-hand side"
-    return (
-        f"it fires in {verdict.fired} of {verdict.examples} programs made around its left-hand side, which is too "
-        f"rare to mean anything (at least {FIRE_RATE:.0%} are needed)"
-    )
+        return f"it never fires: in none of {programs}"
+    if verdict.silent:
+        return f"its rewrite of {verdict.silent[0]} never fires"
+    if verdict.fired < FIRE_RATE * verdict.examples:
+        return (
+            f"it fires in {verdict.fired} of {programs}, which is too rare to mean anything (at least {FIRE_RATE:.0%} "
+            "are needed)"
+        )
+    if not verdict.changed:
+        return f"it changes nothing: in all of {programs}, both sides are equal already"
+    return None
 
 
 def _shrunk(server: Server, found: str) -> str:
@@ -229,9 +306,10 @@ class _Session:
 
     def __init__(self, sources: Sources, simplification: tuple[Rule, ...], seed: int) -> None:
         from lift_egraph.egraph.rule_files import load_rules
+        from lift_egraph.soundness.mutations import mutants_of, spared
         from lift_egraph.soundness.rule_check import RuleCheck
 
-        self.load_rules, self.new_check = load_rules, RuleCheck
+        self.load_rules, self.new_check, self.mutants, self.spared = load_rules, RuleCheck, cache(mutants_of), spared
         self.sources, self.simplification, self.seed = sources, simplification, seed
         self.rules: dict[int, tuple[tuple[Rule, ...], tuple[RuleProblem, ...]]] = {}
         self.check: Any = None
@@ -249,13 +327,21 @@ class _Session:
                 rules, problems = self.load(source)
                 found = [(Verdict(r.name, r.law, r.place), r.phase == "simplification") for r in rules]
                 return found, [Verdict(p.rule, "", p.place, problem=p.text) for p in problems]
-            case ("begin", source, index):
+            case ("mutants", source, index):
+                return [(m.kind, m.change) for m in self.mutants(self.load(source)[0][index])]
+            case ("begin", source, index, number):
                 rule = self.load(source)[0][index]
+                self.original = rule
+                self.mutant = None if number is None else self.mutants(rule)[number]
+                rule = rule if self.mutant is None else self.mutant.rule
                 self.check = self.new_check(rule, simplification=self.simplification, seed=self.seed)
                 return None
+            case ("spared",):
+                return None if self.mutant is None else self.spared(self.original, self.mutant)
             case ("run", examples):
                 report = self.check.run(examples)
+                seen = ("examples", "fired", "changed", "exercised", "unexercised", "silent")
                 wrong = None if report.counterexample is None else str(report.counterexample)
-                return report.fired, report.examples, wrong
+                return {**{name: getattr(report, name) for name in seen}, "counterexample": wrong}
             case _:
                 return str(self.check.shrunk())

@@ -13,22 +13,31 @@ import egglog
 from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.encoding import encoded, function_to_egg, operator_to_egg, to_egg, type_to_egg
-from lift_egraph.egraph.rule_forms import Constant, Equation, Form, Hole, Node, Pattern, holes, subpatterns
-from lift_egraph.errors import LiftError
+from lift_egraph.egraph.encoding import encoded, function_to_egg, literal_text, operator_to_egg, to_egg, type_to_egg
+from lift_egraph.egraph.rule_forms import (
+    LAWS,
+    STARTS,
+    Constant,
+    Equation,
+    Form,
+    Hole,
+    Node,
+    Pattern,
+    condition_holes,
+    holes,
+)
 from lift_egraph.language import ir
 from lift_egraph.language.check import binder_type, domain, type_of
 from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import F32, F64, I32, Array, DataType, Pair, Scalar
-from lift_egraph.soundness.clashes import PARTS, Clash, breaks_names
+from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair
+from lift_egraph.soundness.clashes import PARTS, breaks_names, is_about_names
 from lift_egraph.soundness.found_laws import facts_of, found_laws
-from lift_egraph.soundness.pattern_values import Operator, Rejected, Term, Values
-from lift_egraph.soundness.random_terms import ASSOCIATIVE, Choose, Context, neutral, operator_on
-from lift_egraph.soundness.unification import Typing
+from lift_egraph.soundness.match_binders import Binders, Prepared
+from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
+from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, Context, has_laws, laws_on, neutral, operator_on
 
-STARTS = ("identity", "neutral")
-LAWS = ("associative", "commutative", *STARTS)
+ELEMENTS = 1 << 14  # of the largest array in a program
 
 
 def _whole(arity: int) -> tuple[str, ...]:
@@ -37,13 +46,16 @@ def _whole(arity: int) -> tuple[str, ...]:
     return tuple(op.name for op in known if op.arity == arity)
 
 
+ROTATION = "(i + 1) % n"  # an order that does not undo itself
 OPTIONS = {
     "level": ("seq", "glb", "wrg", "lcl"),
     "space": ("private", "local", "global"),
     "boundary": ("clamp", "mirror", "wrap"),
-    "indices": (str(REVERSE.body), "i"),
-    "operator": ASSOCIATIVE,
-    "call1": _whole(1),
+    "permutation": (str(REVERSE.body), ROTATION, "i", "(i + n / 2) % n"),
+    "indices": (str(REVERSE.body), ROTATION, "i", "i / 2", ROTATION, "0"),  # gather reads what it likes
+    "operator": tuple(op for op in laws_on(I32) if op not in OWN_LAWS),
+    "input": ("a", "b"),
+    "call1": (*_whole(1), "floor", "sqrt"),
     "call2": _whole(2),
     "call3": ("select",),
 }
@@ -59,30 +71,31 @@ class Example:
         The program.
     facts
         What the rule's conditions ask for beside it: tile sizes, vector widths, marked binders.
+    form
+        Which of the rule's forms it is a match of.
+    broken
+        The number of the condition that it breaks; None if the rule must fire.
+    claims
+        The laws that the rule states of operators: the law, the operator, and what shall be neutral.
     """
 
     program: ir.Program
     facts: tuple[ActionLike, ...]
+    form: int = 0
+    broken: int | None = None
+    claims: tuple[tuple[str, ir.Lambda, ir.Expr | None], ...] = ()
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A form with the types and sizes that fit it, and the clash that its programs shall have."""
-
-    form: Form
-    typing: Typing
-    solutions: list[dict[str, int]]
-    clashes: tuple[Clash, ...]
-    clash: Clash | None = None
-
-
-class Match(Values):
+class Match(Binders):
     """A match of one form, made from choices."""
 
-    def __init__(self, prepared: Prepared, choose: Choose, careful: bool) -> None:
+    def __init__(self, prepared: Prepared, choose: Choose) -> None:
         super().__init__()
-        self.prepared, self.choose, self.careful = prepared, choose, careful
+        self.prepared, self.choose = prepared, choose
         self.clash = prepared.clash
+        conditions = prepared.form.conditions
+        self.broken = None if prepared.broken is None else conditions[prepared.broken]
+        self.kept = tuple(c for c in conditions if c is not self.broken)
 
     def example(self) -> Example:
         real = self.choose((F32, I32, F64))
@@ -91,7 +104,7 @@ class Match(Values):
         self.sizes = self.choose(self.prepared.solutions)
         self.typing = self.prepared.typing.copy()
         form = self.prepared.form
-        self.values |= found_laws(form, self.typing, self.choose, real)
+        self.values |= found_laws(self.kept, self.typing, self.choose, real)
         self._constrain()
         self._types()
         self._texts()
@@ -100,25 +113,34 @@ class Match(Values):
         outer = [*self._outer(provoking), *self._unbound(), *self._clashing()]
         inside = context.bind(*outer)
         self._terms(form, inside, provoking)
-        if self.careful:
-            for c in form.conditions:
-                self._require(c)
+        for c in self.kept:
+            self._require(c)
+        if self.broken is not None and is_about_names(self.broken) and not breaks_names(self, self.broken):
+            raise Rejected(f"{self.broken} holds")
         match = self._root(form.left, inside)
         program = self._around(match, outer, context)
         inputs = {p.name: p for p in ir.subterms(program) if isinstance(p, ir.Input)}
         type_of(program)
+        if max(elements(type_of(p)) for p in ir.subterms(program) if isinstance(p, ir.Expr)) > ELEMENTS:
+            raise Rejected("more elements than are looked at")
+        self.bound = {v for f in ir.subterms(program) if isinstance(f, ir.Lambda) for v in ir.bound_variables(f.binder)}
         ordered = tuple(inputs[name] for name in sorted(inputs))
-        return Example(ir.Program("example", ordered, program), tuple(self._facts(form)))
+        whole, facts = ir.Program("example", ordered, program), tuple(self._facts(form))
+        return Example(whole, facts, self.prepared.number, self.prepared.broken, tuple(self._claims(form)))
 
     # --- types and names ---
 
     def _constrain(self) -> None:
         """Choose for what must be a number or have no vectors before anything else is chosen."""
         real = self.context.real
+        odd = (BOOL, Pair(real, real))
+        lawful = (real, real, self.context.row(), *odd)
+        if isinstance(self.broken, Node) and self.broken.op in LAWS:  # where some operator has only the other laws
+            lawful = odd[1:] if self.broken.op == "commutative" else (real,)
         for t in self.typing.numbers:
             self.typing.concrete(t, self.sizes, lambda _: real)
         for t in self.typing.lawful:
-            self.typing.concrete(t, self.sizes, lambda _: self.choose((real, real, self.context.row())))
+            self.typing.concrete(t, self.sizes, lambda _: self.choose(lawful))
         for t in self.typing.plain:
             self.typing.concrete(t, self.sizes, lambda _: self.context.element(vectors=False))
 
@@ -136,124 +158,31 @@ class Match(Values):
         form = self.prepared.form
         found = holes(form.left)
         for c in form.conditions:
-            found |= holes(c.left) | holes(c.right) if isinstance(c, Equation) else holes(c)
+            found |= condition_holes(c)
         return {h for h in found if h.name in self.typing.values}
 
     def _texts(self) -> None:
         for name, role in self.typing.roles.items():
             if name in self.values:
                 continue
-            if role not in OPTIONS:
-                raise Rejected(f"{name} may be any text")
-            self.values[name] = self.choose(OPTIONS[role])
-
-    def _binders(self, p: Pattern) -> list[ir.Binder]:
-        """Choose the binding patterns, and return them."""
-        found: list[ir.Binder] = []
-        form = self.prepared.form
-        literal = [v.name for v in sorted(self._made_names(form), key=str)]
-        for node in subpatterns(p):
-            if isinstance(node, Node) and node.op == "Fn_lam":
-                self._bind(node.parts[0], (), literal)
-                found.append(self.pattern(node.parts[0]))
-        return found
-
-    def _unbound(self) -> list[ir.Binder]:
-        """Choose the variables that the left-hand side mentions without a binder: they are bound around it."""
-        found: list[ir.Binder] = []
-        for hole in sorted(self._holes(), key=str):
-            if hole.sort in ("P", "V") and hole.name not in self.values:
-                self._bind(hole, (), [])
-                found.append(self.values[hole.name])
-        return found
-
-    def _bind(self, p: Pattern, avoid: tuple[ir.Binder, ...], literal: list[str]) -> tuple[ir.Binder, ...]:
-        if isinstance(p, Hole):
-            if p.name not in self.values:
-                self.values[p.name] = self._binder(p, avoid, literal)
-            made = self.values[p.name]
-            if {v for q in avoid for v in ir.bound_variables(q)} & set(ir.bound_variables(made)):
-                raise Rejected("a variable is bound twice in one pattern")
-            return (*avoid, made)
-        if isinstance(p, Node) and p.op in ("P_pair", "P_var"):
-            for part in p.parts:
-                avoid = self._bind(part, avoid, literal)
-            return avoid
-        return (*avoid, self.pattern(p))
-
-    def _binder(self, p: Hole, avoid: tuple[ir.Binder, ...], literal: list[str]) -> ir.Binder:
-        t = self._type(self.typing.values[p.name])
-        if self.clash is not None:
-            same = self._same(p)
-            if same is not None:
-                return same
-            known = [self.values.get(h.name) for h in self._holes() if h.sort in ("P", "V")]
-            avoid = (*avoid, *(binder for binder in known if binder is not None))
-        elif literal and self.choose((False,) * 7 + (True,)):
-            return ir.Var(self.choose(literal), t)
-        return self.context.variable(t, avoid) if p.sort == "V" else self.context.pattern(t, avoid)
-
-    def _same(self, p: Hole) -> ir.Binder | None:
-        """What a binder shares with another that is known already."""
-        clash = self.clash
-        if clash is None or not clash.shares or p not in (clash.binder, clash.other):
-            return None
-        other = clash.other if p == clash.binder else clash.binder
-        return self.values.get(other.name) if isinstance(other, Hole) else self._made(other)
-
-    def _made(self, binder: Hole | Node) -> ir.Binder:
-        """What the rule binds on one side."""
-        try:
-            return self.pattern(binder)
-        except KeyError as problem:
-            raise Rejected(f"the type of {binder} is not known") from problem
-
-    def _clashing(self) -> list[ir.Var]:
-        """Choose the variable that is free where it clashes, and bind it around the match."""
-        if self.clash is None or self.clash.shares:
-            return []
-        self.free = self.choose(ir.bound_variables(self._made(self.clash.binder)))
-        return [self.free]
-
-    def _made_names(self, form: Form) -> set[ir.Var]:
-        """The variables with fixed names that the rule introduces."""
-        found = set()
-        for node in subpatterns(form.right):
-            if isinstance(node, Node) and node.op == "V___init__" and isinstance(node.parts[0], Constant):
-                t = self._made_type(node.parts[1])
-                if t is not None:
-                    found.add(ir.Var(node.parts[0].value, t))
-        return found
-
-    def _made_type(self, t: Pattern) -> DataType | None:
-        try:
-            return self.value(t)
-        except (KeyError, Rejected, LiftError):
-            return None
-
-    def _outer(self, provoking: set[ir.Var]) -> list[ir.Binder]:
-        """Binders around the match: mostly of the names and types that the rule binds."""
-        context = self.context
-        found: list[ir.Binder] = []
-        likely = sorted(provoking, key=str)
-        for _ in range(self.choose((0, 1, 2, 1, 2))):
-            t = context.real
-            if likely and self.choose((True, True, True, False)):
-                found.append(self.choose(likely))
+            if role == "literal":
+                self.values[name] = literal_text(self.context.literal(self.choose((2, 0, 1)), self.context.real))
+            elif role in OPTIONS:
+                self.values[name] = self.choose(OPTIONS[role])
             else:
-                found.append(context.pattern(self.choose((t, context.row(), Pair(t, t)))))
-        return found
+                raise Rejected(f"{name} may be any text")
 
     # --- terms ---
 
     def _terms(self, form: Form, inside: Context, provoking: set[ir.Var]) -> None:
         scopes: dict[str, list[set[ir.Var]]] = {}
         self._scopes(form.left, (), scopes)
-        laws = [c for c in form.conditions if isinstance(c, Node) and c.op in LAWS]
-        if not self.careful and self.clash is None:
-            laws = []
+        laws = [c for c in self.kept if isinstance(c, Node) and c.op in LAWS]
         self.starts = {c.parts[1].name: c.parts[0] for c in laws if c.op in STARTS and isinstance(c.parts[1], Hole)}
-        self.lawful = {h.name for c in laws for h in holes(c)}
+        self.lawful: dict[str, set[str]] = {}
+        for c in laws:
+            for hole in holes(c):
+                self.lawful.setdefault(hole.name, set()).add(c.op)
         wanted = [h for h in self._holes() if h.sort in PARTS]
         for hole in sorted(wanted, key=lambda h: (h.sort != "Op", str(h))):
             if hole.name in self.values:
@@ -277,7 +206,7 @@ class Match(Values):
     def _part(self, hole: Hole, context: Context, used: set[ir.Var] | None) -> Term | Operator:
         """A random operator, function or term, which depends on its arguments and `used` if that is not None."""
         if hole.sort == "Op":
-            return self._operator(hole, context, hole.name in self.lawful)
+            return self._operator(hole, context)
         if hole.sort == "Fn":
             a, b = self.typing.values[hole.name]
             f = context.function(self._type(a), self._type(b))
@@ -316,15 +245,18 @@ class Match(Values):
             for part in p.parts:
                 self._scopes(part, above, found)
 
-    def _operator(self, hole: Hole, context: Context, lawful: bool) -> Operator:
+    def _operator(self, hole: Hole, context: Context) -> Operator:
         t = self._type(self.typing.values[hole.name])
-        has_laws = isinstance(_scalar_leaf(t), Scalar)
-        if has_laws and (lawful or self.choose((True, False, False))):
-            law = self.choose(ASSOCIATIVE)
+        asked, spared = self.lawful.get(hole.name, ()), None
+        if isinstance(self.broken, Node) and self.broken.op in LAWS and hole in holes(self.broken.parts[0]):
+            spared = None if self.broken.op in STARTS else self.broken.op
+        known = [op for op in laws_on(t) if has_laws(op, asked) and not (spared and has_laws(op, (spared,)))]
+        if known and (asked or spared or self.choose((True, False, False))):
+            law = self.choose(known)
             f = operator_on(law, t)
             return Operator(f, operator_to_egg(f), law)
-        if lawful:
-            raise Rejected(f"no operator on {t} has laws")
+        if asked and spared is None:
+            raise Rejected(f"no operator on {t} has the laws")
         f = context.odd_operator(t)
         return Operator(f, operator_to_egg(f), None)
 
@@ -364,18 +296,40 @@ class Match(Values):
             if _is_text(c.left) and _is_text(c.right) and self.value(c.left) != self.value(c.right):
                 raise Rejected(f"{c.left} is not {c.right}")
         elif c.op in LAWS and isinstance(c.parts[0], Hole):
-            if self.values[c.parts[0].name].law is None:
-                raise Rejected("an operator without laws")
+            if not has_laws(self.value(c.parts[0]).law, (c.op,)) and self.broken is None:
+                raise Rejected(f"an operator that is not {c.op}")
         elif c.op == "!=" and all(map(_is_text, c.parts)) and self.value(c.parts[0]) == self.value(c.parts[1]):
             raise Rejected("equal texts")
 
+    def _claims(self, form: Form) -> Iterator[tuple[str, ir.Lambda, ir.Expr | None]]:
+        """The laws that the rule states of operators where it matches."""
+        for c in form.claims:
+            start = self.value(c.parts[1]).meaning if c.op in STARTS else None
+            if start is not None:
+                of: DataType = type_of(start)
+            elif isinstance(c.parts[0], Hole):
+                of = type_of(self.value(c.parts[0]).function.body)
+            else:
+                of = self.context.real
+            yield c.op, self.operator(c.parts[0], of).function, start
+
     def _facts(self, form: Form) -> Iterator[ActionLike]:
-        """The facts that steer the rule, and the laws of operators that are none of the built-in ones."""
-        yield from facts_of(form, self.value)
+        """The facts that steer the rule, and those that its program needs."""
+        yield from facts_of(self.kept, self.value)
+        for variable, derived in self.skolems.items():
+            if variable in self.bound:
+                yield egglog.union(sorts.V(variable.name, type_to_egg(variable.type))).with_(derived)
+        for operator in self.values.values():
+            if isinstance(operator, Operator) and operator.law in OWN_LAWS:
+                for law in OWN_LAWS[operator.law]:
+                    start = (to_egg(neutral(operator.law, type_of(operator.function.body))),) * (law in STARTS)
+                    yield getattr(sorts, law)(operator.egg, *start)
         for c in form.conditions:
             if isinstance(c, Node):
                 if c.op == "tile":
-                    yield sorts.tile(*(egglog.i64(self.value(p)) for p in c.parts))
+                    length, part = (self.value(p) for p in c.parts)
+                    if part <= length:  # no phase offers chunks that are longer than the array
+                        yield sorts.tile(egglog.i64(length), egglog.i64(part))
                 elif c.op == "lane_width":
                     yield sorts.lane_width(egglog.i64(self.value(c.parts[0])))
                 elif c.op in ("stage_local", "stage_private"):
@@ -384,9 +338,12 @@ class Match(Values):
                     yield getattr(sorts, c.op)(sorts.V(binder.name, type_to_egg(binder.type)))
 
 
+def elements(t: DataType) -> int:
+    """How many scalars or vectors a value of a type of concrete sizes has."""
+    if isinstance(t, Array):
+        return (t.size.constant or 0) * elements(t.element)
+    return elements(t.first) + elements(t.second) if isinstance(t, Pair) else 1
+
+
 def _is_text(p: Pattern) -> bool:
     return isinstance(p.value, str) if isinstance(p, Constant) else p.sort == "String"
-
-
-def _scalar_leaf(t: DataType) -> DataType:
-    return _scalar_leaf(t.element) if isinstance(t, Array) else t

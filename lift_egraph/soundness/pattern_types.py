@@ -15,8 +15,8 @@ from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.inference import result_type
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import F32, DataType
-from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, WIDTHS, Made, Type, Typing
+from lift_egraph.language.types import F32, WIDTHS, DataType
+from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, Made, Type, Typing
 
 DOMAINS = {"offset": (1, 2, 0), "count": (1, 2, 3, 4, 0), "width": WIDTHS, "level": (0, 1)}  # sizes are solved for
 
@@ -94,6 +94,8 @@ class _Inference:
 
     def text(self, p: Pattern, role: str) -> None:
         if isinstance(p, Hole):
+            if role == "permutation":  # of all orders that gather takes, scatter takes only these
+                self.t.roles[p.name] = role
             self.t.roles.setdefault(p.name, role)
             self.t.values.setdefault(p.name, None)
 
@@ -296,7 +298,7 @@ class _Inference:
                 continue
             for part, sort in zip(own, KINDS[p.kind].sorts, strict=True):
                 if sort == "String":
-                    self.text(part, p.kind)
+                    self.text(part, "permutation" if operation.name == "scatter" else p.kind)
                 else:
                     self.domain(part, *DOMAINS.get(p.kind, ()))
             arguments.append(self(own[0]) if KINDS[p.kind].sorts == ("i64",) else None)

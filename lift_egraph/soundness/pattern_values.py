@@ -16,7 +16,7 @@ from lift_egraph.egraph.frozen import literal_value
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
 from lift_egraph.egraph.rule_forms import Constant, Hole, Node, Pattern
 from lift_egraph.language import ir
-from lift_egraph.language.check import codomain, domain, type_of
+from lift_egraph.language.check import binder_type, codomain, domain, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import F32, Array, DataType, Pair, Scalar, Vector, lanes
 from lift_egraph.soundness.random_terms import operator_on
@@ -46,13 +46,19 @@ class Term:
 
 @dataclass
 class Values:
-    """The values of a pattern's variables, by name, and through them those of all its parts."""
+    """The values of a pattern's variables, by name, and through them those of all its parts.
+
+    `skolems` are the variables that stand for names which rules derive (``V.of``), and these names in the e-graph.
+    """
 
     values: dict[str, Any] = field(default_factory=dict)
+    skolems: dict[ir.Var, sorts.V] = field(default_factory=dict)
 
     def value(self, p: Pattern) -> Any:
         """What a pattern stands for: a `Term`, an `Operator`, a type, a number, a text."""
         if isinstance(p, Hole):
+            if p.name not in self.values:
+                raise Rejected(f"nothing says what {p.name} is")
             return self.values[p.name]
         if isinstance(p, Constant):
             return p.value
@@ -63,12 +69,14 @@ class Values:
             return _pattern(self, p.op, p.parts)
         if p.op in _OTHERS:
             return _OTHERS[p.op](self, *p.parts)
-        return _function(self, p.op, p.parts)
+        if p.op in CONSTANTS:
+            return _function(self, p.op, p.parts)
+        raise Rejected(f"{p.op} stands for no part of a program")
 
     def operator(self, p: Pattern, t: DataType) -> Operator:
         """The operator that a pattern stands for, on elements of a type."""
         if isinstance(p, Hole):
-            return self.values[p.name]
+            return self.value(p)
         assert isinstance(p, Node)
         if p.op == "Op_fn":
             f = self.value(p.parts[0])
@@ -91,7 +99,7 @@ class Values:
     def pattern(self, p: Pattern) -> ir.Binder:
         """The binding pattern, or variable, that a pattern stands for."""
         if isinstance(p, Hole):
-            return self.values[p.name]
+            return self.value(p)
         assert isinstance(p, Node)
         if p.op == "P_pair":
             return ir.PairBinder(self.pattern(p.parts[0]), self.pattern(p.parts[1]))
@@ -99,12 +107,17 @@ class Values:
             return self.pattern(p.parts[0])
         if p.op == "V___init__":
             return ir.Var(self.value(p.parts[0]), self.value(p.parts[1]))
+        if p.op == "V_of":
+            return self._skolem(p)
         raise Rejected(f"{p.op} is no name that a program has")
 
-    def variable(self, p: Pattern) -> Any:
-        if isinstance(p, Node) and p.op == "V_of":
-            return p  # a name that no program has
-        return self.pattern(p)
+    def _skolem(self, p: Node) -> ir.Var:
+        """A variable for a name that rules derive from a binder: programs that were rewritten have such names."""
+        tag, of, size = self.value(p.parts[0]), self.pattern(p.parts[1]), self.value(p.parts[2])
+        names = "_".join(v.name.strip("$") for v in ir.bound_variables(of))
+        made = ir.Var(f"${tag}_{names}_{size}", Array(nat(size), binder_type(of)))
+        self.skolems[made] = sorts.V.of(tag, binder_to_egg(of), size)
+        return made
 
     def names(self, p: Pattern) -> frozenset[Any] | None:
         """The set of variables that a pattern stands for; None if it is no such set."""
@@ -122,7 +135,7 @@ class Values:
         if not parts or parts[0] is None:
             return None
         if p.op in ("Set_insert", "Set_remove"):
-            name = frozenset((self.variable(p.parts[1]),))
+            name = frozenset((self.pattern(p.parts[1]),))
             return parts[0] | name if p.op == "Set_insert" else parts[0] - name
         second = self.names(p.parts[1]) if len(p.parts) == 2 else None
         if second is None:
@@ -214,7 +227,10 @@ def _literal(i: Values, text: Pattern, t: Pattern) -> Term:
     scalar = i.value(t)
     if not isinstance(scalar, Scalar):
         raise Rejected(f"a literal of the type {scalar}")
-    meaning = ir.Literal(literal_value(i.value(text), scalar), scalar)
+    try:
+        meaning = ir.Literal(literal_value(i.value(text), scalar), scalar)
+    except ValueError as problem:
+        raise Rejected(f"{i.value(text)} is no {scalar}") from problem
     return Term(meaning, sorts.Ex.literal(i.value(text), type_to_egg(scalar)))
 
 

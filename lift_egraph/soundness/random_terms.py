@@ -17,10 +17,9 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import LAWS
-from lift_egraph.language.types import BOOL, I32, Array, DataType, Pair, Scalar, Vector
+from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector
 
 Choose = Callable[[Sequence[Any]], Any]  # one of several options, such as a `Recorder` or a `Replayer`
-ASSOCIATIVE = tuple(op for op, laws in LAWS.items() if "i32" in laws.neutral and op != "mul")  # products round
 NAMES = ("x", "y", "z", "u", "v", "w", "r", "s", "p", "q", "a", "b", "c", "d", "e", "f")
 
 
@@ -66,13 +65,16 @@ class Context:
         return self.choose(options)
 
     def size(self) -> int:
-        return self.one_of(2, 3, 4, 2, 3)
+        return self.one_of(2, 3, 4, 2, 3, 1, 5)
 
     def element(self, *, vectors: bool = True) -> DataType:
         """The type of the elements of an array."""
         real = self.real
-        packed = (Vector(real, 2),) if vectors else ()
-        return self.one_of(real, real, real, real, self.row(), Pair(real, real), self.row(), I32, *packed)
+        packed = (Vector(real, 2), Array(nat(2), Vector(real, 4))) if vectors else ()
+        row, pair = self.row(), Pair(real, real)
+        usual = (real, real, real, real, row, pair, self.row(), I32)
+        odd = (Array(nat(2), row), Pair(row, real), Array(nat(3), pair), Array(nat(2), BOOL))
+        return self.one_of(*usual, *odd, *packed)
 
     def row(self) -> Array:
         return Array(nat(self.size()), self.real)
@@ -214,11 +216,13 @@ class Context:
         """An operator that is neither associative nor commutative, and mentions the scope if it can."""
         a = self.variable(t, self.urged)
         b = self.variable(t, (a, *self.urged))
-        scope = tuple(v for v in self.scope if not v.name.startswith("$") and v not in (a, b))
+        scope = tuple(v for v in self.scope if (v in self.urged or not v.name.startswith("$")) and v not in (a, b))
         other = replace(self, scope=scope, urged=tuple(v for v in self.urged if v in scope))
         if not isinstance(t, Scalar):
             inner = replace(other, scope=(*scope, a, b), urged=(a,))
             return ir.Lambda(ir.PairBinder(a, b), inner.using(inner.term(t), (a, b)))
+        if t == BOOL:
+            return ir.Lambda(ir.PairBinder(a, b), ir.Call("and", (ir.Call("not", (a,)), b)))
         mixed = ir.Call("add", (a, other.leaf(t)))
         operands = self.one_of((mixed, b), (b, mixed), (b, mixed))  # a fold with the second depends on the order
         return ir.Lambda(ir.PairBinder(a, b), ir.Call("sub", operands))
@@ -249,9 +253,40 @@ class Context:
         return term
 
 
+AFFINE = "affine"  # (a, b) ⊕ (c, d) = (a·c, a·d + b)
+DISTANCE = "distance"  # |a - b|; 0 may be counted again
+OWN_LAWS = {
+    AFFINE: ("associative", "identity", "neutral"),
+    DISTANCE: ("commutative", "neutral"),
+}  # of operators that a user makes
+
+
+def laws_on(t: DataType) -> tuple[str, ...]:
+    """The operators with laws on a type; on arrays they work elementwise."""
+    if isinstance(t, Array):
+        return tuple(op for op in laws_on(t.element) if op not in OWN_LAWS)
+    if isinstance(t, Pair):
+        same = t.first == t.second and isinstance(t.first, Scalar) and t.first != BOOL
+        return (AFFINE,) if same else ()
+    known = tuple(op for op, laws in LAWS.items() if isinstance(t, Scalar) and t.name in laws.neutral)
+    return (*known, DISTANCE) if t in (F32, F64, I32) else known
+
+
+def has_laws(op: str | None, laws: Iterable[str]) -> bool:
+    """Whether an operator has some laws."""
+    return op in LAWS or set(laws) <= set(OWN_LAWS.get(op or "", ()))
+
+
 def operator_on(op: str, t: DataType) -> ir.Lambda:
-    """A known scalar operator, on arrays elementwise."""
+    """An operator with laws, on arrays elementwise."""
     a, b = ir.Var("x", t), ir.Var("y", t)
+    if op == DISTANCE:
+        return ir.Lambda(ir.PairBinder(a, b), ir.Call("abs", (ir.Call("sub", (a, b)),)))
+    if op == AFFINE:
+        assert isinstance(t, Pair)
+        p, q, r, s = (ir.Var(name, t.first) for name in ("x", "y", "u", "v"))
+        made = ir.MakePair(ir.Call("mul", (p, r)), ir.Call("add", (ir.Call("mul", (p, s)), q)))
+        return ir.Lambda(ir.PairBinder(ir.PairBinder(p, q), ir.PairBinder(r, s)), made)
     pair = ir.PairBinder(a, b)
     if isinstance(t, Array):
         return ir.Lambda(pair, ir.Map(operator_on(op, t.element), ir.Zip(a, b)))
@@ -259,8 +294,10 @@ def operator_on(op: str, t: DataType) -> ir.Lambda:
 
 
 def neutral(op: str, t: DataType) -> ir.Expr:
-    """The neutral element of a known operator."""
+    """The element that an operator may count again."""
     if isinstance(t, Array):
         return ir.Fill(t.size, neutral(op, t.element))
+    if isinstance(t, Pair):
+        return ir.MakePair(neutral("mul", t.first), neutral("add", t.second))
     assert isinstance(t, Scalar)
-    return ir.Literal(LAWS[op].neutral[t.name], t)
+    return ir.Literal(0.0 if t.is_float else 0, t) if op == DISTANCE else ir.Literal(LAWS[op].neutral[t.name], t)

@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lift_egraph.egraph.rule_forms import Constant, Hole, Node, holes
+from lift_egraph.egraph.rule_forms import Constant, Hole, Node, holes, subpatterns
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language.nat import nat
 from lift_egraph.language.signature import Condition, Parameter
-from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector, lanes
+from lift_egraph.language.types import WIDTHS, Array, DataType, Pair, Scalar, Vector, lanes
 
-WIDTHS = (2, 4)  # of vectors
-SIZES = (2, 3, 4, 6, 8, 1, 5, 12, 7, 9, 10)
+SIZES = (2, 3, 4, 6, 8, 1, 5, 12, 7, 9, 10, 16, 17, 24, 32, 13, 64, 67)  # the first are taken most often
+MANY = 16  # one size that is free to choose may be as large
+LARGE = 1024  # what an equation may make of them
 SOLUTIONS, STEPS = 60, 4000
 ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "i64___add__": operator.add,
@@ -87,6 +88,7 @@ class Typing:
     conditions: list[tuple[str, Size, Size]] = field(default_factory=list)
     domains: dict[str, tuple[int, ...]] = field(default_factory=dict)
     count: int = 0
+    sizes: tuple[int, ...] = SIZES
 
     # --- unification ---
 
@@ -251,8 +253,8 @@ class Typing:
             visit(b)
         return sorted(found)
 
-    def solutions(self) -> list[dict[str, int]]:
-        """Values of the size variables that fit, the smallest first; none if none was found."""
+    def solutions(self, most: int = SOLUTIONS) -> list[dict[str, int]]:
+        """Up to `most` values of the size variables that fit, the smallest first; none if none was found."""
         names = self.names()
         rank = {n: sum(n in {h.name for h in holes(a) | holes(b)} for _, a, b in self.conditions) for n in names}
         names.sort(key=lambda n: (-rank[n], n))
@@ -263,6 +265,7 @@ class Typing:
         if not all(holds(c, {}) for c in ready[0]):
             return []
         rng = random.Random(0)
+        self.sizes = (*SIZES, *self._near_constants())
         found: dict[tuple[int, ...], dict[str, int]] = {}
         steps = [0]
 
@@ -274,16 +277,18 @@ class Typing:
             domain = self._domain(name, ready[depth + 1], values)
             for value in sorted(domain, key=lambda v: (domain.index(v) + 1) * rng.random()):
                 steps[0] += 1
-                if steps[0] > STEPS * SOLUTIONS:
+                if steps[0] > STEPS * most:
                     return None
                 more = {**values, name: value}
+                if sum(v >= MANY for v in more.values()) > 1 and value >= MANY and len(domain) > 1:
+                    continue
                 if all(holds(c, more) for c in ready[depth + 1]):
                     done = extend(more)
                     if done is not None:
                         return done
             return None
 
-        for _ in range(SOLUTIONS):
+        for _ in range(most):
             one = extend({})
             if one is None:
                 break
@@ -298,8 +303,19 @@ class Typing:
                 for hole, value in ((a, b), (b, a)):
                     if isinstance(hole, Hole) and hole.name == name and all(h.name in values for h in holes(value)):
                         known = size_value(value, values)
-                        return () if known is None or not 0 < known <= 64 else (known,)
-        return SIZES
+                        return () if known is None or not 0 < known <= max(LARGE, *self.sizes) else (known,)
+        return self.sizes
+
+    def _near_constants(self) -> list[int]:
+        """Sizes about the numbers that conditions mention: a rule for large arrays needs large ones."""
+        numbers = {
+            p.value
+            for _, *sides in self.conditions
+            for side in sides
+            for p in subpatterns(side)
+            if isinstance(p, Constant) and isinstance(p.value, int) and p.value > max(SIZES[:11])
+        }
+        return [n for c in sorted(numbers) for n in (c, c + 1, 2 * c, c - 1)]
 
     def concrete(self, t: Type, sizes: Mapping[str, int], leaf: Callable[[Open], DataType]) -> DataType:
         """The type at given sizes; `leaf` chooses what is open."""

@@ -124,7 +124,7 @@ def additions_of(
     if not sources:
         return Additions(tuple(files), alone, plans)
     for verdict in check_rules(sources, simplification=book.simplification, examples=examples, listen=look):
-        if not verdict.sound:
+        if not verdict.passed:
             text = verdict.problem or f"it {str(verdict.counterexample).removeprefix(f'{verdict.name} ')}"
             raise RuleProblem(verdict.name, verdict.place, text)
     return Additions(tuple(files), alone, plans)

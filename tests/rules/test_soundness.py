@@ -11,7 +11,8 @@ from lift_egraph.egraph.rule import PHASES
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.rules import all_rules, simplification
 from lift_egraph.soundness.many_rules import FIRE_RATE
-from lift_egraph.soundness.rule_check import RuleChecker, check_rule
+from lift_egraph.soundness.rule_check import check_rule
+from lift_egraph.soundness.rule_checker import RuleChecker
 from tests.depth import depth
 
 EXAMPLES = depth(2, 200)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import signal
+import textwrap
 import time
 from pathlib import Path
 
@@ -15,8 +18,8 @@ from tests.command import lift, start
 HEAD = """\
 from __future__ import annotations
 
-from lift_egraph.dsl import Ex, Fn, Ty, eq, i64, join, map_, rewrite, rule, slide, split, transpose, ty
-
+from lift_egraph.dsl import Ex, Fn, P, String, Ty, V, app, eq, i64, join, map_, rewrite, rule, slide, split, tile
+from lift_egraph.dsl import transpose, ty
 """
 GOOD = """
 @rule("slide n n xs = split n xs,  n | length")
@@ -55,22 +58,53 @@ def test_our_rules_pass():
     result = lift("rules", "check", "map_fusion", "transpose_of_transpose", "--examples", 10)
     assert result.exit_code == 0, result.output
     assert "2 rules, 0 wrong" in result.stdout
-    assert "fired in 100% of 10" in result.stdout
+    assert "map_fusion: no counterexample in 10 examples, 1 of 1 condition exercised" in result.stdout
 
 
 def test_a_users_rule_passes(tmp_path):
     result = check(tmp_path / "mine.py", GOOD)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("sound slide_is_split")
+    assert result.stdout.startswith("passed slide_is_split: no counterexample in 10 examples")
 
 
 def test_a_wrong_rule_fails_with_a_small_program(tmp_path):
     result = check(tmp_path / "mine.py", WRONG + GOOD)
     assert result.exit_code == 1
     assert f"{tmp_path / 'mine.py'}:6: forget is not sound: transpose xss = xss" in result.stdout
-    assert "program example(a_f32_2_2: [[f32]2]2) =\n      transpose(a_f32_2_2)" in result.stdout
-    assert "sound slide_is_split" in result.stdout
+    assert "program example(a_f32_2_1: [[f32]2]1) =\n      transpose(a_f32_2_1)" in result.stdout
+    assert "passed slide_is_split" in result.stdout
     assert "2 rules, 1 wrong" in result.stdout
+    lines = textwrap.dedent(result.stdout.partition("the same again\n")[2].partition("\npassed")[0])
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(lines, {})
+    assert printed.getvalue().startswith("forget is not sound: transpose xss = xss\nprogram example(a_f32_2_1")
+
+
+CAREFUL = """
+@rule("split n (join xss) = xss,  n the length of its rows")
+def rows(n: i64, m: i64, k: i64, xss: Ex, t: Ty):
+    yield rewrite(split(n, join(xss))).to(xss, eq(Ty.arr(m, Ty.arr(k, t))).to(ty(xss)), eq(n).to(k), m > 0)
+"""
+
+
+def test_a_condition_that_no_program_breaks_is_named_and_fails_if_strict(tmp_path):
+    found = check(tmp_path / "mine.py", CAREFUL)
+    assert found.exit_code == 0, found.output
+    assert "rows: no counterexample in 10 examples, 2 of 2 conditions exercised" in found.stdout
+    unbroken = CAREFUL.replace("m > 0", "eq(fv(xss)).to(fv(xss))")
+    found = check(tmp_path / "mine.py", "from lift_egraph.dsl import fv\n" + unbroken, "--strict")
+    assert found.exit_code == 1
+    assert "2 of 3 conditions exercised" in found.stdout
+    assert "no program broke fv(xss) = fv(xss)" in found.stdout
+
+
+def test_mutants_show_what_the_check_sees(tmp_path):
+    found = check(tmp_path / "mine.py", CAREFUL, "--mutate")
+    assert "caught    rows: removed: n = k (a counterexample)" in found.stdout
+    assert "redundant rows: removed: m > 0 (no program breaks the condition and keeps the others)" in found.stdout
+    assert found.exit_code == 0, found.output
+    outcomes = json.loads(check(tmp_path / "mine.py", CAREFUL, "--mutate", "--json").stdout)
+    assert {o["outcome"].partition(":")[0] for o in outcomes} == {"caught", "redundant"}
 
 
 def test_a_seed_reproduces(tmp_path):
@@ -92,8 +126,15 @@ BROKEN = {
     "unbound": (RULE + "(xs: Ex, ys: Ex):\n    yield rewrite(transpose(xs)).to(ys)\n",
                 "mine.py:5: odd: ys on the right is bound neither on the left nor in a condition"),
     "a mistake": (RULE + "(xs: Ex):\n    yield rewrite(transpose(xs, xs)).to(xs)\n", "mine.py:7: odd: TypeError"),
-    "never fires": (RULE + "(xs: Ex):\n    yield rewrite(transpose(xs)).to(transpose(xs))\n",
+    "changes nothing": (RULE + "(xs: Ex):\n    yield rewrite(transpose(xs)).to(transpose(xs))\n",
+                        "mine.py:5: odd: it changes nothing: in all of 5 programs"),
+    "never fires": (RULE + "(n: i64, m: i64, xs: Ex, t: Ty):\n    yield rewrite(split(n, xs)).to(slide(n, n, xs), "
+                    "eq(Ty.arr(m, t)).to(ty(xs)), tile(n, m), n < m)\n",
                     "mine.py:5: odd: it never fires: in none of 5 programs"),
+    "a text of any kind": (RULE + "(s: String, xs: Ex):\n    yield rewrite(Ex.input(s, Ty.scalar('f32'))).to(xs, "
+                           "eq(xs).to(Ex.input(s, Ty.scalar('f32'))))\n", "mine.py:5: odd: "),
+    "a name that nothing tells": (RULE + "(p: P, x: Ex, tag: String):\n    yield rewrite(app(Fn.lam(p, "
+                                  "Ex(V.of(tag, p, 2))), x)).to(x)\n", "mine.py:5: odd: "),
     "no law": ("@rule\ndef odd(xs: Ex):\n    yield rewrite(transpose(transpose(xs))).to(xs)\n",
                "mine.py:5: odd: TypeError: odd: a rule needs its law in mathematics"),
     "no rewrite": (RULE + "(xs: Ex):\n    return ()\n", "mine.py:5: odd: it yields no rewrite"),
@@ -108,7 +149,7 @@ def test_broken_rules_are_named_with_their_lines_and_the_rest_is_checked(tmp_pat
     result = lift("rules", "check", *files, "--examples", 5, "--jobs", 1)
     assert result.exit_code == 1
     assert [kind for kind, (_, message) in BROKEN.items() if f"/{kind}/{message}" not in result.stdout] == []
-    assert result.stdout.count("sound slide_is_split") == len(BROKEN)
+    assert result.stdout.count("passed slide_is_split") == len(BROKEN)
     assert "Traceback" not in result.output
 
 
@@ -134,7 +175,7 @@ def test_a_rule_that_loops_is_stopped_and_the_rest_is_checked(tmp_path, text):
     assert result.exit_code == 1
     assert "endless: the check broke off: " in result.stdout
     assert "ran past its 2 s limit" in result.stdout
-    assert "sound slide_is_split" in result.stdout
+    assert "passed slide_is_split" in result.stdout
 
 
 def test_text_that_is_no_python_or_no_rules(tmp_path):

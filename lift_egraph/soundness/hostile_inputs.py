@@ -1,0 +1,59 @@
+"""Inputs that tell laws of real numbers from laws of machine numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lift_egraph.language import ir
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.values import Value, leaves_of, map_leaves
+
+KINDS = ("whole", "fractions", "extremes")
+QUARTERS = 12  # fractions are multiples of a quarter up to 3: their sums and short products are exact
+ORDINARY = 0.4  # the share of fractions among extreme numbers: where all is NaN, all is equal
+
+
+def hostile_inputs(program: ir.Program, seed: int, kind: str, exact: bool = False) -> dict[str, Value]:
+    """A value for each input of a program of concrete sizes.
+
+    Parameters
+    ----------
+    seed
+        Equal seeds give equal values.
+    kind
+        ``whole``: small whole numbers. ``fractions``: multiples of a quarter, and negative integers. ``extremes``:
+        zeros of both signs, infinities, NaN, the largest and the smallest numbers, and integers that overflow.
+    exact
+        Whether floats stay fractions among ``extremes``: of a rule that changes the order of operations, no more than
+        rounding may be seen.
+    """
+    values = random_inputs(program, seed, "integer")
+    if kind == "whole":
+        return values
+    generator = np.random.default_rng(seed)
+    made: dict[str, Value] = {}
+    for given in program.inputs:
+        drawn = {id(leaf): _drawn(leaf, generator, kind, exact) for leaf in leaves_of(values[given.name])}
+        made[given.name] = map_leaves(lambda leaf, drawn=drawn: drawn[id(leaf)], values[given.name])
+    return made
+
+
+def _drawn(leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: bool) -> np.ndarray:
+    if leaf.dtype.kind == "b":
+        return leaf
+    if leaf.dtype.kind != "f":
+        info = np.iinfo(leaf.dtype)
+        if kind == "fractions":
+            return np.asarray(generator.integers(max(-3, info.min), 4, leaf.shape), leaf.dtype)
+        pool = np.array([info.min, info.max, info.max - 1, info.max // 2 + 1, 0, 1, 2, max(-1, info.min)], leaf.dtype)
+        return np.asarray(generator.choice(pool, leaf.shape), leaf.dtype)
+    fractions = np.asarray(generator.integers(-QUARTERS, QUARTERS + 1, leaf.shape) / 4, leaf.dtype)
+    if kind == "fractions" or exact:
+        return fractions
+    info = np.finfo(leaf.dtype)
+    pool = np.array(
+        [0.0, -0.0, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny, info.smallest_subnormal, info.eps, 1, -1],
+        leaf.dtype,
+    )
+    taken = generator.random(leaf.shape) < ORDINARY
+    return np.asarray(np.where(taken, fractions, generator.choice(pool, leaf.shape)), leaf.dtype)

@@ -1,0 +1,247 @@
+"""Wrong versions of a rule, made one small change at a time: the measure of what the check of rules can see.
+
+Every condition is removed, weakened, shifted by one, or asked of another variable, with its operands exchanged. On
+the right-hand side operands are swapped, a binder is replaced by another one of the rule, and a size by one that is
+off by one or by another size of the rule (a tile and a length exchanged). A change that leaves a variable of the
+right-hand side unbound is no rule, and is not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lift_egraph.egraph import rule_edits as edits
+from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.rule_edits import Expression, Fact, Rewrite
+from lift_egraph.egraph.rule_forms import Constant, Hole, Node, forms, read_declared, shown
+from lift_egraph.errors import RuleProblem
+from lift_egraph.soundness.instances import Instances
+from lift_egraph.soundness.near_misses import STEERING
+
+WEAKER = {"__lt__": "__le__", "__gt__": "__ge__"}
+WEAKER_SIDE = {"__lt__": 1, "__le__": 1, "__gt__": 0, "__ge__": 0}  # the side that is shifted: a stricter rule is right
+OTHERS = 2  # binders and sizes by which one is replaced
+BINDERS, NUMBERS = ("P", "V"), "i64"
+COMPUTED = ("i64_", "Set_", "String_", "!=")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A rule with one change.
+
+    Attributes
+    ----------
+    kind
+        ``removed``, ``weakened``, ``shifted``, ``swapped``, ``another binder``, ``off by one`` or ``another size``.
+    change
+        What was changed, as text.
+    rule
+        The changed rule.
+    condition
+        The condition that was changed, as text; None if it was the right-hand side.
+    """
+
+    kind: str
+    change: str
+    rule: Rule
+    condition: str | None
+
+
+def mutants_of(rule: Rule) -> tuple[Mutant, ...]:
+    """All mutants of a rule, those of conditions first.
+
+    Raises
+    ------
+    RuleProblem
+        If the rule cannot be read.
+
+    Examples
+    --------
+    >>> from lift_egraph.rules.iteration import iterate_decomposition
+    >>> for mutant in mutants_of(iterate_decomposition)[:3]:
+    ...     print(mutant.kind, mutant.change, sep=": ")
+    removed: n > 1
+    weakened: n > 1 becomes n >= 1
+    swapped: n > 1 becomes 1 > n
+    """
+    forms(rule)  # says what is wrong with one that cannot be read
+    found: dict[Rewrite, Mutant] = {}
+    several = len(edits.rewrites(rule)) > 1
+    for number, (at, rewrite) in enumerate(edits.rewrites(rule), 1):
+        where = f"rewrite {number}: " if several else ""
+        for kind, change, condition, changed in (*_conditions(rewrite), *_right_sides(rewrite)):
+            if changed != rewrite and changed not in found and _is_bound(changed):
+                made = edits.edited(rule, at, changed, f"{rule.law};  {kind}: {change}")
+                found[changed] = Mutant(kind, where + change, made, condition)
+    order = sorted(found.values(), key=lambda m: m.condition is None)
+    return tuple(order)
+
+
+def spared(rule: Rule, mutant: Mutant) -> str | None:
+    """Why a mutant is no less right than its rule, as a search finds; None if it finds no reason.
+
+    A condition is redundant that no program breaks which keeps the others: its types and sizes do not exist, or each of
+    many draws failed.
+    """
+    if mutant.condition is None:
+        return None
+    instances = Instances(rule)
+    for (form, number), known in instances.conditions.items():
+        if shown(instances.forms[form].conditions[number]) == mutant.condition and known:
+            for turn in instances.breaking(form, number):
+                try:
+                    instances.draw(f"spared/{turn}", False, turn)
+                except RuleProblem:
+                    continue
+                return None
+    return "no program breaks the condition and keeps the others"
+
+
+_Change = tuple[str, str, str | None, Rewrite]
+
+
+def _is_bound(rewrite: Rewrite) -> bool:
+    """Whether all that the right-hand side mentions is bound, and all that a condition computes with."""
+    known = edits.variables(edits.left_of(rewrite))
+    for condition in rewrite.conditions:
+        for side, _ in edits.sides_of(condition):
+            known |= _binding(side)
+    needed = edits.variables(edits.right_of(rewrite))
+    for condition in rewrite.conditions:
+        for side, _ in edits.sides_of(condition):
+            needed |= edits.variables(side)
+    return needed <= known
+
+
+def _binding(side: Expression) -> set[str]:
+    """The variables that a condition binds: those that do not stand in something computed."""
+    return {made.name for p in _outside_of_computed(side) if isinstance(made := p.pattern, Hole)}
+
+
+def _outside_of_computed(whole: Expression) -> Iterator[edits.Place]:
+    yield edits.Place(whole, lambda e: e)
+    made = read_declared(whole)
+    if isinstance(made, Node) and made.op.startswith(COMPUTED):
+        return
+    for argument in edits.arguments_of(whole):
+        yield from _outside_of_computed(argument)
+
+
+# --- conditions ---
+
+
+def _conditions(rewrite: Rewrite) -> Iterator[_Change]:
+    for number, condition in enumerate(rewrite.conditions):
+        text = _shown(condition)
+        for kind, changed in (("removed", None), *_changed(rewrite, condition)):
+            if _steers(condition) and kind != "swapped":
+                continue
+            after = "" if changed is None else f" becomes {_shown(changed)}"
+            yield kind, f"{text}{after}", text, edits.with_condition(rewrite, number, changed)
+
+
+def _changed(rewrite: Rewrite, condition: Fact) -> Iterator[tuple[str, Fact]]:
+    for side, put in edits.sides_of(condition):
+        relation = edits.relation_of(side, tuple(WEAKER))
+        if relation is not None:
+            yield "weakened", put(edits.with_relation(side, WEAKER[relation]))
+        for place in edits.places(side):
+            if _is_name(place) and _elsewhere(rewrite, condition, place):
+                yield "weakened", put(place.put(edits.variable("any other", place.part)))
+            if _swaps(place.part):
+                yield "swapped", put(place.put(_swapped(place.part)))
+            if place.sort in BINDERS:
+                for other in _others(rewrite, place):
+                    yield "another binder", put(place.put(other))
+        relation = edits.relation_of(side, tuple(WEAKER_SIDE))
+        only = None if relation is None else WEAKER_SIDE[relation]
+        for number, place in enumerate(_sizes(side)):
+            if only in (None, number):
+                yield "shifted", put(place.put(edits.plus(place.part, 1)))
+
+
+def _steers(condition: Fact) -> bool:
+    return any(isinstance(p := read_declared(side), Node) and p.op in STEERING for side, _ in edits.sides_of(condition))
+
+
+def _is_name(place: edits.Place) -> bool:
+    return isinstance(place.pattern, Hole) and place.sort in (NUMBERS, "Ty")
+
+
+def _elsewhere(rewrite: Rewrite, condition: Fact, place: edits.Place) -> bool:
+    """Whether a variable of a condition stands in another part of the rewrite."""
+    others = [edits.left_of(rewrite), edits.right_of(rewrite)]
+    others += [side for c in rewrite.conditions if c != condition for side, _ in edits.sides_of(c)]
+    return any(edits.variables(place.part) <= edits.variables(other) for other in others)
+
+
+# --- right-hand sides ---
+
+
+def _right_sides(rewrite: Rewrite) -> Iterator[_Change]:
+    for kind, before, after, right in _changed_right(rewrite, edits.right_of(rewrite)):
+        yield kind, f"{before} becomes {after}", None, edits.with_right(rewrite, right)
+
+
+def _changed_right(rewrite: Rewrite, right: Expression) -> Iterator[tuple[str, str, str, Expression]]:
+    for place in edits.places(right):
+        if _swaps(place.part):
+            changed = _swapped(place.part)
+            yield "swapped", _text(place.part), _text(changed), place.put(changed)
+        if place.sort in BINDERS:
+            for other in _others(rewrite, place):
+                yield "another binder", _text(place.part), _text(other), place.put(other)
+    for place in _sizes(right):
+        for shift in (1, -1):
+            changed = edits.plus(place.part, shift)
+            yield "off by one", _text(place.part), _text(changed), place.put(changed)
+        for other in _others(rewrite, place):
+            yield "another size", _text(place.part), _text(other), place.put(other)
+
+
+def _sizes(whole: Expression) -> Iterator[edits.Place]:
+    """The sizes in an expression, not those that they are computed of."""
+    if whole.tp.ident.name == NUMBERS:
+        yield edits.Place(whole, lambda e: e)
+        return
+    for i, argument in enumerate(edits.arguments_of(whole)):
+        for inner in _sizes(argument):
+            yield edits.Place(inner.part, lambda e, i=i, inner=inner: edits.with_argument(whole, i, inner.put(e)))
+
+
+def _swaps(whole: Expression) -> bool:
+    """Whether a call has two arguments of one sort, at its end, that matter by their order."""
+    arguments = edits.arguments_of(whole)
+    if len(arguments) < 2 or arguments[-1].tp != arguments[-2].tp or arguments[-1] == arguments[-2]:
+        return False
+    name = getattr(whole.expr.callable, "method_name", None)  # pyright: ignore[reportAttributeAccessIssue]
+    return name not in ("__add__", "__mul__", "__or__", "__and__") and whole.tp.ident.name != "String"
+
+
+def _swapped(whole: Expression) -> Expression:
+    *_, first, second = edits.arguments_of(whole)
+    last = len(edits.arguments_of(whole)) - 1
+    return edits.with_argument(edits.with_argument(whole, last - 1, second), last, first)
+
+
+def _others(rewrite: Rewrite, place: edits.Place) -> Iterator[Expression]:
+    """What else of its sort stands in the rule: variables, and names that it makes."""
+    found: dict[Expression, None] = {}
+    for side in (edits.left_of(rewrite), edits.right_of(rewrite)):
+        for other in edits.places(side):
+            same = other.sort == place.sort and other.part != place.part
+            if same and (place.sort in BINDERS or not isinstance(other.pattern, Constant)):
+                found[other.part] = None
+    yield from list(found)[:OTHERS]
+
+
+# --- texts ---
+
+
+def _shown(condition: Fact) -> str:
+    return " = ".join(_text(side) for side, _ in edits.sides_of(condition))
+
+
+def _text(part: Expression) -> str:
+    return shown(read_declared(part))
