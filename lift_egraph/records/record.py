@@ -55,9 +55,9 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
     phase: Annotated[
         str,
         Meta(
-            pattern="^(stages|invariants|remainders|packing|row_packing|tiling|items|blocking|rows_at_a_time|columns|"
-            "rows|lanes|groups|loops|scans|scan_blocks|views|levels|first_tile|second_tile|registers|sharing_columns|"
-            "algorithmic|lowering|sharing|memory)$"
+            pattern="^(stages|invariants|remainders|algebra|packing|row_packing|tiling|items|blocking|rows_at_a_time|"
+            "columns|rows|lanes|groups|loops|scans|scan_blocks|views|levels|first_tile|second_tile|registers|"
+            "sharing_columns|algorithmic|lowering|sharing|memory)$"
         ),
     ]
     iterations: Annotated[int, Meta(ge=0, lt=2**31)]
