@@ -37,6 +37,9 @@ RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "i64___gt__": operator.gt,
     "i64___ge__": operator.ge,
     "!=": operator.ne,
+    "==": operator.eq,
+    "divides": lambda n, m: n > 0 and m % n == 0,
+    "?": lambda n, m: True,  # not understood
 }
 
 
@@ -259,10 +262,13 @@ class Typing:
         rank = {n: sum(n in {h.name for h in holes(a) | holes(b)} for _, a, b in self.conditions) for n in names}
         names.sort(key=lambda n: (-rank[n], n))
         ready: list[list[tuple[str, Size, Size]]] = [[] for _ in range(len(names) + 1)]
+        checks: list[list[Callable[[Mapping[str, int]], bool]]] = [[] for _ in ready]
         for condition in self.conditions:
             needs = {h.name for h in holes(condition[1]) | holes(condition[2])}
-            ready[max((names.index(n) + 1 for n in needs), default=0)].append(condition)
-        if not all(holds(c, {}) for c in ready[0]):
+            depth = max((names.index(n) + 1 for n in needs), default=0)
+            ready[depth].append(condition)
+            checks[depth].append(_check(condition))
+        if not all(check({}) for check in checks[0]):
             return []
         rng = random.Random(0)
         self.sizes = (*SIZES, *self._near_constants())
@@ -275,14 +281,15 @@ class Typing:
                 return values
             name = names[depth]
             domain = self._domain(name, ready[depth + 1], values)
-            for value in sorted(domain, key=lambda v: (domain.index(v) + 1) * rng.random()):
+            place = {v: n for n, v in enumerate(domain, 1)}
+            for value in sorted(domain, key=lambda v: place[v] * rng.random()):
                 steps[0] += 1
                 if steps[0] > STEPS * most:
                     return None
                 more = {**values, name: value}
                 if sum(v >= MANY for v in more.values()) > 1 and value >= MANY and len(domain) > 1:
                     continue
-                if all(holds(c, more) for c in ready[depth + 1]):
+                if all(check(more) for check in checks[depth + 1]):
                     done = extend(more)
                     if done is not None:
                         return done
@@ -345,31 +352,53 @@ class Typing:
 
 def size_value(size: Size, values: Mapping[str, int]) -> int | None:
     """The value of a size expression, or None where it has none."""
-    if isinstance(size, Hole):
-        return values.get(size.name)
-    if isinstance(size, Constant):
-        return size.value
-    parts = [size_value(p, values) for p in size.parts]
-    compute = ARITHMETIC.get(size.op)
-    if compute is None or None in parts:
-        return None
-    try:
-        return compute(*parts)  # pyright: ignore[reportArgumentType]
-    except ZeroDivisionError:
-        return None
+    return _value_of(size)(values)
 
 
 def holds(condition: tuple[str, Size, Size], values: Mapping[str, int]) -> bool:
     """Whether a condition on sizes holds; one that is not understood is taken to."""
+    return _check(condition)(values)
+
+
+def _value_of(size: Size) -> Callable[[Mapping[str, int]], int | None]:
+    """What `size_value` is for any values."""
+    if isinstance(size, Hole):
+        name = size.name
+        return lambda values: values.get(name)
+    if isinstance(size, Constant):
+        value = size.value
+        return lambda _: value
+    compute = ARITHMETIC.get(size.op)
+    if compute is None:
+        return lambda _: None
+    parts = [_value_of(p) for p in size.parts]
+
+    def computed(values: Mapping[str, int]) -> int | None:
+        made = [part(values) for part in parts]
+        if None in made:
+            return None
+        try:
+            return compute(*made)  # pyright: ignore[reportArgumentType]
+        except ZeroDivisionError:
+            return None
+
+    return computed
+
+
+def _check(condition: tuple[str, Size, Size]) -> Callable[[Mapping[str, int]], bool]:
+    """What `holds` is for any values."""
     relation, a, b = condition
-    left, right = size_value(a, values), size_value(b, values)
-    if left is None or right is None:
-        return not (holes(a) | holes(b)) <= {Hole(n, "i64") for n in values} or relation == "?"
-    if relation == "==":
-        return left == right
-    if relation == "divides":
-        return left > 0 and right % left == 0
-    return RELATIONS[relation](left, right)
+    value_of_left, value_of_right = _value_of(a), _value_of(b)
+    compare = RELATIONS[relation]
+    needed = {h.name for h in holes(a) | holes(b)}
+
+    def check(values: Mapping[str, int]) -> bool:
+        left, right = value_of_left(values), value_of_right(values)
+        if left is None or right is None:
+            return relation == "?" or not needed <= values.keys()
+        return compare(left, right)
+
+    return check
 
 
 def _known(size: Size, sizes: Mapping[str, int]) -> int:
