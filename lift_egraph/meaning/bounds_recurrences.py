@@ -45,7 +45,7 @@ def follow(start: Tree, states: Tree, apply: Callable[[Tree], Tree]) -> Tree:
 
 
 def _followed(before: list[np.ndarray], first: Errors, outcome: Callable[[Sequence[np.ndarray]], Errors]) -> Errors:
-    small = [TRIED * (np.abs(b) + TRIED) if b.dtype.kind == "f" else np.zeros(b.shape) for b in before]
+    small = [_tried(b) for b in before]
     exact = [not f.any() for f in first]
     while True:  # what is exact stays so, if it depends on nothing else
         tried = [np.zeros(s.shape) if e else s for e, s in zip(exact, small, strict=True)]
@@ -67,6 +67,12 @@ def _followed(before: list[np.ndarray], first: Errors, outcome: Callable[[Sequen
             base[i] = np.where(w, base[i] + 2 * np.where(np.isinf(m), m, m - e), base[i])
     failed = np.logical_or.accumulate(np.logical_or.reduce(wrong), -1)
     return [np.where(failed, np.inf, e) for e in errors]
+
+
+def _tried(states: np.ndarray) -> np.ndarray:
+    """Small errors of states, none of those that are no finite numbers."""
+    size = np.where(np.isfinite(states), np.abs(states), np.inf)
+    return np.where(size < np.inf, TRIED * (size + TRIED), 0.0) if states.dtype.kind == "f" else np.zeros(states.shape)
 
 
 def _proportions(small: Errors, outcome: Callable[[Sequence[np.ndarray]], Errors]) -> tuple[Errors, list[Errors]]:

@@ -81,3 +81,10 @@ def test_folds_of_tuples_take_longer():
         for text in ("fun (s, x) => s * s + x, 0.0", "fun ((s, t), x) => (t * s, s + x), (0.0, 0.0)")
     )
     assert effort(two) > 3 * effort(one)
+
+
+def test_a_long_fold_that_begins_with_no_finite_number_has_a_bound():
+    text = "reduceSeq(fun ((most, last), a) => let s = max(last + a, a) in (max(most, s), s), (-inf, -inf), xs)"
+    xs = np.linspace(-1, 1.5, 3000, dtype=np.float32)
+    values, bounds = evaluate_bounded(parse_program(f"program p(xs: [f32]3000) = {text}").body, {"xs": xs})
+    assert all(0 < bound < 1e-2 * abs(value) for value, bound in zip(values, bounds, strict=True))
