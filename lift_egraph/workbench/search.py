@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -24,16 +24,11 @@ from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
 from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
-from lift_egraph.language.check import type_of
-from lift_egraph.language.layout import LAYOUT, is_pure
-from lift_egraph.language.types import Array
-from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.additions import ROLES, Additions, taking_part
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.phases import (
     LOW_LEVEL,
-    LOWERED,
     Found,
     Leg,
     PhaseSummary,
@@ -48,41 +43,16 @@ from lift_egraph.workbench.phases import (
     stages_phase,
     summarise,
 )
-from lift_egraph.workbench.plan import PLANNED, Plan, Recipe, planned_phase
+from lift_egraph.workbench.plan import Plan, Recipe, planned_phase
 from lift_egraph.workbench.plans import plans
-from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
+from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, rests
 from lift_egraph.workbench.tuned import Tunable, tunables
 
 PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 MOST_STEPS = 12  # iterations until lengths are in parts
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
-LARGEST_REST = 0.1  # of the operations of the largest stage: what computes more is searched like that
-
-
-def has_stages(term: ir.Expr) -> bool:
-    """Whether an array is computed and then read, by more than a reduction that computes it on the fly."""
-    readers = (*LAYOUT, ir.Map, ir.Scatter, ir.Apply)
-    read = (p for t in ir.subterms(term) if isinstance(t, readers) for p in ir.parts(t) if isinstance(p, ir.Expr))
-    return any(not is_pure(p) and isinstance(type_of(p), Array) for p in read)
-
-
-def has_invariants(term: ir.Expr) -> bool:
-    """Whether there is a reduction inside of two maps that the outer one does not change."""
-    for changing, body in _maps(term):
-        for own, inner in _maps(body):
-            read = (ir.free_variables(t) for t in ir.subterms(inner) if isinstance(t, ir.Reduce))
-            if any(own & free and not changing & free for free in read):
-                return True
-    return False
-
-
-def _maps(term: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
-    """What each map in a term binds, and what it computes."""
-    for t in ir.subterms(term):
-        if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda):
-            yield frozenset(ir.bound_variables(t.function.binder)), t.function.body
 
 
 def search(
@@ -113,7 +83,7 @@ def search(
     """
     rules, widths = additions.own_rules(), vector_widths(program, device, budget.widths)
     look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes)
-    starts: list[_Start] = [(program.body, ())]
+    starts: list[Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
     is_staged = has_stages(program.body) or bool(look.own("stages"))
     if is_staged or has_invariants(program.body):
@@ -126,7 +96,7 @@ def search(
     soon = [start for start in starts[:1] if start[1] and look.own("stages")]  # the user waits for it
     for start in soon:
         yield from look.as_it_is(start)
-    several: list[_Start] = []
+    several: list[Start] = []
     for number, start in enumerate(starts):
         acted = look.with_actions(start)
         if acted is not None:
@@ -147,9 +117,6 @@ def search(
         if start[1] and start not in soon:
             yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
-
-
-_Start = tuple[ir.Expr, tuple[Leg, ...]]  # a high-level term, and the phases that led to it
 
 
 @dataclass(frozen=True)
@@ -173,12 +140,12 @@ class _Search:
         """A phase with the user's rules that take part in it."""
         return extended(phase, map(rule_of, self.own(phase.name)))
 
-    def starts(self, body: ir.Expr, reached: Saturation) -> list[_Start]:
+    def starts(self, body: ir.Expr, reached: Saturation) -> list[Start]:
         """The program as it stands, and the best of those that keep other things in memory; cheapest first."""
         budget, kind, own = self.budget, self.device.mapping, skeleton(body)
         counts = budget.variants, budget.seed_tries, budget.seeds_per_shape
         found = _terms(reached, self.structural, *counts, budget.patience, budget.plainness)
-        made: list[_Start] = [
+        made: list[Start] = [
             (t.term, (Leg(reached.phase, t.term, len(reached.iterations), kind, rules=self.own(reached.phase)),))
             for t in found
             if t.cost <= budget.worst_seed * found[0].cost and skeleton(t.term) != own
@@ -186,7 +153,7 @@ class _Search:
         is_best = bool(found) and skeleton(found[0].term) == own
         return [(body, ()), *made] if is_best else [*made, (body, ())]
 
-    def with_rests(self, start: _Start) -> tuple[PhaseSummary, _Start] | None:
+    def with_rests(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with the lengths that nothing divides in parts, where there are any."""
         budget, began = self.budget, time.perf_counter()
         width = vector_of(self.device)
@@ -203,7 +170,7 @@ class _Search:
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
 
-    def with_actions(self, start: _Start) -> tuple[PhaseSummary, _Start] | None:
+    def with_actions(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with its folds as reductions by associative operators, where there are any that act like these."""
         began, term = time.perf_counter(), with_actions(start[0])
         if term is None:
@@ -215,7 +182,7 @@ class _Search:
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
 
-    def by_parts(self, program: ir.Program, parts: Cut, start: _Start) -> Iterator[PhaseSummary | Found]:
+    def by_parts(self, program: ir.Program, parts: Cut, start: Start) -> Iterator[PhaseSummary | Found]:
         """What is found for the one part that is no rest, with the best of all rests beside it."""
         budget, small = self.budget, rests(parts)
         (main,) = parts.stages.keys() - small
@@ -232,11 +199,11 @@ class _Search:
                     found.append(item)
             beside[stage] = look.ranked(alone, found)[0]
         look, alone = self.alone(parts, main, program)
-        itself: _Start = (alone.body, ())
+        itself: Start = (alone.body, ())
         for item in chain(look.as_it_is(itself), look.planned(itself), look.tiled(alone, [itself])):
             yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
 
-    def by_stages(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found | Tunable]:
+    def by_stages(self, program: ir.Program, starts: Sequence[Start]) -> Iterator[PhaseSummary | Found | Tunable]:
         """What is found for the stages of the program as it was written, then of another; without stages, by plans.
 
         With rules of the user's the cheapest come first.
@@ -253,7 +220,7 @@ class _Search:
                 yield from self.planned(start, followed=followed if not start[1] else None)
             yield from self.with_parameters(followed)
 
-    def of_stages(self, program: ir.Program, parts: Cut, start: _Start) -> Iterator[PhaseSummary | Found]:
+    def of_stages(self, program: ir.Program, parts: Cut, start: Start) -> Iterator[PhaseSummary | Found]:
         """What is found for each stage alone, put together: the best of each, and others of one among the best."""
         stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
@@ -286,14 +253,14 @@ class _Search:
 
     def at_once(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What the first plan finds for one stage as a program of its own; without plans, the stage as it is."""
-        itself: _Start = (alone.body, ())
+        itself: Start = (alone.body, ())
         yield self.naive(alone)
         yield from self.planned(itself, end, slice(1)) if self.has_plans(alone) else self.as_it_is(itself)
 
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What is found without restructuring, and by other plans, for one stage that has plans."""
         if self.has_plans(alone):
-            itself: _Start = (alone.body, ())
+            itself: Start = (alone.body, ())
             yield from self.as_it_is(itself)
             yield from self.planned(itself, end, slice(1, None))
 
@@ -334,7 +301,7 @@ class _Search:
 
     def planned(
         self,
-        start: _Start,
+        start: Start,
         end: float = inf,
         chosen: slice = slice(None),
         followed: list[tuple[Recipe, list[Found]]] | None = None,
@@ -354,7 +321,7 @@ class _Search:
             if plan.recipe and found and followed is not None and not is_own:
                 followed.append((plan.recipe, found))
 
-    def followed(self, plan: Plan, start: _Start, is_own: bool = False) -> Iterator[PhaseSummary | Found]:
+    def followed(self, plan: Plan, start: Start, is_own: bool = False) -> Iterator[PhaseSummary | Found]:
         """What a plan leads to; the user's rules take part in that of theirs."""
         limits = replace(self.budget.phase_limits, iterations=self.budget.plan_iterations, nodes=PLAN_NODES)
         term, way = start
@@ -410,20 +377,20 @@ class _Search:
             program, self.device, budget.blocks(self.device.mapping), budget.long_array, budget.chunks_per_unit
         )
 
-    def tiled(self, program: ir.Program, starts: Sequence[_Start]) -> Iterator[PhaseSummary | Found]:
+    def tiled(self, program: ir.Program, starts: Sequence[Start]) -> Iterator[PhaseSummary | Found]:
         """What is found by restructuring, tiling by tiling, for versions of a program."""
         made, first = self.tilings(program), self.budget.tiled_first
         for tiling in (*made[:first], {}, *made[first:]):
             for start in starts:
                 yield from self.restructured(start, tiling, max(1, self.budget.seeds // len(starts)))
 
-    def as_it_is(self, start: _Start) -> Iterator[PhaseSummary | Found]:
+    def as_it_is(self, start: Start) -> Iterator[PhaseSummary | Found]:
         """What is found without restructuring."""
         term, before = start
         return self.lowered(term, (*before, Leg("algorithmic", term, 0, self.device.mapping)))
 
     def restructured(
-        self, start: _Start, tiling: Tiling, seeds: int, end: float = inf
+        self, start: Start, tiling: Tiling, seeds: int, end: float = inf
     ) -> Iterator[PhaseSummary | Found]:
         """What is found with one tiling, from the best of the terms that it leads to; none is lowered after the end."""
         budget = self.budget
@@ -472,36 +439,6 @@ class _Search:
                 steps = len(reached.iterations)
                 leg = Leg("memory", copy.term, steps, device.mapping, spaces=spaces, rules=self.own("memory"))
                 yield Found(copy.cost, copy.term, (*way, leg))
-
-
-def rests(parts: Cut) -> list[ir.Input]:
-    """The stages that compute little, beside the one that computes most."""
-    count = operations if any(map(operations, parts.stages.values())) else effort
-    counts = {stage: parts.times[stage] * count(body) for stage, body in parts.stages.items()}
-    return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values())]
-
-
-def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: _Start) -> Found:
-    """What was found for each stage as one term, and the phases that lead there: each takes all stages as far as it did
-    one.
-    """
-    terms, legs = dict(parts.stages), list(start[1])
-    for name in (*PLANNED, "algorithmic", *LOWERED, "memory"):
-        of_stages = {stage: leg for stage, f in chosen.items() for leg in f.way if leg.name == name}
-        if not of_stages:
-            continue
-        terms |= {stage: leg.term for stage, leg in of_stages.items()}
-        tiling: dict[int, tuple[int, ...]] = {}
-        for leg in of_stages.values():
-            for n, sizes in leg.tiling.items():
-                tiling[n] = tuple(dict.fromkeys((*tiling.get(n, ()), *sizes)))
-        widths = dict.fromkeys(w for leg in of_stages.values() for w in leg.widths)
-        rules = dict.fromkeys(rule for leg in of_stages.values() for rule in leg.rules)
-        iterations = max(leg.iterations for leg in of_stages.values())
-        first, term = next(iter(of_stages.values())), parts.joined(terms)
-        facts = {"tiling": tiling, "widths": tuple(widths), "rules": tuple(rules)}
-        legs.append(replace(first, term=term, iterations=iterations, **facts))
-    return Found(sum(f.cost for f in chosen.values() if f.cost < inf), legs[-1].term, tuple(legs))
 
 
 def _terms(

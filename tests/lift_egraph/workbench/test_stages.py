@@ -16,8 +16,8 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.phases import invariants_phase, stages_phase
-from lift_egraph.workbench.search import has_invariants, has_stages
 from lift_egraph.workbench.stage_cut import cut
+from lift_egraph.workbench.stages import has_invariants, has_stages
 
 # a program, and how many maps that compute are in its cheapest version
 STAGES = {

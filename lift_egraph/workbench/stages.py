@@ -1,0 +1,74 @@
+"""What stages a program has, which of them are small, and the whole that their terms make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import inf
+
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.layout import LAYOUT, is_pure
+from lift_egraph.language.types import Array
+from lift_egraph.meaning.workload import effort
+from lift_egraph.workbench.phases import LOWERED, Found, Leg
+from lift_egraph.workbench.plan import PLANNED
+from lift_egraph.workbench.rates import operations
+from lift_egraph.workbench.stage_cut import Cut
+
+LARGEST_REST = 0.1  # of the operations of the largest stage: what computes more is searched like that
+Start = tuple[ir.Expr, tuple[Leg, ...]]  # a high-level term, and the phases that led to it
+
+
+def has_stages(term: ir.Expr) -> bool:
+    """Whether an array is computed and then read, by more than a reduction that computes it on the fly."""
+    readers = (*LAYOUT, ir.Map, ir.Scatter, ir.Apply)
+    read = (p for t in ir.subterms(term) if isinstance(t, readers) for p in ir.parts(t) if isinstance(p, ir.Expr))
+    return any(not is_pure(p) and isinstance(type_of(p), Array) for p in read)
+
+
+def has_invariants(term: ir.Expr) -> bool:
+    """Whether there is a reduction inside of two maps that the outer one does not change."""
+    for changing, body in _maps(term):
+        for own, inner in _maps(body):
+            read = (ir.free_variables(t) for t in ir.subterms(inner) if isinstance(t, ir.Reduce))
+            if any(own & free and not changing & free for free in read):
+                return True
+    return False
+
+
+def _maps(term: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
+    """What each map in a term binds, and what it computes."""
+    for t in ir.subterms(term):
+        if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda):
+            yield frozenset(ir.bound_variables(t.function.binder)), t.function.body
+
+
+def rests(parts: Cut) -> list[ir.Input]:
+    """The stages that compute little, beside the one that computes most."""
+    count = operations if any(map(operations, parts.stages.values())) else effort
+    counts = {stage: parts.times[stage] * count(body) for stage, body in parts.stages.items()}
+    return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values())]
+
+
+def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: Start) -> Found:
+    """What was found for each stage as one term, and the phases that lead there: each takes all stages as far as it did
+    one.
+    """
+    terms, legs = dict(parts.stages), list(start[1])
+    for name in (*PLANNED, "algorithmic", *LOWERED, "memory"):
+        of_stages = {stage: leg for stage, f in chosen.items() for leg in f.way if leg.name == name}
+        if not of_stages:
+            continue
+        terms |= {stage: leg.term for stage, leg in of_stages.items()}
+        tiling: dict[int, tuple[int, ...]] = {}
+        for leg in of_stages.values():
+            for n, sizes in leg.tiling.items():
+                tiling[n] = tuple(dict.fromkeys((*tiling.get(n, ()), *sizes)))
+        widths = dict.fromkeys(w for leg in of_stages.values() for w in leg.widths)
+        rules = dict.fromkeys(rule for leg in of_stages.values() for rule in leg.rules)
+        iterations = max(leg.iterations for leg in of_stages.values())
+        first, term = next(iter(of_stages.values())), parts.joined(terms)
+        facts = {"tiling": tiling, "widths": tuple(widths), "rules": tuple(rules)}
+        legs.append(replace(first, term=term, iterations=iterations, **facts))
+    return Found(sum(f.cost for f in chosen.values() if f.cost < inf), legs[-1].term, tuple(legs))
