@@ -37,6 +37,9 @@ RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "i64___gt__": operator.gt,
     "i64___ge__": operator.ge,
     "!=": operator.ne,
+}
+_COMPARISONS = {
+    **RELATIONS,
     "==": operator.eq,
     "divides": lambda n, m: n > 0 and m % n == 0,
     "?": lambda n, m: True,  # not understood
@@ -355,11 +358,6 @@ def size_value(size: Size, values: Mapping[str, int]) -> int | None:
     return _value_of(size)(values)
 
 
-def holds(condition: tuple[str, Size, Size], values: Mapping[str, int]) -> bool:
-    """Whether a condition on sizes holds; one that is not understood is taken to."""
-    return _check(condition)(values)
-
-
 def _value_of(size: Size) -> Callable[[Mapping[str, int]], int | None]:
     """What `size_value` is for any values."""
     if isinstance(size, Hole):
@@ -386,10 +384,10 @@ def _value_of(size: Size) -> Callable[[Mapping[str, int]], int | None]:
 
 
 def _check(condition: tuple[str, Size, Size]) -> Callable[[Mapping[str, int]], bool]:
-    """What `holds` is for any values."""
+    """Whether a condition on sizes holds for values; one that is not understood is taken to."""
     relation, a, b = condition
     value_of_left, value_of_right = _value_of(a), _value_of(b)
-    compare = RELATIONS[relation]
+    compare = _COMPARISONS[relation]
     needed = {h.name for h in holes(a) | holes(b)}
 
     def check(values: Mapping[str, int]) -> bool:
