@@ -37,6 +37,11 @@ class Reference:
     value: Value
     bound: Value
 
+    @property
+    def bounded(self) -> bool:
+        """Whether any element can be compared."""
+        return any(bool(np.isfinite(bound).any()) for bound in leaves_of(self.bound))
+
 
 @dataclass(frozen=True)
 class References:
@@ -53,6 +58,11 @@ class References:
     def inputs(self) -> dict[str, Mapping[str, Value]]:
         """The sets of inputs, by their names."""
         return {"integers": self.integers.inputs, "floats": self.floats.inputs}
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any element of any set can be compared."""
+        return self.integers.bounded or self.floats.bounded
 
     def check(self, lowered: ir.Program, plan: Plan, runner: Runner) -> Verdict:
         """Run the plan of a low-level program on both sets of inputs, and compare with the interpreter's results."""

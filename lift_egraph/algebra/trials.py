@@ -10,9 +10,10 @@ import numpy as np
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
-from lift_egraph.language.types import BOOL, Scalar
+from lift_egraph.language.types import BOOL, F16, F32, F64, Scalar
 
 COUNT = 256
+_CLOSE = {F16: 2e-2, F32: 2e-6, F64: 1e-9}  # numbers that were computed beforehand are rounded to the type
 Scope = Mapping[ir.Expr, np.ndarray]
 
 
@@ -60,7 +61,7 @@ def counterexample(left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int 
     scope = {name: _drawn(type_of(name), generator) for name in names}
     for a, b in zip(left, right, strict=True):
         x, y = (np.broadcast_to(evaluate(e, scope), COUNT) for e in (a, b))
-        differs = np.asarray(~_same(x, y))
+        differs = np.asarray(~_same(x, y, type_of(a)))
         if differs.any():
             at = int(np.argmax(differs))
             shown = tuple((_name(n), scope[n][at].item()) for n in names)
@@ -68,11 +69,11 @@ def counterexample(left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int 
     return None
 
 
-def _same(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if np.issubdtype(x.dtype, np.floating):
+def _same(x: np.ndarray, y: np.ndarray, t: object) -> np.ndarray:
+    if isinstance(t, Scalar) and t in _CLOSE:
         unknown = ~np.isfinite(x) & ~np.isfinite(y)
         with np.errstate(all="ignore"):
-            return unknown | np.isclose(x, y, rtol=1e-9, atol=1e-9)
+            return unknown | np.isclose(x, y, rtol=_CLOSE[t], atol=_CLOSE[t])
     return x == y
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +30,27 @@ FORMATS = {
 
 
 @dataclass(frozen=True)
+class Affine:
+    """An error as the sum of what each of some sources contributes, with its sign, and a rest that is bounded."""
+
+    moves: Mapping[object, np.ndarray]
+    rest: np.ndarray
+
+
+@dataclass(frozen=True)
 class Bounded:
-    """Reference values and the absolute error bound of each (of the same shape), for elements of one type."""
+    """Reference values and the absolute error bound of each (of the same shape), for elements of one type.
+
+    Attributes
+    ----------
+    affine
+        What the error consists of, where that is followed (`bounds_affine`); `error` bounds all of it.
+    """
 
     value: np.ndarray
     error: Error
     scalar: Scalar
+    affine: Affine | None = None
 
 
 def plus(*errors: Error) -> Error:

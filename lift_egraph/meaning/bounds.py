@@ -25,6 +25,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.scalar import COMPARISONS, LAWS, NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.types import BOOL, F16, F32, F64, I32, U8, U32, Scalar
 from lift_egraph.meaning.bounded import FORMATS, Bounded, Error, Format, full_error, plus
+from lift_egraph.meaning.bounds_affine import affinely, changed, settled, sources
 from lift_egraph.meaning.bounds_folds import contracted, multiplied, prefixes, summed
 from lift_egraph.meaning.bounds_functions import FUNCTIONS
 from lift_egraph.meaning.bounds_recurrences import follow
@@ -90,20 +91,22 @@ class BoundedDomain:
         return leaf.value
 
     def each(self, change: Change, leaf: Bounded) -> Bounded:
-        return Bounded(change(leaf.value), None if leaf.error is None else change(leaf.error), leaf.scalar)
+        return changed(change, leaf)
 
     def call(self, op: str, scalar: Scalar, arguments: Sequence[Bounded]) -> Bounded:
         if op == "dot":
             products = self.call("mul", scalar, arguments)
             return summed(self.exact(np.zeros(products.value.shape[:-1]), scalar), products, -1)
         if op in _SPECIAL:
-            return _SPECIAL[op](scalar, *arguments)
+            made = _SPECIAL[op](scalar, *arguments)
+            return affinely(op, made, made.error, arguments)
         if scalar.is_float:
             function, *ulps = FUNCTIONS[op]
-            value, error = function(*((a.value, a.error) for a in arguments))
+            value, propagated = function(*((a.value, a.error) for a in arguments))
+            error = propagated
             if any(ulps):
                 error = _round(value, error, FORMATS[scalar], _ulps(scalar, *ulps), arguments)
-            return _finish(op, value, error, scalar, arguments)
+            return affinely(op, _finish(op, value, error, scalar, arguments), propagated, arguments)
         value = np.asarray(OPERATIONS[op].meaning(*(a.value for a in arguments)), NUMPY_TYPES[scalar.name])
         return Bounded(value, _doubt(value.shape, *(a.error for a in arguments)), scalar)
 
@@ -146,6 +149,12 @@ class BoundedDomain:
 
     def follow(self, start: Tree, states: Tree, apply: Callable[[Tree], Tree]) -> Tree:
         return follow(start, states, apply)
+
+    def sources(self, state: Tree) -> Tree:
+        return sources(state)
+
+    def settled(self, leaf: Bounded) -> Bounded:
+        return settled(leaf)
 
     def picked(self, leaf: Bounded, indices: Bounded) -> Bounded:
         if indices.error is None:

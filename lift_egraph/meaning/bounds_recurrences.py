@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from lift_egraph.meaning.bounded import Bounded, full_error
+from lift_egraph.meaning.bounds_affine import sources
 from lift_egraph.meaning.recurrences import led_to
 from lift_egraph.meaning.values import Tree, leaves_of, map_leaves
 
 ROUNDS = 8
+MOST = 4.0  # times that errors are made larger to hold in all steps
 TRIED = 2.0**-30  # of a value: an error from which the factors are found
+NEAR = 2.0**-16  # how much larger an error is made to find its factors
+SPARE = 2.0**-6  # of what a step adds to the errors, as the factors grow with them a little
 MARGIN = 1 + 2.0**-30  # on each step, for the rounding of the factors themselves
 
 Errors = list[np.ndarray]
@@ -21,9 +25,10 @@ Errors = list[np.ndarray]
 def follow(start: Tree, states: Tree, apply: Callable[[Tree], Tree]) -> Tree:
     """Guessed states with bounds.
 
-    Errors grow from step to step nearly in proportion. The factors are found by trial, and the operator is evaluated on
-    the states with the errors that follow from them: no larger ones may come out. Where they do in the end, nothing is
-    known of the states from there on. How far the operator leads away from the guess is part of the error.
+    Errors grow from step to step nearly in proportion, as sums and maxima do. The factors are found by trial, near the
+    errors that were found last, and the operator is evaluated on the states with the errors that follow from them: no
+    larger ones may come out. Where they do in the end, nothing is known of the states from there on. How far the
+    operator leads away from the guess is part of the error.
     """
     scalars = [leaf.scalar for leaf in leaves_of(start)]
     before = list(leaves_of(led_to(map_leaves(lambda x: x.value, start), states)))
@@ -33,7 +38,7 @@ def follow(start: Tree, states: Tree, apply: Callable[[Tree], Tree]) -> Tree:
     def outcome(tried: Sequence[np.ndarray | None]) -> Errors:
         """What errors the states have whose predecessors have these."""
         given = iter([Bounded(*known) for known in zip(before, tried, scalars, strict=True)])
-        after = leaves_of(apply(map_leaves(lambda _: next(given), states)))
+        after = leaves_of(apply(sources(map_leaves(lambda _: next(given), states))))
         return [_known(_missed(leaf, value)) for leaf, value in zip(after, values, strict=True)]
 
     if any(e.any() for e in first) or any(e.any() for e in outcome([None] * len(values))):
@@ -53,20 +58,40 @@ def _followed(before: list[np.ndarray], first: Errors, outcome: Callable[[Sequen
         if still == exact:
             break
         exact = still
-    small = tried
-    base, factors = _proportions(small, outcome)
-    errors, wrong = base, [np.ones(b.shape, bool) for b in base]
+
+    def led_from(errors: Errors) -> tuple[Errors, Errors]:
+        """The errors before each step, and what they lead to."""
+        at = [np.concatenate([f[..., None], e[..., :-1]], -1) for f, e in zip(first, errors, strict=True)]
+        return at, outcome(at)
+
+    at, made = tried, outcome(tried)
+    errors = made
     for _ in range(ROUNDS):
-        errors = _grown(first, base, factors)
-        tried = [np.concatenate([f[..., None], e[..., :-1]], -1) for f, e in zip(first, errors, strict=True)]
-        made = outcome(tried)
-        wrong = [m > e for m, e in zip(made, errors, strict=True)]
-        if not any(w.any() for w in wrong):
+        errors = _grown(first, *_tangent(at, made, outcome))
+        at, made = led_from(errors)
+        if not _too_small(errors, made).any():
             return errors
-        for i, (m, e, w) in enumerate(zip(made, errors, wrong, strict=True)):
-            base[i] = np.where(w, base[i] + 2 * np.where(np.isinf(m), m, m - e), base[i])
-    failed = np.logical_or.accumulate(np.logical_or.reduce(wrong), -1)
+        wider = _widened(errors, made)
+        if not _too_small(wider, led_from(wider)[1]).any():
+            return wider
+    failed = np.logical_or.accumulate(_too_small(errors, made), -1)
     return [np.where(failed, np.inf, e) for e in errors]
+
+
+def _too_small(errors: Errors, made: Errors) -> np.ndarray:
+    """The steps that lead to larger errors than those of the next state."""
+    return np.logical_or.reduce([m > e for m, e in zip(made, errors, strict=True)])
+
+
+def _widened(errors: Errors, made: Errors) -> Errors:
+    """Errors that are too small in places, with what is missing carried on to all that follow."""
+    missing = np.ones(errors[0].shape)
+    for e, m in zip(errors, made, strict=True):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            missing = np.fmax(missing, np.where(m > e, m / e, 1.0))
+    with np.errstate(over="ignore"):
+        factor = np.minimum(np.cumprod(MARGIN * missing, -1), MOST)
+    return [e * factor for e in errors]
 
 
 def _tried(states: np.ndarray) -> np.ndarray:
@@ -75,17 +100,21 @@ def _tried(states: np.ndarray) -> np.ndarray:
     return np.where(size < np.inf, TRIED * (size + TRIED), 0.0) if states.dtype.kind == "f" else np.zeros(states.shape)
 
 
-def _proportions(small: Errors, outcome: Callable[[Sequence[np.ndarray]], Errors]) -> tuple[Errors, list[Errors]]:
-    """The errors that exact states lead to, and how many times each error of a state goes into each of the next."""
-    one = outcome(small)
-    factors: list[Errors] = [[np.zeros(s.shape) for s in small] for _ in small]
-    for j, s in enumerate(small):
-        more = outcome([2 * x if i == j else x for i, x in enumerate(small)])
-        for i, (m, o) in enumerate(zip(more, one, strict=True)):
+def _tangent(
+    at: Errors, made: Errors, outcome: Callable[[Sequence[np.ndarray]], Errors]
+) -> tuple[Errors, list[Errors]]:
+    """How many times each error of a state goes into each of the next, near some errors, and what is added."""
+    factors: list[Errors] = [[] for _ in at]
+    base, below = list(made), made
+    for j, x in enumerate(at):  # one after the other, as the larger of two equal errors moves with one of them
+        above = outcome([(1 + NEAR) * e if i <= j else e for i, e in enumerate(at)])
+        for i, (m, o) in enumerate(zip(above, below, strict=True)):
             with np.errstate(invalid="ignore", divide="ignore"):
-                factors[i][j] = np.where(s > 0, np.maximum(m - o, 0) / s, 0)
-                factors[i][j][np.isnan(factors[i][j])] = 0
-    return one, factors
+                factor = np.where(x > 0, np.maximum(m - o, 0) / (NEAR * x), 0)
+            factors[i].append(np.where(np.isnan(factor), 0, factor))
+            base[i] = base[i] - factors[i][j] * np.where(np.isfinite(x), x, 0)
+        below = above
+    return [np.where(np.isfinite(b), np.maximum(b, 0) * (1 + SPARE), np.inf) for b in base], factors
 
 
 def _grown(first: Errors, base: Errors, factors: list[Errors]) -> Errors:

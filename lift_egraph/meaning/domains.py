@@ -74,6 +74,14 @@ class Domain(Protocol):
         """
         ...
 
+    def sources(self, state: Any) -> Any:
+        """Scalars, from which an operator makes the next ones: a domain may follow them through it."""
+        ...
+
+    def settled(self, leaf: Any) -> Any:
+        """A leaf of what the operator made, of which nothing is followed any more."""
+        ...
+
     def picked(self, leaf: Any, indices: Any) -> Any:
         """The leaf, whose elements were chosen by the values of another leaf: a domain may note doubts here."""
         ...
@@ -131,6 +139,12 @@ class Plain:
 
     def follow(self, start: Tree, states: Tree, apply: Callable[[Tree], Tree]) -> Tree | None:
         return checked(start, states, apply)
+
+    def sources(self, state: Tree) -> Tree:
+        return state
+
+    def settled(self, leaf: np.ndarray) -> np.ndarray:
+        return leaf
 
     def picked(self, leaf: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return leaf

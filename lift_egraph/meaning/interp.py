@@ -29,7 +29,19 @@ from lift_egraph.meaning.domains import Domain, Plain
 from lift_egraph.meaning.folds import Operations, fold_form
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.shortcuts import states_of, sum_of_products
-from lift_egraph.meaning.values import Tree, Value, at, checked, first_leaf, map_leaves, merge, split, widen, zip_leaves
+from lift_egraph.meaning.values import (
+    Tree,
+    Value,
+    at,
+    checked,
+    first_leaf,
+    leaves_of,
+    map_leaves,
+    merge,
+    split,
+    widen,
+    zip_leaves,
+)
 from lift_egraph.meaning.workload import effort, workload
 
 BUDGET = 64 << 20  # bytes of temporary arrays
@@ -226,9 +238,15 @@ class _Interpreter:
         if (states := states_of(self, term.operator, start, array, scope)) is not None:
             return states[-1][1]
         for index in range(size):
-            element = self.each(lambda a, index=index: a[at(depth, index)], array)
-            start = self.apply(term.operator, (start, element), scope)
+            start = self.state(term.operator, start, array, index, scope)
         return start
+
+    def state(self, operator: ir.Function, before: Tree, array: Tree, index: int, scope: Scope) -> Tree:
+        """The accumulator after an element of an array."""
+        element = self.each(lambda a: a[at(scope.depth, index)], array)
+        if all(self.domain.array(leaf).ndim <= scope.depth for leaf in leaves_of(before)):
+            before = self.domain.sources(before)
+        return map_leaves(self.domain.settled, self.apply(operator, (before, element), scope))
 
     def fold(self, operations: Operations, start: Tree, array: Tree, axis: int, ordered: bool) -> Tree:
         if isinstance(operations, tuple):
@@ -259,8 +277,7 @@ class _Interpreter:
             return zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *(whole for whole, _ in states))
         values = []
         for index in range(size):
-            element = self.each(lambda a, index=index: a[at(depth, index)], array)
-            start = self.apply(operator, (start, element), scope)
+            start = self.state(operator, start, array, index, scope)
             values.append(start)
         rows = [self.each(lambda a: np.expand_dims(a, depth), v) for v in values or [start]]
         whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *rows)

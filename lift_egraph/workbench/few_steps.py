@@ -9,14 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import numpy as np
-
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References, Verdict, judge, references_for
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain
-from lift_egraph.meaning.values import leaves_of
 
 T = TypeVar("T", bound=ir.Part)
 STEPS = (4, 3, 2)  # the first, the last, and one in each direction between the temporaries; or as many as have bounds
@@ -40,6 +37,11 @@ class FewSteps(References):
             "of them the error has no finite bound"
         )
 
+    @property
+    def bounded(self) -> bool:
+        """Whether any element can be compared after fewer steps."""
+        return self.shorter.bounded
+
     def check(self, lowered: ir.Program, plan: Plan, runner: Runner) -> Verdict:
         """Compile a low-level program with fewer steps, run that on both sets of inputs, and compare its results."""
         if sorted(steps_of(lowered.body)) != sorted(self.times):
@@ -59,20 +61,15 @@ def with_fewer_steps(
         Makes the kernels of a low-level term.
     """
     times = steps_of(program.body)
-    if any(_bounded(whole)):
+    if whole.bounded:
         return whole
     for steps in [n for n in STEPS if any(n < t for t in times)]:
         short = replace(program, body=with_few_steps(program.body, steps))
         shorter = references_for(short, whole.integers.inputs, whole.floats.inputs)
-        if all(_bounded(shorter)) or (steps == STEPS[-1] and any(_bounded(shorter))):
+        bounded = shorter.integers.bounded and shorter.floats.bounded
+        if bounded or (steps == STEPS[-1] and shorter.bounded):
             return FewSteps(whole.type, whole.integers, whole.floats, shorter, steps, times, compiled)
     return whole
-
-
-def _bounded(reference: References) -> tuple[bool, ...]:
-    """For each set of inputs whether any element can be compared."""
-    sets = reference.integers, reference.floats
-    return tuple(any(np.isfinite(bound).any() for bound in leaves_of(made.bound)) for made in sets)
 
 
 def _keeps(term: ir.Part) -> bool:

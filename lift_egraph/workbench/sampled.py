@@ -67,6 +67,8 @@ class Sampled:
         How long elements may be interpreted, all in all.
     kinds
         The sets of inputs: both, or one where memory is short. Kernels are timed on the last.
+    why
+        The whole result is not compared with the interpreter's.
     """
 
     source: ir.Program
@@ -75,6 +77,7 @@ class Sampled:
     seed: int
     seconds: float
     kinds: tuple[str, ...] = KINDS
+    why: str = "as it would take too long for all"
     sets: dict[str, _Set] = field(init=False)
     small: dict[tuple[tuple[str, int], ...], References] = field(default_factory=dict)
     loaded: set[tuple[int, str]] = field(default_factory=set)
@@ -110,7 +113,7 @@ class Sampled:
         counted = zip(self.kinds, counts, strict=True)
         kinds = " and ".join(f"{count or 'no'} elements on {kind}" for kind, count in counted)
         return (
-            f"{kinds} were compared with the interpreter's, as it would take too long for all; the whole result with "
+            f"{kinds} were compared with the interpreter's, {self.why}; the whole result with "
             "that of the first right kernel; at small sizes of each plan the whole result with the interpreter's"
         )
 

@@ -85,11 +85,12 @@ def _numbers(body: ir.Expr) -> set[int]:
 
 
 def _candidates(value: int, numbers: set[int]) -> Iterator[int]:
-    """Sizes below one, smallest first: its divisors, and what leaves the same rests."""
+    """Sizes below one, smallest first: its divisors, and what leaves the same rests; or any, where there are none."""
     found = {d for k in range(1, math.isqrt(value) + 1) if value % k == 0 for d in (k, value // k)}
     for period in (math.lcm(*numbers), math.prod(numbers)):
         found |= {value % period + turns * period for turns in range(1, 2 * TURNS)}
-    yield from sorted(n for n in found if LEAST <= n < value)
+    found = {n for n in found if LEAST <= n < value} or {turns * LEAST for turns in range(1, 2 * TURNS)}
+    yield from sorted(n for n in found if n < value)
 
 
 def _at(

@@ -88,7 +88,10 @@ def reference_of(
         How long the interpreter may take, as far as that can be told beforehand.
     """
     if room.whole and 2 * RATE * effort(program.body) <= seconds:
-        return with_fewer_steps(program, references(program, seed), compiled)
+        whole = with_fewer_steps(program, references(program, seed), compiled)
+        if whole.bounded:
+            return whole
+        return Sampled(source, program, compiled, seed, seconds, room.kinds, "as its errors have no finite bound")
     return Sampled(source, program, compiled, seed, seconds, room.kinds)
 
 

@@ -88,3 +88,45 @@ def test_a_long_fold_that_begins_with_no_finite_number_has_a_bound():
     xs = np.linspace(-1, 1.5, 3000, dtype=np.float32)
     values, bounds = evaluate_bounded(parse_program(f"program p(xs: [f32]3000) = {text}").body, {"xs": xs})
     assert all(0 < bound < 1e-2 * abs(value) for value, bound in zip(values, bounds, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "relative"),
+    [
+        ("scanSeq(fun (s, x) => s + 0.1 * (x - s), 0.0, xs)", 1e-6),
+        ("scanSeq(fun (s, x) => s - s * 0.25 + (x - s) / 3.0, 0.0, xs)", 1e-6),
+        ("scanSeq(fun (s, x) => select(x > 0.0, s + 0.5 * (x - s), s - 0.25 * (s + x)), 0.0, xs)", 1e-6),
+        ("scanSeq(fun (s, x) => -(0.5 * s - x) + 0.25 * (s + s), 1.0, xs)", 1e-4),
+        ("reduceSeq(fun ((m, s), x) => let d = max(s + x, 0.0) in (max(m, d), d), (0.0, 0.0), xs)", 1e-2),
+        ("reduceSeq(fun ((n, m), x) => (n + 1.0, m + (x - m) / (n + 1.0)), (0.0, 0.0), xs)", 1e-5),
+    ],
+)
+def test_errors_that_cancel_have_bounds_after_thousands_of_steps(text: str, relative: float):
+    """Where an operator reads its accumulator twice, and where one of two errors is the larger."""
+    xs = np.random.default_rng(0).uniform(-1, 1, 20_011).astype(np.float32)
+    term = parse_program(f"program p(xs: [f32]20011) = {text}").body
+    found = evaluate_bounded(term, {"xs": xs})
+    for single, value, bound in zip(leaves_of(evaluate(term, {"xs": xs})), *map(leaves_of, found), strict=True):
+        assert (np.abs(np.float64(single) - value) <= bound).all()
+        assert bound.max() <= relative * max(1, np.abs(value).max())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "scanSeq(fun ((a, b), x) => (b - a, a * 0.5 + x), (0.1, 0.2), xs)",
+        "scanSeq(fun (s, x) => s * s - x * s, 0.1, xs)",
+        "reduceSeq(fun (row, x) => map(fun w => at(1, w) - at(0, w) * x, slide(2, 1, pad(0, 1, wrap, row))), xs, xs)",
+        "map(fun w => at(1, w) - at(0, w), slide(2, 1, map(fun x => reduceSeq(fun (s, y) => s * x + y, x, xs), xs)))",
+    ],
+)
+def test_errors_of_several_sources_are_not_taken_for_one(text: str):
+    """Differences of two states, of a state's elements and of two folds cancel nothing; a square is not affine."""
+    generator = np.random.default_rng(1)
+    for _ in range(5):
+        xs = generator.uniform(-0.6, 0.6, 100).astype(np.float32)
+        term = parse_program(f"program p(xs: [f32]100) = {text}").body
+        found = evaluate_bounded(term, {"xs": xs})
+        for single, value, bound in zip(leaves_of(evaluate(term, {"xs": xs})), *map(leaves_of, found), strict=True):
+            assert (np.abs(np.float64(single) - value) <= bound).all()
+            assert np.isfinite(bound[:20]).all()

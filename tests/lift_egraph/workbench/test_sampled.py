@@ -153,3 +153,20 @@ def test_a_difference_that_takes_too_long_to_interpret_is_no_agreement():
     hurried.seconds = 1.0
     assert "output is" in verdict(1).message
     assert hurried.sets["integers"].known
+
+
+def test_a_fold_without_a_bound_is_compared_at_a_small_size():
+    """Its error may grow until nothing is known of it, and its length is a prime that no number of the term gives."""
+    source = parse_program(
+        "program h(xs: [f32]N) where N = 5003 = reduceSeq(fun (s, x) => sqrt(s * s + x * x), 0.0, xs)"
+    )
+    program = specialise(source, {})
+    reference = reference_of(source, program, room_for(program, INFO, 1), lambda p: cast(Any, p), seconds=1.0)
+    assert isinstance(reference, Sampled)
+    assert "no finite bound" in reference.how
+    assert checked(reference).valid
+
+    def spoil(name: str, result: np.ndarray) -> None:
+        result[...] *= 1.001 if "=" in name else 1
+
+    assert not checked(reference, spoil).valid
