@@ -39,7 +39,7 @@ TOO_SLOW = "far slower than the best in its first runs"
 _SWITCH = 0.0005  # seconds until a lane that waits gets the interpreter: it asks hundreds of times for each kernel
 _TRIALS = 3  # runs before a kernel is validated
 LEAST_TURNS = 0.5  # seconds that there must be for turns
-GRACE = 1.0  # seconds, beside a share of the budget
+GRACE = 0.5  # seconds, beside a share of the budget
 
 
 class Clock:

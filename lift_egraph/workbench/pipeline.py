@@ -128,6 +128,7 @@ def optimize(
         If a knob of the budget is out of range, or a model or the function for plans fails.
     """
     budget = budget if isinstance(budget, Budget) else Budget(budget)
+    clock = Clock(budget.seconds)
     _require_portable(structural, f"the structural cost {type(structural).__name__}")
     _require_portable(plans, "the function for plans")
     require_elements(program, sizes or {})
@@ -136,7 +137,6 @@ def optimize(
     given_device = device, description
     info, model = asked(executor, ANSWER, found_device, *given_device) if executor else found_device(*given_device)
     additions = additions_of(rules, plans, examples=0 if unchecked else EXAMPLES, listen=listen)
-    clock = Clock(budget.seconds)
     recording = Recording(journal_at(records), special, info, model, must=records is not None)
     baseline = _baseline(special, info, model, performance)
     naive = [baseline] if isinstance(baseline, Candidate) else []
