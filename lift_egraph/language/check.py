@@ -89,8 +89,13 @@ def array_type(term: ir.Expr, where: str) -> Array:
     """The type of an array term; `where` names the pattern for errors."""
     t = type_of(term)
     if not isinstance(t, Array):
-        raise TypeProblem(f"{where} works on an array, got {t}")
+        raise _no_array(where, t)
     return t
+
+
+def _no_array(where: str, t: DataType) -> TypeProblem:
+    hint = "; a component of a tuple is get(0, t)" if isinstance(t, Pair) else ""
+    return TypeProblem(f"{where} works on an array, got {t}{hint}")
 
 
 # --- patterns, by their signatures ---------------------------------------------------------------
@@ -193,7 +198,7 @@ def _problem(term: ir.Expr, misfit: Misfit) -> TypeProblem | SizeProblem:
         return TypeProblem(message)
     t = type_of(found)
     if isinstance(parameter.form, ArrayForm) and not isinstance(t, Array):
-        return TypeProblem(f"{where} works on an array, got {t}")
+        return _no_array(where, t)
     if by_hand is not None:
         kind, message = by_hand
         return kind(message.format(**names))

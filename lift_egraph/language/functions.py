@@ -406,7 +406,9 @@ def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Binder:
     return ir.PairBinder(first, _bound(names[1], t.second, where, taken))
 
 
-KEYWORDS = frozenset(("program", "where", "fun", "let", "in", "true", "false", "inf", "inf16", "inf64"))
+KEYWORDS = frozenset(
+    ("program", "where", "fun", "let", "in", "if", "then", "else", "true", "false", "inf", "inf16", "inf64")
+)
 # fmt: off
 PATTERN_NAMES = frozenset((
     *(node.signature.name for node in ir.PATTERNS if node not in (ir.MapLevel, ir.ToMemory)),

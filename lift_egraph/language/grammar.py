@@ -47,6 +47,7 @@ assumption: NAME ":" type               -> input
 ?expr: composition
     | FUN pattern "=>" expr             -> fun
     | LET pattern "=" expr "in" expr    -> let
+    | IF expr "then" expr "else" expr   -> choice
     | NAME "=>" expr                    -> index
 ?composition: disjunction
     | disjunction COMPOSE expr          -> compose
@@ -80,6 +81,7 @@ PROGRAM: "program"
 WHERE: "where"
 FUN: "fun"
 LET: "let"
+IF: "if"
 ARROW: "=>"
 TRUE: "true"
 FALSE: "false"
@@ -111,7 +113,7 @@ _TERMINALS = {
 # What other languages write, and what stands for it here.
 _SELECTION, _POWER = "a choice between values is select(condition, a, b)", "a power is pow(a, b)"
 ELSEWHERE = {
-    "if": _SELECTION, "?": _SELECTION, "^": _POWER, "**": _POWER, ";": "what a let binds ends with 'in'",
+    "?": _SELECTION, "^": _POWER, "**": _POWER, ";": "what a let binds ends with 'in'",
     "sum": "a sum is reduce(add, 0, xs)", "mean": "a mean is reduce(add, 0, xs) / N",
     "len": "the length of an array is a size, a value as any other", "range": "indices are generate(N, fun i => i)",
     "lambda": "a function is fun x => …", "or": "it is written a || b", "and": "it is written a && b",
@@ -122,7 +124,7 @@ _HINTS = {  # by what may stand in a place, and what does
     ("ARROW", "NAME"): "; several parameters are fun (x, y) => …",
     ("RSQB", "COMMA"): "; arrays of arrays are [[f32]M]N, their elements xs[i][j]",
 }
-_STARTS = {"NAME", "NUMBER", "FUN", "LET", "TRUE", "FALSE", "INF", "INF16", "INF64", "OPEN", "LPAR", "MINUS"}
+_STARTS = {"NAME", "NUMBER", "FUN", "LET", "IF", "TRUE", "FALSE", "INF", "INF16", "INF64", "OPEN", "LPAR", "MINUS"}
 _INFIX = {"PLUS", "MINUS", "TIMES", "COMPARE", "AND", "OR", "COMPOSE"}
 
 
@@ -328,7 +330,7 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
         if text in ELSEWHERE:
             return f"{text!r} cannot stand here; {ELSEWHERE[text]}", _place(token)
     words: list[str] = []
-    if {"FUN", "LET"} <= expected:
+    if {"FUN", "LET", "IF"} <= expected:
         words, expected = ["an expression"], expected - _STARTS
     if expected >= _INFIX:
         words, expected = ["an operator"], expected - _INFIX

@@ -28,7 +28,7 @@ from typing import Any
 from lift_egraph.errors import InputProblem, SizeProblem, TypeProblem
 from lift_egraph.language import build, functions, ir
 from lift_egraph.language.check import size_variables, type_of
-from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, read_text, suggestion
+from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Source, Tree, read_text, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.pretty import print_iterate_body, print_program, print_term
 from lift_egraph.language.ranges import Range, check_range
@@ -260,6 +260,8 @@ def _meaning(tree: Tree, scope: _Scope) -> Any:
                 return _fun(tree, scope)
             case Tree("let", (pattern, value, body)):
                 return _let(pattern, value, body, scope)
+            case Tree("choice", parts):
+                return functions.Section("select")(*(_operand(part, scope) for part in parts))
             case Tree("tuple", items):
                 return build.tuple_(*(_value(i, scope) for i in items))
             case Tree("element", (array, index)):
@@ -292,6 +294,8 @@ def _name(name: str, place: Place, scope: _Scope) -> Any:
         return build.BUILTINS[name]
     if name in scope.sizes:
         return nat(name)
+    if name in SUFFIXES:
+        return build.BUILTINS[f"to_{name}"]
     known = [*scope.values, *build.BUILTINS, *scope.sizes]
     raise Misplaced(f"unknown name {name!r}{suggestion(name, known)}", place)
 

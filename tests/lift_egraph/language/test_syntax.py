@@ -88,6 +88,7 @@ def test_each_form_survives_printing(text: str) -> None:
         ("iterate(1, fun (p: [f32]n) => map(abs, p), xs)", "iterate(1, fun (p: [f32]16) => map(abs, p), xs)"),
         ("map(toLocal . abs, xs)", "map(fun x1 => toLocal(abs(x1)), xs)"),
         ("map(fun map1 => map1, xs)", "map(id, xs)"),
+        ("if c then x else if x < 0 then 1 else f32(i32(x))", "select(c, x, select(x < 0.0, 1.0, to_f32(to_i32(x))))"),
         ("slide2d(3, 1, m)", "map(transpose, slide(3, 1, map(slide(3, 1), m)))"),
     ],
 )
@@ -169,7 +170,9 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("concat(xs, fill(2, 0))", 3, TypeProblem, "concat needs arrays of elements of one type, got [f32]8 and"),
         ("x ** 2", 6, SyntaxProblem, "'**' cannot stand here; a power is pow(a, b)"),
         ("x ^ 2", 5, SyntaxProblem, "'^' cannot stand here; a power is pow(a, b)"),
-        ("if x > 0 then x else 0", 6, SyntaxProblem, "'if' cannot stand here; a choice"),
+        ("if x > 0 then x", 18, SyntaxProblem, "expected 'else', but the text ends"),
+        ("x > 0 ? x : 0", 9, SyntaxProblem, "'?' cannot stand here; a choice"),
+        ("let t = (x, x) in at(0, t)", 21, TypeProblem, "got (f32, f32); a component of a tuple is get(0, t)"),
         ("x > 0 or x < 1", 9, SyntaxProblem, "'or' cannot stand here; it is written a || b"),
         ("map(fun a => not a, xs)", 20, SyntaxProblem, "'not' cannot stand here; it is written not(a)"),
         ("!x", 3, SyntaxProblem, "'!' cannot stand here; the negation is not(a)"),
