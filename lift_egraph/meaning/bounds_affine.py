@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.meaning.bounded import Affine, Bounded, full_error
 from lift_egraph.meaning.values import Tree, map_leaves
 
@@ -48,7 +49,7 @@ def changed(change: Callable[[np.ndarray], np.ndarray], leaf: Bounded) -> Bounde
 
 
 def affinely(op: str, made: Bounded, propagated: np.ndarray | None, arguments: Sequence[Bounded]) -> Bounded:
-    """The result of an operation, with how it moves with the sources of its arguments, where it does so affinely.
+    """The result of an operation, with how it moves with the sources of its arguments: the rest holds all else.
 
     Parameters
     ----------
@@ -63,7 +64,8 @@ def affinely(op: str, made: Bounded, propagated: np.ndarray | None, arguments: S
     if moved is None:
         return made
     with np.errstate(invalid="ignore"):  # what is not finite has the plain bound
-        affine = Affine(moved.moves, moved.rest + (made.error if propagated is None else made.error - propagated))
+        rounding = made.error if propagated is None else made.error - propagated
+        affine = Affine(moved.moves, np.where(np.isnan(rest := moved.rest + rounding), np.inf, rest))
         error = np.fmin(made.error, sum((np.abs(m) for m in affine.moves.values()), affine.rest))
     return replace(made, error=np.where(np.isfinite(made.error), error, made.error), affine=affine)
 
@@ -76,38 +78,45 @@ def _each(moves: Affine, change: Callable[[np.ndarray], np.ndarray]) -> dict[obj
     return {source: change(m) for source, m in moves.moves.items()}
 
 
-def _sum(sign: int) -> Callable[[Bounded, Bounded], Affine]:
-    def moved(a: Bounded, b: Bounded) -> Affine:
-        first, second = _taken_apart(a), _taken_apart(b)
-        moves = dict(first.moves)
-        for source, m in second.moves.items():
-            moves[source] = sign * m + moves[source] if source in moves else sign * m
-        return Affine(moves, first.rest + second.rest)
+def _combined(
+    a: Bounded, b: Bounded, by_a: Callable[[np.ndarray], np.ndarray], by_b: Callable[[np.ndarray], np.ndarray]
+) -> Affine:
+    """What two values contribute, each as far as it goes into the result."""
+    first, second = _taken_apart(a), _taken_apart(b)
+    moves = _each(first, by_a)
+    for source, m in second.moves.items():
+        moves[source] = by_b(m) + moves[source] if source in moves else by_b(m)
+    return Affine(moves, np.abs(by_a(first.rest)) + np.abs(by_b(second.rest)))
+
+
+def _product(a: Bounded, b: Bounded) -> Affine:
+    linear = _combined(a, b, lambda m: m * b.value, lambda m: m * a.value)
+    return Affine(linear.moves, linear.rest + full_error(a) * full_error(b))
+
+
+def _quotient(a: Bounded, b: Bounded) -> Affine:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient, size = a.value / b.value, np.abs(b.value)
+        linear = _combined(a, b, lambda m: m / b.value, lambda m: -m * quotient / b.value)
+        room = size * np.maximum(size - full_error(b), 0.0)
+        curved = (full_error(a) + np.abs(quotient) * full_error(b)) * full_error(b) / room
+        return Affine(linear.moves, linear.rest + np.where(full_error(b) > 0, curved, 0.0))
+
+
+def _curved(op: str, slope: Callable[[np.ndarray], np.ndarray]) -> Callable[[Bounded], Affine]:
+    """A function that is convex or concave is furthest from its tangent at the ends of an interval."""
+    function = OPERATIONS[op].meaning
+
+    def moved(a: Bounded) -> Affine:
+        error, value = full_error(a), np.asarray(a.value, np.float64)
+        with np.errstate(all="ignore"):
+            middle, by = function(value), slope(value)
+            ends = (np.abs(function(value + side * error) - middle - side * by * error) for side in (-1, 1))
+            bent = np.maximum(*ends)
+            affine = _taken_apart(a)
+            return Affine(_each(affine, lambda m: m * by), np.abs(by) * affine.rest + np.where(error > 0, bent, 0.0))
 
     return moved
-
-
-def _product(a: Bounded, b: Bounded) -> Affine | None:
-    if a.affine is None:
-        a, b = b, a
-    if a.affine is None or b.affine is not None:
-        return None
-    rest = np.abs(b.value) * a.affine.rest
-    if b.error is not None:
-        rest = rest + (np.abs(a.value) + full_error(a)) * b.error
-    return Affine(_each(a.affine, lambda m: m * b.value), rest)
-
-
-def _quotient(a: Bounded, b: Bounded) -> Affine | None:
-    if a.affine is None or b.affine is not None:
-        return None
-    size = np.abs(b.value)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rest, room = a.affine.rest, size
-        if b.error is not None:
-            rest = rest + (np.abs(a.value) + full_error(a)) * b.error / size
-            room = np.maximum(size - b.error, 0.0)
-        return Affine(_each(a.affine, lambda m: m / b.value), rest / room)
 
 
 def _negative(a: Bounded) -> Affine | None:
@@ -126,10 +135,14 @@ def _choice(condition: Bounded, a: Bounded, b: Bounded) -> Affine | None:
 
 
 _MOVES: dict[str, Callable[..., Affine | None]] = {
-    "add": _sum(1),
-    "sub": _sum(-1),
+    "add": lambda a, b: _combined(a, b, np.positive, np.positive),
+    "sub": lambda a, b: _combined(a, b, np.positive, np.negative),
     "mul": _product,
     "div": _quotient,
     "neg": _negative,
     "select": _choice,
+    "sqrt": _curved("sqrt", lambda x: 0.5 / np.sqrt(x)),
+    "rsqrt": _curved("rsqrt", lambda x: -0.5 / (x * np.sqrt(x))),
+    "exp": _curved("exp", np.exp),
+    "log": _curved("log", lambda x: 1 / x),
 }

@@ -13,6 +13,7 @@ from lift_egraph.meaning.recurrences import led_to
 from lift_egraph.meaning.values import Tree, leaves_of, map_leaves
 
 ROUNDS = 8
+FEW = 8  # folds whose errors are added up one after the other
 MOST = 4.0  # times that errors are made larger to hold in all steps
 TRIED = 2.0**-30  # of a value: an error from which the factors are found
 NEAR = 2.0**-16  # how much larger an error is made to find its factors
@@ -118,7 +119,9 @@ def _tangent(
 
 
 def _grown(first: Errors, base: Errors, factors: list[Errors]) -> Errors:
-    """The errors of all states, one after the other."""
+    """The errors of all states, one after the other; those of many folds side by side."""
+    if first[0].size > FEW:
+        return _side_by_side(first, base, factors)
     grown = [np.empty(b.shape) for b in base]
     for index in np.ndindex(first[0].shape):
         starts = [float(f[index]) for f in first]
@@ -143,6 +146,15 @@ def _together(errors: list[float], rows: list[list[list[float]]]) -> list[tuple[
         errors = [MARGIN * (b + sum([f * e for f, e in zip(fs, errors, strict=True) if e])) for b, *fs in step]
         found.append(errors)
     return list(zip(*found, strict=True))
+
+
+def _side_by_side(first: Errors, base: Errors, factors: list[Errors]) -> Errors:
+    added, into = np.moveaxis(np.stack(base), -1, 0), np.moveaxis(np.array(factors), -1, 0)
+    errors, grown = np.stack(first), np.empty_like(added)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for step, (b, f) in enumerate(zip(added, into, strict=True)):
+            errors = grown[step] = MARGIN * (b + np.where(errors > 0, f * errors, 0.0).sum(1))
+    return [_known(np.moveaxis(g, 0, -1)) for g in np.moveaxis(grown, 1, 0)]
 
 
 def _missed(after: Bounded, guess: np.ndarray) -> np.ndarray:

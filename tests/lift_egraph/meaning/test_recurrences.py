@@ -99,6 +99,13 @@ def test_a_long_fold_that_begins_with_no_finite_number_has_a_bound():
         ("scanSeq(fun (s, x) => -(0.5 * s - x) + 0.25 * (s + s), 1.0, xs)", 1e-4),
         ("reduceSeq(fun ((m, s), x) => let d = max(s + x, 0.0) in (max(m, d), d), (0.0, 0.0), xs)", 1e-2),
         ("reduceSeq(fun ((n, m), x) => (n + 1.0, m + (x - m) / (n + 1.0)), (0.0, 0.0), xs)", 1e-5),
+        (
+            "scanSeq(fun ((x, p), m) => let q = p + 0.01 in let k = q / (q + 0.3) in (x + k * (m - x), (1.0 - k) * q), "
+            "(0.0, 1.0), xs)",
+            1e-4,
+        ),
+        ("scanSeq(fun (s, x) => sqrt(0.5 * s * s + x * x), 0.0, xs)", 1e-5),
+        ("scanSeq(fun (s, x) => s * exp(-0.1 - s) + abs(x), 0.0, xs)", 1e-5),
     ],
 )
 def test_errors_that_cancel_have_bounds_after_thousands_of_steps(text: str, relative: float):
