@@ -94,7 +94,7 @@ __all__ = [
     "scan", "scan_exclusive", "scan_exclusive_seq", "scan_seq", "scatter", "select", "sin", "slice_", "slide",
     "slide2d", "slide3d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global",
     "to_i32", "to_i64", "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize",
-    "zip_",
+    "zip2d", "zip3d", "zip_",
 ]  # fmt: skip
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
@@ -364,6 +364,27 @@ def zip_(first: Any, second: Any, *others: Any) -> ir.Expr:
     return checked(ir.Zip(as_expr(first), tail))
 
 
+def zip2d(first: Any, second: Any, *others: Any) -> ir.Expr:
+    """Two or more arrays of two dimensions as one of (right-nested) tuples."""
+    return _zip_nd(2, first, second, *others)
+
+
+def zip3d(first: Any, second: Any, *others: Any) -> ir.Expr:
+    """Two or more arrays of three dimensions as one of (right-nested) tuples."""
+    return _zip_nd(3, first, second, *others)
+
+
+def _zip_nd(dimensions: int, first: Any, second: Any, *others: Any) -> ir.Expr:
+    tail = _zip_nd(dimensions, second, *others) if others else second
+    array = zip_(first, tail)
+    for depth in range(1, dimensions):
+        array = _inside(depth, lambda pair: zip_(ir.Component(0, pair), ir.Component(1, pair)))(array)
+    return array
+
+
+ZIPS = zip_, zip2d, zip3d
+
+
 def tuple_(first: Any, second: Any, *others: Any) -> ir.Expr:
     """Two or more values together, nested to the right."""
     return checked(as_expr((first, second, *others)))
@@ -389,7 +410,7 @@ BUILTINS: dict[str, Any] = {
             as_vector, as_scalar, vectorize,
         )
     },
-    "zip": zip_,
+    **dict(zip(("zip", "zip2d", "zip3d"), ZIPS, strict=True)),
     "id": id_,
     **{op: Section(op) for op in OPERATIONS},
 }  # fmt: skip

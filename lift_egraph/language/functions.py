@@ -413,7 +413,7 @@ KEYWORDS = frozenset(
 PATTERN_NAMES = frozenset((
     *(node.signature.name for node in ir.PATTERNS if node not in (ir.MapLevel, ir.ToMemory)),
     "mapGlb", "mapWrg", "mapLcl", "mapSeq", "toGlobal", "toLocal", "toPrivate",
-    "map2d", "slide2d", "pad2d", "map3d", "slide3d", "pad3d", "get", "rest", "vectorize", "id",
+    "map2d", "slide2d", "pad2d", "zip2d", "map3d", "slide3d", "pad3d", "zip3d", "get", "rest", "vectorize", "id",
 ))
 # fmt: on
 RESERVED = KEYWORDS | PATTERN_NAMES | OPERATIONS.keys()

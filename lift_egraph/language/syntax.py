@@ -346,10 +346,11 @@ def _call(callee: Tree, arguments: list[Tree], scope: _Scope) -> Any:
     if isinstance(function, functions.Section):
         return function(*(_operand(a, scope) for a in arguments))
     values = [_value(a, scope) for a in arguments]
-    if function is build.zip_ and len(values) >= 2:
+    zips = function in build.ZIPS
+    if zips and len(values) >= 2:
         return function(*values)
-    if function is build.zip_ or not values:
-        raise TypeProblem("zip takes two or more arrays" if values else "a function takes an argument")
+    if zips or not values:
+        raise TypeProblem(f"{callee.items[0]} takes two or more arrays" if zips else "a function takes an argument")
     return functions.apply(function, values[0] if len(values) == 1 else build.tuple_(*values))
 
 

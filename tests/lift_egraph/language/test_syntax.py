@@ -89,6 +89,7 @@ def test_each_form_survives_printing(text: str) -> None:
         ("map(toLocal . abs, xs)", "map(fun x1 => toLocal(abs(x1)), xs)"),
         ("map(fun map1 => map1, xs)", "map(id, xs)"),
         ("if c then x else if x < 0 then 1 else f32(i32(x))", "select(c, x, select(x < 0.0, 1.0, to_f32(to_i32(x))))"),
+        ("zip2d(m, m)", "map(fun pair => zip(get(0, pair), get(1, pair)), zip(m, m))"),
         ("slide2d(3, 1, m)", "map(transpose, slide(3, 1, map(slide(3, 1), m)))"),
     ],
 )
