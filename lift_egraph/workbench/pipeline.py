@@ -72,7 +72,8 @@ def optimize(
     Parameters
     ----------
     program
-        A high-level program.
+        A high-level program. Its alternatives take part in the search once they were found to agree with their
+        functions, as rules do.
     sizes
         Values of its size variables; the program's defaults for the rest.
     device
@@ -123,7 +124,8 @@ def optimize(
     InputProblem, OutputProblem
         If the journal of records is none, or a given one cannot be written to; or a file with rules cannot be read.
     RuleProblem
-        If a rule is not sound, cannot be used, or has the name of another one.
+        If a rule is not sound, cannot be used, or has the name of another one; or an alternative disagrees with its
+        function.
     BudgetProblem, ModelProblem
         If a knob of the budget is out of range, or a model or the function for plans fails.
     """
@@ -135,7 +137,8 @@ def optimize(
     require_result(special)
     given_device = device, description
     info, model = asked(executor, ANSWER, found_device, *given_device) if executor else found_device(*given_device)
-    additions = additions_of(rules, plans, examples=0 if unchecked else EXAMPLES, listen=listen)
+    examples = 0 if unchecked else EXAMPLES
+    additions = additions_of(rules, plans, alternatives=program.alternatives, examples=examples, listen=listen)
     clock = Clock(budget.seconds)
     recording = Recording(journal_at(records), special, info, model, must=records is not None)
     baseline = _baseline(special, info, model, performance)
