@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 USUAL_START = 1.5  # seconds that a command takes to begin on a machine with nothing else to do, at the most
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout instead of a table.")]
-ProgramText = Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file, which may hold alternatives.")]
+ProgramText = Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")]
 DeviceText = Annotated[
     str | None,
     typer.Option("--device", help="An index as `devices` shows it, or a part of the platform's or device's name."),

@@ -395,7 +395,7 @@ class Law:
     name: str
     operator: Lambda
     about: Expr | Lambda | None = None
-    called: str = "the operator"
+    called: str = field(default="f", compare=False)
     place: str = field(default="", compare=False)
 
 

@@ -210,7 +210,7 @@ class _Itself:
 
 
 def _scope_of(name: str, inputs: Iterable[ir.Input], sizes: Iterable[str], known: Mapping[str, Any]) -> _Scope:
-    """The scope of a function's body; a program may be called as a pattern, an input or a size, which its name means."""
+    """The scope of a function's body; a name that is also one of a pattern, an input or a size means that."""
     sizes = frozenset(sizes)
     meant = {n: d for n, d in {name: _Itself(), **known}.items() if n not in {*build.BUILTINS, *sizes}}
     return _Scope({**meant, **{i.name: i for i in inputs}}, sizes)

@@ -12,6 +12,7 @@ from typing import Any
 
 import cloudpickle
 
+from lift_egraph.algebra.declared import believe
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
@@ -125,7 +126,7 @@ def optimize(
         If the journal of records is none, or a given one cannot be written to; or a file with rules cannot be read.
     RuleProblem
         If a rule is not sound, cannot be used, or has the name of another one; or an alternative disagrees with its
-        function.
+        function, or a declared law does not hold.
     BudgetProblem, ModelProblem
         If a knob of the budget is out of range, or a model or the function for plans fails.
     """
@@ -133,6 +134,7 @@ def optimize(
     _require_portable(structural, f"the structural cost {type(structural).__name__}")
     _require_portable(plans, "the function for plans")
     require_elements(program, sizes or {})
+    believe(program.laws)
     special = specialise(program, sizes)
     require_result(special)
     given_device = device, description

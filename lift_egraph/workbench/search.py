@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
 
+from lift_egraph.algebra.declared import believe
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.kbest import CostModel
@@ -84,6 +85,7 @@ def search(
     PhaseSummary, Found or Tunable
         The end of each phase, each term as it is found, and those that have parameters.
     """
+    believe(program.laws)
     rules, widths = additions.own_rules(), vector_widths(program, device, budget.widths)
     look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes)
     starts: list[Start] = [(program.body, ())]
