@@ -50,9 +50,9 @@ class AlternativeRule(Rule):
 
     @property
     def file(self) -> Path | None:
-        """The file of the alternative; None if it is in none."""
+        """The file with the program that the alternative is of; None if a Python program gave it."""
         path = Path(re.sub(r":\d+:\d+$", "", self.place))
-        return path if path.is_file() else None
+        return path if path.suffix == ".lift" and path.is_file() else None
 
 
 def name_at(alternative: ir.Alternative, sizes: Sizes) -> str:

@@ -24,9 +24,10 @@ SIGNS: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, ">": gt, ">="
 
 @dataclass(frozen=True)
 class Definition(functions.Typed):
-    """A function that was given a name."""
+    """A function that was given a name, and the laws that were declared of it."""
 
     program: ir.Program
+    laws: tuple[ir.Law, ...] = ()
 
     def on(self, argument: DataType, where: str) -> ir.Lambda:
         """The function at the sizes that an argument of a type has."""

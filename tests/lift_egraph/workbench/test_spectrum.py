@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,15 @@ import pytest
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.egraph.alternatives import rule_at
 from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.rule_files import reference_to
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.errors import LiftError, RuleProblem
 from lift_egraph.extract.cost import StructuralCost
-from lift_egraph.language import ir
+from lift_egraph.language import build, ir
 from lift_egraph.language.check import specialise
+from lift_egraph.language.declarations import alternative, function
 from lift_egraph.language.syntax import parse_file, parse_program, print_term
+from lift_egraph.language.types import F32
 from lift_egraph.meaning.agreement import Comparer
 from lift_egraph.soundness.alternatives import check_alternative
 from lift_egraph.workbench import Budget, Found, explain_way, search
@@ -155,6 +159,35 @@ def test_what_is_wrong_with_functions_and_alternatives(text: str, message: str):
         parse_program(head + text + ROWS)
     assert message.replace("rows takes", "total takes") in str(caught.value)
     assert "<text>:" in str(caught.value)
+
+
+def test_python_says_the_same_as_text():
+    @function(associative=True, neutral=0.0)
+    def farther(a: F32, b: F32):  # pyright: ignore
+        return build.select(build.abs_(a) >= build.abs_(b), a, b)
+
+    @function
+    def total(xs: "[f32]n"):  # pyright: ignore  # noqa: F722
+        return build.reduce_(build.add, 0.0, xs)
+
+    @alternative(total, c=(2, 65), where=["n > c"])
+    def in_chunks(xs):
+        return build.reduce_(build.add, 0.0, build.map_(total, build.split("c", xs)))
+
+    @build.program(sizes={"N": 64}, laws=farther.laws, alternatives=[in_chunks])
+    def p(xs: "[f32]N"):  # pyright: ignore  # noqa: F722
+        return total(xs) + build.reduce_(farther, 0.0, xs)
+
+    text = f"""function farther(a: f32, b: f32) where associative, neutral 0.0 = select(abs(a) >= abs(b), a, b)
+        {TOTAL}{CHUNKS}program p(xs: [f32]N) where N = 64 = total(xs) + reduce(farther, 0.0, xs)"""
+    read = parse_program(text)
+    assert p == replace(read, alternatives=(replace(read.alternatives[0], name="total_in_chunks"),))
+    rule = rule_at(in_chunks, (("c", 4), ("n", 64)))
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    with pytest.raises(RuleProblem, match="a program gave it to the search"):
+        reference_to(rule).load()
+    with pytest.raises(LiftError, match="a guard compares two sizes by <, <=, >, >=, ==, !="):
+        alternative(total, where=["n"])
 
 
 def test_calls_stand_for_what_a_function_computes():
