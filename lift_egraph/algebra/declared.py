@@ -15,7 +15,7 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.language.pretty import print_term
 
 SEEDS = 6  # of the values that a law is tried on: whole numbers, then fractions
-_BELIEVED: set[object] = set()
+_BELIEVED: dict[object, ir.Law] = {}
 HOW = "equal, as was declared and tried on random values"
 
 
@@ -31,12 +31,17 @@ def believe(laws: Iterable[ir.Law]) -> None:
         key = _key(law.name, law.operator, law.about)
         if key is None or key not in _BELIEVED:
             _try(law)
-            _BELIEVED.add(key)
+            _BELIEVED[key] = law
 
 
 def believed() -> int:
     """How many laws are believed: what follows from them may be kept for as long as they are so many."""
     return len(_BELIEVED)
+
+
+def laws_believed() -> tuple[ir.Law, ...]:
+    """The laws that are believed."""
+    return tuple(_BELIEVED.values())
 
 
 def is_believed(name: str, function: ir.Function, about: ir.Expr | ir.Function | None = None) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from lift_egraph.algebra import declared, laws
 from lift_egraph.algebra.declared import believe
+from lift_egraph.algebra.own_semirings import own_semirings
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.operators import facts_of, reasons, uses_in
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
@@ -14,8 +15,13 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program, print_program
+from lift_egraph.language.types import BOOL
 from lift_egraph.records.record import program_hash
 from lift_egraph.rules import partial_reduce
+from lift_egraph.workbench import explain_way
+from lift_egraph.workbench.actions import with_actions
+from lift_egraph.workbench.phases import Leg
+from tests.in_process import no_children
 
 FARTHER = "function farther(a: f32, b: f32) where associative, neutral 0.0 = select(abs(a) >= abs(b), a, b)\n"
 FARTHEST = f"{FARTHER}program p(xs: [f32]N) where N = 8 = reduce(farther, 0.0, xs)"
@@ -23,7 +29,7 @@ FARTHEST = f"{FARTHER}program p(xs: [f32]N) where N = 8 = reduce(farther, 0.0, x
 
 @pytest.fixture(autouse=True)
 def nothing_is_believed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(declared, "_BELIEVED", set())
+    monkeypatch.setattr(declared, "_BELIEVED", {})
 
 
 def test_what_is_declared_holds_where_no_proof_is_found():
@@ -97,6 +103,49 @@ def test_what_is_wrong_with_declarations(head: str, message: str):
         parse_program(f"function {head}\nprogram p(x: f32) = x")
     assert message in str(caught.value)
     assert "<text>:1:" in str(caught.value)
+
+
+FIELD = """function either(a: bool, b: bool) where associative, commutative, neutral false = (a || b) && not(a && b)
+    function both(a: bool, b: bool) where neutral true, annihilating false, distributes either = a && b
+    program p(xs: [(bool, bool)]N) where N = 9 = reduceSeq(fun (s, (k, c)) => either(both(k, s), c), true, xs)"""
+
+
+def test_folds_are_linear_over_semirings_that_are_declared():
+    program = specialise(parse_program(FIELD))
+    assert with_actions(program.body) is None
+    believe(program.laws)
+    term = with_actions(program.body)
+    assert term is not None
+    (product,) = (t for t in ir.subterms(term) if isinstance(t, ir.Reduce))
+    assert laws.associative(product.operator)
+    with no_children():
+        found = explain_way(program, (Leg("algebra", term, 1, "cpu"),))
+    assert found.complete, str(found)
+    assert found.sound
+    assert "s is linear in the accumulator over (either, both)" in str(found)
+
+
+@pytest.mark.parametrize("missing", ["neutral true, ", ", distributes either", "neutral false"])
+def test_without_one_of_its_laws_there_is_no_semiring(missing: str):
+    program = parse_program(FIELD.replace(missing, "associative" if missing == "neutral false" else ""))
+    believe(program.laws)
+    assert not [*own_semirings(BOOL)]
+
+
+@pytest.mark.parametrize(
+    ("plus", "times"),
+    [
+        ("let s = a + b in select(s < a, 4294967295u32, s)", "neutral 4294967295u32, distributes plus = min(a, b)"),
+        ("max(a, b)", "neutral 0u32, distributes plus = a + b"),  # sums wrap around
+        ("a + b", "neutral 1u32, distributes plus = a * b % 97u32"),
+    ],
+)
+def test_what_is_no_semiring_is_refused(plus: str, times: str):
+    program = parse_program(f"""function plus(a: u32, b: u32) where associative, commutative, neutral 0u32 = {plus}
+        function times(a: u32, b: u32) where {times}
+        program p(xs: [u32]N) = reduce(plus, 0u32, xs)""")
+    with pytest.raises(RuleProblem, match=r"times: it is not (distributive|so that 1u32 is neutral)"):
+        believe(program.laws)
 
 
 def test_declarations_survive_printing_and_are_no_part_of_what_a_program_is_known_by():
