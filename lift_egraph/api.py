@@ -34,6 +34,7 @@ from lift_egraph.guided.stages import guide
 from lift_egraph.language import build
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.declarations import alternative, function
 from lift_egraph.language.ir import Program
 from lift_egraph.language.syntax import parse_program, print_program, print_term
 from lift_egraph.meaning.inputs import random_inputs
@@ -45,10 +46,11 @@ from lift_egraph.workbench import optimize
 
 __all__ = [
     "ExplorationProblem", "Explorer", "Growth", "LiftError", "Limits", "Macro", "Matcher", "Phase", "Program",
-    "Runner", "SketchProblem", "StructuralCost", "alpha_equal", "applications", "best_dags", "best_shared_terms",
-    "best_terms", "build", "changes", "check_rule", "compare", "describe", "draw", "equal_values", "evaluate",
-    "explain", "extract_dag", "extract_trees", "find_device", "guide", "judge", "naive_term", "optimize",
-    "parse_program", "print_program", "print_term", "programs", "random_inputs", "read_gym", "reduce_outwards",
-    "references", "replay", "reproduce", "rules", "rules_in", "run", "run_phase", "satisfying", "skeleton", "sketch",
-    "specialise", "stage", "tiling", "tilings", "type_of", "vector_widths", "workbench",
+    "Runner", "SketchProblem", "StructuralCost", "alpha_equal", "alternative", "applications", "best_dags",
+    "best_shared_terms", "best_terms", "build", "changes", "check_rule", "compare", "describe", "draw",
+    "equal_values", "evaluate", "explain", "extract_dag", "extract_trees", "find_device", "function", "guide",
+    "judge", "naive_term", "optimize", "parse_program", "print_program", "print_term", "programs", "random_inputs",
+    "read_gym", "reduce_outwards", "references", "replay", "reproduce", "rules", "rules_in", "run", "run_phase",
+    "satisfying", "skeleton", "sketch", "specialise", "stage", "tiling", "tilings", "type_of", "vector_widths",
+    "workbench",
 ]  # fmt: skip

@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lift_egraph.algebra.clamps import Clamp, clamp
+from lift_egraph.algebra.declared import believe, believed
 from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested
 from lift_egraph.algebra.linear import NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
+from lift_egraph.algebra.own_semirings import own_semirings
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring, semirings_on
 from lift_egraph.algebra.trials import counterexample
-from lift_egraph.errors import TypeProblem
+from lift_egraph.errors import RuleProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
@@ -58,7 +60,6 @@ class Refusal:
         return self.why
 
 
-@lru_cache(maxsize=1024)
 def action_of(function: ir.Function) -> Action | Refusal:
     """A fold's operator as the action of a monoid, or why it is none that is known.
 
@@ -71,6 +72,11 @@ def action_of(function: ir.Function) -> Action | Refusal:
     >>> found.why
     's is linear in the accumulator over (+, ·)'
     """
+    return _action_of(function, believed())
+
+
+@lru_cache(maxsize=1024)
+def _action_of(function: ir.Function, _: int) -> Action | Refusal:
     op = opened(function)
     if op is None:
         return Refusal("the accumulator is no scalar or tuple of scalars")
@@ -87,7 +93,14 @@ def action_of(function: ir.Function) -> Action | Refusal:
     if sum(len(b.entries) for b in blocks) > MOST_ENTRIES:
         return Refusal(f"its matrix has more than {MOST_ENTRIES} entries")
     made = _action(op, blocks, type_of(ir.function_body(function).body))
-    return made if _acts(op, made) else Refusal("what was found of it is wrong on random values")
+    if not _acts(op, made):
+        return Refusal("what was found of it is wrong on random values")
+    if any(isinstance(b, Block) and not b.semiring.has_normal_forms for b in blocks):
+        try:  # what is believed of a semiring of the user's makes the product associative: that is no proof of ours
+            believe((ir.Law("associative", made.operator), ir.Law("neutral", made.operator, made.one)))
+        except RuleProblem as problem:
+            return Refusal(f"products of its matrices: {problem.text}")
+    return made
 
 
 def _independent(op: Binary) -> list[list[int]]:
@@ -109,7 +122,7 @@ def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
     if types or not isinstance(t, Scalar):
         return Refusal(f"{_names(variables)} depend on each other and have different types")
     refused: list[NotLinear] = []
-    for semiring in semirings_on(t):
+    for semiring in (*semirings_on(t), *own_semirings(t)):
         try:
             forms = [linear_form(semiring, t, op.results[i], variables) for i in group]
         except NotLinear as problem:

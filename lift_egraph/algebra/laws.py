@@ -8,22 +8,19 @@ Source: 003 §4.1, §5.3.4 and §8.3, where operators are opaque and have to be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
-from lift_egraph.algebra.expressions import Binary, leaves, numbered, opened, scalars, simplified
+from lift_egraph.algebra.declared import HOW, is_believed
+from lift_egraph.algebra.equations import Leaves, arguments_of, leaves_of_value, operator, sides
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.orders import equal_in_all_orders
 from lift_egraph.algebra.semirings import semirings_on
 from lift_egraph.algebra.sums import Sums
 from lift_egraph.algebra.trials import Counterexample, counterexample
-from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar
-
-Leaves = Sequence[ir.Expr]
 
 
 def proof(left: Leaves, right: Leaves) -> str | None:
@@ -58,88 +55,62 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def operator(function: ir.Function) -> Binary | None:
-    """A binary operator on scalars or tuples of them as scalar expressions; None for other functions."""
-    found = opened(function, both=True)
-    if found is None:
-        return None
-    types = [v.type for v in found.first]
-    same = [v.type for v in ir.bound_variables(found.second)] == types == [type_of(r) for r in found.results]
-    return found if same else None
+def _proven(name: str, function: ir.Function, about: ir.Expr | ir.Function | None = None) -> str | None:
+    found = sides(name, function, about)
+    return None if found is None else proof(*found)
 
 
-def _arguments(op: Binary) -> tuple[tuple[ir.Var, ...], ...]:
-    types = [v.type for v in op.first]
-    first, second, third = (numbered(name, types) for name in "abc")
-    return first, second, third
+def _why(name: str, function: ir.Function, about: ir.Expr | ir.Function | None = None) -> str | None:
+    """Why a law holds: as it was declared, or by a proof; None if that is not known."""
+    return HOW if is_believed(name, function, about) else _proven(name, function, about)
 
 
-@lru_cache(maxsize=1024)
 def associative(function: ir.Function) -> str | None:
     """Why ``(a ⊕ b) ⊕ c = a ⊕ (b ⊕ c)``, or None if that is not known."""
-    op = operator(function)
-    return None if op is None else proof(*_associated(op))
+    return _why("associative", function)
 
 
-def _associated(op: Binary) -> tuple[Leaves, Leaves]:
-    a, b, c = _arguments(op)
-    return op.at(op.at(a, b), c), op.at(a, op.at(b, c))
-
-
-@lru_cache(maxsize=1024)
 def commutative(function: ir.Function) -> str | None:
     """Why ``a ⊕ b = b ⊕ a``, or None if that is not known."""
-    op = operator(function)
-    if op is None:
-        return None
-    a, b, _ = _arguments(op)
-    return proof(op.at(a, b), op.at(b, a))
+    return _why("commutative", function)
 
 
-@lru_cache(maxsize=1024)
 def idempotent(function: ir.Function) -> str | None:
     """Why ``a ⊕ a = a``, or None if that is not known."""
-    op = operator(function)
-    if op is None:
-        return None
-    a, _, _ = _arguments(op)
-    return proof(op.at(a, a), a)
+    return _why("idempotent", function)
 
 
-@lru_cache(maxsize=1024)
+def identity(function: ir.Function, value: ir.Expr) -> str | None:
+    """Why ``z ⊕ a = a = a ⊕ z``, or None if that is not known."""
+    return _why("neutral", function, value)
+
+
+def annihilating(function: ir.Function, value: ir.Expr) -> str | None:
+    """Why ``z ⊕ a = z = a ⊕ z``, or None if that is not known."""
+    return _why("annihilating", function, value)
+
+
+def distributes(times: ir.Function, plus: ir.Function) -> str | None:
+    """Why ``a ⊗ (b ⊕ c) = a ⊗ b ⊕ a ⊗ c`` and ``(b ⊕ c) ⊗ a = b ⊗ a ⊕ c ⊗ a``, or None if that is not known."""
+    return _why("distributes", times, plus)
+
+
 def neutral(function: ir.Function, start: ir.Expr) -> str | None:
     """Why a reduction may begin with a value again in each part: ``z ⊕ a ⊕ z = z ⊕ a`` and ``z ⊕ z = z``.
 
     That holds of what is neutral on both sides, and for some operators, such as those that choose, of any value.
     """
-    op, z = operator(function), _leaves_of_value(start)
-    if op is None or z is None or len(z) != len(op.first):
-        return None
-    a, _, _ = _arguments(op)
-    begun = op.at(z, a)
-    return proof((*op.at(begun, z), *op.at(z, z)), (*begun, *z))
+    return HOW if is_believed("neutral", function, start) else _begins_again(function, start)
 
 
 @lru_cache(maxsize=1024)
-def annihilating(function: ir.Function, value: ir.Expr) -> str | None:
-    """Why ``z ⊕ a = z = a ⊕ z``, or None if that is not known."""
-    op, z = operator(function), _leaves_of_value(value)
+def _begins_again(function: ir.Function, start: ir.Expr) -> str | None:
+    op, z = operator(function), leaves_of_value(start)
     if op is None or z is None or len(z) != len(op.first):
         return None
-    a, _, _ = _arguments(op)
-    return proof((*op.at(z, a), *op.at(a, z)), (*z, *z))
-
-
-def distributes(times: ir.Function, plus: ir.Function) -> str | None:
-    """Why ``a ⊗ (b ⊕ c) = a ⊗ b ⊕ a ⊗ c`` and ``(b ⊕ c) ⊗ a = b ⊗ a ⊕ c ⊗ a``, or None if that is not known."""
-    product, total = operator(times), operator(plus)
-    if product is None or total is None or [v.type for v in product.first] != [v.type for v in total.first]:
-        return None
-    a, b, c = _arguments(product)
-    left = (*product.at(a, total.at(b, c)), *product.at(total.at(b, c), a))
-    one = total.at(product.at(a, b), product.at(a, c))
-    other = total.at(product.at(b, a), product.at(c, a))
-    return proof(left, (*one, *other))
+    a, *_ = arguments_of(op)
+    begun = op.at(z, a)
+    return proof((*op.at(begun, z), *op.at(z, z)), (*begun, *z))
 
 
 @lru_cache(maxsize=1024)
@@ -150,7 +121,7 @@ def built_in(function: ir.Function) -> tuple[str, str] | None:
         return None
     t = op.first[0].type
     assert isinstance(t, Scalar)
-    a, b, _ = _arguments(op)
+    a, b, _ = arguments_of(op)
     body = op.at(a, b)
     for name, laws in LAWS.items():
         how = t.name in laws.neutral and proof(body, [ir.Call(name, (*a, *b))])
@@ -161,12 +132,5 @@ def built_in(function: ir.Function) -> tuple[str, str] | None:
 
 def against_associativity(function: ir.Function) -> Counterexample | None:
     """Values for which an operator is not associative, if any are found."""
-    op = operator(function)
-    return None if op is None else counterexample(*_associated(op))
-
-
-def _leaves_of_value(value: ir.Expr) -> Leaves | None:
-    try:
-        return None if scalars(type_of(value)) is None else tuple(leaves(simplified(value)))
-    except LiftError:
-        return None
+    found = sides("associative", function)
+    return None if found is None else counterexample(*found)

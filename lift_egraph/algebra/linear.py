@@ -44,14 +44,18 @@ class _Forms:
         s = self.semiring
         if self.is_free(term):
             return self.form({None: term})
-        match as_extreme(term):
+        plain = as_extreme(term) if s.has_normal_forms else term
+        if (parts := s.sum_in(plain)) is not None:
+            a, b = parts
+            return self.both(self(a, depth + 1), self(b, depth + 1), self.plus)
+        if (parts := s.product_in(plain)) is not None and any(map(self.is_free, parts)):
+            a, b = parts
+            factor, other = (a, b) if self.is_free(a) else (b, a)
+            if s.commutes or factor == a:
+                return self.each(self(other, depth + 1), lambda c: s.product(factor, c, self.t))
+        match plain:
             case ir.Var() as v:
                 return self.form({v: self.one})
-            case ir.Call(op=op, arguments=(a, b)) if op == s.plus:
-                return self.both(self(a, depth + 1), self(b, depth + 1), self.plus)
-            case ir.Call(op=op, arguments=(a, b)) if op == s.times and (self.is_free(a) or self.is_free(b)):
-                factor, other = (a, b) if self.is_free(a) else (b, a)
-                return self.each(self(other, depth + 1), lambda c: s.product(factor, c, self.t))
             case ir.Call(op="sub", arguments=(a, b)) if s.is_ring:
                 return self.both(self(a, depth + 1), self.each(self(b, depth + 1), self.negative), self.plus)
             case ir.Call(op="neg", arguments=(a,)) if s.is_ring:

@@ -46,6 +46,24 @@ class Semiring:
         """Whether ``x ⊗ x = x`` and ``x ⊕ x ⊗ y = x``."""
         return LAWS[self.times].idempotent
 
+    @property
+    def has_normal_forms(self) -> bool:
+        """Whether equality is decided by `lift_egraph.algebra.normal_forms`."""
+        return True
+
+    @property
+    def commutes(self) -> bool:
+        """Whether ``times`` is commutative."""
+        return True
+
+    def sum_in(self, term: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
+        """What an expression is the sum of, if it is one."""
+        return _operands(self.plus, term)
+
+    def product_in(self, term: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
+        """What an expression is the product of, if it is one."""
+        return _operands(self.times, term)
+
     def zero(self, t: Scalar) -> ir.Literal:
         """The neutral element of ``plus``."""
         return ir.Literal(LAWS[self.plus].neutral[t.name], t)
@@ -73,6 +91,13 @@ class Semiring:
         if a == b and self.is_lattice:
             return a
         return _folded(self.times, a, b, t)
+
+
+def _operands(op: str, term: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
+    if isinstance(term, ir.Call) and term.op == op:
+        a, b = term.arguments
+        return a, b
+    return None
 
 
 def _folded(op: str, a: ir.Expr, b: ir.Expr, t: Scalar) -> ir.Expr:

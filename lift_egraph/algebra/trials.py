@@ -50,23 +50,35 @@ def atoms(term: ir.Expr) -> Iterator[ir.Expr]:
         yield term
 
 
-def counterexample(left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int = 0) -> Counterexample | None:
+def counterexample(
+    left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int = 0, *, fractions: bool = False
+) -> Counterexample | None:
     """Small whole numbers, and for integers also the largest ones, for which expressions differ; None if none is found.
 
     On floats they are computed in double precision, where small whole numbers are exact; what is not finite on both
-    sides, or differs by rounding alone, is no counterexample.
+    sides, or differs by rounding alone, is no counterexample. With `fractions` floats are no whole numbers.
     """
+    found, _ = tried(left, right, seed, fractions=fractions)
+    return found
+
+
+def tried(
+    left: Sequence[ir.Expr], right: Sequence[ir.Expr], seed: int = 0, *, fractions: bool = False
+) -> tuple[Counterexample | None, int]:
+    """The same, and for how many values one side was a finite number, or both are one infinity."""
     names = list(dict.fromkeys(a for e in (*left, *right) for a in atoms(e)))
     generator = np.random.default_rng(seed)
-    scope = {name: _drawn(type_of(name), generator) for name in names}
+    scope = {name: _drawn(type_of(name), generator, fractions) for name in names}
+    known = np.ones(COUNT, bool)
     for a, b in zip(left, right, strict=True):
         x, y = (np.broadcast_to(evaluate(e, scope), COUNT) for e in (a, b))
         differs = np.asarray(~_same(x, y, type_of(a)))
         if differs.any():
             at = int(np.argmax(differs))
             shown = tuple((_name(n), scope[n][at].item()) for n in names)
-            return Counterexample(shown, x[at].item(), y[at].item())
-    return None
+            return Counterexample(shown, x[at].item(), y[at].item()), 0
+        known &= np.isfinite(x) | np.isfinite(y) | (x == y)
+    return None, int(known.sum())
 
 
 def _same(x: np.ndarray, y: np.ndarray, t: object) -> np.ndarray:
@@ -77,11 +89,13 @@ def _same(x: np.ndarray, y: np.ndarray, t: object) -> np.ndarray:
     return x == y
 
 
-def _drawn(t: object, generator: np.random.Generator) -> np.ndarray:
+def _drawn(t: object, generator: np.random.Generator, fractions: bool) -> np.ndarray:
     assert isinstance(t, Scalar)
     if t == BOOL:
         return generator.integers(0, 2, COUNT).astype(bool)
     dtype = np.float64 if t.is_float else NUMPY_TYPES[t.name]
+    if t.is_float and fractions:
+        return generator.uniform(-4, 5, COUNT)
     low = 0 if np.issubdtype(dtype, np.unsignedinteger) else -4
     values = generator.integers(low, 5, COUNT).astype(dtype)
     if not t.is_float:

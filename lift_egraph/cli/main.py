@@ -183,6 +183,9 @@ def optimize(
     Only kernels whose results were found right in this run are ranked. Ctrl-C ends the search and shows what
     was found so far. Each kernel is recorded when it was measured, and the best that the records know go first.
 
+    A .lift file may also hold other algorithms for functions of it, `alternative f = …`, with sizes that the search
+    chooses. Each is compared with its function first, and takes part where the program computes what that does.
+
     Files with --rules are run in child processes. Their rules are first checked as `rules check` does, which takes
     seconds beside the budget; then each takes part in the phases of the search that its own phase says.
     """

@@ -11,6 +11,7 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.algebra import laws
 from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.declared import believed
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
 from lift_egraph.language import ir
@@ -42,9 +43,13 @@ def _uses(term: ir.Part) -> Iterator[Use]:
             yield Use(type(t), t.operator, t.initial)
 
 
-@lru_cache(maxsize=1024)
 def facts_of(use: Use) -> tuple[ActionLike, ...]:
     """What is known of an operator as relations: its laws, and of a fold's what makes it a reduction."""
+    return _facts_of(use, believed())
+
+
+@lru_cache(maxsize=1024)
+def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
     f, facts = use.operator, list[ActionLike]()
     if use.is_reduction:
         op = operator_to_egg(f)
@@ -54,6 +59,8 @@ def facts_of(use: Use) -> tuple[ActionLike, ...]:
             facts.append(sorts.commutative(op))
         if laws.neutral(f, use.initial):
             facts.append(sorts.neutral(op, to_egg(use.initial)))
+        if use.pattern in ir.SCANS and laws.identity(f, use.initial):
+            facts.append(sorts.identity(op, to_egg(use.initial)))
         if found := laws.built_in(f):
             facts.append(sorts.built_in(op, String(found[0])))
     acting = None if use.is_reduction and laws.associative(f) else action_of(f)

@@ -16,8 +16,11 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from lift_egraph.egraph.alternatives import AlternativeRule, rule_named
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import InputProblem, RuleProblem
+from lift_egraph.language.ir import Alternative
+from lift_egraph.language.syntax import parse_file
 
 
 def load_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[RuleProblem, ...]]:
@@ -154,6 +157,20 @@ def rules_in(path: str | Path) -> dict[str, Rule]:
 
 @cache
 def _rules_in(file: RuleFile) -> dict[str, Rule]:
+    _require_unchanged(file)
+    rules, problems = load_rules(file.path)
+    if problems:
+        raise problems[0]
+    return {r.name: r for r in rules}
+
+
+@cache
+def _alternatives_in(file: RuleFile) -> tuple[Alternative, ...]:
+    _require_unchanged(file)
+    return parse_file(file.path).alternatives
+
+
+def _require_unchanged(file: RuleFile) -> None:
     name = Path(file.path).name
     try:
         now = RuleFile.at(file.path)
@@ -163,10 +180,6 @@ def _rules_in(file: RuleFile) -> dict[str, Rule]:
         raise RuleProblem(
             name, file.path, "it has changed since rules of it were used in a search: put it back as it was"
         )
-    rules, problems = load_rules(file.path)
-    if problems:
-        raise problems[0]
-    return {r.name: r for r in rules}
 
 
 @dataclass(frozen=True)
@@ -188,7 +201,10 @@ class RuleIn:
             raise RuleProblem(
                 self.name, "in no file", "a program gave it to the search: its own `explain_candidate` knows the rule"
             )
-        found = self.file.rules().get(self.name)
+        if Path(self.file.path).suffix == ".lift":
+            found = rule_named(self.name, _alternatives_in(self.file))
+        else:
+            found = self.file.rules().get(self.name)
         if found is None:
             raise RuleProblem(self.name, self.file.path, "the file holds no rule of this name")
         return found
@@ -205,6 +221,8 @@ def rule_of(own: OwnRule) -> Rule:
 
 def reference_to(rule: Rule) -> RuleIn:
     """Where a rule can be found again: in its file, unless that is the program that runs, or a cell of a notebook."""
+    if isinstance(rule, AlternativeRule):
+        return RuleIn(rule.name, RuleFile.at(rule.file) if rule.file else None)
     path = Path(rule.body.__code__.co_filename)
     is_program = rule.body.__module__ == "__main__"
     return RuleIn(rule.name, RuleFile.at(path) if path.is_file() and not is_program else None)

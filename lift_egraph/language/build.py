@@ -422,8 +422,17 @@ BUILTINS: dict[str, Any] = {
 @overload
 def program(function: Callable[..., Any], /) -> ir.Program: ...
 @overload
-def program(*, sizes: Mapping[str, int] | None = None) -> Callable[[Callable[..., Any]], ir.Program]: ...
-def program(function: Callable[..., Any] | None = None, /, *, sizes: Mapping[str, int] | None = None) -> Any:
+def program(
+    *, sizes: Mapping[str, int] | None = None, laws: Iterable[ir.Law] = (), alternatives: Iterable[ir.Alternative] = ()
+) -> Callable[[Callable[..., Any]], ir.Program]: ...
+def program(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    laws: Iterable[ir.Law] = (),
+    alternatives: Iterable[ir.Alternative] = (),
+) -> Any:
     """Make a program of a function whose annotations give the types of its inputs.
 
     Parameters
@@ -433,6 +442,8 @@ def program(function: Callable[..., Any] | None = None, /, *, sizes: Mapping[str
         with a range: ``"[f32]N in 0.1..10"``.
     sizes
         The default of each size variable.
+    laws, alternatives
+        What is declared of functions in it (`lift_egraph.language.declarations`).
 
     Raises
     ------
@@ -449,7 +460,8 @@ def program(function: Callable[..., Any] | None = None, /, *, sizes: Mapping[str
     ('double', None)
     """
     if function is None:
-        return lambda f: _program(f, sizes or {})
+        declared = {"laws": tuple(laws), "alternatives": tuple(alternatives)}
+        return lambda f: replace(_program(f, sizes or {}), **declared)
     return _program(function, {})
 
 

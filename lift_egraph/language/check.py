@@ -470,7 +470,7 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
     kept = tuple((n, v) for n, v in program.sizes if n in keep)
     body = substitute_nats(program.body, values)
     ranges = tuple((name, r.substitute(values)) for name, r in program.ranges)
-    special = ir.Program(program.name, inputs, body, (*((n, chosen[n]) for n in names), *kept), ranges)
+    special = ir.Program(program.name, inputs, body, (*((n, chosen[n]) for n in names), *kept), ranges, program.laws)
     try:
         check_program(special)
     except (SizeProblem, TypeProblem) as problem:

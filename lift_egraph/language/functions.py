@@ -184,6 +184,21 @@ class Composable:
         return apply(self, as_expr(argument))
 
 
+class Typed(Composable):
+    """A function that knows itself what it is on an argument of a type (`lift_egraph.language.definitions`)."""
+
+    def __call__(self, *arguments: Any) -> ir.Expr:
+        return self.applied(as_expr(arguments[0] if len(arguments) == 1 else tuple(arguments)))
+
+    def on(self, argument: DataType, where: str) -> ir.Lambda:
+        """The lambda; see `to_function`."""
+        raise NotImplementedError
+
+    def applied(self, argument: ir.Expr) -> ir.Expr:
+        """What it gives for an argument."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Bind:
     """A named binder, and the type that it is annotated with, if any."""
@@ -327,6 +342,8 @@ def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
     """
     if isinstance(function, ir.Lambda | ir.Vectorize):
         return function
+    if isinstance(function, Typed):
+        return function.on(argument, where)
     if isinstance(function, Section):
         letters = ("x",) if OPERATIONS[function.op].arity == 1 else ("a", "b", "c")
         names = _nested(letters[: OPERATIONS[function.op].arity])
@@ -357,7 +374,7 @@ def apply(function: Any, argument: ir.Expr) -> ir.Expr:
     """A function applied to a term: patterns directly, lambdas by a ``let`` that keeps the argument shared."""
     if isinstance(function, Composition):
         return apply(function.outer, apply(function.inner, argument))
-    if isinstance(function, PartialPattern | Identity | Stored):
+    if isinstance(function, PartialPattern | Identity | Stored | Typed):
         return as_expr(function(argument))
     if isinstance(function, Section) and OPERATIONS[function.op].arity == 1:
         return function(argument)
@@ -406,10 +423,11 @@ def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Binder:
     return ir.PairBinder(first, _bound(names[1], t.second, where, taken))
 
 
-KEYWORDS = frozenset(
-    ("program", "where", "fun", "let", "in", "if", "then", "else", "true", "false", "inf", "inf16", "inf64")
-)
 # fmt: off
+KEYWORDS = frozenset((
+    "program", "function", "alternative", "where", "fun", "let", "in", "if", "then", "else", "true", "false",
+    "inf", "inf16", "inf64",
+))
 PATTERN_NAMES = frozenset((
     *(node.signature.name for node in ir.PATTERNS if node not in (ir.MapLevel, ir.ToMemory)),
     "mapGlb", "mapWrg", "mapLcl", "mapSeq", "toGlobal", "toLocal", "toPrivate",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
-from lift_egraph.errors import SyntaxProblem
+from lift_egraph.errors import SizeProblem, SyntaxProblem, TypeProblem
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import SCALAR_BYTES, Scalar
 
@@ -27,7 +28,15 @@ def _symbols(level: int) -> str:
 
 
 GRAMMAR = rf"""
-program: PROGRAM NAME "(" [input ("," input)*] ")" [WHERE size ("," size)*] "=" expr
+program: (function | alternative)* main alternative*
+main: PROGRAM NAME "(" [input ("," input)*] ")" [WHERE size ("," size)*] "=" expr
+function: FUNCTION NAME "(" input ("," input)* ")" [WHERE law ("," law)*] "=" expr
+law: NAME [unary]
+alternative: ALTERNATIVE NAME [WHERE _demand ("," _demand)*] "=" expr
+_demand: tunable | guard | device
+tunable: NAME range
+guard: sum COMPARE sum
+device: NAME NAME
 input: NAME ":" type [range]
 annotation: type [range]
 range: "in" sum ".." sum
@@ -78,6 +87,8 @@ pattern: NAME                           -> bind
     | NAME ":" type                     -> bind
 
 PROGRAM: "program"
+FUNCTION: "function"
+ALTERNATIVE: "alternative"
 WHERE: "where"
 FUN: "fun"
 LET: "let"
@@ -108,7 +119,8 @@ _TERMINALS = {
     "NAME": "a name", "NUMBER": "a number", "COMPARE": "a comparison", "TIMES": "'*'", "COMPOSE": "'.'", "OR": "'||'",
     "AND": "'&&'", "PLUS": "'+'", "MINUS": "'-'", "LPAR": "'('", "OPEN": "'('", "RPAR": "')'", "LSQB": "'['",
     "RSQB": "']'", "COMMA": "','", "COLON": "':'", "EQUAL": "'='", "QMARK": "'?'", "IN": "'in'", "WHERE": "'where'",
-    "RANGE": "'..'", "ARROW": "'=>'", "PROGRAM": "'program'", "$END": "the end",
+    "RANGE": "'..'", "ARROW": "'=>'", "PROGRAM": "'program'",
+    "FUNCTION": "'function'", "ALTERNATIVE": "'alternative'", "$END": "the end",
 }  # fmt: skip
 # What other languages write, and what stands for it here.
 _SELECTION, _POWER = "a choice between values is select(condition, a, b)", "a power is pow(a, b)"
@@ -164,6 +176,10 @@ class Source:
         blank = "".join(c if c == "\t" else " " for c in line[: place.column - 1])
         return f"{self.name}:{place.line}:{place.column}: {problem}\n  {line}\n  {blank}^"
 
+    def at(self, place: Place) -> str:
+        """A place in the text, as messages begin."""
+        return f"{self.name}:{place.line}:{place.column}"
+
 
 class Misplaced(Exception):
     """A problem found inside the text, before the text's name and lines are known."""
@@ -176,6 +192,15 @@ class Misplaced(Exception):
     def located(self, source: Source) -> Exception:
         """The problem as the user's exception."""
         return self.kind(source.message(str(self), self.place))
+
+
+@contextmanager
+def located(place: Place) -> Iterator[None]:
+    """What is wrong with types and sizes in the ``with`` block is wrong at a place."""
+    try:
+        yield
+    except (TypeProblem, SizeProblem) as problem:
+        raise Misplaced(str(problem), place, type(problem)) from None
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -213,11 +238,35 @@ class _Trees(Transformer[Token, Any]):
             return _tree(str(data), first.place, *children)
         return _tree(str(data), _place(first), *([str(first)] if first.type == "NAME" else []), *rest)
 
-    def program(self, start: Token, name: Token, *items: Any) -> Tree:
+    def program(self, *parts: Tree) -> Tree:
+        return Tree("program", parts, parts[0].place)
+
+    def main(self, start: Token, name: Token, *items: Any) -> Tree:
         parts = [i for i in items if isinstance(i, Tree)]
         inputs = tuple(p for p in parts if p.kind == "input")
         sizes = tuple(p for p in parts if p.kind == "size")
-        return Tree("program", (str(name), inputs, sizes, parts[-1]), _place(start))
+        return Tree("main", (str(name), inputs, sizes, parts[-1]), _place(start))
+
+    def function(self, start: Token, name: Token, *items: Any) -> Tree:
+        *parts, body = (i for i in items if isinstance(i, Tree))
+        inputs = tuple(p for p in parts if p.kind == "input")
+        return Tree("function", (str(name), inputs, tuple(p for p in parts if p.kind == "law"), body), _place(start))
+
+    def law(self, name: Token, about: Tree | None = None) -> Tree:
+        return _tree("law", _place(name), str(name), about)
+
+    def alternative(self, start: Token, name: Token, *items: Any) -> Tree:
+        *demands, body = (i for i in items if isinstance(i, Tree))
+        return Tree("alternative", (str(name), tuple(demands), body), _place(start))
+
+    def tunable(self, name: Token, values: Tree) -> Tree:
+        return _tree("tunable", _place(name), str(name), values)
+
+    def guard(self, left: Tree, sign: Token, right: Tree) -> Tree:
+        return _tree("guard", left.place, str(sign), left, right)
+
+    def device(self, preposition: Token, kind: Token) -> Tree:
+        return _tree("device", _place(preposition), str(preposition), str(kind))
 
     def input(self, name: Token, type: Tree, range: Tree | None = None) -> Tree:
         return _tree("input", _place(name), str(name), type, range)
@@ -323,6 +372,7 @@ def read_text(source: Source, start: str, read: Callable[[Tree], T]) -> T:
 
 def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     token, expected = error.token, set(error.accepts or error.expected)
+    expected = expected - {"FUNCTION", "ALTERNATIVE"} or expected  # which stand beside a program
     start = source.text[: token.start_pos].rstrip()
     word = re.search(r"\w*\Z|\*\Z", start)
     before = word[0] if word else ""

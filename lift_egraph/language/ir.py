@@ -11,7 +11,7 @@ Source: 000 §2.4.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, dataclass_transform
 
@@ -360,15 +360,76 @@ class Level:
 
 @node  # name(inputs) = body
 class Program:
-    """A closed term with its inputs, the default of each size variable, and the ranges that inputs have."""
+    """A closed term with its inputs, the default of each size variable, and the ranges that inputs have.
+
+    What a user declares of it is no part of its meaning: laws of operators, and alternatives of functions.
+    """
 
     name: str
     inputs: tuple[Input, ...]
     body: Expr
     sizes: tuple[tuple[str, int], ...] = ()
     ranges: tuple[tuple[str, Range], ...] = ()
+    laws: tuple[Law, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
 
+@dataclass(frozen=True)
+class Law:
+    """A law of a binary operator that a user declares; it is believed after it was tried.
+
+    Attributes
+    ----------
+    name
+        One of `LAWS`.
+    operator
+        A closed function of a pair.
+    about
+        The neutral or annihilating value, or the operator that it distributes over; None for other laws.
+    called
+        What the user calls the operator.
+    place
+        Where it is declared: file, line and column.
+    """
+
+    name: str
+    operator: Lambda
+    about: Expr | Lambda | None = None
+    called: str = field(default="f", compare=False)
+    place: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another algorithm for a function, a program with open sizes.
+
+    Attributes
+    ----------
+    name
+        That of the function, and which of its alternatives it is.
+    body
+        A term over the inputs and sizes of the function, and the sizes in `tunables`.
+    tunables
+        Sizes that the search chooses: the name, the least, and the first number that is too large.
+    guards
+        Comparisons of sizes under which it may be taken: a sign and both sides.
+    device
+        The kind of device that it is for, ``cpu`` or ``gpu``; None for all.
+    place
+        Where it is declared: file, line and column.
+    """
+
+    name: str
+    of: Program
+    body: Expr
+    tunables: tuple[tuple[str, int, int], ...] = ()
+    guards: tuple[tuple[str, Nat, Nat], ...] = ()
+    device: str | None = None
+    place: str = field(default="", compare=False)
+
+
+LAWS = ("associative", "commutative", "idempotent", "neutral", "annihilating", "distributes")
+DEVICE_KINDS = ("cpu", "gpu")
 Function = Union[Lambda, Vectorize]
 Binder = Union[Var, PairBinder]
 SEQ = Level("seq")

@@ -7,7 +7,7 @@ by their names, and gives types only where reading cannot infer them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +50,8 @@ def print_term(term: ir.Part, width: int = 88) -> str:
 def print_program(program: ir.Program, width: int = 88) -> str:
     """A program as text that `lift_egraph.language.syntax.parse_program` reads.
 
+    The operators that laws were declared of stand above it, alternatives do not.
+
     Examples
     --------
     >>> from lift_egraph.language.syntax import parse_program
@@ -72,7 +74,33 @@ def print_program(program: ir.Program, width: int = 88) -> str:
         head.append(" =")
     names = _outer(program.body)
     names = replace(names, taken=names.taken | {i.name for i in program.inputs}, sizes=names.sizes | set(open_in))
-    return lay_out((*head, Nest((SPACE, _term(program.body, names, 0))), Line("")), width)
+    declared = "".join(_declared(program.laws, names.taken | {program.name}, width))
+    return declared + lay_out((*head, Nest((SPACE, _term(program.body, names, 0))), Line("")), width)
+
+
+def _declared(laws: Iterable[ir.Law], taken: frozenset[str], width: int) -> Iterator[str]:
+    """The functions that laws are of, and those that they mention."""
+    clauses: dict[ir.Lambda, list[str]] = {}
+    called: dict[ir.Lambda, str] = {}
+    used = set(taken)
+    for law in laws:
+        about = law.about
+        if isinstance(about, ir.Lambda) and about not in called and _section(about) is None:
+            called[about], clauses[about] = fresh_name("f", used), []
+        if law.operator not in called:
+            called[law.operator], clauses[law.operator] = fresh_name(law.called, used), []
+        if isinstance(about, ir.Lambda):
+            shown = f" {called.get(about) or _section(about)}"
+        else:
+            text = "" if about is None else print_term(about, 1 << 30)
+            shown = f" {text}" if isinstance(about, ir.Literal | ir.MakePair) else f" ({text})" if text else ""
+        clauses[law.operator].append(f"{law.name}{shown}")
+    for f, name in called.items():
+        where = f" where {', '.join(clauses[f])}" if clauses[f] else ""
+        _, inner = _binder(f, _Names({}, frozenset(used), frozenset()))
+        parameters = ", ".join(f"{inner.spelled[v]}: {v.type}" for v in ir.bound_variables(f.binder))
+        head = f"function {name}({parameters}){where} ="
+        yield lay_out((Group((head, Nest((SPACE, _term(f.body, inner, 0))))), Line("")), width)
 
 
 def print_iterate_body(term: ir.Iterate) -> str:

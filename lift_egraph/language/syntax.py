@@ -28,7 +28,8 @@ from typing import Any
 from lift_egraph.errors import InputProblem, SizeProblem, TypeProblem
 from lift_egraph.language import build, functions, ir
 from lift_egraph.language.check import size_variables, type_of
-from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Source, Tree, read_text, suggestion
+from lift_egraph.language.definitions import Definition, alternative_of, defined, law_of, meant_on, tunables_of
+from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Source, Tree, located, read_text, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.pretty import print_iterate_body, print_program, print_term
 from lift_egraph.language.ranges import Range, check_range
@@ -66,7 +67,8 @@ def parse_program(text: str, source: str = "<text>") -> ir.Program:
     >>> twice.sizes
     (('N', 8),)
     """
-    return read_text(Source(text, source), "program", _program)
+    told = Source(text, source)
+    return read_text(told, "program", lambda tree: _program(tree, told))
 
 
 def parse_file(path: str | Path) -> ir.Program:
@@ -181,21 +183,118 @@ def _outer(known: Iterable[ir.Input | ir.Var]) -> _Scope:
     return _Scope(values, sizes, any_size=True)
 
 
-def _program(tree: Tree) -> ir.Program:
-    name, inputs, sizes, body = tree.items
-    _distinct(inputs)
-    _distinct(sizes)
+def _program(tree: Tree, source: Source) -> ir.Program:
+    """The program of a text, with the laws and the alternatives that stand around it."""
+    known: dict[str, Definition] = {}
+    laws: list[ir.Law] = []
+    alternatives: list[ir.Alternative] = []
+    made: ir.Program | None = None
+    for part in tree.items:
+        if part.kind == "alternative":
+            alternatives.append(_alternative(part, known, alternatives, source))
+            continue
+        if part.items[0] in known:
+            raise Misplaced(f"{part.items[0]!r} is declared twice", part.place)
+        found = _main(part, known) if part.kind == "main" else _function(part, known)
+        made = found if part.kind == "main" else made
+        with located(part.place):
+            known[found.name] = Definition(found) if part.kind == "main" else defined(found.name, found)
+        laws += [_law(law, known[found.name], known, source) for law in part.items[2] if law.kind == "law"]
+    assert made is not None
+    return replace(made, laws=tuple(laws), alternatives=tuple(alternatives))
+
+
+@dataclass(frozen=True)
+class _Itself:
+    """What the name of a function means inside of it."""
+
+
+def _scope_of(name: str, inputs: Iterable[ir.Input], sizes: Iterable[str], known: Mapping[str, Any]) -> _Scope:
+    """The scope of a function's body; a name that is also one of a pattern, an input or a size means that."""
+    sizes = frozenset(sizes)
+    meant = {n: d for n, d in {name: _Itself(), **known}.items() if n not in {*build.BUILTINS, *sizes}}
+    return _Scope({**meant, **{i.name: i for i in inputs}}, sizes)
+
+
+def _inputs(trees: Sequence[Tree], known: Mapping[str, Any]) -> tuple[ir.Input, ...]:
+    _distinct(trees)
     every = _Scope({}, frozenset(), any_size=True)
-    declared = tuple(ir.Input(_binder_name(i), read_type(i.items[1], every.size)) for i in inputs)
+    for i in trees:
+        if i.items[0] in known:
+            raise Misplaced(f"{i.items[0]!r} is the name of a function above; choose another name", i.place)
+    return tuple(ir.Input(_binder_name(i), read_type(i.items[1], every.size)) for i in trees)
+
+
+def _main(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
+    name, inputs, sizes, body = tree.items
+    _distinct(sizes)
+    declared = _inputs(inputs, known)
     defaults = {s.items[0]: s.items[1].items[0] for s in sizes if s.items[1] is not None}
     in_types = frozenset(n for i in declared for n in size_names(i.type))
-    scope = _Scope({i.name: i for i in declared}, in_types | {s.items[0] for s in sizes})
+    scope = _scope_of(name, declared, in_types | {s.items[0] for s in sizes}, known)
     ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
     made = build.make_program(name, declared, lambda: _value(body, scope), scope.sizes, ranges)
     scope.met.require_right()
     for size in sizes:
         _check_size(size, size_variables(made))
     return replace(made, sizes=tuple(defaults.items()))
+
+
+def _function(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
+    name, inputs, _, body = tree.items
+    declared = _inputs(inputs, known)
+    scope = _scope_of(name, declared, {n for i in declared for n in size_names(i.type)}, known)
+    ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
+    made = build.make_program(name, declared, lambda: _value(body, scope), scope.sizes, ranges)
+    scope.met.require_right()
+    return made
+
+
+def _law(tree: Tree, definition: Definition, known: Mapping[str, Any], source: Source) -> ir.Law:
+    name, about = tree.items
+    if name not in ir.LAWS:
+        raise Misplaced(f"there is no law {name!r}; the laws are {', '.join(ir.LAWS)}", tree.place)
+    scope = _Scope(known, frozenset())
+    with located(tree.place):
+        read = _applicable if name == "distributes" else _operand
+        meant = None if about is None else read(about, scope)
+        if isinstance(meant, functions.Section):
+            meant = meant_on(meant, definition)
+        return law_of(name, definition.program.name, definition, meant, source.at(tree.place))
+
+
+def _alternative(
+    tree: Tree, known: Mapping[str, Definition], others: Sequence[ir.Alternative], source: Source
+) -> ir.Alternative:
+    name, demands, body = tree.items
+    if name not in known:
+        raise Misplaced(f"there is no function or program {name!r} above{suggestion(name, known)}", tree.place)
+    of = known[name].program
+    sizes = frozenset(size_variables(of))
+    chosen = {d.items[0]: read_range(d.items[1], _Scope({}, sizes).size) for d in demands if d.kind == "tunable"}
+    _distinct([d for d in demands if d.kind == "tunable"])
+    for d in demands:
+        if d.kind == "tunable" and d.items[0] in sizes | {i.name for i in of.inputs}:
+            raise Misplaced(f"{d.items[0]!r} is a name of {name} already; choose another", d.place)
+        if d.kind == "device" and d.items[0] != "on":
+            raise Misplaced(f"expected 'on', as in 'on gpu', found {d.items[0]!r}", d.place)
+    scope = _scope_of(name, of.inputs, {*sizes, *chosen}, known)
+    guards = [_guard(d, scope) for d in demands if d.kind == "guard"]
+    devices = [d.items[1] for d in demands if d.kind == "device"]
+    if len(devices) > 1:
+        raise Misplaced("an alternative is for one kind of device, or for all", tree.place)
+    number = 1 + sum(other.of.name == name for other in others)
+    with located(tree.place):
+        made = build.make_program(name, of.inputs, lambda: _value(body, scope), scope.sizes)
+        scope.met.require_right()
+        device = devices[0] if devices else None
+        facts = [*tunables_of(chosen)], guards, device, source.at(tree.place)
+        return alternative_of(f"{name}_{number}", replace(of, sizes=()), made.body, *facts)
+
+
+def _guard(tree: Tree, scope: _Scope) -> tuple[str, Nat, Nat]:
+    sign, left, right = tree.items
+    return sign, read_size(left, scope.size), read_size(right, scope.size)
 
 
 def _range(item: ir.Input, tree: Tree, scope: _Scope) -> Range:
@@ -288,6 +387,8 @@ def _let(pattern: Tree, value: Tree, body: Tree, scope: _Scope) -> Any:
 
 
 def _name(name: str, place: Place, scope: _Scope) -> Any:
+    if isinstance(scope.values.get(name), _Itself):
+        raise Misplaced(f"{name!r} is used in itself: there is no recursion, but its alternatives may use it", place)
     if name in scope.values:
         return scope.values[name]
     if name in build.BUILTINS:

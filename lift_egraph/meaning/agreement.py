@@ -15,7 +15,7 @@ from lift_egraph.language.index_arrays import number
 from lift_egraph.language.types import Array, Pair
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.folds import fold_form
-from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.inputs import Kind, random_inputs
 from lift_egraph.meaning.samples import at_place, picks
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import effort
@@ -49,7 +49,8 @@ class Comparison:
 class Comparer:
     """Compares terms over the inputs of a program.
 
-    The inputs are whole numbers, and all is computed in double precision: sums may come in any order.
+    The inputs are whole numbers, unless another kind is wanted, and all is computed in double precision: sums may come
+    in any order.
 
     Parameters
     ----------
@@ -57,10 +58,12 @@ class Comparer:
         Whose inputs they have, of concrete sizes.
     seed
         Of the inputs, and of which elements are compared.
+    kind
+        Of the inputs (`lift_egraph.meaning.inputs.random_inputs`).
     """
 
-    def __init__(self, program: ir.Program, seed: int = 0):
-        self.inputs = random_inputs(program, seed, "integer")
+    def __init__(self, program: ir.Program, seed: int = 0, kind: Kind = "integer"):
+        self.inputs = random_inputs(program, seed, kind)
         self.seed = seed
         self._known: dict[tuple[ir.Expr, bool], list[Value] | str] = {}
 

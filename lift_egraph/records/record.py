@@ -55,7 +55,7 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
     phase: Annotated[
         str,
         Meta(
-            pattern="^(stages|invariants|remainders|algebra|packing|row_packing|tiling|items|blocking|rows_at_a_time|"
+            pattern="^(alternatives|stages|invariants|remainders|algebra|packing|row_packing|tiling|items|blocking|rows_at_a_time|"
             "columns|rows|lanes|groups|loops|scans|scan_blocks|views|levels|first_tile|second_tile|registers|"
             "sharing_columns|algorithmic|lowering|sharing|memory)$"
         ),
@@ -146,7 +146,7 @@ def program_hash(program: ir.Program) -> str:
     >>> program_hash(first) == program_hash(same), program_hash(first) == program_hash(other)
     (True, False)
     """
-    nameless = replace(program, name="p", sizes=(), body=canonical(program.body))
+    nameless = replace(program, name="p", sizes=(), body=canonical(program.body), laws=())
     return _sha256(print_program(nameless, width=1 << 30))
 
 

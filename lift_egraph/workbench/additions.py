@@ -1,4 +1,4 @@
-"""What a user adds to a search: rules, which are checked before they take part, and plans.
+"""What a user adds to a search: rules and alternatives, which are checked before they take part, and plans.
 
 A rule takes part in the phases that its own phase names (`ROLES`). Files with rules are run in child processes only:
 in that of the check, in that of the search, and in that which explains a kernel.
@@ -16,6 +16,7 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_files import OwnRule, RuleFile, RuleIn, rule_of
 from lift_egraph.errors import InputProblem, LiftError, ModelProblem, RuleProblem
 from lift_egraph.language import ir
+from lift_egraph.soundness.alternatives import check_alternative
 from lift_egraph.soundness.many_rules import EXAMPLES, Verdict, check_rules
 from lift_egraph.workbench.plan import PLANNED, Plan
 from lift_egraph.workbench.report import Event, Listener
@@ -34,11 +35,12 @@ Plans = Callable[[ir.Expr, Device], Iterable[Plan]]
 
 @dataclass(frozen=True)
 class Additions:
-    """The rules and plans of a user; `files` are run where `own_rules` is asked for."""
+    """The rules, plans and alternatives of a user; `files` are run where `own_rules` is asked for."""
 
     files: tuple[RuleFile, ...] = ()
     rules: tuple[Rule, ...] = ()
     plans: Plans | None = None
+    alternatives: tuple[ir.Alternative, ...] = ()
 
     def own_rules(self) -> tuple[OwnRule, ...]:
         """All rules.
@@ -85,6 +87,7 @@ def additions_of(
     rules: Rule | Path | str | Iterable[Rule | Path | str],
     plans: Plans | None,
     *,
+    alternatives: Iterable[ir.Alternative] = (),
     examples: int = EXAMPLES,
     listen: Listener = lambda event: None,
 ) -> Additions:
@@ -94,6 +97,8 @@ def additions_of(
     ----------
     rules
         Rules, and files with rules. Rules of the book are believed.
+    alternatives
+        Other algorithms for functions.
     examples
         How many programs ``lift-egraph rules check`` makes for each rule; with 0 it is only seen that rules can be run.
 
@@ -102,8 +107,12 @@ def additions_of(
     InputProblem
         If a file cannot be read.
     RuleProblem
-        If a rule is not sound, cannot be used, or has the name of another one.
+        If a rule is not sound, cannot be used, or has the name of another one; or an alternative disagrees with its
+        function.
     """
+    own = tuple(alternatives)
+    for alternative in own if examples else ():
+        listen(Event("alternatives", str(check_alternative(alternative))))
     given = (rules,) if isinstance(rules, Rule | Path | str) else tuple(rules)
     for item in given:
         if not isinstance(item, Rule | Path | str):
@@ -122,9 +131,9 @@ def additions_of(
             raise RuleProblem(verdict.name, verdict.place, f"{whose} has the same name: change it")
 
     if not sources:
-        return Additions(tuple(files), alone, plans)
+        return Additions(tuple(files), alone, plans, own)
     for verdict in check_rules(sources, simplification=book.simplification, examples=examples, listen=look):
         if not verdict.passed:
             text = verdict.problem or f"it {str(verdict.counterexample).removeprefix(f'{verdict.name} ')}"
             raise RuleProblem(verdict.name, verdict.place, text)
-    return Additions(tuple(files), alone, plans)
+    return Additions(tuple(files), alone, plans, own)

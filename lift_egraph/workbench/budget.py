@@ -75,6 +75,8 @@ class Budget:
     stage_iterations, variants
         Iterations that decide what stands in memory between the stages of a program, and how many programs that
         they lead to are searched beside it.
+    versions
+        How many versions of the program by alternatives of its functions are searched.
     plan_iterations
         Iterations of each phase of a plan.
     tuning_share
@@ -149,6 +151,7 @@ class Budget:
     widths: CountOrZero = 2
     stage_iterations: Count = 8
     variants: Count = 3
+    versions: CountOrZero = 6
     plan_iterations: Count = 20
     tuning_share: Share = 0.2
     points: CountOrZero = 32

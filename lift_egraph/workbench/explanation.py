@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from textwrap import indent
 from typing import Any
 
+from lift_egraph.algebra.declared import believe
 from lift_egraph.derivation.derive import derive
 from lift_egraph.derivation.steps import Step, World, text_of
 from lift_egraph.egraph.operators import reasons, uses_in
@@ -226,8 +227,9 @@ def explain_way(
     RunProblem
         If the child process failed.
     RuleProblem
-        If a rule of the user's is not to be found as it was.
+        If a rule of the user's is not to be found as it was, or a declared law does not hold.
     """
+    believe(program.laws)
     seeds = (program.body, *(leg.term for leg in way))
     found = [ExplainedLeg(leg, seed) for leg, seed in zip(way, seeds, strict=False)]
     stream = Stream(_derived, program, way, time_limit=time_limit + STARTUP, memory_limit=MEMORY)
@@ -264,6 +266,7 @@ class _Done:
 
 def _derived(program: ir.Program, way: tuple[Leg, ...]) -> Iterator[tuple[int, str | CheckedStep | _Done]]:
     """What the child process sends: the number of the leg, and news of it."""
+    believe(program.laws)
     comparer = Comparer(program)
     seed = program.body
     phases = [leg.phase for leg in way]

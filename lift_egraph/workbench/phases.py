@@ -40,8 +40,8 @@ class Leg:
     Attributes
     ----------
     name
-        ``stages``, ``invariants``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``, ``lowering``,
-        ``sharing`` or ``memory``.
+        ``alternatives``, ``stages``, ``invariants``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``,
+        ``lowering``, ``sharing`` or ``memory``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -77,6 +77,8 @@ class Leg:
     @property
     def _phase_of_book(self) -> Phase:
         limits = Limits(self.iterations, nodes=MOST_NODES, seconds=MOST_SECONDS)
+        if self.name == "alternatives":
+            return alternatives_phase(limits)
         if self.name == "stages":
             return stages_phase(limits)
         if self.name == "invariants":
@@ -97,6 +99,7 @@ class Leg:
         facts = [f"chunks of {', '.join(map(str, sizes))} of {n} elements" for n, sizes in self.tiling.items()]
         facts += [f"vectors of {' or '.join(map(str, self.widths))}"] if self.widths else []
         facts += [f"copies in {' or '.join(self.spaces)} memory"] if self.spaces else []
+        facts += [rule.name for rule in self.rules] if self.name == "alternatives" else []
         return f"{self.name} phase{': ' if facts else ''}{'; '.join(facts)}"
 
 
@@ -136,6 +139,11 @@ def summarise(saturation: Saturation, seconds: float) -> PhaseSummary:
         seconds,
         saturation.stop_reason.value,
     )
+
+
+def alternatives_phase(limits: Limits) -> Phase:
+    """The phase that puts alternatives in the place of functions: they are its rules."""
+    return Phase("alternatives", (), (), limits=limits)
 
 
 def stages_phase(limits: Limits) -> Phase:

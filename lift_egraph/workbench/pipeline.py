@@ -12,6 +12,7 @@ from typing import Any
 
 import cloudpickle
 
+from lift_egraph.algebra.declared import believe
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
@@ -72,7 +73,8 @@ def optimize(
     Parameters
     ----------
     program
-        A high-level program.
+        A high-level program. Its alternatives take part in the search once they were found to agree with their
+        functions, as rules do.
     sizes
         Values of its size variables; the program's defaults for the rest.
     device
@@ -123,7 +125,8 @@ def optimize(
     InputProblem, OutputProblem
         If the journal of records is none, or a given one cannot be written to; or a file with rules cannot be read.
     RuleProblem
-        If a rule is not sound, cannot be used, or has the name of another one.
+        If a rule is not sound, cannot be used, or has the name of another one; or an alternative disagrees with its
+        function, or a declared law does not hold.
     BudgetProblem, ModelProblem
         If a knob of the budget is out of range, or a model or the function for plans fails.
     """
@@ -132,11 +135,13 @@ def optimize(
     _require_portable(structural, f"the structural cost {type(structural).__name__}")
     _require_portable(plans, "the function for plans")
     require_elements(program, sizes or {})
+    believe(program.laws)
     special = specialise(program, sizes)
     require_result(special)
     given_device = device, description
     info, model = asked(executor, ANSWER, found_device, *given_device) if executor else found_device(*given_device)
-    additions = additions_of(rules, plans, examples=0 if unchecked else EXAMPLES, listen=listen)
+    examples = 0 if unchecked else EXAMPLES
+    additions = additions_of(rules, plans, alternatives=program.alternatives, examples=examples, listen=listen)
     recording = Recording(journal_at(records), special, info, model, must=records is not None)
     baseline = _baseline(special, info, model, performance)
     naive = [baseline] if isinstance(baseline, Candidate) else []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
 
+from lift_egraph.algebra.declared import believe
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.kbest import CostModel
@@ -33,6 +34,7 @@ from lift_egraph.workbench.phases import (
     Leg,
     PhaseSummary,
     algorithmic_phase,
+    alternatives_phase,
     extended,
     invariants_phase,
     lowering_phase,
@@ -46,12 +48,14 @@ from lift_egraph.workbench.phases import (
 from lift_egraph.workbench.plan import Plan, Recipe, planned_phase
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
+from lift_egraph.workbench.spectrum import Version, kind_of, versions
 from lift_egraph.workbench.stage_cut import Cut, cut
 from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, rests
 from lift_egraph.workbench.tuned import Tunable, tunables
 
 PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 MOST_STEPS = 12  # iterations until lengths are in parts
+VERSIONS_SHARE = 0.05  # of the seconds of the search, for choosing among the versions by alternatives
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
 
 
@@ -81,6 +85,7 @@ def search(
     PhaseSummary, Found or Tunable
         The end of each phase, each term as it is found, and those that have parameters.
     """
+    believe(program.laws)
     rules, widths = additions.own_rules(), vector_widths(program, device, budget.widths)
     look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes)
     starts: list[Start] = [(program.body, ())]
@@ -96,6 +101,7 @@ def search(
     soon = [start for start in starts[:1] if start[1] and look.own("stages")]  # the user waits for it
     for start in soon:
         yield from look.as_it_is(start)
+    yield from look.spectrum(program)
     several: list[Start] = []
     for number, start in enumerate(starts):
         acted = look.with_actions(start)
@@ -152,6 +158,40 @@ class _Search:
         ]
         is_best = bool(found) and skeleton(found[0].term) == own
         return [(body, ()), *made] if is_best else [*made, (body, ())]
+
+    def spectrum(self, program: ir.Program) -> Iterator[PhaseSummary | Found]:
+        """What is found for the versions of the program by alternatives: as they stand, and by plans."""
+        for start in self.by_alternatives(program):
+            if isinstance(start, PhaseSummary):
+                yield start
+                continue
+            version = replace(program, body=start[0])
+            naive = self.naive(version)
+            yield replace(naive, way=(*start[1], *naive.way))
+            parts = cut(start[0])
+            yield from self.planned(start) if parts is None else self.of_stages(version, parts, start)
+
+    def by_alternatives(self, program: ir.Program) -> Iterator[PhaseSummary | Start]:
+        """The versions whose naive kernels are predicted to be the best, of each kind one before the second of any."""
+        device, budget = self.device, self.budget
+        end = time.perf_counter() + budget.search_seconds * VERSIONS_SHARE
+        fitting = [a for a in self.additions.alternatives if a.device in (None, device.mapping)]
+        found: dict[object, list[tuple[float, int, Version]]] = {}
+        for number, version in enumerate(versions(program.body, fitting)):
+            if number and time.perf_counter() > end:
+                break
+            with suppress(LiftError):  # a version may be none for the device
+                plan = compile_program(naive_term(replace(program, body=version[0])), device)
+                found.setdefault(kind_of(version), []).append((float(predict(plan, device)), number, version))
+        ranked = sorted((place, *one) for ones in found.values() for place, one in enumerate(sorted(ones)))
+        for *_, (term, rules) in ranked[: budget.versions]:
+            began = time.perf_counter()
+            phase = extended(alternatives_phase(replace(budget.phase_limits, iterations=len(rules))), rules)
+            for reached in run_phase(program.body, phase):
+                if locate(reached.graph, reached.root, term) is not None:
+                    yield summarise(reached, time.perf_counter() - began)
+                    yield term, (Leg("alternatives", term, len(reached.iterations), device.mapping, rules=rules),)
+                    break
 
     def with_rests(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with the lengths that nothing divides in parts, where there are any."""

@@ -100,7 +100,7 @@ def _at(
         program = specialise(source, small)
     except LiftError:
         return None
-    for text in _texts(replace(lowered, inputs=program.inputs, sizes=()), sizes, small, numbers):
+    for text in _texts(replace(lowered, inputs=program.inputs, sizes=(), laws=()), sizes, small, numbers):
         try:
             body = parse_program(text).body
             if type_of(body) == type_of(program.body):

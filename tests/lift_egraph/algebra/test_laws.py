@@ -132,7 +132,7 @@ def test_a_counterexample_to_associativity_is_one():
     found = laws.against_associativity(operator("fun (a, b) => a - b", "f32"))
     assert found is not None
     given = dict(found.values)
-    a, b, c = (given[name] for name in ("a0", "b0", "c0"))
+    a, b, c = (given[name] for name in "abc")
     assert (a - b) - c == found.left != found.right == a - (b - c)
 
 

@@ -90,7 +90,8 @@ def compiled(program: ir.Program, device: Device, *, term_text: str) -> Plan:
 
 def remembered(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
     """The end of a phase, which is run once for all budgets."""
-    key = term, f"{phase.name} {phase.tiles} {phase.widths} {phase.staging} {phase.limits}"
+    rules = [rule.name for rule in phase.rules]
+    key = term, f"{phase.name} {rules} {phase.tiles} {phase.widths} {phase.staging} {phase.limits}"
     if key not in SATURATED:
         *_, SATURATED[key] = run_phase(term, phase)
     yield SATURATED[key]
@@ -218,6 +219,11 @@ def alike(plan: Plan, device: Device) -> float:
 
 MM = {"program": "mm", "cpu_blocks": (4,), "copies": 30}
 TWO = {"program": "program p(x: [f32]16) = let y = map(abs, x) in map(add, zip(y, gather(reverse, y)))"}
+HALVES = {
+    "program": "program p(x: [f32]64) = reduce(add, 0.0, x) alternative p where c in 2..9 = "
+    "reduce(add, 0.0, map(fun y => reduce(add, 0.0, y), split(c, x)))",
+    "seeds": 1,
+}
 NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(fun v => v / s, x)", "seeds": 1}
 # Knob, a value that asks for less of something, what that is, and where it shows.
 KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
@@ -242,6 +248,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("widths", 1, lambda s: len(s.found[0].way[1].widths), {}),
     ("stage_iterations", 1, lambda s: max(f.way[0].iterations for f in s.found if f.way[0].name == "stages"), TWO),
     ("variants", 1, lambda s: s.phases("algorithmic"), TWO),
+    ("versions", 1, lambda s: s.phases("alternatives"), HALVES),
     ("plan_iterations", 1, lambda s: len(s.planned), {}),
     ("tuning_share", 0, lambda s: sum(isinstance(item, Tunable) for item in s.items), {"tuning_share": 1.0}),
     ("points", 0, lambda s: len(s.measured), {"tuning_share": 1.0, "performance": alike}),

@@ -1,0 +1,90 @@
+"""Laws that users declare: tried on random values, and then believed in this process.
+
+A law is about what an operator computes, so it is known by that: with its lets written out, for any names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lift_egraph.algebra.equations import Leaves, arguments_of, operator, sides
+from lift_egraph.algebra.trials import COUNT, tried
+from lift_egraph.errors import RuleProblem
+from lift_egraph.language import ir
+from lift_egraph.language.binders import canonical
+from lift_egraph.language.pretty import print_term
+
+SEEDS = 6  # of the values that a law is tried on: whole numbers, then fractions
+_BELIEVED: dict[object, ir.Law] = {}
+HOW = "equal, as was declared and tried on random values"
+
+
+def believe(laws: Iterable[ir.Law]) -> None:
+    """Try laws, and believe those that hold.
+
+    Raises
+    ------
+    RuleProblem
+        If one does not hold, with values for which it fails, or cannot be tried.
+    """
+    for law in laws:
+        key = _key(law.name, law.operator, law.about)
+        if key is None or key not in _BELIEVED:
+            _try(law)
+            _BELIEVED[key] = law
+
+
+def believed() -> int:
+    """How many laws are believed: what follows from them may be kept for as long as they are so many."""
+    return len(_BELIEVED)
+
+
+def laws_believed() -> tuple[ir.Law, ...]:
+    """The laws that are believed."""
+    return tuple(_BELIEVED.values())
+
+
+def is_believed(name: str, function: ir.Function, about: ir.Expr | ir.Function | None = None) -> bool:
+    """Whether a law was declared, and held on all values that it was tried on."""
+    return bool(_BELIEVED) and _key(name, function, about) in _BELIEVED
+
+
+def _key(name: str, function: ir.Function, about: ir.Expr | ir.Function | None) -> object:
+    form = _form(function)
+    other = _form(about) if isinstance(about, ir.Lambda | ir.Vectorize) else about and canonical(about)
+    return None if form is None else (name, form, other)
+
+
+def _form(function: ir.Function) -> Leaves | None:
+    op = operator(function)
+    return None if op is None else op.at(*arguments_of(op)[:2])
+
+
+def _try(law: ir.Law) -> None:
+    found = sides(law.name, law.operator, law.about)
+    if found is None:
+        raise RuleProblem(law.called, law.place, "only operators on scalars and tuples of them have laws")
+    known = 0
+    for seed in range(SEEDS):
+        against, finite = tried(*found, seed, fractions=seed >= SEEDS // 2)
+        if against is not None:
+            raise RuleProblem(law.called, law.place, f"it is not {_in_words(law)}: {against}")
+        known += finite
+    if known < COUNT:
+        why = "on most values that it was tried on neither side is a finite number"
+        raise RuleProblem(law.called, law.place, f"whether it is {_in_words(law)} is not known: {why}")
+
+
+_EQUATIONS = {
+    "associative": "associative, f(f(a, b), c) = f(a, f(b, c))",
+    "commutative": "commutative, f(a, b) = f(b, a)",
+    "idempotent": "idempotent, f(a, a) = a",
+    "neutral": "so that {} is neutral, f({}, a) = a = f(a, {})",
+    "annihilating": "so that {} annihilates, f({}, a) = {} = f(a, {})",
+    "distributes": "distributive, f(a, g(b, c)) = g(f(a, b), f(a, c)) and f(g(b, c), a) = g(f(b, a), f(c, a))",
+}
+
+
+def _in_words(law: ir.Law) -> str:
+    about = "" if law.about is None else print_term(law.about)
+    return _EQUATIONS[law.name].replace("{}", about)
