@@ -41,7 +41,7 @@ def _stage(term: ir.Expr, is_stored: bool = False) -> ir.Expr:
         case ir.Iterate(function=function):
             body = ir.Lambda(function.binder, _stage(function.body, True))
             return ir.Iterate(term.times, term.size, body, _stage(term.array))
-        case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
+        case ir.Reduce() | ir.Scan() | ir.ScanExclusive() | ir.ReduceRange():
             return _loop(term, _stage)
     nest = _map_of(term)
     if nest is not None and (is_stored or not is_pure(term)):
@@ -104,7 +104,7 @@ def _lower(term: ir.Expr, dimensions: int) -> ir.Expr:
         return _parallel(nest, dimensions, _lower(nest.array, 0))
     if isinstance(term, ir.Map) and _map_of(term) is not None:
         return ir.MapLevel(ir.SEQ, _lower_function(term.function, 0), _lower(term.array, 0))
-    if isinstance(term, ir.Reduce | ir.Scan | ir.ScanExclusive):
+    if isinstance(term, ir.Reduce | ir.Scan | ir.ScanExclusive | ir.ReduceRange):
         return _loop(term, _in_a_loop)
     if isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda):
         return ir.Apply(_lower_function(term.function, dimensions), _lower(term.argument, 0))
@@ -122,13 +122,16 @@ def _lower_function(f: ir.Function, dimensions: int) -> ir.Function:
     return ir.Lambda(f.binder, _lower(f.body, dimensions))
 
 
-def _loop(term: ir.Reduce | ir.Scan | ir.ScanExclusive, lower: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
+def _loop(
+    term: ir.Reduce | ir.Scan | ir.ScanExclusive | ir.ReduceRange, lower: Callable[[ir.Expr], ir.Expr]
+) -> ir.Expr:
     """A reduction or scan as a loop. A map in front of it is applied on the fly (000, Listing 5.7).
 
     Not so outside of all loops where each of the map's elements is a loop itself: those are computed in parallel.
     """
     operator = _lower_function(ir.function_body(term.operator), 0)
     initial = _lower(term.initial, 0)
+    ends = (lower(term.low), lower(term.high)) if isinstance(term, ir.ReduceRange) else ()
     made = ir.LOOP_OF[type(term)]
     acc = ir.Var("acc", type_of(term.initial))
     assert isinstance(operator, ir.Lambda)
@@ -138,8 +141,8 @@ def _loop(term: ir.Reduce | ir.Scan | ir.ScanExclusive, lower: Callable[[ir.Expr
         if is_short or lower is _in_a_loop:
             inner = unique_names(array.function)
             value = _applied(operator, acc, _lower(inner.body, 0))
-            return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, lower(array.array))
-    return made(operator, initial, lower(array))
+            return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, *ends, lower(array.array))
+    return made(operator, initial, *ends, lower(array))
 
 
 def _applied(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from math import prod
 from typing import Concatenate, ParamSpec, TypeVar, Union
 
-from lift_egraph.codegen.c_ast import CExpr, Const, IndexValue, Load, Name, Operate
+from lift_egraph.codegen.c_ast import CExpr, Const, IndexValue, Load, Name, Operate, computed_index, known_index
 from lift_egraph.codegen.lowering import term_views
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
@@ -29,12 +30,12 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
-from lift_egraph.language.nat import Nat
+from lift_egraph.language.nat import Nat, maximum, nat
 from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Loop = Union[ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq]
+Loop = Union[ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq, ir.ReduceRangeSeq]
 
 
 def _of_term(method: Callable[Concatenate[Lowering, ir.Expr, P], R]) -> Callable[Concatenate[Lowering, ir.Expr, P], R]:
@@ -121,7 +122,7 @@ class Lowering(State):
                 if is_data(type_of(term)) and space == "private":
                     return self.named("value", self.consume(value), type_of(term))
                 return self.materialise(value, space)
-            case ir.ReduceSeq():
+            case ir.ReduceSeq() | ir.ReduceRangeSeq():
                 return self.reduce(term, None)
             case ir.Map(function=function, array=array):
                 if not is_layout(function):
@@ -187,7 +188,7 @@ class Lowering(State):
             return
         if isinstance(term, ir.MapLevel):
             self.map(term, acceptor)
-        elif isinstance(term, ir.ReduceSeq):
+        elif isinstance(term, ir.REDUCTION_LOOPS):
             self.reduce(term, acceptor)
         elif isinstance(term, ir.SCAN_LOOPS):
             self.scan(term, acceptor)
@@ -226,7 +227,7 @@ class Lowering(State):
             with self.lanes(term.function):
                 self.produce(lambda_.body, Access(index, acceptor))
 
-    def reduce(self, term: ir.ReduceSeq, acceptor: View | None) -> View:
+    def reduce(self, term: ir.ReduceSeq | ir.ReduceRangeSeq, acceptor: View | None) -> View:
         """Accumulates in private memory, or in the acceptor if it is private already."""
         target = acceptor
         if target is None or target.space != "private":
@@ -256,12 +257,15 @@ class Lowering(State):
 
     @contextmanager
     def steps(self, term: Loop, target: View) -> Iterator[tuple[Nat, Callable[[], None]]]:
-        """The loop of a fold, over elements of which there is at least one; yields the index and what makes a step."""
+        """The loop of a fold of a whole array, over elements of which there is at least one, or of a range; yields the
+        index and what makes a step.
+        """
         t, lambda_ = type_of(term.initial), ir.function_body(term.operator)
         pattern = lambda_.binder
         array = self.consume(term.array)
-        with self.loop(size_of(term.array)) as index:
-            element = Access(index, array)
+        first, count, likely = self.range_of(term) if isinstance(term, ir.ReduceRangeSeq) else _whole(term)
+        with self.loop(count, likely=likely) as index:
+            element = Access(first + index, array)
             if isinstance(pattern, ir.PairBinder):
                 # the old value is not read: it is the memory that the step updates
                 self.environment |= term_views.bindings(pattern.first, target)
@@ -276,9 +280,20 @@ class Lowering(State):
 
             yield index, update
 
+    def range_of(self, term: ir.ReduceRangeSeq) -> tuple[Nat, Nat, int]:
+        """The first index of a range, kept in the array, its length, and a guess of that: what all loops around it have
+        together may be the array.
+        """
+        size = size_of(term.array)
+        low, high = (computed_index(self.consume(end).resolve((), ()), size + 1) for end in (term.low, term.high))
+        first = known_index(self.name("start", IndexValue(low)), size)
+        count = known_index(self.name("count", IndexValue(maximum(high - first, 0))), size)
+        around = prod(length.range[1] or 1 for _, _, length in self.loops)
+        return first, count, max(1, -(-(size.range[1] or 1) // around))
+
     def update(self, body: ir.Expr, pattern: ir.Binder, target: View, t: DataType, maker: ir.Expr) -> None:
         """One step of a reduction: the new value takes the place of the old one."""
-        if is_data(t) and not isinstance(body, ir.ReduceSeq):
+        if is_data(t) and not isinstance(body, ir.REDUCTION_LOOPS):
             store_data(self, self.consume(body), target, t)
         elif updates_in_place(body, pattern):
             self.produce(body, target)
@@ -291,6 +306,10 @@ class Lowering(State):
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)
+
+
+def _whole(term: Loop) -> tuple[Nat, Nat, None]:
+    return nat(0), size_of(term.array), None
 
 
 def _accumulator_name(term: Loop) -> str:

@@ -30,7 +30,7 @@ GRAMMAR = rf"""
 program: PROGRAM NAME "(" [input ("," input)*] ")" [WHERE size ("," size)*] "=" expr
 input: NAME ":" type [range]
 annotation: type [range]
-range: "in" sum ".." sum
+range: "in" sum [".." sum]
 size: NAME "=" (NUMBER | "?")
 
 type: "[" type "]" extent        -> array_type

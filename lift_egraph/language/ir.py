@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, dataclass_transform
 
 from lift_egraph.language.nat import Nat
-from lift_egraph.language.ranges import Range
+from lift_egraph.language.ranges import Values
 from lift_egraph.language.signature import Signature
 from lift_egraph.language.types import DataType, Scalar
 
@@ -152,6 +152,15 @@ class Scan(Expr):
 class ScanExclusive(Expr):
     operator: Function
     initial: Expr
+    array: Expr
+
+
+@pattern("reduceRange", "operator: (t, t) -> t, initial: t, low: i32, high: i32, array: [t]m -> t")
+class ReduceRange(Expr):  # initial ⊕ in[low] ⊕ … ⊕ in[high - 1], of what lies in the array
+    operator: Function
+    initial: Expr
+    low: Expr
+    high: Expr
     array: Expr
 
 
@@ -292,6 +301,15 @@ class ScanExclusiveSeq(Expr):
     array: Expr
 
 
+@pattern("reduceRangeSeq", "operator: (b, a) -> b, initial: b, low: i32, high: i32, array: [a]m -> b")
+class ReduceRangeSeq(Expr):
+    operator: Function
+    initial: Expr
+    low: Expr
+    high: Expr
+    array: Expr
+
+
 @pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toLocal|toPrivate
 class ToMemory(Expr):
     space: str
@@ -366,7 +384,7 @@ class Program:
     inputs: tuple[Input, ...]
     body: Expr
     sizes: tuple[tuple[str, int], ...] = ()
-    ranges: tuple[tuple[str, Range], ...] = ()
+    ranges: tuple[tuple[str, Values], ...] = ()
 
 
 Function = Union[Lambda, Vectorize]
@@ -376,14 +394,17 @@ LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
 SPACES = ("global", "local", "private")
 BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
-    Map, Reduce, Scan, ScanExclusive, Zip, Split, Join, Slice, Concat, Transpose, Gather, Scatter, Slide, Pad, Iterate,
-    At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq, ToMemory, AsVector, AsScalar,
+    Map, Reduce, Scan, ScanExclusive, ReduceRange, Zip, Split, Join, Slice, Concat, Transpose, Gather, Scatter, Slide,
+    Pad, Iterate, At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq, ReduceRangeSeq, ToMemory,
+    AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
 SCANS = (Scan, ScanExclusive)
 SCAN_LOOPS = (ScanSeq, ScanExclusiveSeq)
-FOLD_LOOPS = (ReduceSeq, *SCAN_LOOPS)
-FOLDS = (Reduce, *SCANS, *FOLD_LOOPS)  # they carry an accumulator from element to element
+REDUCTION_LOOPS = (ReduceSeq, ReduceRangeSeq)
+RANGE_FOLDS = (ReduceRange, ReduceRangeSeq)
+FOLD_LOOPS = (ReduceSeq, *SCAN_LOOPS, ReduceRangeSeq)
+FOLDS = (Reduce, *SCANS, ReduceRange, *FOLD_LOOPS)  # they carry an accumulator from element to element
 LOOPS = (*FOLD_LOOPS, Iterate)  # one step after the other: nothing parallel stands in their function
 LOOP_OF: dict[type[Expr], Callable[..., Expr]] = dict(zip(FOLDS, FOLD_LOOPS, strict=False))  # the same as a loop
 

@@ -150,6 +150,10 @@ TWINS = (
     twin("scan_to_seq", "an exclusive scan holds its element",
          "scan_exclusive, scan_exclusive_seq → scan_exclusive, scan_seq"),
     twin("scan_seq_fusion", "acc may be free in c", "absent(a, c), →"),
+    twin("reduce_range_to_seq", "from right to left", "op, Ex(acc), Ex(x) → op, Ex(x), Ex(acc)"),
+    twin("reduce_range_to_seq", "the ends are exchanged", "Ex(x))), z, low, high → Ex(x))), z, high, low"),
+    twin("reduce_range_seq_fusion", "q may be free in b", "absent(q, b), →"),
+    twin("reduce_range_seq_fusion", "acc may be free in c", "absent(a, c), →"),
     # --- scans
     twin("scan_with_rest", "the others start from z", "reduce_(op, z, first) → z"),
     twin("scan_with_rest", "the rest is read twice", "slice_(r, n - r, xs) → slice_(0, n - r, xs)"),
