@@ -200,6 +200,11 @@ def computed_index(value: CExpr, size: Nat) -> Nat:
     return nat(Computed(f"<{value!r}>", 0, (size - 1).range[1], value))
 
 
+def any_index(name: Name) -> Nat:
+    """A constant variable of the kernel as a number of which nothing is known."""
+    return nat(Computed(f"<{name!r}>?", None, None, name))
+
+
 def known_index(name: Name, most: Nat) -> Nat:
     """A constant variable of the kernel, from 0 to `most`, in index expressions."""
     high = most.range[1]

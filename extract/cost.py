@@ -249,6 +249,41 @@ class StructuralCost:
         cost += self._intermediate(graph, node.classes[4], others[-1].shape)
         return Rating(cost, _together(tuple(p.shape for p in parts), self._blocked(size)))
 
+    def _reduce_by_index(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
+        if self.lowered:
+            return None
+        op, z, places, xs = parts
+        size = self._bin(graph, owner)
+        each = size * (1 + 2 * self.load + self.store) + op.cost + self.overhead
+        extra = sum(
+            0.0 if p.shape.mapped else self._intermediate(graph, c, p.shape)
+            for c, p in zip(node.classes[2:], (places, xs), strict=True)
+        )
+        cost = z.cost + places.cost + xs.cost + self._length(graph, node.classes[3]) * each + extra
+        cost += self.store * element_count(graph.type_of(owner))
+        return Rating(cost, _together((z.shape, places.shape, xs.shape), COMPUTATION))
+
+    def _reduce_by_index_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
+        """A loop that updates memory."""
+        place, f, z, xs = parts
+        if any(p.shape.host or p.shape.levels for p in (place, f, z)):
+            return None
+        domain = graph.domain(node.classes[1])
+        loads = self.load * data_leaves(domain.second) if isinstance(domain, Pair) else 0
+        each = place.cost + f.cost + loads + self._bin(graph, owner) * (self.load + self.store) + self.overhead
+        cost = z.cost + xs.cost + self._length(graph, node.classes[3]) * each
+        cost += self.store * element_count(graph.type_of(owner))
+        cost += self._intermediate(graph, node.classes[3], xs.shape)
+        host = bool(_outer(xs.shape.levels)) or xs.shape.host
+        merged = _together((place.shape, f.shape, z.shape, xs.shape), COMPUTATION)
+        levels = frozenset() if host else xs.shape.levels
+        return Rating(cost + (self.launch if host else 0), merged._replace(levels=levels, host=host))
+
+    def _bin(self, graph: FrozenEGraph, owner: ClassId) -> int:
+        """The scalars of one of the results of a fold by index."""
+        t = graph.type_of(owner)
+        return element_count(t.element) if isinstance(t, Array) else 1
+
     def _range(self, graph: FrozenEGraph, node: ENode) -> int:
         """The elements of a range whose ends are computed, which nobody knows."""
         return min(self._length(graph, node.classes[4]), RANGE)
@@ -375,6 +410,8 @@ _HANDLERS = {
     "reduce_seq": StructuralCost._reduce_seq,
     **dict.fromkeys(("scan", "scan_exclusive"), StructuralCost._reduce),
     **dict.fromkeys(("scan_seq", "scan_exclusive_seq"), StructuralCost._reduce_seq),
+    "reduce_by_index": StructuralCost._reduce_by_index,
+    "reduce_by_index_seq": StructuralCost._reduce_by_index_seq,
     "reduce_range": StructuralCost._reduce_range,
     "reduce_range_seq": StructuralCost._reduce_range_seq,
     "Fn_vec": StructuralCost._vectorised,

@@ -15,7 +15,18 @@ from functools import wraps
 from math import prod
 from typing import Concatenate, ParamSpec, TypeVar, Union
 
-from lift_egraph.codegen.c_ast import CExpr, Const, IndexValue, Load, Name, Operate, computed_index, known_index
+from lift_egraph.codegen.c_ast import (
+    CExpr,
+    Const,
+    If,
+    IndexValue,
+    Load,
+    Name,
+    Operate,
+    any_index,
+    computed_index,
+    known_index,
+)
 from lift_egraph.codegen.lowering import term_views
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
@@ -139,7 +150,14 @@ class Lowering(State):
                 return Repeat(self.named("value", self.consume(value), type_of(value)))
             case ir.Iterate():
                 return self.iterate(term)
-            case ir.MapLevel() | ir.ScanSeq() | ir.ScanExclusiveSeq() | ir.Scatter() | ir.Generate():
+            case (
+                ir.MapLevel()
+                | ir.ScanSeq()
+                | ir.ScanExclusiveSeq()
+                | ir.ReduceByIndexSeq()
+                | ir.Scatter()
+                | ir.Generate()
+            ):
                 return self.materialise(term, declared_space(term))
         return term_views.layout_view(term, [self.consume(p) for p in ir.parts(term) if isinstance(p, ir.Expr)])
 
@@ -192,6 +210,8 @@ class Lowering(State):
             self.reduce(term, acceptor)
         elif isinstance(term, ir.SCAN_LOOPS):
             self.scan(term, acceptor)
+        elif isinstance(term, ir.ReduceByIndexSeq):
+            self.reduce_by_index(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))
@@ -254,6 +274,33 @@ class Lowering(State):
             copy(self, target, Access(index, acceptor), type_of(start))
             if not isinstance(term, ir.ScanSeq):
                 update()
+
+    def reduce_by_index(self, term: ir.ReduceByIndexSeq, acceptor: View) -> None:
+        """The results are updated where they are wanted, or in memory of their own: they are read there, too."""
+        t, size = type_of(term), size_of(term)
+        is_there = acceptor.space in ("global", "local")
+        target = acceptor if is_there else allocate_for(self, "bins", term, "global")
+        copy(self, self.consume(term.initial), target, t)
+        place, operator = ir.function_body(term.place), ir.function_body(term.operator)
+        array = self.consume(term.array)
+        assert isinstance(t, Array)
+        with self.loop(size_of(term.array)) as index:
+            self.bind(place.binder, Access(index, array))
+            wanted = self.name("place", self.consume(place.body).resolve((), ()))
+            given, known = any_index(wanted), known_index(wanted, size - 1)
+            with self.block() as step:
+                current = Access(known, target)
+                if isinstance(operator.binder, ir.PairBinder):
+                    self.environment |= term_views.bindings(operator.binder.first, current)
+                    self.bind(operator.binder.second, Access(index, array))
+                    accumulator = operator.binder.first
+                else:
+                    self.environment[operator.binder] = Pairs(current, Access(index, array))
+                    accumulator = operator.binder
+                self.update(operator.body, accumulator, current, t.element, term)
+            self.emit(If((given, size - 1 - given), tuple(step)))
+        if target is not acceptor:
+            copy(self, target, acceptor, t)
 
     @contextmanager
     def steps(self, term: Loop, target: View) -> Iterator[tuple[Nat, Callable[[], None]]]:

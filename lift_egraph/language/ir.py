@@ -164,6 +164,14 @@ class ReduceRange(Expr):  # initial ⊕ in[low] ⊕ … ⊕ in[high - 1], of wha
     array: Expr
 
 
+@pattern("reduceByIndex", "operator: (t, t) -> t, initial: [t]m, indices: [i32]n, array: [t]n -> [t]m")
+class ReduceByIndex(Expr):  # out[j] = initial[j] ⊕ those in[i] with indices[i] = j, in their order
+    operator: Function
+    initial: Expr
+    indices: Expr
+    array: Expr
+
+
 @pattern("zip", "first: [a]n, second: [b]n -> [(a, b)]n")
 class Zip(Expr):
     first: Expr
@@ -310,6 +318,14 @@ class ReduceRangeSeq(Expr):
     array: Expr
 
 
+@pattern("reduceByIndexSeq", "place: a -> i32, operator: (b, a) -> b, initial: [b]m, array: [a]n -> [b]m")
+class ReduceByIndexSeq(Expr):  # out[place(x)] becomes operator(out[place(x)], x), for each x from left to right
+    place: Function
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
 @pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toLocal|toPrivate
 class ToMemory(Expr):
     space: str
@@ -394,19 +410,20 @@ LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
 SPACES = ("global", "local", "private")
 BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
-    Map, Reduce, Scan, ScanExclusive, ReduceRange, Zip, Split, Join, Slice, Concat, Transpose, Gather, Scatter, Slide,
-    Pad, Iterate, At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq, ReduceRangeSeq, ToMemory,
-    AsVector, AsScalar,
+    Map, Reduce, Scan, ScanExclusive, ReduceRange, ReduceByIndex, Zip, Split, Join, Slice, Concat, Transpose, Gather,
+    Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq,
+    ReduceRangeSeq, ReduceByIndexSeq, ToMemory, AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
 SCANS = (Scan, ScanExclusive)
 SCAN_LOOPS = (ScanSeq, ScanExclusiveSeq)
 REDUCTION_LOOPS = (ReduceSeq, ReduceRangeSeq)
 RANGE_FOLDS = (ReduceRange, ReduceRangeSeq)
-FOLD_LOOPS = (ReduceSeq, *SCAN_LOOPS, ReduceRangeSeq)
-FOLDS = (Reduce, *SCANS, ReduceRange, *FOLD_LOOPS)  # they carry an accumulator from element to element
+INDEX_FOLDS = (ReduceByIndex, ReduceByIndexSeq)
+FOLD_LOOPS = (ReduceSeq, *SCAN_LOOPS, ReduceRangeSeq, ReduceByIndexSeq)
+FOLDS = (Reduce, *SCANS, ReduceRange, ReduceByIndex, *FOLD_LOOPS)  # they carry an accumulator from element to element
 LOOPS = (*FOLD_LOOPS, Iterate)  # one step after the other: nothing parallel stands in their function
-LOOP_OF: dict[type[Expr], Callable[..., Expr]] = dict(zip(FOLDS, FOLD_LOOPS, strict=False))  # the same as a loop
+LOOP_OF: dict[type[Expr], Callable[..., Expr]] = dict(zip(FOLDS[:4], FOLD_LOOPS[:4], strict=True))  # the same as a loop
 
 
 def name_of(term: Expr) -> str:

@@ -24,10 +24,11 @@ from lift_egraph.language.index_arrays import boundary, index_values, number
 from lift_egraph.language.nat import nat
 from lift_egraph.language.ranges import Offsets
 from lift_egraph.language.scalar import NUMPY_TYPES
-from lift_egraph.language.types import I32, DataType, Vector, leaves, scalar_of
+from lift_egraph.language.types import I32, DataType, Scalar, Vector, leaves, scalar_of
 from lift_egraph.meaning.contractions import product_of
 from lift_egraph.meaning.domains import Domain, Plain
 from lift_egraph.meaning.folds import Operations, fold_form
+from lift_egraph.meaning.index_folds import step_by_step
 from lift_egraph.meaning.range_folds import fold_of_range
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.shortcuts import states_of, sum_of_products
@@ -287,6 +288,19 @@ class _Interpreter:
     def range_fold(self, term: ir.ReduceRange | ir.ReduceRangeSeq, scope: Scope) -> Tree:
         return fold_of_range(self, term, scope)
 
+    def index_fold(self, term: ir.ReduceByIndex | ir.ReduceByIndexSeq, scope: Scope) -> Tree:
+        start, array, depth = self.value(term.initial, scope), self.value(term.array, scope), scope.depth
+        is_loop = isinstance(term, ir.ReduceByIndexSeq)
+        indices = self.map(term.place, array, scope) if is_loop else self.value(term.indices, scope)
+        places, form = self.domain.array(indices), fold_form(term.operator)
+        if form and isinstance(type_of(term.initial).element, Scalar) and isinstance(form[0], str):  # pyright: ignore
+            elements = self.map(form[1], array, scope) if form[1] else array
+            whole = self.domain.fold_by_index(form[0], start, elements, places)
+        else:
+            whole = step_by_step(self, term, start, array, places, scope)
+        doubt = self.each(lambda a: a.max(depth, initial=0), indices)
+        return map_leaves(lambda leaf: self.domain.picked(leaf, doubt), whole)
+
     def iterate(self, term: ir.Iterate, scope: Scope) -> Tree:
         array = self.value(term.array, scope)
         for _ in range(term.times):
@@ -421,6 +435,7 @@ _MEANING: dict[type, Callable[[_Interpreter, Any, Scope], Tree]] = {
     ir.ReduceSeq: _Interpreter.reduction,
     **dict.fromkeys((*ir.SCANS, *ir.SCAN_LOOPS), _Interpreter.scan),
     **dict.fromkeys(ir.RANGE_FOLDS, _Interpreter.range_fold),
+    **dict.fromkeys(ir.INDEX_FOLDS, _Interpreter.index_fold),
     ir.Zip: _Interpreter.make_pair,
     ir.Split: _Interpreter.split,
     ir.Join: _Interpreter.join,

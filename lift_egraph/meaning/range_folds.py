@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Protocol, Union
+from typing import TYPE_CHECKING, Protocol, Union
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.index_arrays import number
 from lift_egraph.language.scalar import LAWS, NUMPY_TYPES
-from lift_egraph.language.types import BOOL, Scalar, leaves, scalar_of
-from lift_egraph.meaning.domains import Domain
+from lift_egraph.language.types import BOOL, DataType, Scalar, leaves, scalar_of
 from lift_egraph.meaning.folds import fold_form
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.values import Tree, at, gathered, widen, zip_leaves
+
+if TYPE_CHECKING:
+    from lift_egraph.meaning.domains import Domain
 
 RangeFold = Union[ir.ReduceRange, ir.ReduceRangeSeq]
 
@@ -97,15 +99,20 @@ def _step_by_step(
         inside = first + step < last
         elements = _elements(interpreter, term.array, np.where(inside, first + step, 0)[..., None], scope)
         element = interpreter.each(lambda a: a[at(depth, 0)], elements)
-        scalars = iter([scalar_of(leaf) for _, _, leaf in leaves(type_of(term.initial))])
-
-        def chosen(new: Tree, old: Tree, inside: np.ndarray = inside, scalars: object = scalars) -> Tree:
-            more = domain.array(new).ndim - inside.ndim
-            condition = domain.exact(inside.reshape(inside.shape + (1,) * more), BOOL)
-            return domain.call("select", next(scalars), (condition, new, old))  # pyright: ignore[reportArgumentType]
-
-        start = zip_leaves(chosen, interpreter.apply(term.operator, (start, element), scope), start)
+        made = interpreter.apply(term.operator, (start, element), scope)
+        start = chosen(domain, type_of(term.initial), inside, made, start)
     return start
+
+
+def chosen(domain: Domain, t: DataType, condition: np.ndarray, new: Tree, old: Tree) -> Tree:
+    """The new value of a type where a condition on the first axes holds, else the old one."""
+    scalars = iter([scalar_of(leaf) for _, _, leaf in leaves(t)])
+
+    def choose(a: Tree, b: Tree) -> Tree:
+        holds = condition.reshape(condition.shape + (1,) * (domain.array(a).ndim - condition.ndim))
+        return domain.call("select", next(scalars), (domain.exact(holds, BOOL), a, b))
+
+    return zip_leaves(choose, new, old)
 
 
 def _elements(interpreter: Interpreter, array: ir.Expr, places: np.ndarray, scope: Scope) -> Tree:
