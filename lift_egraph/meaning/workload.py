@@ -15,7 +15,7 @@ from lift_egraph.meaning.folds import fold_form
 
 _MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Concat, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad, *ir.INDEX_FOLDS)
 COPIED, MULTIPLIED, WALKED = 1.0, 0.01, 40.0  # the time of an element of a factor, a product and a step of a fold …
-RANGE = 32  # elements of a range whose ends are computed
+RANGE = 10  # elements of a range whose ends are computed
 SIDE_BY_SIDE = 256  # … of which so many take as long as any more
 
 _Variables = frozenset[ir.Var]
@@ -186,7 +186,11 @@ def repetitions(term: ir.Part) -> int:
         return number(term.size, "generate")
     array = ir.array_of_loop(term)
     count = 1 if array is None else number(size_of(array), "array")
-    return min(count, RANGE) if isinstance(term, ir.RANGE_FOLDS) else count
+    if isinstance(term, ir.RANGE_FOLDS):
+        if isinstance(term.low, ir.Literal) and isinstance(term.high, ir.Literal):
+            return max(0, min(int(term.high.value), count) - max(int(term.low.value), 0))
+        return min(count, RANGE)
+    return count
 
 
 def _components(t: DataType) -> int:
