@@ -13,7 +13,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array, Pair
 from lift_egraph.meaning.bounds import evaluate_bounded
-from lift_egraph.meaning.folds import fold_form
+from lift_egraph.meaning.folds import fold_form, keeps_last
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.samples import at_place, picks
 from lift_egraph.meaning.values import Value, leaves_of
@@ -114,6 +114,8 @@ def loops(term: ir.Part) -> int:
     inside = sum(loops(part) for part in ir.parts(term))
     if isinstance(term, ir.Iterate):
         return max(term.times, 1) * (inside + 1)
+    if isinstance(term, ir.INDEX_FOLDS) and keeps_last(term.operator):
+        return inside
     if isinstance(term, ir.FOLDS) and fold_form(term.operator) is None:
         return inside + repetitions(term) * (loops(term.operator) + 1)
     return inside

@@ -30,6 +30,19 @@ class ByIndex:
         ufunc.at(made, (*outer, places[inside]), array[inside])
         return made
 
+    def sources(self) -> np.ndarray:
+        """Of an array of the `count` starts and then all elements, where the last of each group lies.
+
+        >>> ByIndex(np.array([1, 0, 1, 5]), 3).sources()
+        array([4, 5, 2])
+        """
+        batch = self.places.shape[:-1]
+        made = np.array(np.broadcast_to(np.arange(self.count), (*batch, self.count)))
+        inside = (self.places >= 0) & (self.places < self.count)
+        *outer, step = np.nonzero(inside)
+        made[(*outer, self.places[inside])] = self.count + step  # of several assignments the last one counts
+        return made
+
     def along(self, ufunc: np.ufunc, array: np.ndarray, axis: int, dtype: Any = None) -> np.ndarray:
         """The results of elements alone, as `ufunc.reduce` gives them for a whole axis; errors are not negative."""
         neutral = 0 if ufunc.identity is None else ufunc.identity

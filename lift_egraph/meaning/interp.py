@@ -27,7 +27,8 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import I32, DataType, Scalar, Vector, leaves, scalar_of
 from lift_egraph.meaning.contractions import product_of
 from lift_egraph.meaning.domains import Domain, Plain
-from lift_egraph.meaning.folds import Operations, fold_form
+from lift_egraph.meaning.folds import Operations, fold_form, keeps_last
+from lift_egraph.meaning.grouped import ByIndex
 from lift_egraph.meaning.index_folds import step_by_step
 from lift_egraph.meaning.range_folds import fold_of_range
 from lift_egraph.meaning.scopes import Scope
@@ -296,6 +297,10 @@ class _Interpreter:
         if form and isinstance(type_of(term.initial).element, Scalar) and isinstance(form[0], str):  # pyright: ignore
             elements = self.map(form[1], array, scope) if form[1] else array
             whole = self.domain.fold_by_index(form[0], start, elements, places)
+        elif keeps_last(term.operator):
+            sources = ByIndex(places, self.length(start, depth)).sources()
+            both = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), start, array)
+            whole = self.each(lambda a: gathered(a, depth, sources), both)
         else:
             whole = step_by_step(self, term, start, array, places, scope)
         doubt = self.each(lambda a: a.max(depth, initial=0), indices)

@@ -11,7 +11,7 @@ from lift_egraph.language.check import iterate_step, size_of, type_of
 from lift_egraph.language.index_arrays import number
 from lift_egraph.language.types import Array, DataType, Pair, width_of
 from lift_egraph.meaning.contractions import factors, product_of
-from lift_egraph.meaning.folds import fold_form
+from lift_egraph.meaning.folds import fold_form, keeps_last
 
 _MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Concat, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad, *ir.INDEX_FOLDS)
 COPIED, MULTIPLIED, WALKED = 1.0, 0.01, 40.0  # the time of an element of a factor, a product and a step of a fold …
@@ -107,7 +107,12 @@ def _work(term: ir.Part) -> _Work:
     for part in ir.parts(term):
         if isinstance(part, ir.Lambda | ir.Vectorize):
             count, sources = repetitions(term), _sources(part, _argument(term))
-            if isinstance(term, ir.FOLDS) and part is term.operator and fold_form(part) is None:
+            if (
+                isinstance(term, ir.FOLDS)
+                and part is term.operator
+                and fold_form(part) is None
+                and not keeps_last(part)
+            ):
                 total += _Work(walked=count * _components(type_of(term.initial)) ** 2)
             total += _inside(part, count, sources, not isinstance(term, ir.FOLDS))
         else:

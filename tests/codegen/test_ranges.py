@@ -138,6 +138,8 @@ def test_bundled_programs_and_their_naive_kernels(name: str, runner: Runner) -> 
 
 
 BINS = (
+    "map(fun r => reduceByIndex(fun (a, b) => b, fill(7, (0.0, 5)), is, map(fun x => (r[0], 1), xs)), split(30, xs))",
+    "reduceByIndex(fun (a, b) => b, fill(7, fill(2, 0.5)), is, slide(2, 1, pad(0, 1, clamp, xs)))",
     "reduceByIndex(max, fill(7, -5), is, map(fun x => to_i32(x), xs))",
     "map(fun row => reduceByIndex(add, zs, is, map(fun x => x * row[0], xs)), split(12, xs))",
     "reduceByIndexSeq(fun (i, x) => i + 1, fun ((n, m), (i, x)) => (n + 1, max(m, x)), fill(6, (0, 0.0)), zip(is, xs))",
