@@ -170,9 +170,17 @@ class Nowhere(CExpr):
 
 @dataclass(frozen=True)
 class Computed(NatVar):
-    """An index that the kernel reads from data; its name is the text of its value, so equals are equal."""
+    """An index that the kernel reads from data; its name is the text of its value, so equals are equal.
+
+    It is kept in its range, unless it `is_known` to lie there.
+    """
 
     value: CExpr = field(default=IndexValue(nat(0)))
+    is_known: bool = False
+
+    def of(self, value: CExpr) -> Nat:
+        """The index with another value."""
+        return nat(replace(self, name=f"<{value!r}>", value=value))
 
 
 @dataclass(frozen=True)  # the variable of a loop that counts in multiples of `step`
@@ -190,6 +198,17 @@ def computed_index(value: CExpr, size: Nat) -> Nat:
     if size.constant is None:
         return minimum(maximum(nat(Computed(f"<{value!r}>", None, None, value)), 0), size - 1)
     return nat(Computed(f"<{value!r}>", 0, (size - 1).range[1], value))
+
+
+def any_index(name: Name) -> Nat:
+    """A constant variable of the kernel as a number of which nothing is known."""
+    return nat(Computed(f"<{name!r}>?", None, None, name))
+
+
+def known_index(name: Name, most: Nat) -> Nat:
+    """A constant variable of the kernel, from 0 to `most`, in index expressions."""
+    high = most.range[1]
+    return nat(Computed(f"<{name!r}>", 0, high, name, True, below=most + 1 if high is None else None))
 
 
 def lane_of(vector: CExpr, lane: Nat) -> CExpr:
@@ -248,7 +267,7 @@ class For(Statement):
     For a parallel `level` the indices are shared out among `threads` work-items or work-groups (None:
     as many as the launch says); a sequential loop has ``threads == 1``. `variable` knows its range.
     `pragma` asks the device's compiler to unroll. The variable counts in multiples of `step`, up to
-    ``count * step``.
+    ``count * step``. Where data says how many steps there are, `likely` is a guess.
     """
 
     variable: NatVar
@@ -258,6 +277,12 @@ class For(Statement):
     body: Body
     pragma: bool = False
     step: int = 1
+    likely: int | None = None
+
+    @property
+    def expected(self) -> int:
+        """The number of indices, as far as that is known."""
+        return self.most if self.likely is None else self.likely
 
     @property
     def is_parallel(self) -> bool:
@@ -413,8 +438,7 @@ def substitute_index(value: Nat, values: Mapping[str, Nat]) -> Nat:
 
     def new(atom: Any) -> Nat | None:
         if isinstance(atom, Computed):
-            inner = substitute(atom.value, values)
-            return nat(Computed(f"<{inner!r}>", atom.low, atom.high, inner))
+            return atom.of(substitute(atom.value, values))
         return values.get(atom.name) if isinstance(atom, NatVar) else None
 
     return value.rebuild(new)
@@ -453,5 +477,4 @@ def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
 def _rewrite_data(atom: Any, change: Callable[[Any], Any]) -> Nat | None:
     if not isinstance(atom, Computed):
         return None
-    inner = rewrite(atom.value, change)
-    return nat(Computed(f"<{inner!r}>", atom.low, atom.high, inner))
+    return atom.of(rewrite(atom.value, change))

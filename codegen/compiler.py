@@ -44,6 +44,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import substitute_nats, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.nat import Nat, NatLike, nat
+from lift_egraph.language.ranges import Offsets
 from lift_egraph.language.types import DataType, Vector, leaves, scalar_of, width_of
 
 _MUCH_WORK = 256  # steps of a work-item's loops from which it gets a group of its own on a CPU …
@@ -191,7 +192,8 @@ def _named_sizes(program: ir.Program) -> tuple[ir.Program, tuple[OpenSize, ...]]
     if not values:
         return program, sizes
     inputs = tuple(substitute_nats(i, values) for i in program.inputs)
-    return replace(program, inputs=inputs, body=substitute_nats(program.body, values)), sizes
+    ranges = tuple((name, r.substitute(values)) for name, r in program.ranges)
+    return replace(program, inputs=inputs, body=substitute_nats(program.body, values), ranges=ranges), sizes
 
 
 def _requirements(program: ir.Program, kernels: list[Kernel], sizes: tuple[OpenSize, ...]) -> tuple[Requirement, ...]:
@@ -330,17 +332,20 @@ def _work(body: Body) -> int:
     for statement in body:
         inner = getattr(statement, "body", None)
         is_shared_out = isinstance(statement, For) and statement.is_parallel and statement.threads is None
-        steps = statement.trips if isinstance(statement, For) and not is_shared_out else 1
+        steps = -(-statement.expected // (statement.threads or 1)) if isinstance(statement, For) else 1
+        steps = 1 if is_shared_out else steps
         total += steps * _work(inner) if inner is not None else 1
     return total
 
 
 def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[OpenBuffer, ...]:
+    known = set(open_sizes(program))
+    ends = {name: v.end for name, v in program.ranges if isinstance(v, Offsets) and v.sizes <= known}
+
     def info(buffer: Buffer, role: str, value: str, path: tuple[int, ...], t: DataType) -> OpenBuffer:
-        shapes = {components: _shape(sizes, leaf) for components, sizes, leaf in leaves(t)}
-        return OpenBuffer(
-            buffer.name, role, scalar_of(buffer.element).name, buffer.elements, value, path, shapes.get(path, ())
-        )
+        shape = {components: _shape(sizes, leaf) for components, sizes, leaf in leaves(t)}.get(path, ())
+        element, end = scalar_of(buffer.element).name, ends.get(value) if role == "input" else None
+        return OpenBuffer(buffer.name, role, element, buffer.elements, value, path, shape, end)
 
     types = {i.name: i.type for i in program.inputs}
     inputs = [info(b, "input", value, path, types[value]) for value, path, b in host.inputs]

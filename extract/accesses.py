@@ -212,7 +212,7 @@ class _Analysis:
             nest.append(inner)
             loop = inner
         for each in sorted(nest, key=lambda f: -f.level.dimension):
-            around = _enter(around, Loop(each.variable, each.most, each.level.kind, each.level.dimension))
+            around = _enter(around, Loop(each.variable, each.expected, each.level.kind, each.level.dimension))
         self.body(loop.body, around, names)
 
     def repeated(self, statement: c_ast.Statement, around: Regions) -> list[tuple[str, int, int]]:

@@ -41,8 +41,10 @@ def _stage(term: ir.Expr, is_stored: bool = False) -> ir.Expr:
         case ir.Iterate(function=function):
             body = ir.Lambda(function.binder, _stage(function.body, True))
             return ir.Iterate(term.times, term.size, body, _stage(term.array))
-        case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
+        case ir.Reduce() | ir.Scan() | ir.ScanExclusive() | ir.ReduceRange():
             return _loop(term, _stage)
+        case ir.ReduceByIndex():
+            return _loop_by_index(term, _stage)
     nest = _map_of(term)
     if nest is not None and (is_stored or not is_pure(term)):
         return _parallel(nest, _depth(nest), _stage(nest.array))
@@ -104,8 +106,10 @@ def _lower(term: ir.Expr, dimensions: int) -> ir.Expr:
         return _parallel(nest, dimensions, _lower(nest.array, 0))
     if isinstance(term, ir.Map) and _map_of(term) is not None:
         return ir.MapLevel(ir.SEQ, _lower_function(term.function, 0), _lower(term.array, 0))
-    if isinstance(term, ir.Reduce | ir.Scan | ir.ScanExclusive):
+    if isinstance(term, ir.Reduce | ir.Scan | ir.ScanExclusive | ir.ReduceRange):
         return _loop(term, _in_a_loop)
+    if isinstance(term, ir.ReduceByIndex):
+        return _loop_by_index(term, _in_a_loop)
     if isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda):
         return ir.Apply(_lower_function(term.function, dimensions), _lower(term.argument, 0))
     passed = 0 if reordered(term) is None else dimensions
@@ -122,13 +126,16 @@ def _lower_function(f: ir.Function, dimensions: int) -> ir.Function:
     return ir.Lambda(f.binder, _lower(f.body, dimensions))
 
 
-def _loop(term: ir.Reduce | ir.Scan | ir.ScanExclusive, lower: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
+def _loop(
+    term: ir.Reduce | ir.Scan | ir.ScanExclusive | ir.ReduceRange, lower: Callable[[ir.Expr], ir.Expr]
+) -> ir.Expr:
     """A reduction or scan as a loop. A map in front of it is applied on the fly (000, Listing 5.7).
 
     Not so outside of all loops where each of the map's elements is a loop itself: those are computed in parallel.
     """
     operator = _lower_function(ir.function_body(term.operator), 0)
     initial = _lower(term.initial, 0)
+    ends = (lower(term.low), lower(term.high)) if isinstance(term, ir.ReduceRange) else ()
     made = ir.LOOP_OF[type(term)]
     acc = ir.Var("acc", type_of(term.initial))
     assert isinstance(operator, ir.Lambda)
@@ -138,8 +145,37 @@ def _loop(term: ir.Reduce | ir.Scan | ir.ScanExclusive, lower: Callable[[ir.Expr
         if is_short or lower is _in_a_loop:
             inner = unique_names(array.function)
             value = _applied(operator, acc, _lower(inner.body, 0))
-            return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, lower(array.array))
-    return made(operator, initial, lower(array))
+            return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, *ends, lower(array.array))
+    return made(operator, initial, *ends, lower(array))
+
+
+def _loop_by_index(term: ir.ReduceByIndex, lower: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
+    """A reduction by index as a loop; maps in front of it are applied on the fly, as `_loop` does."""
+    operator = _lower_function(ir.function_body(term.operator), 0)
+    assert isinstance(operator, ir.Lambda)
+    sides: list[tuple[ir.Binder, ir.Expr, ir.Expr]] = []
+    for name, array in (("i", term.indices), ("x", term.array)):
+        if isinstance(array, ir.Map) and isinstance(array.function, ir.Lambda) and _is_short(array.function):
+            inner = unique_names(array.function)
+            sides.append((inner.binder, _lower(inner.body, 0), lower(array.array)))
+        else:
+            t = type_of(array)
+            assert isinstance(t, Array)
+            element = ir.Var(name, t.element)
+            sides.append((element, element, lower(array)))
+    (i, place, indices), (x, value, array) = sides
+    acc = ir.Var("acc", type_of(term.array).element)  # pyright: ignore[reportAttributeAccessIssue]
+    each = ir.PairBinder(i, x)
+    body = _applied(operator, acc, value)
+    initial = lower(term.initial)
+    return ir.ReduceByIndexSeq(
+        ir.Lambda(each, place), ir.Lambda(ir.PairBinder(acc, each), body), initial, ir.Zip(indices, array)
+    )
+
+
+def _is_short(function: ir.Lambda) -> bool:
+    """Whether a function computes, but no loops."""
+    return computes(function) and not any(isinstance(t, ir.FOLDS) for t in ir.subterms(function))
 
 
 def _applied(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:

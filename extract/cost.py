@@ -61,6 +61,7 @@ LAYOUT_NODES = frozenset(
      "as_vector", "as_scalar", "component", "make_pair", "Fn_map", "Fn_join", "Fn_transpose", "Fn_split", "Fn_zip")
 )  # fmt: skip
 COMPUTATION = Shape(computes=True)
+RANGE = 16  # elements of a range whose ends are computed: rows of sparse matrices are short
 CALLS = {  # all functions of floats; other operations cost 1
     "sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30,
     "floor": 1, "ceil": 1, "dot": 4,
@@ -223,6 +224,70 @@ class StructuralCost:
         """A scan stores its accumulator after each step."""
         return self.store * size if node.op.startswith("scan") else 0.0
 
+    def _reduce_range(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
+        if self.lowered:
+            return None
+        op, z, low, high, xs = parts
+        size = element_count(graph.type_of(owner))
+        each = size * (1 + self.load) + op.cost + self.overhead + self._spill(size)
+        extra = 0.0 if xs.shape.mapped else self._intermediate(graph, node.classes[4], xs.shape)
+        cost = z.cost + low.cost + high.cost + xs.cost + self._range(graph, node) * each + extra
+        return Rating(cost, _together((z.shape, low.shape, high.shape, xs.shape), self._blocked(size)))
+
+    def _reduce_range_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
+        """A loop inside of a work-item."""
+        f, *others = parts
+        if any(p.shape.host or _outer(p.shape.levels) for p in parts) or any(p.shape.levels for p in others):
+            return None
+        domain = graph.domain(node.classes[0])
+        loads = self.load * data_leaves(domain.second) if isinstance(domain, Pair) else 0
+        size = element_count(graph.type_of(owner))
+        if self.lowered and size > self.private:
+            return None
+        each = f.cost + loads + self.overhead + self._spill(size)
+        cost = sum(p.cost for p in others) + self._range(graph, node) * each
+        cost += self._intermediate(graph, node.classes[4], others[-1].shape)
+        return Rating(cost, _together(tuple(p.shape for p in parts), self._blocked(size)))
+
+    def _reduce_by_index(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
+        if self.lowered:
+            return None
+        op, z, places, xs = parts
+        size = self._bin(graph, owner)
+        each = size * (1 + 2 * self.load + self.store) + op.cost + self.overhead
+        extra = sum(
+            0.0 if p.shape.mapped else self._intermediate(graph, c, p.shape)
+            for c, p in zip(node.classes[2:], (places, xs), strict=True)
+        )
+        cost = z.cost + places.cost + xs.cost + self._length(graph, node.classes[3]) * each + extra
+        cost += self.store * element_count(graph.type_of(owner))
+        return Rating(cost, _together((z.shape, places.shape, xs.shape), COMPUTATION))
+
+    def _reduce_by_index_seq(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
+        """A loop that updates memory."""
+        place, f, z, xs = parts
+        if any(p.shape.host or p.shape.levels for p in (place, f, z)):
+            return None
+        domain = graph.domain(node.classes[1])
+        loads = self.load * data_leaves(domain.second) if isinstance(domain, Pair) else 0
+        each = place.cost + f.cost + loads + self._bin(graph, owner) * (self.load + self.store) + self.overhead
+        cost = z.cost + xs.cost + self._length(graph, node.classes[3]) * each
+        cost += self.store * element_count(graph.type_of(owner))
+        cost += self._intermediate(graph, node.classes[3], xs.shape)
+        host = bool(_outer(xs.shape.levels)) or xs.shape.host
+        merged = _together((place.shape, f.shape, z.shape, xs.shape), COMPUTATION)
+        levels = frozenset() if host else xs.shape.levels
+        return Rating(cost + (self.launch if host else 0), merged._replace(levels=levels, host=host))
+
+    def _bin(self, graph: FrozenEGraph, owner: ClassId) -> int:
+        """The scalars of one of the results of a fold by index."""
+        t = graph.type_of(owner)
+        return element_count(t.element) if isinstance(t, Array) else 1
+
+    def _range(self, graph: FrozenEGraph, node: ENode) -> int:
+        """The elements of a range whose ends are computed, which nobody knows."""
+        return min(self._length(graph, node.classes[4]), RANGE)
+
     def _reduce_function(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         if self.lowered:
             return None
@@ -345,6 +410,10 @@ _HANDLERS = {
     "reduce_seq": StructuralCost._reduce_seq,
     **dict.fromkeys(("scan", "scan_exclusive"), StructuralCost._reduce),
     **dict.fromkeys(("scan_seq", "scan_exclusive_seq"), StructuralCost._reduce_seq),
+    "reduce_by_index": StructuralCost._reduce_by_index,
+    "reduce_by_index_seq": StructuralCost._reduce_by_index_seq,
+    "reduce_range": StructuralCost._reduce_range,
+    "reduce_range_seq": StructuralCost._reduce_range_seq,
     "Fn_vec": StructuralCost._vectorised,
     "to_memory": StructuralCost._to_memory,
 }

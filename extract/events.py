@@ -145,9 +145,10 @@ class _Walk:
         level, workers = loop.level, 1
         if loop.is_parallel:
             workers = self.workers[level.kind, level.dimension]
+        self.found.decided_by_data |= is_data(count)
         length = count.constant
         if length is None:
-            length = count.range[1] if count.range[1] is not None else loop.most
+            length = loop.likely or (count.range[1] if count.range[1] is not None else loop.most)
         own = f"{_OWN[level.kind]}({level.dimension})" if loop.is_parallel else ""
         axis = Axis(loop.variable.name, length, level.kind, level.dimension, workers, own)
         inside = domain.inside(axis)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lift_egraph.dsl import Rule
 from lift_egraph.rules.algebra import algebra_rules
+from lift_egraph.rules.by_index import chunked_index_rules
 from lift_egraph.rules.fusion import (
     epilogue_rules,
     fission_rules,
@@ -158,7 +159,7 @@ guided: tuple[Rule, ...] = (
     *(stage_first_tile, stage_second_tile, *tile_copy_rules, *register_rules),
     *packing_rules,
     *padding_rules,
-    *(*chunked_scan_rules, *scan_block_rules, *scan_rules),
+    *(*chunked_scan_rules, *scan_block_rules, *scan_rules, *chunked_index_rules),
     *algebra_rules,
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

@@ -48,6 +48,8 @@ from lift_egraph.dsl import (
     ty,
     zip_,
 )
+from lift_egraph.rules.by_index import index_loop_rules
+from lift_egraph.rules.ranges import range_loop_rules
 from lift_egraph.rules.scans import scan_loop_rules
 
 
@@ -240,7 +242,8 @@ def combine_lifted(op: Op, a: Ex, b: Ex, t: Ty, n: i64):
 
 splitting_rules = (partial_reduce, partial_reduce_strided)
 loop_rules = (
-    *(reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, *scan_loop_rules),
+    *(reduce_map_to_seq, reduce_to_seq, reduce_seq_fusion, *scan_loop_rules, *range_loop_rules),
+    *index_loop_rules,
     *(combine_lifted_with_map, combine_lifted),
 )
 pair_loop_rules = (split_reduce_seq_zip, reduce_seq_fusion_beside)

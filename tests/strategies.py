@@ -165,11 +165,17 @@ class _Grower:
             yield "reduce", lambda draw: b.reduce_(draw(st.sampled_from(operators)), zero, e)
             yield "scan", lambda draw: b.scan(draw(st.sampled_from(operators)), zero, e)
             yield "scan_exclusive", lambda draw: b.scan_exclusive(draw(st.sampled_from(operators)), zero, e)
+            ends = st.sampled_from((-1, 0, 1, 2, 9))
+            yield (
+                "reduce_range",
+                lambda draw: b.reduce_range(draw(st.sampled_from(operators)), zero, draw(ends), draw(ends), e),
+            )
             if self.low_level:
                 yield "reduce_seq", lambda draw: b.reduce_seq(lambda acc, x: acc + inside(x), zero, e)
                 step = lambda acc, x: acc - inside(x) * acc  # noqa: E731
                 yield "scan_seq", lambda draw: b.scan_seq(step, zero, e)
                 yield "scan_exclusive_seq", lambda draw: b.scan_exclusive_seq(step, zero, e)
+                yield "reduce_range_seq", lambda draw: b.reduce_range_seq(step, zero, draw(ends), draw(ends), e)
             count = lambda acc, x: (b.get(0, acc) + 1, b.get(0, acc) - b.get(1, acc))  # noqa: E731
             yield "fold pairs", lambda draw: b.reduce_seq(count, b.tuple_(0, 0), e)
         if isinstance(element, Array) and element.element in (F32, F64, I32):

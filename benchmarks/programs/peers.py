@@ -31,6 +31,16 @@ def _softmax(x: A) -> A:
     return e / e.sum(-1, keepdims=True)
 
 
+def _compaction(xs: A, threshold: Any) -> tuple[A, Any]:
+    kept = xs[xs > threshold]
+    return np.pad(kept, (0, len(xs) - len(kept))), len(kept)
+
+
+def _spmv_csr(offsets: A, cols: A, values: A, x: A) -> A:
+    rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return np.bincount(rows, values * x[cols], len(offsets) - 1)
+
+
 def _stencil_life(cells: A) -> A:
     p = np.pad(cells, 1)
     m, n = cells.shape
@@ -163,6 +173,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "blur_sobel": _sobel,
     "box9": _box,
     "column_max": lambda A: A.max(0),
+    "compaction": _compaction,
     "compaction_offsets": lambda xs, threshold: np.cumsum(xs > threshold, dtype=np.int32) - (xs > threshold),
     "conv5": lambda A, mask: np.einsum("ijkl,kl->ij", windows(A, (5, 5)), mask),
     "cosine": lambda X, Y: (X @ Y.T) / np.sqrt((X * X).sum(1)[:, None] * (Y * Y).sum(1)),
@@ -183,6 +194,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "grey": lambda R, G, B: np.float32(0.299) * R + np.float32(0.587) * G + np.float32(0.114) * B,
     "heat2d": _heat,
     "heat_steps": _heat_steps,
+    "histogram256": lambda x: np.histogram(x, 256, (0, 1))[0],
     "histogram8": lambda x, low, high: ((x >= low[:, None]) & (x < high[:, None])).sum(1, dtype=np.int32),
     "histogram_offsets": lambda counts: np.cumsum(counts, dtype=np.int32) - counts,
     "horner": _horner,
@@ -222,6 +234,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "smooth_twice": lambda x: _thirds(_thirds(x)),
     "softmax": _softmax,
     "softmax_rows": _softmax,
+    "spmv_csr": _spmv_csr,
     "spmv_ell": lambda values, cols, x: (values * x[cols]).sum(1),
     "spmv_twice": lambda values, cols, x: (values * (values * x[cols]).sum(1)[cols]).sum(1),
     "standardise": lambda x: (x - x.mean()) / x.std(),

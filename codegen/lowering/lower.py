@@ -12,9 +12,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from math import prod
 from typing import Concatenate, ParamSpec, TypeVar, Union
 
-from lift_egraph.codegen.c_ast import CExpr, Const, IndexValue, Load, Name, Operate
+from lift_egraph.codegen.c_ast import (
+    CExpr,
+    Const,
+    If,
+    IndexValue,
+    Load,
+    Name,
+    Operate,
+    any_index,
+    computed_index,
+    known_index,
+)
 from lift_egraph.codegen.lowering import term_views
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
@@ -29,12 +41,12 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
-from lift_egraph.language.nat import Nat
+from lift_egraph.language.nat import Nat, maximum, nat
 from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Loop = Union[ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq]
+Loop = Union[ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq, ir.ReduceRangeSeq]
 
 
 def _of_term(method: Callable[Concatenate[Lowering, ir.Expr, P], R]) -> Callable[Concatenate[Lowering, ir.Expr, P], R]:
@@ -121,7 +133,7 @@ class Lowering(State):
                 if is_data(type_of(term)) and space == "private":
                     return self.named("value", self.consume(value), type_of(term))
                 return self.materialise(value, space)
-            case ir.ReduceSeq():
+            case ir.ReduceSeq() | ir.ReduceRangeSeq():
                 return self.reduce(term, None)
             case ir.Map(function=function, array=array):
                 if not is_layout(function):
@@ -138,7 +150,14 @@ class Lowering(State):
                 return Repeat(self.named("value", self.consume(value), type_of(value)))
             case ir.Iterate():
                 return self.iterate(term)
-            case ir.MapLevel() | ir.ScanSeq() | ir.ScanExclusiveSeq() | ir.Scatter() | ir.Generate():
+            case (
+                ir.MapLevel()
+                | ir.ScanSeq()
+                | ir.ScanExclusiveSeq()
+                | ir.ReduceByIndexSeq()
+                | ir.Scatter()
+                | ir.Generate()
+            ):
                 return self.materialise(term, declared_space(term))
         return term_views.layout_view(term, [self.consume(p) for p in ir.parts(term) if isinstance(p, ir.Expr)])
 
@@ -187,10 +206,12 @@ class Lowering(State):
             return
         if isinstance(term, ir.MapLevel):
             self.map(term, acceptor)
-        elif isinstance(term, ir.ReduceSeq):
+        elif isinstance(term, ir.REDUCTION_LOOPS):
             self.reduce(term, acceptor)
         elif isinstance(term, ir.SCAN_LOOPS):
             self.scan(term, acceptor)
+        elif isinstance(term, ir.ReduceByIndexSeq):
+            self.reduce_by_index(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))
@@ -226,7 +247,7 @@ class Lowering(State):
             with self.lanes(term.function):
                 self.produce(lambda_.body, Access(index, acceptor))
 
-    def reduce(self, term: ir.ReduceSeq, acceptor: View | None) -> View:
+    def reduce(self, term: ir.ReduceSeq | ir.ReduceRangeSeq, acceptor: View | None) -> View:
         """Accumulates in private memory, or in the acceptor if it is private already."""
         target = acceptor
         if target is None or target.space != "private":
@@ -254,14 +275,44 @@ class Lowering(State):
             if not isinstance(term, ir.ScanSeq):
                 update()
 
+    def reduce_by_index(self, term: ir.ReduceByIndexSeq, acceptor: View) -> None:
+        """The results are updated where they are wanted, or in memory of their own: they are read there, too."""
+        t, size = type_of(term), size_of(term)
+        is_there = acceptor.space in ("global", "local")
+        target = acceptor if is_there else allocate_for(self, "bins", term, "global")
+        copy(self, self.consume(term.initial), target, t)
+        place, operator = ir.function_body(term.place), ir.function_body(term.operator)
+        array = self.consume(term.array)
+        assert isinstance(t, Array)
+        with self.loop(size_of(term.array)) as index:
+            self.bind(place.binder, Access(index, array))
+            wanted = self.name("place", self.consume(place.body).resolve((), ()))
+            given, known = any_index(wanted), known_index(wanted, size - 1)
+            with self.block() as step:
+                current = Access(known, target)
+                if isinstance(operator.binder, ir.PairBinder):
+                    self.environment |= term_views.bindings(operator.binder.first, current)
+                    self.bind(operator.binder.second, Access(index, array))
+                    accumulator = operator.binder.first
+                else:
+                    self.environment[operator.binder] = Pairs(current, Access(index, array))
+                    accumulator = operator.binder
+                self.update(operator.body, accumulator, current, t.element, term)
+            self.emit(If((given, size - 1 - given), tuple(step)))
+        if target is not acceptor:
+            copy(self, target, acceptor, t)
+
     @contextmanager
     def steps(self, term: Loop, target: View) -> Iterator[tuple[Nat, Callable[[], None]]]:
-        """The loop of a fold, over elements of which there is at least one; yields the index and what makes a step."""
+        """The loop of a fold of a whole array, over elements of which there is at least one, or of a range; yields the
+        index and what makes a step.
+        """
         t, lambda_ = type_of(term.initial), ir.function_body(term.operator)
         pattern = lambda_.binder
         array = self.consume(term.array)
-        with self.loop(size_of(term.array)) as index:
-            element = Access(index, array)
+        first, count, likely = self.range_of(term) if isinstance(term, ir.ReduceRangeSeq) else _whole(term)
+        with self.loop(count, likely=likely) as index:
+            element = Access(first + index, array)
             if isinstance(pattern, ir.PairBinder):
                 # the old value is not read: it is the memory that the step updates
                 self.environment |= term_views.bindings(pattern.first, target)
@@ -276,9 +327,20 @@ class Lowering(State):
 
             yield index, update
 
+    def range_of(self, term: ir.ReduceRangeSeq) -> tuple[Nat, Nat, int]:
+        """The first index of a range, kept in the array, its length, and a guess of that: what all loops around it have
+        together may be the array.
+        """
+        size = size_of(term.array)
+        low, high = (computed_index(self.consume(end).resolve((), ()), size + 1) for end in (term.low, term.high))
+        first = known_index(self.name("start", IndexValue(low)), size)
+        count = known_index(self.name("count", IndexValue(maximum(high - first, 0))), size)
+        around = prod(length.range[1] or 1 for _, _, length in self.loops)
+        return first, count, max(1, -(-(size.range[1] or 1) // around))
+
     def update(self, body: ir.Expr, pattern: ir.Binder, target: View, t: DataType, maker: ir.Expr) -> None:
         """One step of a reduction: the new value takes the place of the old one."""
-        if is_data(t) and not isinstance(body, ir.ReduceSeq):
+        if is_data(t) and not isinstance(body, ir.REDUCTION_LOOPS):
             store_data(self, self.consume(body), target, t)
         elif updates_in_place(body, pattern):
             self.produce(body, target)
@@ -291,6 +353,10 @@ class Lowering(State):
     def iterate(self, term: ir.Iterate) -> View:
         """Repeats a function: in local memory with two buffers, else step by step."""
         return double_buffered(self, term) if runs_in_local_memory(term) else step_by_step(self, term)
+
+
+def _whole(term: Loop) -> tuple[Nat, Nat, None]:
+    return nat(0), size_of(term.array), None
 
 
 def _accumulator_name(term: Loop) -> str:

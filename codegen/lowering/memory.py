@@ -45,7 +45,7 @@ def declared_space(term: ir.Expr) -> str | None:
             return declared_space(term.array)
         case ir.Slice():
             return declared_space(term.array)
-        case ir.ReduceSeq(operator=operator):
+        case ir.ReduceSeq(operator=operator) | ir.ReduceRangeSeq(operator=operator):
             return _named_space(ir.function_body(operator).body) or _named_space(term.initial)
     return None
 

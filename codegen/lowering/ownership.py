@@ -40,7 +40,7 @@ def owners_of(term: ir.Expr) -> Owners:
             return {choices: (own, *inner.get(choices, ())) for choices, _, _ in leaves(type_of(term))}
         case ir.ToMemory(value=value):
             return owners_of(value)
-        case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
+        case ir.Apply(function=function) | ir.ReduceSeq(operator=function) | ir.ReduceRangeSeq(operator=function):
             return owners_of(ir.function_body(function).body)
         case ir.Transpose(array=array):
             return {c: _swapped(owners) for c, owners in owners_of(array).items()}
@@ -86,6 +86,11 @@ def is_shared_out(term: ir.Expr) -> bool:
             return is_shared_out(term.first) or is_shared_out(term.second)
         case ir.ToMemory():
             return is_shared_out(term.value)
-        case ir.Apply(function=function) | ir.ReduceSeq(operator=function) | ir.MapLevel(function=function):
+        case (
+            ir.Apply(function=function)
+            | ir.ReduceSeq(operator=function)
+            | ir.ReduceRangeSeq(operator=function)
+            | ir.MapLevel(function=function)
+        ):
             return is_shared_out(ir.function_body(function).body)
     return False

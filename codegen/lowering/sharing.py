@@ -71,7 +71,7 @@ def allocate_for(lowering: State, name: str, term: ir.Expr, space: str) -> View:
             return layout_view(term, [allocate_for(lowering, name, term.array, space)])
         case ir.ToMemory(value=value):
             return allocate_for(lowering, name, value, space)
-        case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
+        case ir.Apply(function=function) | ir.ReduceSeq(operator=function) | ir.ReduceRangeSeq(operator=function):
             return allocate_for(lowering, name, ir.function_body(function).body, space)
     return allocate(lowering, name, type_of(term), space, ownership.owners_of(term))
 
@@ -92,7 +92,7 @@ def copy_for(lowering: State, term: ir.Expr, source: View, acceptor: View) -> No
         case ir.ToMemory(value=value):
             copy_for(lowering, value, source, acceptor)
             return
-        case ir.Apply(function=function) | ir.ReduceSeq(operator=function):
+        case ir.Apply(function=function) | ir.ReduceSeq(operator=function) | ir.ReduceRangeSeq(operator=function):
             copy_for(lowering, ir.function_body(function).body, source, acceptor)
             return
         case ir.Join() | ir.Split() | ir.Transpose() | ir.Scatter() | ir.AsScalar() | ir.AsVector():

@@ -76,8 +76,8 @@ class State(ABC):
             self.width = outer
 
     @contextmanager
-    def loop(self, count: Nat, level: ir.Level = ir.SEQ) -> Iterator[Nat]:
-        """A loop over ``0 … count - 1``; yields the index."""
+    def loop(self, count: Nat, level: ir.Level = ir.SEQ, likely: int | None = None) -> Iterator[Nat]:
+        """A loop over ``0 … count - 1``; yields the index. `likely` as in `For`."""
         most = count.range[1]
         top = None if most is None else max(most - 1, 0)
         below = count if most is None else None
@@ -109,7 +109,7 @@ class State(ABC):
         self.loops.pop()
         if body:  # an accumulator that starts with what it holds already is not copied
             inner = substitute(tuple(body), {variable.name: nat(0)}) if is_owned else tuple(body)
-            self.emit(For(variable, count, level, threads, inner))
+            self.emit(For(variable, count, level, threads, inner, likely=likely))
 
     def thread_variable(self, level: ir.Level, top: int | None, below: Nat | None, threads: int | None) -> NatVar:
         """The index variable of a parallel loop; all mapLcl without a loop share one per dimension."""

@@ -17,6 +17,8 @@ from lift_egraph.codegen.plans.launch_file import FORMAT, LaunchFile, launch_of,
 from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.errors import InputProblem, LiftError
 from lift_egraph.files import json_text, read_json, read_text, write_texts
+from lift_egraph.language.nat import nat
+from lift_egraph.language.ranges import Offsets
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import SCALAR_BYTES
 from lift_egraph.meaning.values import Value
@@ -92,13 +94,18 @@ def array_of(place: BufferInfo | ScalarInfo, value: Any) -> np.ndarray:
     Raises
     ------
     InputProblem
-        If it is of another type or shape.
+        If it is of another type or shape, or no offsets where the program takes offsets.
     """
     array, dtype = np.asarray(value), np.dtype(NUMPY_TYPES[place.element])
     is_number = isinstance(value, bool | int | float)
     is_castable = is_number and np.can_cast(array.dtype, dtype, "same_kind")
     require_form(place, dtype if is_castable else array.dtype, array.shape)
-    return np.ascontiguousarray(array, dtype).reshape(array.shape)
+    array = np.ascontiguousarray(array, dtype).reshape(array.shape)
+    if isinstance(place, BufferInfo) and place.offsets is not None:
+        problem = Offsets(nat(place.offsets)).problem(array)
+        if problem:
+            raise InputProblem(f"{shown(place)}: {problem}")
+    return array
 
 
 def join_outputs(plan: Plan, outputs: Mapping[str, np.ndarray]) -> Value:

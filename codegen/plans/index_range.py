@@ -23,7 +23,7 @@ def largest_values(body: Body, sizes: Iterable[Nat]) -> list[Nat]:
     Bounds that are numbers are left out: where those leave 32 bits the kernel's text computes in 64.
     """
     found: dict[Nat, None] = {}
-    limits = {s.variable.name: s.count * s.step - 1 for s in walk(body) if isinstance(s, For)}
+    limits = {s.variable.name: _most(s.count) * s.step - 1 for s in walk(body) if isinstance(s, For)}
     for part in walk(body):
         if isinstance(part, Nat):
             for bound in _bounds(part, limits):
@@ -37,6 +37,12 @@ def largest_values(body: Body, sizes: Iterable[Nat]) -> list[Nat]:
         if not any(other != bound and is_at_least(other, bound) for other in kept):
             kept = [other for other in kept if not is_at_least(bound, other)] + [bound]
     return kept
+
+
+def _most(count: Nat) -> Nat:
+    """An upper bound of a count that data may decide."""
+    known = {v.name: v.below - 1 for v in count.variables if isinstance(v, Computed) and v.below is not None}
+    return count.substitute(known) if known else count
 
 
 def _bounds(value: Nat, limits: Mapping[str, Nat]) -> Iterator[Nat]:
@@ -66,6 +72,8 @@ def _size(atom: Atom, limits: Mapping[str, Nat]) -> Nat:
         if atom.name in limits:
             high = limits[atom.name].range[1]
             return limits[atom.name] if high is None else maximum(nat(high), 0)
+        if isinstance(atom, Computed) and atom.below is not None:
+            return atom.below - 1
         if isinstance(atom, Computed) and atom.high is None:
             return nat(INT_MAX)  # any number that the data holds; it is clamped at once
         if atom.high is None:

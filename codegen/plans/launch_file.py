@@ -58,6 +58,7 @@ class BufferPart(Part, frozen=True):
     value: str
     components: Path
     shape: list[Number]
+    offsets: Number | UnsetType = UNSET
 
 
 class ScalarPart(Part, frozen=True):
@@ -129,6 +130,7 @@ def launch_of(plan: Plan | OpenPlan) -> LaunchFile:
                 b.value,
                 list(b.components),
                 list(map(number_or_text, b.shape)),
+                UNSET if b.offsets is None else number_or_text(b.offsets),
             )
             for b in plan.buffers
         ],
@@ -174,6 +176,7 @@ def plan_of(content: LaunchFile, source: str) -> Plan | OpenPlan:
             b.value,
             tuple(b.components),
             tuple(map(_expression, b.shape)),
+            None if b.offsets is UNSET else _expression(b.offsets),
         )
         for b in content.buffers
     )

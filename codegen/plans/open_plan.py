@@ -47,6 +47,7 @@ class OpenBuffer:
     value: str = ""
     components: tuple[int, ...] = ()
     shape: tuple[Nat, ...] = ()
+    offsets: Nat | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class OpenPlan(Buffers[OpenBuffer]):
 
         def buffer(b: OpenBuffer) -> BufferInfo:
             shape = tuple(n.evaluate(values) for n in b.shape)
-            return BufferInfo(**vars(b) | {"length": b.length.evaluate(values), "shape": shape})
+            end = None if b.offsets is None else b.offsets.evaluate(values)
+            return BufferInfo(**vars(b) | {"length": b.length.evaluate(values), "shape": shape, "offsets": end})
 
         return Plan(
             self.name,

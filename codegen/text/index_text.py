@@ -100,7 +100,7 @@ class IndexText:
         if isinstance(atom, Computed):
             text = self.data(atom.value)
             low, high = atom.low, atom.high
-            if high is None:
+            if high is None or atom.is_known:
                 return self.cast(self.closed(text))
             return self.cast(f"{self.helper('min')}({self.helper('max')}({text}, {low}), {high})")
         if not isinstance(atom, Operation):

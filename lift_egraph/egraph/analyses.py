@@ -207,7 +207,7 @@ def _scopes(
 
 
 @ruleset
-def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, f: Fn, t: Ty, u: Ty, n: i64, number: String):
+def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, w: Ex, f: Fn, t: Ty, u: Ty, n: i64, m: i64, number: String):
     """Laws of operators in use: of those lifted to arrays, and with which number an idempotent one may begin again."""
     lifted, start = op.lift(), sorts.fill(n, z)
     for with_operator, with_start in (
@@ -217,11 +217,15 @@ def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, f: Fn, t: Ty, u: Ty, n: i64, 
         yield egglog.rule(sorts.associative(op), with_operator).then(sorts.associative(lifted))
         yield egglog.rule(sorts.commutative(op), with_operator).then(sorts.commutative(lifted))
         yield egglog.rule(sorts.neutral(op, z), with_start).then(sorts.neutral(lifted, start))
-    for scanned in (sorts.scan, sorts.scan_exclusive):
-        in_use = eq(y).to(scanned(lifted, x, e))
+    start_of_each = Ty.arr(n, t)
+    for in_use, of_start in (
+        (eq(y).to(sorts.scan(lifted, x, e)), start_of_each),
+        (eq(y).to(sorts.scan_exclusive(lifted, x, e)), start_of_each),
+        (eq(y).to(sorts.reduce_by_index(lifted, x, w, e)), Ty.arr(m, start_of_each)),
+    ):
         yield egglog.rule(sorts.associative(op), in_use).then(sorts.associative(lifted))
         yield egglog.rule(
-            sorts.identity(op, z), in_use, eq(t).to(ty(z)), eq(Ty.arr(n, t)).to(ty(x))
+            sorts.identity(op, z), in_use, eq(t).to(ty(z)), eq(of_start).to(ty(x))
         ).then(sorts.identity(lifted, start))  # fmt: skip
     start = Ex.literal(number, u)
     for name in (name for name, laws in LAWS.items() if laws.idempotent):

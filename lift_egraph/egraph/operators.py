@@ -29,7 +29,7 @@ class Use:
     @property
     def is_reduction(self) -> bool:
         """Whether the operator may be associative: its arguments have one type."""
-        return self.pattern in (ir.Reduce, *ir.SCANS)
+        return self.pattern in (ir.Reduce, *ir.SCANS, ir.ReduceRange, ir.ReduceByIndex)
 
 
 def uses_in(term: ir.Expr) -> tuple[Use, ...]:

@@ -63,7 +63,7 @@ from lift_egraph.language.functions import (
 )
 from lift_egraph.language.ir import Input
 from lift_egraph.language.nat import Nat, NatVar, nat
-from lift_egraph.language.ranges import Range
+from lift_egraph.language.ranges import Values
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.signature import Parameter
 from lift_egraph.language.type_text import parse_annotation
@@ -90,11 +90,12 @@ __all__ = [
     "as_vector", "at", "ceil", "concat", "constant", "cos", "div", "dot", "equal", "exp", "fill", "floor", "gather",
     "ge", "generate", "get", "gt", "id_", "iterate", "join", "le", "let", "literal", "log", "lookup", "lt", "map2d",
     "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_",
-    "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_seq", "rest", "reverse", "rsqrt",
-    "scan", "scan_exclusive", "scan_exclusive_seq", "scan_seq", "scatter", "select", "sin", "slice_", "slide",
-    "slide2d", "slide3d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global",
-    "to_i32", "to_i64", "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize",
-    "zip2d", "zip3d", "zip_",
+    "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_", "reduce_by_index", "reduce_by_index_seq",
+    "reduce_range", "reduce_range_seq", "reduce_seq", "rest", "reverse", "rsqrt", "scan", "scan_exclusive",
+    "scan_exclusive_seq", "scan_seq", "scatter", "select", "sin", "slice_", "slide", "slide2d", "slide3d", "split",
+    "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local",
+    "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "zip2d", "zip3d",
+    "zip_",
 ]  # fmt: skip
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
@@ -204,6 +205,33 @@ def _fold(node: Any) -> Callable[..., ir.Expr]:
         return made(to_function(operator, Pair(type_of(start), element), where), start, xs)
 
     return make
+
+
+def _fold_range(node: Any) -> Callable[..., ir.Expr]:
+    where = node.signature.name
+
+    def make(operator: Any, initial: Any, low: Any, high: Any, xs: Any) -> ir.Expr:
+        xs = as_expr(xs)
+        element = array_type(xs, where).element
+        start = as_expr(initial, element)
+        made = node if type_of(start) == element else ir.ReduceRangeSeq
+        folded = to_function(operator, Pair(type_of(start), element), where)
+        return made(folded, start, as_expr(low, I32), as_expr(high, I32), xs)
+
+    return make
+
+
+def _reduce_by_index(operator: Any, initial: Any, indices: Any, xs: Any) -> ir.Expr:
+    start, xs = as_expr(initial), as_expr(xs)
+    bin_, element = (array_type(a, "reduceByIndex").element for a in (start, xs))
+    return ir.ReduceByIndex(to_function(operator, Pair(bin_, element), "reduceByIndex"), start, as_expr(indices), xs)
+
+
+def _reduce_by_index_seq(place: Any, operator: Any, initial: Any, xs: Any) -> ir.Expr:
+    start, xs = as_expr(initial), as_expr(xs)
+    bin_, element = (array_type(a, "reduceByIndexSeq").element for a in (start, xs))
+    at_place = to_function(place, element, "reduceByIndexSeq")
+    return ir.ReduceByIndexSeq(at_place, to_function(operator, Pair(bin_, element), "reduceByIndexSeq"), start, xs)
 
 
 def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
@@ -322,6 +350,8 @@ map_ = _pattern(ir.Map, _map)
 reduce_ = _pattern(ir.Reduce, _fold(ir.Reduce))
 scan = _pattern(ir.Scan, _fold(ir.Scan))
 scan_exclusive = _pattern(ir.ScanExclusive, _fold(ir.ScanExclusive))
+reduce_range = _pattern(ir.ReduceRange, _fold_range(ir.ReduceRange))
+reduce_by_index = _pattern(ir.ReduceByIndex, _reduce_by_index)
 split = _pattern(ir.Split)
 join = _pattern(ir.Join)
 slice_ = _pattern(ir.Slice)
@@ -345,6 +375,8 @@ map_seq = PartialPattern("mapSeq", ("function", "value"), lambda f, xs: _map_lev
 reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq))
 scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq))
 scan_exclusive_seq = _pattern(ir.ScanExclusiveSeq, _fold(ir.ScanExclusiveSeq))
+reduce_range_seq = _pattern(ir.ReduceRangeSeq, _fold_range(ir.ReduceRangeSeq))
+reduce_by_index_seq = _pattern(ir.ReduceByIndexSeq, _reduce_by_index_seq)
 to_global = PartialPattern("toGlobal", ("any",), _to_memory("global"))
 to_local = PartialPattern("toLocal", ("any",), _to_memory("local"))
 to_private = PartialPattern("toPrivate", ("any",), _to_memory("private"))
@@ -404,10 +436,11 @@ BUILTINS: dict[str, Any] = {
     **{
         p.name: p
         for p in (
-            map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, split, join, slice_,
-            concat, transpose, gather, scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at,
-            generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, to_global, to_local, to_private,
-            as_vector, as_scalar, vectorize,
+            map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, reduce_range,
+            reduce_by_index, reduce_by_index_seq, split, join, slice_, concat, transpose, gather, scatter, slide,
+            slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg,
+            map_lcl, map_seq, reduce_seq, reduce_range_seq, to_global, to_local, to_private, as_vector, as_scalar,
+            vectorize,
         )
     },
     **dict(zip(("zip", "zip2d", "zip3d"), ZIPS, strict=True)),
@@ -485,7 +518,7 @@ def make_program(
     inputs: tuple[Input, ...],
     body: Callable[[], Any],
     sizes: Collection[str],
-    ranges: Iterable[tuple[str, Range]] = (),
+    ranges: Iterable[tuple[str, Values]] = (),
 ) -> ir.Program:
     """A checked program without defaults; the body is built with the inputs, their sizes and `sizes` in scope."""
     for item in inputs:
@@ -497,7 +530,7 @@ def make_program(
     return made
 
 
-def _annotation(parameter: inspect.Parameter, function: Callable[..., Any]) -> tuple[DataType, Range | None]:
+def _annotation(parameter: inspect.Parameter, function: Callable[..., Any]) -> tuple[DataType, Values | None]:
     given = parameter.annotation
     if isinstance(given, Array | Pair | Scalar):
         return given, None

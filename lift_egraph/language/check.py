@@ -220,6 +220,16 @@ MISFITS: dict[tuple[type, str], tuple[type[TypeProblem | SizeProblem], str]] = {
     ),
     (ir.Concat, "second"): (TypeProblem, "concat needs arrays of elements of one type, got {first} and {second}"),
     (ir.Lookup, "indices"): (TypeProblem, "lookup: the indices are i32, got {indices.element}"),
+    (ir.ReduceByIndex, "indices"): (TypeProblem, "reduceByIndex: the indices are i32, got {indices.element}"),
+    (ir.ReduceByIndex, "array"): (
+        TypeProblem, "reduceByIndex needs an index for each element, and elements like those it starts with; got "
+        "{indices}, {array} and {initial}"
+    ),
+    **{
+        (node, name): (TypeProblem, f"{node.signature.name}: the ends of the range are i32, got {{{name}}}")
+        for node in ir.RANGE_FOLDS
+        for name in ("low", "high")
+    },
 }  # fmt: skip
 CONDITIONS: dict[type, tuple[str, ...]] = {
     ir.Split: (

@@ -16,7 +16,7 @@ from lift_egraph.language.binders import alpha_equal, fresh_name, substitute, un
 from lift_egraph.language.check import check_program, domain, size_variables, sizes_in, substitute_nats, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, NatLike, nat
-from lift_egraph.language.ranges import Range
+from lift_egraph.language.ranges import Values
 from lift_egraph.language.types import Array, DataType, Pair, tuple_of
 
 SIGNS: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
@@ -192,7 +192,7 @@ def at_sizes(alternative: ir.Alternative, sizes: Mapping[str, int]) -> tuple[ir.
     return made[0], made[1]
 
 
-def tunables_of(named: Mapping[str, Range]) -> Iterator[tuple[str, int, int]]:
+def tunables_of(named: Mapping[str, Values]) -> Iterator[tuple[str, int, int]]:
     """Tunable sizes from their ranges.
 
     Raises

@@ -39,7 +39,7 @@ guard: sum COMPARE sum
 device: NAME NAME
 input: NAME ":" type [range]
 annotation: type [range]
-range: "in" sum ".." sum
+range: "in" sum [".." sum]
 size: NAME "=" (NUMBER | "?")
 
 type: "[" type "]" extent        -> array_type

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, dataclass_transform
 
 from lift_egraph.language.nat import Nat
-from lift_egraph.language.ranges import Range
+from lift_egraph.language.ranges import Values
 from lift_egraph.language.signature import Signature
 from lift_egraph.language.types import DataType, Scalar
 
@@ -152,6 +152,23 @@ class Scan(Expr):
 class ScanExclusive(Expr):
     operator: Function
     initial: Expr
+    array: Expr
+
+
+@pattern("reduceRange", "operator: (t, t) -> t, initial: t, low: i32, high: i32, array: [t]m -> t")
+class ReduceRange(Expr):  # initial ⊕ in[low] ⊕ … ⊕ in[high - 1], of what lies in the array
+    operator: Function
+    initial: Expr
+    low: Expr
+    high: Expr
+    array: Expr
+
+
+@pattern("reduceByIndex", "operator: (t, t) -> t, initial: [t]m, indices: [i32]n, array: [t]n -> [t]m")
+class ReduceByIndex(Expr):  # out[j] = initial[j] ⊕ those in[i] with indices[i] = j, in their order
+    operator: Function
+    initial: Expr
+    indices: Expr
     array: Expr
 
 
@@ -292,6 +309,23 @@ class ScanExclusiveSeq(Expr):
     array: Expr
 
 
+@pattern("reduceRangeSeq", "operator: (b, a) -> b, initial: b, low: i32, high: i32, array: [a]m -> b")
+class ReduceRangeSeq(Expr):
+    operator: Function
+    initial: Expr
+    low: Expr
+    high: Expr
+    array: Expr
+
+
+@pattern("reduceByIndexSeq", "place: a -> i32, operator: (b, a) -> b, initial: [b]m, array: [a]n -> [b]m")
+class ReduceByIndexSeq(Expr):  # out[place(x)] becomes operator(out[place(x)], x), for each x from left to right
+    place: Function
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
 @pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toLocal|toPrivate
 class ToMemory(Expr):
     space: str
@@ -369,7 +403,7 @@ class Program:
     inputs: tuple[Input, ...]
     body: Expr
     sizes: tuple[tuple[str, int], ...] = ()
-    ranges: tuple[tuple[str, Range], ...] = ()
+    ranges: tuple[tuple[str, Values], ...] = ()
     laws: tuple[Law, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 
@@ -437,16 +471,20 @@ LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
 SPACES = ("global", "local", "private")
 BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
-    Map, Reduce, Scan, ScanExclusive, Zip, Split, Join, Slice, Concat, Transpose, Gather, Scatter, Slide, Pad, Iterate,
-    At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq, ToMemory, AsVector, AsScalar,
+    Map, Reduce, Scan, ScanExclusive, ReduceRange, ReduceByIndex, Zip, Split, Join, Slice, Concat, Transpose, Gather,
+    Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq,
+    ReduceRangeSeq, ReduceByIndexSeq, ToMemory, AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
 SCANS = (Scan, ScanExclusive)
 SCAN_LOOPS = (ScanSeq, ScanExclusiveSeq)
-FOLD_LOOPS = (ReduceSeq, *SCAN_LOOPS)
-FOLDS = (Reduce, *SCANS, *FOLD_LOOPS)  # they carry an accumulator from element to element
+REDUCTION_LOOPS = (ReduceSeq, ReduceRangeSeq)
+RANGE_FOLDS = (ReduceRange, ReduceRangeSeq)
+INDEX_FOLDS = (ReduceByIndex, ReduceByIndexSeq)
+FOLD_LOOPS = (ReduceSeq, *SCAN_LOOPS, ReduceRangeSeq, ReduceByIndexSeq)
+FOLDS = (Reduce, *SCANS, ReduceRange, ReduceByIndex, *FOLD_LOOPS)  # they carry an accumulator from element to element
 LOOPS = (*FOLD_LOOPS, Iterate)  # one step after the other: nothing parallel stands in their function
-LOOP_OF: dict[type[Expr], Callable[..., Expr]] = dict(zip(FOLDS, FOLD_LOOPS, strict=False))  # the same as a loop
+LOOP_OF: dict[type[Expr], Callable[..., Expr]] = dict(zip(FOLDS[:4], FOLD_LOOPS[:4], strict=True))  # the same as a loop
 
 
 def name_of(term: Expr) -> str:

@@ -1,7 +1,9 @@
 """Ranges of inputs: the values that a program is meant for, which validation and timing draw from.
 
 ``x: [f32]N in 0.1..10`` has numbers from 0.1 on and below 10, ``cols: [i32]M in 0..N`` whole numbers from 0 to N - 1.
-A range is no part of a type: a kernel may be given other values, but it was not validated on them.
+``starts: [i32](M + 1) in offsets(K)`` says where each of M rows begins in an array of K elements, and the last ends.
+A range is no part of a type: a kernel may be given other values, but it was not validated on them. Only offsets are
+checked, for those that decrease or point outside are a mistake.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language.nat import Nat, NatLike
 from lift_egraph.language.scalar import NUMPY_TYPES
-from lift_egraph.language.types import Array, DataType, Pair, scalar_of
+from lift_egraph.language.types import I32, Array, DataType, Pair, scalar_of
 
 Bound = Union[Nat, float]
 
@@ -48,16 +50,57 @@ class Range:
         return frozenset(v.name for b in (self.low, self.high) if isinstance(b, Nat) for v in b.variables)
 
 
-def check_range(name: str, t: DataType, values: Range) -> None:
+@dataclass(frozen=True)
+class Offsets:
+    """``offsets(end)``: the first is 0, none is less than the one before, the last is `end`."""
+
+    end: Nat
+
+    numbers = None
+
+    def __str__(self) -> str:
+        return f"offsets({self.end})"
+
+    def substitute(self, values: Mapping[str, NatLike]) -> Offsets:
+        """The offsets with size variables replaced by name."""
+        return Offsets(self.end.substitute(values))
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        """The names of the sizes in it."""
+        return frozenset(v.name for v in self.end.variables)
+
+    def problem(self, values: np.ndarray) -> str | None:
+        """What is wrong with values for them, at a known end."""
+        end = self.end.constant
+        for place, wanted in ((0, 0), (len(values) - 1, end)):
+            if values[place] != wanted:
+                return f"element {place} is {values[place]}, but offsets begin with 0 and end with {end}"
+        steps = np.diff(values.astype(np.int64))
+        if not (steps < 0).any():
+            return None
+        place = int(np.argmax(steps < 0))
+        return (
+            f"element {place + 1} is {values[place + 1]}, less than {values[place]} before it: offsets never decrease"
+        )
+
+
+Values = Union[Range, Offsets]
+
+
+def check_range(name: str, t: DataType, values: Values) -> None:
     """Check that an input of a type can have values in a range.
 
     Raises
     ------
     TypeProblem
-        If the input is of bools or tuples, or a bound is no number of its type.
+        If the input is of bools or tuples, or a bound is no number of its type, or offsets are no array of i32.
     SizeProblem
-        If the range is empty.
+        If the range is empty, or there are fewer than two offsets.
     """
+    if isinstance(values, Offsets):
+        _check_offsets(name, t, values)
+        return
     element = t
     while isinstance(element, Array):
         element = element.element
@@ -83,3 +126,13 @@ def check_range(name: str, t: DataType, values: Range) -> None:
             raise TypeProblem(f"the input {name}: {t} has the range {values}, which is beyond that of {scalar}")
     if empty:
         raise SizeProblem(f"the input {name}: {t} has the range {values}, which is empty: the upper bound is outside")
+
+
+def _check_offsets(name: str, t: DataType, values: Offsets) -> None:
+    if not isinstance(t, Array) or t.element != I32:
+        raise TypeProblem(f"the input {name}: {t} cannot be {values}: offsets are an array of i32")
+    length, end = t.size.constant, values.end.constant
+    if length is not None and length < 2:
+        raise SizeProblem(f"the input {name}: {t} cannot be {values}: of n rows there are n + 1 offsets, at least 2")
+    if end is not None and not 0 <= end < 1 << 31:
+        raise SizeProblem(f"the input {name}: {t} cannot be {values}: {end} elements are beyond the range of i32")

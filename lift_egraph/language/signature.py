@@ -181,7 +181,7 @@ class Signature:
         for f in self.functions:
             assert isinstance(f.form, FunctionForm)
             inside = set() if isinstance(f.form.argument, ArrayForm) else set(subforms(f.form.argument))
-            for i, p in enumerate(self.parts):
+            for i, p in reversed(list(enumerate(self.parts))):
                 if isinstance(p.form, ArrayForm) and p.form.element in inside:
                     return i
         return None

@@ -32,7 +32,7 @@ from lift_egraph.language.definitions import Definition, alternative_of, defined
 from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Source, Tree, located, read_text, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.pretty import print_iterate_body, print_program, print_term
-from lift_egraph.language.ranges import Range, check_range
+from lift_egraph.language.ranges import Values, check_range
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.type_text import any_size, parse_type, read_range, read_size, read_type, size_infix
 from lift_egraph.language.types import I32, DataType, Scalar, size_names
@@ -297,7 +297,7 @@ def _guard(tree: Tree, scope: _Scope) -> tuple[str, Nat, Nat]:
     return sign, read_size(left, scope.size), read_size(right, scope.size)
 
 
-def _range(item: ir.Input, tree: Tree, scope: _Scope) -> Range:
+def _range(item: ir.Input, tree: Tree, scope: _Scope) -> Values:
     found = read_range(tree, scope.size)
     try:
         check_range(item.name, item.type, found)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, read_text, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, maximum, minimum, nat
-from lift_egraph.language.ranges import Range
+from lift_egraph.language.ranges import Offsets, Range, Values
 from lift_egraph.language.types import SCALAR_BYTES, WIDTHS, Array, DataType, Scalar, Vector, tuple_of
 
 
@@ -60,8 +60,13 @@ def read_type(tree: Tree, known: Callable[[str, Place], Nat]) -> DataType:
     raise Misplaced(f"there is no type {name!r}; the scalars are {', '.join(SCALAR_BYTES)}{hint}", tree.place)
 
 
-def read_range(tree: Tree, known: Callable[[str, Place], Nat]) -> Range:
+def read_range(tree: Tree, known: Callable[[str, Place], Nat]) -> Values:
     """The range of a tree."""
+    match tree.items:
+        case (Tree("call", (Tree("name", ("offsets",)), end)),):
+            return Offsets(read_size(end, known))
+        case (only,):
+            raise Misplaced("a range is low..high, or offsets(end)", only.place)
     low, high = (
         side.items[0] if side.kind == "number" and isinstance(side.items[0], float) else read_size(side, known)
         for side in tree.items
@@ -69,7 +74,7 @@ def read_range(tree: Tree, known: Callable[[str, Place], Nat]) -> Range:
     return Range(low, high)
 
 
-def parse_annotation(text: str) -> tuple[DataType, Range | None]:
+def parse_annotation(text: str) -> tuple[DataType, Values | None]:
     """The type, and the range behind it, that a text denotes; any name in it may be a size.
 
     Raises
@@ -83,7 +88,7 @@ def parse_annotation(text: str) -> tuple[DataType, Range | None]:
     [f32]N 0.1..N + 1
     """
 
-    def read(tree: Tree) -> tuple[DataType, Range | None]:
+    def read(tree: Tree) -> tuple[DataType, Values | None]:
         of_type, of_range = tree.items
         return read_type(of_type, any_size), None if of_range is None else read_range(of_range, any_size)
 

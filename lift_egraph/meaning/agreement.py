@@ -10,15 +10,14 @@ import numpy as np
 
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.check import size_of, type_of
-from lift_egraph.language.index_arrays import number
+from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array, Pair
 from lift_egraph.meaning.bounds import evaluate_bounded
-from lift_egraph.meaning.folds import fold_form
+from lift_egraph.meaning.folds import fold_form, keeps_last
 from lift_egraph.meaning.inputs import Kind, random_inputs
 from lift_egraph.meaning.samples import at_place, picks
 from lift_egraph.meaning.values import Value, leaves_of
-from lift_egraph.meaning.workload import effort
+from lift_egraph.meaning.workload import effort, repetitions
 
 LITTLE_WORK = 1e7  # values that a term may compute for the whole result to be compared rather than some elements
 MOST_WORK = 2e8  # values that one term may compute: some seconds
@@ -118,8 +117,10 @@ def loops(term: ir.Part) -> int:
     inside = sum(loops(part) for part in ir.parts(term))
     if isinstance(term, ir.Iterate):
         return max(term.times, 1) * (inside + 1)
+    if isinstance(term, ir.INDEX_FOLDS) and keeps_last(term.operator):
+        return inside
     if isinstance(term, ir.FOLDS) and fold_form(term.operator) is None:
-        return inside + number(size_of(term.array), "array") * (loops(term.operator) + 1)
+        return inside + repetitions(term) * (loops(term.operator) + 1)
     return inside
 
 

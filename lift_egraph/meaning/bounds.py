@@ -31,6 +31,7 @@ from lift_egraph.meaning.bounds_functions import FUNCTIONS
 from lift_egraph.meaning.bounds_recurrences import follow
 from lift_egraph.meaning.contractions import is_worthwhile
 from lift_egraph.meaning.domains import Change
+from lift_egraph.meaning.grouped import ByIndex
 from lift_egraph.meaning.interp import interpret
 from lift_egraph.meaning.values import Tree, Value, at, concatenate, map_leaves
 
@@ -118,6 +119,16 @@ class BoundedDomain:
         value = LAWS[op].ufunc.reduce(leaf.value, axis=axis, dtype=leaf.value.dtype)
         error = None if leaf.error is None else np.maximum.reduce(leaf.error, axis=axis)
         return self.call(op, leaf.scalar, (start, Bounded(value, error, leaf.scalar)))
+
+    def fold_by_index(self, op: str, start: Bounded, leaf: Bounded, places: np.ndarray) -> Bounded:
+        fold = ByIndex(places, start.value.shape[-1])
+        if leaf.scalar.is_float and op in ("add", "mul"):
+            return (summed if op == "add" else multiplied)(start, leaf, leaf.value.ndim - 1, fold.along)
+        value = fold(LAWS[op].ufunc, leaf.value, start=start.value)
+        if start.error is None and leaf.error is None:
+            return Bounded(value, None, leaf.scalar)
+        errors = fold(np.maximum, full_error(leaf), start=full_error(start))
+        return Bounded(value, errors if leaf.scalar.is_float else np.where(errors > 0, np.inf, 0.0), leaf.scalar)
 
     def contract(self, start: Bounded, a: Bounded, b: Bounded) -> Bounded | None:
         return contracted(start, a, b) if is_worthwhile(a.value, b.value) else None

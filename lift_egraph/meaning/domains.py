@@ -14,6 +14,7 @@ import numpy as np
 from lift_egraph.language.scalar import LAWS, NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.types import Scalar
 from lift_egraph.meaning.contractions import contract, is_worthwhile
+from lift_egraph.meaning.grouped import ByIndex
 from lift_egraph.meaning.recurrences import checked
 from lift_egraph.meaning.values import Tree, along, at, concatenate
 
@@ -52,6 +53,12 @@ class Domain(Protocol):
 
     def scan(self, op: str, start: Any, leaf: Any, axis: int) -> Any:
         """The operation between `start` and all elements up to each one, along a non-empty axis."""
+        ...
+
+    def fold_by_index(self, op: str, start: Any, leaf: Any, places: np.ndarray) -> Any:
+        """For each place along the last axis of `start` the operation between that and all elements of the leaf, along
+        its last axis, for which `places` names it; those outside are left out.
+        """
         ...
 
     def contract(self, start: Any, a: Any, b: Any) -> Any:
@@ -122,6 +129,9 @@ class Plain:
         terms = np.array(np.broadcast_to(leaf, shape))
         terms[at(axis, 0)] = first
         return LAWS[op].ufunc.accumulate(terms, axis=axis, dtype=leaf.dtype)
+
+    def fold_by_index(self, op: str, start: np.ndarray, leaf: np.ndarray, places: np.ndarray) -> np.ndarray:
+        return ByIndex(places, start.shape[-1])(LAWS[op].ufunc, leaf, start=start)
 
     def contract(self, start: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
         if a.shape[-1] <= SHORT or not is_worthwhile(a, b):

@@ -102,6 +102,12 @@ def _applied(
     return None if hidden & (ir.free_variables(function) | ir.free_variables(element)) else fold_form(function)
 
 
+def keeps_last(operator: ir.Function) -> bool:
+    """Whether an operator gives its second argument, whatever the first is."""
+    function = ir.function_body(operator)
+    return isinstance(function.binder, ir.PairBinder) and _is(function.body, function.binder.second)
+
+
 def opened(function: ir.Lambda) -> ir.Lambda:
     """The function with a pair taken apart in its pattern."""
     variable = function.binder

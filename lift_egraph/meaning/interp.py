@@ -22,11 +22,15 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import iterate_step, type_of
 from lift_egraph.language.index_arrays import boundary, index_values, number
 from lift_egraph.language.nat import nat
+from lift_egraph.language.ranges import Offsets
 from lift_egraph.language.scalar import NUMPY_TYPES
-from lift_egraph.language.types import I32, DataType, Vector, leaves, scalar_of
+from lift_egraph.language.types import I32, DataType, Scalar, Vector, leaves, scalar_of
 from lift_egraph.meaning.contractions import product_of
 from lift_egraph.meaning.domains import Domain, Plain
-from lift_egraph.meaning.folds import Operations, fold_form
+from lift_egraph.meaning.folds import Operations, fold_form, keeps_last
+from lift_egraph.meaning.grouped import ByIndex
+from lift_egraph.meaning.index_folds import step_by_step
+from lift_egraph.meaning.range_folds import fold_of_range
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.shortcuts import states_of, sum_of_products
 from lift_egraph.meaning.values import (
@@ -35,6 +39,7 @@ from lift_egraph.meaning.values import (
     at,
     checked,
     first_leaf,
+    gathered,
     leaves_of,
     map_leaves,
     merge,
@@ -83,7 +88,7 @@ def run(program: ir.Program, inputs: Mapping[str, Value]) -> Value:
     Raises
     ------
     InputProblem
-        If an input is missing or unknown, or has the wrong shape or element type.
+        If an input is missing or unknown, or has the wrong shape or element type, or is no offsets where it should be.
     SizeProblem
         If a size is open, or an index is outside its array.
     """
@@ -93,6 +98,10 @@ def run(program: ir.Program, inputs: Mapping[str, Value]) -> Value:
             raise InputProblem(f"{program.name} has no input {name!r}; it has {', '.join(names) or 'none'}")
     for item in program.inputs:
         checked("input", item.name, item.type, inputs)
+    for name, values in program.ranges:
+        problem = values.problem(inputs[name]) if isinstance(values, Offsets) else None  # pyright: ignore
+        if problem:
+            raise InputProblem(f"the input {name} of {program.name}: {problem}")
     return evaluate(program.body, inputs)
 
 
@@ -283,6 +292,26 @@ class _Interpreter:
         whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *rows)
         return whole if size else self.each(lambda a: a[at(depth, slice(0, 0))], whole)
 
+    def range_fold(self, term: ir.ReduceRange | ir.ReduceRangeSeq, scope: Scope) -> Tree:
+        return fold_of_range(self, term, scope)
+
+    def index_fold(self, term: ir.ReduceByIndex | ir.ReduceByIndexSeq, scope: Scope) -> Tree:
+        start, array, depth = self.value(term.initial, scope), self.value(term.array, scope), scope.depth
+        is_loop = isinstance(term, ir.ReduceByIndexSeq)
+        indices = self.map(term.place, array, scope) if is_loop else self.value(term.indices, scope)
+        places, form = self.domain.array(indices), fold_form(term.operator)
+        if form and isinstance(type_of(term.initial).element, Scalar) and isinstance(form[0], str):  # pyright: ignore
+            elements = self.map(form[1], array, scope) if form[1] else array
+            whole = self.domain.fold_by_index(form[0], start, elements, places)
+        elif keeps_last(term.operator):
+            sources = ByIndex(places, self.length(start, depth)).sources()
+            both = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), start, array)
+            whole = self.each(lambda a: gathered(a, depth, sources), both)
+        else:
+            whole = step_by_step(self, term, start, array, places, scope)
+        doubt = self.each(lambda a: a.max(depth, initial=0), indices)
+        return map_leaves(lambda leaf: self.domain.picked(leaf, doubt), whole)
+
     def iterate(self, term: ir.Iterate, scope: Scope) -> Tree:
         array = self.value(term.array, scope)
         for _ in range(term.times):
@@ -380,20 +409,18 @@ class _Interpreter:
         return self.each(lambda a: widen(np.expand_dims(a, axis), axis, size), self.value(term.value, scope))
 
     def lookup(self, term: ir.Lookup, scope: Scope) -> Tree:
-        axis, indices, array = scope.depth, self.value(term.indices, scope), self.value(term.array, scope)
+        return self.looked_up(self.value(term.indices, scope), self.value(term.array, scope), scope.depth)
+
+    def looked_up(self, indices: Tree, array: Tree, axis: int) -> Tree:
         size, wanted = self.length(array, axis), self.domain.array(indices)
         if size == 0 and wanted.size:
             raise SizeProblem("lookup in an array of length 0")
         wanted = np.clip(wanted, 0, max(size - 1, 0))
 
-        def change(a: np.ndarray) -> np.ndarray:
-            grid = [
-                np.arange(n).reshape((n,) + (1,) * (axis - k)) if n != 1 else np.zeros((1,) * (axis + 1), int)
-                for k, n in enumerate(a.shape[:axis])
-            ]
-            return a[(*grid, wanted)]
+        def picked(leaf: Tree) -> Tree:
+            return self.domain.picked(self.domain.each(lambda a: gathered(a, axis, wanted), leaf), indices)
 
-        return map_leaves(lambda leaf: self.domain.picked(self.domain.each(change, leaf), indices), array)
+        return map_leaves(picked, array)
 
     def as_vector(self, term: ir.AsVector, scope: Scope) -> Tree:
         axis, width = scope.depth, term.width
@@ -418,6 +445,8 @@ _MEANING: dict[type, Callable[[_Interpreter, Any, Scope], Tree]] = {
     ir.Reduce: _Interpreter.reduction,
     ir.ReduceSeq: _Interpreter.reduction,
     **dict.fromkeys((*ir.SCANS, *ir.SCAN_LOOPS), _Interpreter.scan),
+    **dict.fromkeys(ir.RANGE_FOLDS, _Interpreter.range_fold),
+    **dict.fromkeys(ir.INDEX_FOLDS, _Interpreter.index_fold),
     ir.Zip: _Interpreter.make_pair,
     ir.Split: _Interpreter.split,
     ir.Join: _Interpreter.join,

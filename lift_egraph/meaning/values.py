@@ -62,6 +62,19 @@ def split(array: np.ndarray, axis: int, chunk: int) -> np.ndarray:
     return array.reshape(*array.shape[:axis], array.shape[axis] // chunk, chunk, *array.shape[axis + 1 :])
 
 
+def gathered(array: np.ndarray, axis: int, places: np.ndarray) -> np.ndarray:
+    """The elements of an axis at some places, which may depend on the axes before it: of length 1 where they do not.
+
+    >>> gathered(np.array([[1, 2, 3]]), 1, np.array([[0, 2], [1, 1]])).tolist()
+    [[1, 3], [2, 2]]
+    """
+    grid = [
+        np.arange(n).reshape((n,) + (1,) * (axis - k)) if n != 1 else np.zeros((1,) * (axis + 1), int)
+        for k, n in enumerate(array.shape[:axis])
+    ]
+    return array[(*grid, places)]
+
+
 def map_leaves(change: Callable[[Any], Any], tree: Tree) -> Tree:
     """The tree with a function applied to each leaf."""
     if isinstance(tree, tuple):

@@ -11,10 +11,11 @@ from lift_egraph.language.check import iterate_step, size_of, type_of
 from lift_egraph.language.index_arrays import number
 from lift_egraph.language.types import Array, DataType, Pair, width_of
 from lift_egraph.meaning.contractions import factors, product_of
-from lift_egraph.meaning.folds import fold_form
+from lift_egraph.meaning.folds import fold_form, keeps_last
 
-_MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Concat, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad)
+_MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Concat, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad, *ir.INDEX_FOLDS)
 COPIED, MULTIPLIED, WALKED = 1.0, 0.01, 40.0  # the time of an element of a factor, a product and a step of a fold …
+RANGE = 10  # elements of a range whose ends are computed
 SIDE_BY_SIDE = 256  # … of which so many take as long as any more
 
 _Variables = frozenset[ir.Var]
@@ -98,13 +99,20 @@ def _work(term: ir.Part) -> _Work:
     if isinstance(term, ir.Iterate):
         step = iterate_step(term, size_of(term.array))
         return _work(term.array) + _inside(step, max(term.times, 1), {})
+    if isinstance(term, ir.RANGE_FOLDS):
+        return _work_of_range(term)
     if isinstance(term, ir.Reduce) and (summed := product_of(term)):
         return _work_of_products(term, *summed)
     total = _Work(_elements(type_of(term)) if isinstance(term, _MAKES_ARRAYS) else 0)
     for part in ir.parts(term):
         if isinstance(part, ir.Lambda | ir.Vectorize):
             count, sources = repetitions(term), _sources(part, _argument(term))
-            if isinstance(term, ir.FOLDS) and fold_form(part) is None:
+            if (
+                isinstance(term, ir.FOLDS)
+                and part is term.operator
+                and fold_form(part) is None
+                and not keeps_last(part)
+            ):
                 total += _Work(walked=count * _components(type_of(term.initial)) ** 2)
             total += _inside(part, count, sources, not isinstance(term, ir.FOLDS))
         else:
@@ -128,6 +136,28 @@ def _work_of_products(term: ir.Reduce, function: ir.Lambda, array: ir.Expr) -> _
         assert isinstance(let.function, ir.Lambda)
         inside = inside.times(1, _sources(let.function, let.argument)) + _work(let.argument)
     return inside.times(size, _sources(function, array)) + _work(term.initial) + _work(array) + _Work(1)
+
+
+def _work_of_range(term: ir.ReduceRange | ir.ReduceRangeSeq) -> _Work:
+    """Of what a range does not have, no element is computed."""
+    count = repetitions(term)
+    total = _inside(term.operator, count, _sources(term.operator, term.array)) + _Work(made=count, walked=count)
+    for part in (term.initial, term.low, term.high):
+        total += _work(part)
+    arrays: list[ir.Expr] = [term.array]
+    while arrays:
+        array = arrays.pop()
+        if isinstance(array, ir.Map):
+            total += _inside(array.function, count, _sources(array.function, array.array)) + _Work(count)
+            arrays.append(array.array)
+        elif isinstance(array, ir.Zip):
+            arrays += (array.first, array.second)
+        elif isinstance(array, ir.Lookup):
+            total += _work(array.array) + _Work(count)
+            arrays.append(array.indices)
+        else:
+            total += _work(array)
+    return total
 
 
 def _argument(term: ir.Part) -> ir.Expr | None:
@@ -160,7 +190,12 @@ def repetitions(term: ir.Part) -> int:
     if isinstance(term, ir.Generate):
         return number(term.size, "generate")
     array = ir.array_of_loop(term)
-    return 1 if array is None else number(size_of(array), "array")
+    count = 1 if array is None else number(size_of(array), "array")
+    if isinstance(term, ir.RANGE_FOLDS):
+        if isinstance(term.low, ir.Literal) and isinstance(term.high, ir.Literal):
+            return max(0, min(int(term.high.value), count) - max(int(term.low.value), 0))
+        return min(count, RANGE)
+    return count
 
 
 def _components(t: DataType) -> int:

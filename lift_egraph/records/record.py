@@ -56,7 +56,7 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
         str,
         Meta(
             pattern="^(alternatives|stages|invariants|remainders|algebra|packing|row_packing|tiling|items|blocking|rows_at_a_time|"
-            "columns|rows|lanes|groups|loops|scans|scan_blocks|views|levels|first_tile|second_tile|registers|"
+            "columns|rows|lanes|groups|loops|scans|scan_blocks|index_chunks|views|levels|first_tile|second_tile|registers|"
             "sharing_columns|algorithmic|lowering|sharing|memory)$"
         ),
     ]

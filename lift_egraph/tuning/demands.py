@@ -161,7 +161,7 @@ def _needs_of_term(term: ir.Expr) -> dict[tuple[str, int], list[int]]:
             lengths[part.level.dimension] = max(lengths.get(part.level.dimension, 1), _length(part.array))
         if isinstance(part, ir.ToMemory) and part.space != "global":
             found.setdefault((part.space, 0), []).append(bytes_of(type_of(part.value)))
-        elif isinstance(part, ir.ReduceSeq) and in_item:
+        elif isinstance(part, ir.REDUCTION_LOOPS) and in_item:
             found.setdefault(("private", 0), []).append(bytes_of(type_of(part.initial)))
         for inner in ir.parts(part):
             walk_term(inner, in_item or (by_items and not isinstance(inner, ir.Expr)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import TypeGuard, TypeVar, Union
 
 from lift_egraph.algebra.actions import Action, Refusal, action_of
 from lift_egraph.algebra.laws import associative, built_in
@@ -14,6 +14,8 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
 
 T = TypeVar("T", bound=ir.Part)
+WHOLE = (ir.Reduce, *ir.SCANS, ir.ReduceSeq, *ir.SCAN_LOOPS)
+Fold = Union[ir.Reduce, ir.Scan, ir.ScanExclusive, ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq]
 
 
 def with_actions(term: ir.Expr) -> ir.Expr | None:
@@ -41,7 +43,7 @@ def _acted(term: ir.Expr) -> ir.Expr:
     made = ir.map_parts(term, lambda p: _acted(p) if isinstance(p, ir.Expr) else p)
     if isinstance(made, ir.Apply) and isinstance(made.function, ir.Lambda):
         made = ir.Apply(ir.Lambda(made.function.binder, _acted(made.function.body)), made.argument)
-    if not isinstance(made, ir.FOLDS) or not isinstance(made.operator, ir.Lambda) or _is_reduction(made):
+    if not _may_act(made):
         return made
     found = action_of(made.operator)
     if not isinstance(found, Action):
@@ -57,7 +59,7 @@ def _acted(term: ir.Expr) -> ir.Expr:
 
 def refusals(term: ir.Expr) -> Iterator[str]:
     """Why folds outside of all loops stay loops."""
-    if isinstance(term, ir.FOLDS) and isinstance(term.operator, ir.Lambda) and not _is_reduction(term):
+    if _may_act(term):
         found = action_of(term.operator)
         if isinstance(found, Refusal):
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}"
@@ -66,6 +68,11 @@ def refusals(term: ir.Expr) -> Iterator[str]:
             yield from refusals(part)
     if isinstance(term, ir.Apply):
         yield from refusals(ir.function_body(term.function).body)
+
+
+def _may_act(term: ir.Expr) -> TypeGuard[Fold]:
+    """Whether a term folds a whole array by an operator that is no reduction's as it stands."""
+    return isinstance(term, WHOLE) and isinstance(term.operator, ir.Lambda) and not _is_reduction(term)
 
 
 def _is_reduction(fold: ir.Expr) -> bool:

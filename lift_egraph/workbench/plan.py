@@ -25,6 +25,7 @@ from lift_egraph.language.types import Array, DataType, is_data
 PLANNED = {
     "algebra": book.algebra,
     "scans": book.chunked_scan_rules,
+    "index_chunks": book.chunked_index_rules,
     "packing": book.packing,
     "row_packing": book.row_packing,
     "tiling": book.tiling,

@@ -23,6 +23,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
 from lift_egraph.language.types import WIDTHS, DataType, Scalar, array
+from lift_egraph.workbench.index_plans import index_plans
 from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
@@ -48,6 +49,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         known = alike.setdefault((nest.maps, nest.length, nest.result), nest)
         if nest.reads_map and not known.reads_map:
             alike[nest.maps, nest.length, nest.result] = nest
+    yield from index_plans(term, device)
     lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
     if device.has_groups:
         yield from rows_of_windows(term)

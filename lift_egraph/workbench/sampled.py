@@ -17,8 +17,7 @@ from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import Reference, References, Verdict, compare, judge, references, signs_of
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.check import size_of, type_of
-from lift_egraph.language.index_arrays import number
+from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, leaves
 from lift_egraph.meaning.bounds import evaluate_bounded
@@ -26,7 +25,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.samples import Samples, at_place, evaluated, leaf_at, picks
 from lift_egraph.meaning.values import Value, leaves_of
-from lift_egraph.meaning.workload import effort
+from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.differences import Difference, differences
 from lift_egraph.workbench.small_sizes import Twin, twin
 
@@ -242,4 +241,4 @@ def _placed(message: str, samples: Samples) -> str:
 def _longest_sum(term: ir.Part) -> int:
     """How many terms the longest reduction has, with those inside it."""
     inside = max((_longest_sum(part) for part in ir.parts(term)), default=1)
-    return inside * number(size_of(term.array), "array") if isinstance(term, ir.FOLDS) else inside
+    return inside * repetitions(term) if isinstance(term, ir.FOLDS) else inside

@@ -63,6 +63,10 @@ SOME = {
     "loops": b.reduce_seq(lambda acc, x: acc + x * x, 0.0, XS),
     "scans": b.scan(b.max_, 0.0, b.scan_seq(lambda acc, x: acc * x - x, 1.0, XS)),
     "exclusive scans": b.scan_exclusive(b.max_, 0.0, b.scan_exclusive_seq(lambda acc, x: acc * x - x, 1.0, XS)),
+    "ranges": b.reduce_range(b.max_, 0.0, 1, b.to_i32(b.reduce_range_seq(lambda a, x: a - x, 0.5, 0, 3, XS)), XS),
+    "by index": b.reduce_by_index(
+        b.add, b.reduce_by_index_seq(b.to_i32, lambda acc, x: acc - x, b.fill(3, 0.0), XS), b.fill(8, 1), XS
+    ),
     "transpose, join": b.join(b.transpose(ROWS)),
     "calls": b.map_(lambda x: b.select(x < 0.0, b.sqrt(-x), b.pow_(x, 2.0)), XS),
     "halving": b.iterate(3, b.map_(b.reduce_(b.add, 0.0)) @ b.split(2), XS),

@@ -76,6 +76,18 @@ def listed(term: Any, inputs: dict, scope: dict) -> Any:
             start, operator = go(term.initial), term.operator
             states = list(accumulate(go(term.array), lambda a, x: call(operator, (a, x)), initial=start))
             return states[:-1] if isinstance(term, ir.ScanExclusive | ir.ScanExclusiveSeq) else states[1:]
+        case ir.ReduceRange() | ir.ReduceRangeSeq():
+            result, xs = go(term.initial), go(term.array)
+            for x in xs[min(max(go(term.low), 0), len(xs)) : max(go(term.high), 0)]:
+                result = call(term.operator, (result, x))
+            return result
+        case ir.ReduceByIndex() | ir.ReduceByIndexSeq():
+            result, xs = list(go(term.initial)), go(term.array)
+            places = [call(term.place, x) for x in xs] if isinstance(term, ir.ReduceByIndexSeq) else go(term.indices)
+            for place, x in zip(places, xs, strict=True):
+                if 0 <= place < len(result):
+                    result[place] = call(term.operator, (result[place], x))
+            return result
         case ir.Zip():
             return list(zip(go(term.first), go(term.second), strict=True))
         case ir.Split():

@@ -1,0 +1,175 @@
+"""Reductions by index: as loops, and in chunks that run beside each other, each with results of its own.
+
+Source: Henriksen et al., "Compiling generalized histograms for GPU", SC 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import egglog
+from egglog.egraph import FactLike
+
+from lift_egraph.dsl import (
+    ACCUMULATOR,
+    ELEMENT,
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    app,
+    associative,
+    chunked,
+    combine,
+    eq,
+    fill,
+    fv,
+    fvf,
+    fvo,
+    i64,
+    identity,
+    map_,
+    reduce_,
+    reduce_by_index,
+    reduce_by_index_seq,
+    rewrite,
+    rule,
+    split,
+    transpose,
+    ty,
+    zip_,
+)
+
+PLACE, PLACES, CHUNK = "$place", "$places", "$chunk"
+Maps = tuple[Fn | None, Fn | None]  # the functions of the maps that make the indices and the elements, if there are any
+
+
+def _map(f: Fn | None, xs: Ex) -> Ex:
+    return xs if f is None else map_(f, xs)
+
+
+def _apply(f: Fn | None, x: Ex) -> Ex:
+    return x if f is None else app(f, x)
+
+
+def _unused(maps: Maps, op: Op, names: tuple[V, ...]) -> tuple[FactLike, ...]:
+    """The conditions that no name is free in the functions and the operator."""
+    functions = [fvf(f) for f in maps if f is not None]
+    return tuple(free.not_contains(name) for free in (*functions, fvo(op)) for name in names)
+
+
+def _to_seq(
+    maps: Maps, a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
+) -> Iterator[Any]:
+    f, g = maps
+    acc, place, x = names = V(ACCUMULATOR, t), V(PLACE, u), V(ELEMENT, v)
+    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(places)), eq(Ty.arr(m, v)).to(ty(xs))
+    each, left = P.pair(P.var(place), P.var(x)), reduce_by_index(op, zs, _map(f, places), _map(g, xs))
+    yield egglog.rule(eq(a).to(left), *where).then(*names)  # the conditions need them to exist
+    step = Fn.lam(P.pair(P.var(acc), each), combine(op, Ex(acc), _apply(g, Ex(x))))
+    made = reduce_by_index_seq(Fn.lam(each, _apply(f, Ex(place))), step, zs, zip_(places, xs))
+    yield rewrite(left).to(made, *where, *_unused(maps, op, names))
+
+
+@rule(
+    "reduceByIndex ⊕ zs is xs = reduceByIndexSeq (λ(i, x). i) (λ(acc, (i, x)). acc ⊕ x) zs (zip is xs)",
+    source="new",
+    phase="lowering",
+)
+def reduce_by_index_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
+    yield from _to_seq((None, None), a, op, zs, places, xs, t, u, v, k, m)
+
+
+@rule(
+    "reduceByIndex ⊕ zs is (map g xs) = reduceByIndexSeq (λ(i, x). i) (λ(acc, (i, x)). acc ⊕ g x) zs (zip is xs)",
+    source="new, as 000 Listing 5.7",
+    phase="lowering",
+)
+def reduce_by_index_map_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
+    yield from _to_seq((None, g), a, op, zs, places, xs, t, u, v, k, m)
+
+
+@rule(
+    "reduceByIndex ⊕ zs (map f is) (map g xs) = reduceByIndexSeq (λ(i, x). f i) (λ(acc, (i, x)). acc ⊕ g x) zs (zip is "
+    "xs)",
+    source="new, as 000 Listing 5.7",
+    phase="lowering",
+)
+def reduce_by_index_maps_to_seq(
+    a: Ex, op: Op, zs: Ex, f: Fn, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
+):
+    yield from _to_seq((f, g), a, op, zs, places, xs, t, u, v, k, m)
+
+
+def _in_chunks(
+    maps: Maps, a: Ex, op: Op, zs: Ex, e: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64, n: i64
+) -> Iterator[Any]:
+    f, g = maps
+    start, every = V(ELEMENT, t), V(CHUNK, Ty.arr(m / n, t))
+    own_places, own = V(PLACES, Ty.arr(n, u)), V(CHUNK, Ty.arr(n, v))
+    names = start, every, own_places, own
+    where = (
+        eq(Ty.arr(k, t)).to(ty(zs)),
+        eq(Ty.arr(m, u)).to(ty(places)),
+        eq(Ty.arr(m, v)).to(ty(xs)),
+        *chunked(m, n),
+        associative(op),
+        identity(op, e),
+        eq(t).to(ty(e)),
+    )
+    left = reduce_by_index(op, zs, _map(f, places), _map(g, xs))
+    yield egglog.rule(eq(a).to(left), *where).then(*names)
+    inside = reduce_by_index(op, fill(k, e), _map(f, Ex(own_places)), _map(g, Ex(own)))
+    of_chunks = map_(Fn.lam(P.pair(P.var(own_places), P.var(own)), inside), zip_(split(n, places), split(n, xs)))
+    total = Fn.lam(P.pair(P.var(start), P.var(every)), reduce_(op, Ex(start), Ex(every)))
+    yield rewrite(left).to(
+        map_(total, zip_(zs, transpose(of_chunks))),
+        *where,
+        *_unused(maps, op, names),
+        *(fv(e).not_contains(name) for name in (own_places, own)),
+    )
+
+
+@rule(
+    "reduceByIndex ⊕ zs is xs = map (λ(z, c). reduce ⊕ z c) (zip zs (transpose (map (λ(i, x). reduceByIndex ⊕ (fill k "
+    "e) i x) (zip (split n is) (split n xs))))),  k = length of zs, n | length, ⊕ associative, e its identity",
+    source="Henriksen et al.: subhistograms",
+    reassociates=True,
+)
+def reduce_by_index_in_chunks(
+    a: Ex, op: Op, zs: Ex, e: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64, n: i64
+):
+    yield from _in_chunks((None, None), a, op, zs, e, places, xs, t, u, v, k, m, n)
+
+
+@rule(
+    "reduceByIndex ⊕ zs is (map g xs) = map (λ(z, c). reduce ⊕ z c) (zip zs (transpose (map (λ(i, x). reduceByIndex ⊕ "
+    "(fill k e) i (map g x)) (zip (split n is) (split n xs))))),  k = length of zs, n | length, ⊕ associative, e its "
+    "identity",
+    source="Henriksen et al.: subhistograms",
+    reassociates=True,
+)
+def reduce_by_index_of_map_in_chunks(
+    a: Ex, op: Op, zs: Ex, e: Ex, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64, n: i64
+):
+    yield from _in_chunks((None, g), a, op, zs, e, places, xs, t, u, v, k, m, n)
+
+
+@rule(
+    "reduceByIndex ⊕ zs (map f is) (map g xs) = map (λ(z, c). reduce ⊕ z c) (zip zs (transpose (map (λ(i, x). "
+    "reduceByIndex ⊕ (fill k e) (map f i) (map g x)) (zip (split n is) (split n xs))))),  k = length of zs, "
+    "n | length, ⊕ associative, e its identity",
+    source="Henriksen et al.: subhistograms",
+    reassociates=True,
+)
+def reduce_by_index_of_maps_in_chunks(
+    a: Ex, op: Op, zs: Ex, e: Ex, f: Fn, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64, n: i64
+):
+    yield from _in_chunks((f, g), a, op, zs, e, places, xs, t, u, v, k, m, n)
+
+
+chunked_index_rules = (reduce_by_index_in_chunks, reduce_by_index_of_map_in_chunks, reduce_by_index_of_maps_in_chunks)
+index_loop_rules = (reduce_by_index_to_seq, reduce_by_index_map_to_seq, reduce_by_index_maps_to_seq)

@@ -1,0 +1,176 @@
+"""Folds of ranges, such as the rows of a sparse matrix, and by index, against NumPy; offsets that are none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lift_egraph import programs
+from lift_egraph.api import (
+    LiftError,
+    Limits,
+    Phase,
+    Runner,
+    equal_values,
+    evaluate,
+    naive_term,
+    parse_program,
+    random_inputs,
+    rules,
+    run,
+    run_phase,
+    specialise,
+    type_of,
+)
+from lift_egraph.codegen.compiler import compile_open, compile_program
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.plans.arrays import load_plan, save_plan
+from lift_egraph.egraph.locate import locate
+from lift_egraph.language import ir
+from lift_egraph.meaning.bounds import evaluate_bounded
+from lift_egraph.meaning.values import leaves_of
+from tests.lift_egraph.meaning import oracle
+
+SIZES = {"M": 20, "N": 30, "K": 70}
+ROWS = "program p(ends: [i32]21, xs: [f32]70, ys: [i32]70) = map(fun w => {}, slide(2, 1, ends))"
+FOLDS = (
+    "reduceRange(max, -inf, w[0], w[1], xs)",
+    "reduceRangeSeq(fun (a, (x, y)) => a * 0.5 - select(y > 1, x, 1.0), 0.5, w[0], w[1], zip(xs, ys))",
+    "reduceRangeSeq(fun ((a, n), x) => (max(a, x), n + 1), (0.0, 0), 3, w[1], xs)",
+    "reduceRange(fun (a, b) => map(add, zip(a, b)), fill(3, 1.0), w[0], w[1], slide(3, 1, pad(1, 1, clamp, xs)))",
+    "reduceRange(add, 0, w[0], 12, map(fun y => reduceRange(add, 0, y, 3, ys), ys))",
+)
+
+
+def test_rows_of_a_sparse_matrix() -> None:
+    program = specialise(programs.load("spmv"), SIZES)
+    inputs = random_inputs(program, 1, "integer")
+    starts, cols, values, x = (np.asarray(inputs[i.name]) for i in program.inputs)
+    assert starts[0] == 0
+    assert starts[-1] == 70
+    lengths = np.diff(starts)
+    assert lengths.min() >= 0
+    assert len(set(lengths.tolist())) > 3
+    rows = [np.dot(values[a:b], x[cols[a:b]]) for a, b in pairwise(starts)]
+    assert equal_values(evaluate(program.body, inputs), np.float32(rows))
+
+
+@pytest.mark.parametrize("fold", FOLDS)
+def test_kernels_keep_ranges_in_the_array(fold: str, runner: Runner) -> None:
+    program = specialise(parse_program(ROWS.format(fold)))
+    inputs = random_inputs(program, 2, "integer")
+    inputs["ends"] = np.random.default_rng(0).integers(-9, 80, 21).astype(np.int32)
+    plan = compile_program(naive_term(program), POCL)
+    runner.load_inputs("inputs", inputs)
+    assert equal_values(runner.run(plan, "inputs"), evaluate(program.body, inputs))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (0, 1, "element 0 is 1, but offsets begin with 0 and end with 70"),
+        (20, 71, "element 20 is 71, but offsets begin with 0 and end with 70"),
+        (7, 69, "element 8 is"),
+        (3, -5, "element 3 is -5, less than"),
+    ],
+)
+def test_what_are_no_offsets_is_refused(place: int, value: int, message: str, runner: Runner, tmp_path: Path) -> None:
+    program = programs.load("spmv")
+    special = specialise(program, SIZES)
+    inputs = random_inputs(special, 1)
+    inputs["offsets"][place] = value  # pyright: ignore
+    with pytest.raises(LiftError, match=re.escape(message)):
+        run(special, inputs)
+    runner.load_inputs("inputs", inputs)
+    for naive, sizes in ((naive_term(special), {}), (naive_term(replace(program, sizes=())), SIZES)):
+        save_plan(compile_open(naive, POCL, any_launch=True), tmp_path)
+        plan = load_plan(tmp_path, sizes)
+        with pytest.raises(LiftError, match=f"the input offsets: {re.escape(message)}"):
+            runner.run(plan, "inputs")
+
+
+def test_operators_of_ranges_are_read_from_left_to_right() -> None:
+    given = parse_program("program p(xs: [f32]9) = reduceRange(fun (a, b) => a - b, 1.0, 2, 5, xs)")
+    assert isinstance(given.body, ir.ReduceRange)
+    assert run(given, {"xs": np.arange(9, dtype=np.float32)}) == 1 - 2 - 3 - 4
+
+
+def nearest_means(points: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    nearest = ((points.T[:, None] - centres[None]) ** 2).sum(-1).argmin(1)
+    members = np.arange(len(centres))[:, None] == nearest
+    return nearest, points @ members.T / np.maximum(members.sum(1), 1)
+
+
+def distances(offsets: np.ndarray, neighbours: np.ndarray, source: np.ndarray) -> np.ndarray:
+    found = np.full(len(offsets) - 1, 1000000)
+    found[source] = 0
+    for _ in range(10):
+        around = [found[neighbours[a:b]].min(initial=1000000) for a, b in pairwise(offsets)]
+        found = np.minimum(found, 1 + np.array(around))
+    return found
+
+
+BUNDLED: dict[str, tuple[dict[str, int], Callable[..., Any]]] = {
+    "histogram": ({"N": 900}, lambda x: np.histogram(x, 256, (0, 1))[0]),
+    "kmeans": ({"N": 60, "D": 3, "K": 4}, nearest_means),
+    "bfs": ({"V": 40, "E": 90}, distances),
+}
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_programs_and_their_naive_kernels(name: str, runner: Runner) -> None:
+    sizes, expected = BUNDLED[name]
+    program = specialise(programs.load(name), sizes)
+    inputs = random_inputs(program, 4)
+    value, made = evaluate(program.body, inputs), expected(**inputs)
+    runner.load_inputs("inputs", inputs)
+    found = runner.run(compile_program(naive_term(program), POCL), "inputs")
+    for leaf, kernel, wanted in zip(*map(leaves_of, (value, found, made)), strict=True):
+        np.testing.assert_allclose(leaf, wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(kernel, wanted, rtol=1e-4, atol=1e-5)
+
+
+BINS = (
+    "map(fun r => reduceByIndex(fun (a, b) => b, fill(7, (0.0, 5)), is, map(fun x => (r[0], 1), xs)), split(30, xs))",
+    "reduceByIndex(fun (a, b) => b, fill(7, fill(2, 0.5)), is, slide(2, 1, pad(0, 1, clamp, xs)))",
+    "reduceByIndex(max, fill(7, -5), is, map(fun x => to_i32(x), xs))",
+    "map(fun row => reduceByIndex(add, zs, is, map(fun x => x * row[0], xs)), split(12, xs))",
+    "reduceByIndexSeq(fun (i, x) => i + 1, fun ((n, m), (i, x)) => (n + 1, max(m, x)), fill(6, (0, 0.0)), zip(is, xs))",
+    "reduceByIndex(fun (a, b) => map(add, zip(a, b)), fill(6, fill(2, 0.0)), is, slide(2, 1, pad(0, 1, clamp, xs)))",
+    "map(fun row => reduceByIndexSeq(fun x => to_i32(x), fun (a, x) => x - a * 2.0, zs, row), split(12, xs))",
+)
+
+
+@pytest.mark.parametrize("body", BINS)
+def test_folds_by_index_leave_out_what_is_outside(body: str, runner: Runner) -> None:
+    program = specialise(parse_program(f"program p(is: [i32]60 in -2..9, xs: [f32]60, zs: [f32]4) = {body}"))
+    inputs = random_inputs(program, 3, "integer")
+    lists = {item.name: oracle.to_lists(item.type, inputs[item.name]) for item in program.inputs}
+    value = evaluate(program.body, inputs)
+    assert oracle.to_lists(type_of(program.body), value) == oracle.listed(program.body, lists, {})
+    rounded = random_inputs(program, 5)
+    reference, bound = (leaves_of(tree) for tree in evaluate_bounded(program.body, rounded))
+    for exact, error, leaf in zip(reference, bound, leaves_of(evaluate(program.body, rounded)), strict=True):
+        assert (np.abs(leaf - exact) <= error).all()
+    runner.load_inputs("inputs", inputs)
+    assert equal_values(runner.run(compile_program(naive_term(program), POCL), "inputs"), value)
+
+
+def test_chunks_have_results_of_their_own() -> None:
+    head = "program p(is: [i32]24, xs: [f32]24, zs: [f32]5)"
+    program = parse_program(f"{head} = reduceByIndex(add, zs, is, map(fun x => x * x, xs))")
+    chosen = tuple(r for r in rules.all_rules if r.name == "reduce_by_index_of_map_in_chunks")
+    phase = Phase("one", chosen, rules.simplification, {24: (6,)}, (), Limits(iterations=2))
+    *_, reached = run_phase(program.body, phase)
+    wanted = parse_program(
+        f"{head} = map(fun (z, c) => reduce(add, z, c), zip(zs, transpose(map(fun (i, x) => reduceByIndex(add, "
+        "fill(5, 0.0), i, map(fun x => x * x, x)), zip(split(6, is), split(6, xs))))))"
+    )
+    assert locate(reached.graph, reached.root, wanted.body) is not None
