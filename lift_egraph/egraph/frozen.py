@@ -27,6 +27,7 @@ DROPPED = (
     "fvf",
     "fvo",
     "bvs",
+    "rearranged",
     "tile",
     "lane_width",
     "associative",

@@ -201,6 +201,15 @@ class Held:
         declarations = self._graph._state.rule_name_to_command_decl
         return (((declarations[n], c) for n, c in o.report.num_matches_per_rule.items()) for o in outputs)
 
+    def trial(self, schedule: Schedule) -> tuple[list[tuple[Any, int]], FrozenEGraph]:
+        """The matches of a schedule and the e-graph after it, as if it were run."""
+        raw = self._graph._egraph
+        raw.run_program(bindings.Push(1))
+        try:
+            return list(self.run(schedule)), self.freeze()
+        finally:
+            raw.run_program(bindings.Pop(NOWHERE, 1))
+
     def freeze(self, *, facts: bool = False) -> FrozenEGraph:
         """The e-graph as it is now; the term's class is the root ``root``.
 
