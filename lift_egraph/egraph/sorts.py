@@ -189,6 +189,8 @@ def bvs(p: P) -> Names: ...
 def rearranged(xs: Ex) -> i64: ...
 
 
+keeps = relation("keeps", String)  # scalar operations whose result has the scalar of the last argument
+gives = relation("gives", String, String)  # scalar operations whose result has a scalar of their own
 tile = relation("tile", i64, i64)  # tile(N, n): arrays of length N may be split into chunks of n
 lane_width = relation("lane_width", i64)  # widths of vectors that rules may introduce
 associative = relation("associative", Op)
