@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import repeat
 
 import egglog
+from egglog import String
 from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
@@ -48,9 +49,9 @@ def operation_results() -> Iterator[ActionLike]:
     """What the types of calls follow from."""
     for op in OPERATIONS.values():
         if op.result is not None:
-            yield sorts.gives(op.name, op.result.name)
+            yield sorts.gives(String(op.name), String(op.result.name))
         elif op.kind != "lanes":
-            yield sorts.keeps(op.name)
+            yield sorts.keeps(String(op.name))
 
 
 @lru_cache(maxsize=4096)
