@@ -120,6 +120,16 @@ def test_what_is_used_twice_is_not_computed_twice():
     assert locate(done.graph, done.root, doubled) is None
 
 
+def test_steps_write_operators_as_laws_do():
+    loops = (rules.reduction.reduce_to_seq,)
+    summed = parse_program("program p(xs: [f32]8) = reduce(add, 0.0, xs)").body
+    loop = parse_program("program p(xs: [f32]8) = reduceSeq(fun (s, x) => s + x, 0.0, xs)").body
+    first, second = (s for s in derive(summed, loop, Phase("loop", loops, rules.simplification)) if isinstance(s, Step))
+    assert (first.rule.name, first.result) == ("reduce_to_seq", "reduceSeq(add, 0.0, xs)")
+    assert (second.rule.name, second.part) == ("combine_scalars", "acc ⊕ x, with ⊕ = add")
+    assert second.result == "acc + x"
+
+
 def test_a_world_tells_which_rules_match_on_the_way():
     fusion, square = rules.fusion.map_fusion, transpose_of_transpose
     world = World(Phase("fuse", (fusion, square), rules.simplification))
