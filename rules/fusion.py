@@ -48,6 +48,10 @@ of functions and operators, ``fresh(v, e)`` of one variable. A condition can onl
 rule with a condition on a variable of its own first yields a rule that makes the variable wherever `left` is:
 ``egglog.rule(eq(e).to(left)).then(v)``, with ``e: Ex`` among the parameters.
 
+A rule that matches inside its own results goes on for ever: an array read backwards can be read backwards again. So
+such a rule has the condition ``as_it_stands(xs)`` and yields ``seen(xs, ...)`` with the facts where it may rearrange an
+array, and ``made(ys, ...)`` with those where ys is an array that it has rearranged; see `map_backwards`.
+
 Operators: ``associative(op)``, ``commutative(op)``, ``identity(op, e)``, ``neutral(op, z)``, which min, max, and, or
 fulfil for any number z, as counting it again changes nothing; `lift_egraph.algebra` finds them. ``acts(f, m, op, one,
 act)`` and ``built_in(op, name)`` are explained in ``rules/algebra.py``. A rule that needs the first or the second says

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import egglog
 
 from lift_egraph.dsl import (
@@ -11,16 +13,19 @@ from lift_egraph.dsl import (
     String,
     Ty,
     V,
+    as_it_stands,
     chunked,
     eq,
     gather,
     i64,
     join,
+    made,
     map_,
     pad,
     rewrite,
     rule,
     scatter,
+    seen,
     slide,
     split,
     transpose,
@@ -97,23 +102,31 @@ def pad_of_map(f: Fn, xs: Ex, before: i64, after: i64, boundary: String):
 
 
 @rule("map f xs = scatter r (map f (gather r xs)),  r i = n - 1 - i", source="000 Listing 5.9")
-def map_backwards(f: Fn, xs: Ex):
+def map_backwards(e: Ex, f: Fn, xs: Ex, r: String):
     backwards = str(REVERSE.body)
-    yield rewrite(map_(f, xs)).to(scatter(backwards, map_(f, gather(backwards, xs))))
+    yield from _once(e, f, xs, r)
+    yield rewrite(map_(f, xs)).to(scatter(backwards, map_(f, gather(backwards, xs))), as_it_stands(xs))
 
 
 @rule(
     "map f xs = scatter r (map f (gather r xs)),  r i = (i mod s)·(m / s) + i / s,  s | m = length",
     source="000 Listing 5.9",
 )
-def map_strided(f: Fn, xs: Ex, m: i64, s: i64, t: Ty):
+def map_strided(e: Ex, f: Fn, xs: Ex, r: String, m: i64, s: i64, t: Ty):
     stride, count = s.to_string(), (m / s).to_string()
     order = egglog.join(
         count, " * (i % ", stride, ") + (i / ", stride, ")"
     )  # as `lift_egraph.egraph.encoding` spells it
+    yield from _once(e, f, xs, r)
     yield rewrite(map_(f, xs)).to(
-        scatter(order, map_(f, gather(order, xs))), eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, s), s > 1
+        scatter(order, map_(f, gather(order, xs))), eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, s), s > 1, as_it_stands(xs)
     )
+
+
+def _once(e: Ex, f: Fn, xs: Ex, r: String) -> Iterator[egglog.RewriteOrRule]:
+    """What an order of access needs so that it is not put around another one."""
+    yield seen(xs, eq(e).to(map_(f, xs)))
+    yield made(gather(r, xs), eq(e).to(scatter(r, map_(f, gather(r, xs)))))
 
 
 @rule("gather r (scatter r xs) = xs,  scatter r (gather r xs) = xs", source="000 Listing 5.19", phase="simplification")

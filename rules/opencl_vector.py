@@ -72,8 +72,8 @@ def vectorise_zip(xs: Ex, ys: Ex, w: i64, n: i64, t: Ty, u: Ty):
 
 
 @rule(
-    "reduce ⊕ z xs = reduce ⊕ z (asScalar [reduce ⊕ (z, …, z) (asVector w xs)]),  w | length, ⊕ associative and "
-    "commutative on scalars, z neutral",
+    "reduce ⊕ z xs = reduce ⊕ z (asScalar [reduce ⊕ (z, …, z) (asVector w xs)]),  w | length, w < length, ⊕ "
+    "associative and commutative on scalars, z neutral",
     source="000 Listing 5.12",
     phase="lowering",
     reassociates=True,
@@ -87,6 +87,7 @@ def vectorise_reduce(s: String, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
         eq(Ty.arr(n, t)).to(ty(xs)),
         lane_width(w),
         eq(n % w).to(i64(0)),
+        w < n,
         scalar_like(t),
         associative(op),
         commutative(op),

@@ -13,6 +13,7 @@ from lift_egraph.dsl import (
     V,
     absent,
     app,
+    as_it_stands,
     as_scalar,
     as_vector,
     eq,
@@ -20,12 +21,14 @@ from lift_egraph.dsl import (
     fv,
     i64,
     lane_width,
+    made,
     map_,
     map_level,
     reduce_seq,
     rewrite,
     rule,
     scalar_like,
+    seen,
     split,
     to_memory,
     transpose,
@@ -99,7 +102,7 @@ def keep_block_in_private(f: Fn, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     source="new; array packing, as tiled matrix multiplications do",
     phase="memory",
 )
-def pack_vectors(e: Ex, p: P, f: Fn, xss: Ex, ys: Ex, zs: Ex, w: i64, n: i64, k: i64, t: Ty):
+def pack_vectors(e: Ex, c: Ex, p: P, v: V, f: Fn, xss: Ex, ys: Ex, zs: Ex, w: i64, n: i64, k: i64, t: Ty):
     lanes = Ty.lanes(w, t)
     item, row, panels = V("$item", lanes), V("$row", Ty.arr(k, lanes)), V("$panels", Ty.arr(n / w, Ty.arr(k, lanes)))
     copy_row = map_level("seq", 0, Fn.lam(P.var(item), Ex(item)), Ex(row))
@@ -114,8 +117,12 @@ def pack_vectors(e: Ex, p: P, f: Fn, xss: Ex, ys: Ex, zs: Ex, w: i64, n: i64, k:
     for inner in (lambda xs: map_(f, xs), lambda xs: map_(f, zip_(xs, zs)), lambda xs: map_(f, zip_(zs, xs))):
         left = map_(Fn.lam(p, inner(xss)), ys)
         yield egglog.rule(eq(e).to(left), *where).then(panels)
+        yield seen(xss, eq(e).to(left), *where)
+        packed_left = map_(Fn.lam(p, inner(as_scalar(Ex(v)))), ys)
+        yield made(as_scalar(Ex(v)), eq(e).to(app(Fn.lam(P.var(v), packed_left), c)))
         right = map_(Fn.lam(p, inner(as_scalar(Ex(panels)))), ys)
-        yield rewrite(left).to(app(Fn.lam(P.var(panels), right), copied), *where, fresh(panels, left))
+        packed_once = as_it_stands(xss)
+        yield rewrite(left).to(app(Fn.lam(P.var(panels), right), copied), *where, packed_once, fresh(panels, left))
 
 
 @rule(

@@ -12,6 +12,7 @@ from lift_egraph.dsl import (
     P,
     Ty,
     V,
+    as_it_stands,
     associative,
     chunked,
     commutative,
@@ -19,12 +20,14 @@ from lift_egraph.dsl import (
     fill,
     i64,
     join,
+    made,
     map_,
     map_level,
     neutral,
     reduce_,
     rewrite,
     rule,
+    seen,
     split,
     tile,
     transpose,
@@ -81,14 +84,18 @@ def thread_coarsening_strided(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64
     reassociates=True,
     commutes=True,
 )
-def reduce_reordered(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
+def reduce_reordered(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, e: Ex):
+    reordered = join(transpose(split(n, xs)))
+    yield seen(xs, eq(e).to(reduce_(op, z, xs)))
+    yield made(reordered, eq(e).to(reduce_(op, z, xs)), eq(e).to(reduce_(op, z, reordered)))
     yield rewrite(reduce_(op, z, xs)).to(
-        reduce_(op, z, join(transpose(split(n, xs)))),
+        reduce_(op, z, reordered),
         eq(Ty.arr(m, t)).to(ty(xs)),
         *chunked(m, n),
         associative(op),
         commutative(op),
         neutral(op, z),
+        as_it_stands(xs),
     )
 
 

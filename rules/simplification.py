@@ -7,11 +7,14 @@ from lift_egraph.dsl import (
     Fn,
     Op,
     P,
+    String,
     Ty,
     V,
     app,
     as_scalar,
     as_vector,
+    call1,
+    call2,
     component,
     eq,
     fv,
@@ -99,6 +102,22 @@ def eta(f: Fn, n: i64, op: Op, z: Ex, t: Ty, v: V):
     )
 
 
+@rule(
+    "let v = c in g a b = g (let v = c in a) b,  v free in a, not in b, g an operation;  the same for b, and for one "
+    "argument",
+    phase="simplification",
+)
+def let_used_once(v: V, c: Ex, a: Ex, b: Ex, name: String):
+    def let(body: Ex) -> Ex:
+        return app(Fn.lam(P.var(v), body), c)
+
+    for g in (lambda x: call1(name, x), lambda x: component(i64(0), x), lambda x: component(i64(1), x)):
+        yield rewrite(let(g(a))).to(g(let(a)), fv(a).contains(v))
+    for g in (lambda x, y: call2(name, x, y), make_pair):
+        yield rewrite(let(g(a, b))).to(g(let(a), b), fv(a).contains(v), fv(b).not_contains(v))
+        yield rewrite(let(g(a, b))).to(g(a, let(b)), fv(b).contains(v), fv(a).not_contains(v))
+
+
 simplification_rules = (
     join_of_split,
     split_of_join,
@@ -110,4 +129,5 @@ simplification_rules = (
     component_of_pair,
     apply_pattern,
     eta,
+    let_used_once,
 )

@@ -268,13 +268,14 @@ def _simplified(world: World, now: Node, rest: Sequence[Rule], target: ir.Expr) 
 
 
 def _smaller(world: World, term: Node, allowed: Callable[[Node], bool] = lambda after: True) -> Iterator[Step]:
-    """Steps of simplification, each making a term smaller, until there is none."""
+    """Steps of simplification, each making a term less complex, until there is none."""
     smaller = True
     while smaller:
         smaller = False
         for rule in world.simplifying(term):
             for path, after in world.apply(term, rule.ruleset, makes_names(rule)):
-                if after.size < term.size and world.is_closed(after) and not world.same(term, after) and allowed(after):
+                simpler = after.complexity < term.complexity and world.is_closed(after)
+                if simpler and not world.same(term, after) and allowed(after):
                     yield world.step(rule, path, term, after)
                     term, smaller = after, True
                     break

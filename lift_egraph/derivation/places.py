@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lift_egraph.derivation.fits import Absent, Fit, Mismatch, RuleMatcher
-from lift_egraph.derivation.steps import World, part_text
+from lift_egraph.derivation.parts import part_text
+from lift_egraph.derivation.steps import World
 from lift_egraph.derivation.words import failure_text, pattern_text
 from lift_egraph.egraph.exact_terms import Node, Path, class_of, place_of
 from lift_egraph.egraph.frozen import ClassId, FrozenEGraph

@@ -15,10 +15,11 @@ from typing import Any
 import egglog
 from egglog.declarations import RewriteDecl
 
+from lift_egraph.derivation.parts import part_of, text_of
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.exact_terms import Node, Path, choice_of, class_of, place_of, read_only_member, to_expr, written
-from lift_egraph.egraph.frozen import FrozenEGraph, from_egg, read_part
+from lift_egraph.egraph.frozen import FrozenEGraph, from_egg
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import embedding, known_nodes
 from lift_egraph.egraph.rule import Rule, together
@@ -26,10 +27,8 @@ from lift_egraph.egraph.saturate import MARKS, Phase
 from lift_egraph.egraph.scratch import ROOT, Held, Schedule, Scratch
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal, fresh_name, stem, substitute, unique_names
-from lift_egraph.language.syntax import print_term
+from lift_egraph.language.binders import alpha_equal
 
-ONE_LINE = 1 << 30
 DEFINITIONS = ("eta",)  # what the e-graph knows of functions without a name for their argument: no step of its own
 
 
@@ -289,35 +288,6 @@ class World:
             (self.part(before.at(path)), self.part(after.at(path))),
             (before, after),
         )
-
-
-def part_of(graph: FrozenEGraph, part: Node) -> ir.Part | str:
-    """A part of a term that an e-graph holds, with plain names; an operator alone has no form, and is text."""
-    choice = choice_of(graph, part)
-    assert choice is not None
-    try:
-        return _plainly_named(read_part(graph, choice))
-    except LiftError:  # only the reduction around an operator has a form
-        return part.op
-
-
-def part_text(graph: FrozenEGraph, part: Node) -> str:
-    """A part of a term on one line; `graph` holds the part."""
-    return text_of(part_of(graph, part))
-
-
-def text_of(part: ir.Part | str, width: int = ONE_LINE) -> str:
-    """A part of a step as text."""
-    return part if isinstance(part, str) else print_term(part, width)
-
-
-def _plainly_named(part: ir.Part) -> ir.Expr:
-    """A part, or the body of a function, with the numbers of classes taken off the names of its variables."""
-    term = part if isinstance(part, ir.Expr) else ir.function_body(part).body  # pyright: ignore[reportArgumentType]
-    taken = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
-    free = sorted(ir.free_variables(term), key=lambda v: v.name)
-    named = {v: ir.Var(fresh_name(stem(v.name), taken), v.type) for v in free}
-    return unique_names(substitute(term, dict(named)), taken, stem)
 
 
 def _staged_binders(term: Node) -> Iterator[Node]:

@@ -152,17 +152,19 @@ def _constants() -> Iterator[tuple[Any, _Match]]:
 
 
 @ruleset
-def _calls(e: Ex, x: Ex, y: Ex, z: Ex, q: String, r: String, s: String, n: i64):
+def _calls(e: Ex, x: Ex, y: Ex, z: Ex, q: String, r: String, s: String, n: i64, name: String, own: String):
     """A call has the scalar of its last argument, or its own, in as many lanes as its vectors have; dot has none."""
-    for op in OPERATIONS.values():
-        given, scalars = (x, y, z)[: op.arity], (q, r, s)[-op.arity :]
-        term = (sorts.call1, sorts.call2, sorts.call3)[op.arity - 1](op.name, *given)
-        scalar = s if op.result is None else op.result.name
-        for wide in product((False, True), repeat=op.arity):
-            result = Ty.vec(scalar, n) if any(wide) and op.kind != "lanes" else Ty.scalar(scalar)
-            types = (Ty.vec(u, n) if w else Ty.scalar(u) for u, w in zip(scalars, wide, strict=True))
-            facts = (eq(t).to(ty(a)) for t, a in zip(types, given, strict=True))
-            yield egglog.rule(eq(e).to(term), *facts).then(set_(ty(e)).to(result))
+    for arity, call in ((1, sorts.call1), (2, sorts.call2), (3, sorts.call3)):
+        arguments = (x, y, z)[:arity]
+        for wide in product((False, True), repeat=arity):
+            types = [Ty.vec(u, n) if w else Ty.scalar(u) for u, w in zip((q, r, s)[-arity:], wide, strict=True)]
+            typed = [eq(t).to(ty(a)) for t, a in zip(types, arguments, strict=True)]
+            for scalar, of_result in ((s, sorts.keeps(name)), (own, sorts.gives(name, own))):
+                result = Ty.vec(scalar, n) if any(wide) else Ty.scalar(scalar)
+                yield egglog.rule(eq(e).to(call(name, *arguments)), of_result, *typed).then(set_(ty(e)).to(result))
+    for across in (op.name for op in OPERATIONS.values() if op.kind == "lanes"):
+        vectors = eq(Ty.vec(s, n)).to(ty(x)), eq(Ty.vec(s, n)).to(ty(y))
+        yield egglog.rule(eq(e).to(sorts.call2(across, x, y)), *vectors).then(set_(ty(e)).to(Ty.scalar(s)))
 
 
 @ruleset

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import lru_cache
 from itertools import repeat
 
 import egglog
+from egglog import String
 from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
@@ -16,7 +17,7 @@ from lift_egraph.egraph.sorts import Ex, Fn, Op, P, Ty, V, associative, commutat
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.scalar import LAWS
+from lift_egraph.language.scalar import LAWS, OPERATIONS
 from lift_egraph.language.signature import Parameter
 from lift_egraph.language.types import I32, DataType, Pair, Scalar, Vector
 
@@ -24,6 +25,13 @@ MAXIMAL_DEPTH = 1200  # egglog's Python layer recurses; terms twice as deep woul
 
 
 def new_graph() -> egglog.EGraph:
+    """An e-graph that knows the results of scalar operations."""
+    graph = empty_graph()
+    graph.register(*operation_results())
+    return graph
+
+
+def empty_graph() -> egglog.EGraph:
     """An e-graph in which the numbers of terms stay what they are.
 
     egglog's Python layer binds what occurs twice in a term, numbers above all, to the names ``$__expr_1``,
@@ -35,6 +43,15 @@ def new_graph() -> egglog.EGraph:
     graph = egglog.EGraph()
     graph._state.expr_to_let_counter = 10**9
     return graph
+
+
+def operation_results() -> Iterator[ActionLike]:
+    """What the types of calls follow from."""
+    for op in OPERATIONS.values():
+        if op.result is not None:
+            yield sorts.gives(String(op.name), String(op.result.name))
+        elif op.kind != "lanes":
+            yield sorts.keeps(String(op.name))
 
 
 @lru_cache(maxsize=4096)

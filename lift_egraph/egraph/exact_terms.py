@@ -66,10 +66,16 @@ class Node:
             if isinstance(child, Node) and not child.op.startswith(_NOT_TERMS):
                 yield from child.places((*path, i))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of nodes that are terms, functions or operators."""
         return sum(1 for _ in self.places())
+
+    @property
+    def complexity(self) -> tuple[int, int]:
+        """What simplification makes less: the size, and how much stands in the scope of lets."""
+        lets = (part.children[0] for _, part in self.places() if part.op == "app")
+        return self.size, sum(f.size for f in lets if isinstance(f, Node))
 
 
 _SILENT = ("Fn_lam", "Op_fn", "Op_lift")

@@ -5,7 +5,7 @@ egglog's declarations are not a stable interface, so every use of them is here, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Union
@@ -51,6 +51,7 @@ class Node:
 
 
 CLASSES = ("Ex", "Fn", "Op", "P", "V", "Ty")  # the sorts of terms; the others are computed with
+GUARDS = ("rearranged",)  # what keeps a rule from its own results, and says nothing of what is right
 SORTS = (*CLASSES, "i64", "String")
 STARTS = ("identity", "neutral")
 LAWS = ("associative", "commutative", *STARTS)
@@ -69,7 +70,8 @@ class Equation:
 class Form:
     """One rewrite of a rule: where `left` matches and the conditions hold, `right` is put beside it.
 
-    Conditions are equations, or facts such as ``tile(m, n)`` and ``n < m``.
+    Conditions are equations, or facts such as ``tile(m, n)`` and ``n < m``; what only keeps a rule from its own
+    results is left out.
 
     Attributes
     ----------
@@ -172,12 +174,12 @@ def _forms(declaration: Any) -> Iterator[Form]:
     if isinstance(declaration, egg.RewriteDecl | egg.BiRewriteDecl):
         sort = declaration.tp.ident.name
         left, right = _read(declaration.lhs, sort), _read(declaration.rhs, sort)
-        conditions = tuple(_condition(c) for c in declaration.conditions)
+        conditions = _conditions(declaration.conditions)
         yield replace(_inlined(left, right, conditions), declared=declaration)
         if isinstance(declaration, egg.BiRewriteDecl):
             yield replace(_inlined(right, left, conditions), declared=declaration)
     elif isinstance(declaration, egg.RuleDecl):
-        conditions = tuple(_condition(c) for c in declaration.body)
+        conditions = _conditions(declaration.body)
         for action in declaration.head:
             if isinstance(action, egg.UnionDecl):
                 sort = action.tp.ident.name
@@ -230,6 +232,16 @@ def _inlined(left: Pattern, right: Pattern, conditions: tuple[Equation | Node, .
     if isinstance(left, Hole) and left.name not in defined and isinstance(right, Hole) and right.name in defined:
         left, right = right, left
     return Form(put(left), put(right), tuple(put(c) for c in kept))
+
+
+def _conditions(facts: Iterable[Any]) -> tuple[Equation | Node, ...]:
+    """Those facts that are conditions of the law."""
+    return tuple(c for fact in facts if not _guards(c := _condition(fact)))
+
+
+def _guards(c: Equation | Node) -> bool:
+    """Whether a condition only keeps a rule from its own results."""
+    return isinstance(c, Equation) and any(isinstance(p, Node) and p.op in GUARDS for p in (c.left, c.right))
 
 
 def _condition(fact: Any) -> Equation | Node:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import enum
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeGuard
 
+import egglog
 from egglog import i64
 from egglog.egraph import ActionLike
 
@@ -23,7 +25,7 @@ from lift_egraph.egraph.encoding import check_depth, to_egg, type_to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.operators import Use, facts_of, uses_in
 from lift_egraph.egraph.rule import Rule, together
-from lift_egraph.egraph.scratch import ROOT, Scratch
+from lift_egraph.egraph.scratch import ROOT, Held, Schedule, Scratch
 from lift_egraph.egraph.sorts import V
 from lift_egraph.errors import RunProblem
 from lift_egraph.language import ir
@@ -104,7 +106,8 @@ class Phase:
 class Iteration:
     """What one iteration did: how large the e-graph is, how long it took, and the matches of each rule.
 
-    `nodes` and `classes` are those of terms and functions; `tuples` counts all rows of egglog's tables.
+    `nodes` and `classes` are those of terms and functions; `tuples` counts all rows of egglog's tables. `made` has for
+    each rule that matched how many of both it adds by itself to the e-graph before the iteration, if that was asked.
     """
 
     number: int
@@ -113,6 +116,7 @@ class Iteration:
     matches: Mapping[str, int]
     nodes: int = 0
     classes: int = 0
+    made: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -140,6 +144,11 @@ class Prepared:
         cleaning = together((*analyses, *simplifying)).saturate()
         exploring = together(r.ruleset for r in phase.rules)
         self.cleaning, self.exploring = map(self.scratch.compiled, (cleaning, exploring))
+
+    @cached_property
+    def apart(self) -> dict[str, Schedule]:
+        """Each rule by itself; it is to be asked for before a term is held."""
+        return {r.name: self.scratch.compiled(egglog.run(r.ruleset)) for r in self.phase.rules}
 
 
 _IDLE: dict[tuple[tuple[int, ...], ...], list[Prepared]] = {}
@@ -188,14 +197,19 @@ def _has_parallel(function: ir.Function) -> bool:
     return isinstance(function, ir.Lambda) and any(_is_parallel(t) for t in ir.subterms(function.body))
 
 
-def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
+def run_phase(term: ir.Expr, phase: Phase, *, by_rule: bool = False) -> Iterator[Saturation]:
     """Run a phase in this process and yield the e-graph after each iteration.
 
     Each yielded `Saturation` has the stop reason that holds if no further one follows.
+
+    Parameters
+    ----------
+    by_rule
+        Whether iterations tell what each rule makes by itself, which takes several times as long.
     """
     check_depth(term)
     facts = (*phase.about(term).facts, *marks(term, phase))
-    with _prepared(phase) as prepared, prepared.scratch.holding(to_egg(term), facts) as held:
+    with _prepared(phase) as prepared, _holding(prepared, term, facts, by_rule) as held:
         began = time.perf_counter()
         held.run(prepared.cleaning)
         frozen = held.freeze()
@@ -207,16 +221,35 @@ def run_phase(term: ir.Expr, phase: Phase) -> Iterator[Saturation]:
             yield Saturation(phase.name, frozen, list(done), reason or StopReason.ITERATIONS)
             if reason is not None:
                 return
+            made = _made(held, prepared, frozen) if by_rule else {}
             tick = time.perf_counter()
             matches = _matches(held.run(prepared.exploring), phase)
             held.run(prepared.cleaning)
             before, frozen = frozen.tuples, held.freeze()
             growth = frozen.tuples / max(before, 1)
             seconds, size = time.perf_counter() - tick, (frozen.node_count, frozen.class_count)
-            done.append(Iteration(len(done) + 1, frozen.tuples, seconds, matches, *size))
+            done.append(Iteration(len(done) + 1, frozen.tuples, seconds, matches, *size, made))
             if frozen.tuples == before and not any(matches.values()):
                 yield Saturation(phase.name, frozen, list(done), StopReason.SATURATED)
                 return
+
+
+def _holding(
+    prepared: Prepared, term: ir.Expr, facts: Sequence[ActionLike], by_rule: bool
+) -> AbstractContextManager[Held]:
+    if by_rule:
+        _ = prepared.apart  # no rule can be told to an e-graph that holds a term
+    return prepared.scratch.holding(to_egg(term), facts)
+
+
+def _made(held: Held, prepared: Prepared, frozen: FrozenEGraph) -> dict[str, tuple[int, int]]:
+    """How many nodes and classes each rule that matches adds by itself."""
+    matches, _ = held.trial(prepared.exploring)
+    found = {}
+    for name in (name for name, count in _matches(matches, prepared.phase).items() if count):
+        _, graph = held.trial(prepared.apart[name])
+        found[name] = graph.node_count - frozen.node_count, graph.class_count - frozen.class_count
+    return found
 
 
 def _stop(

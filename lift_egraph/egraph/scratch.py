@@ -17,7 +17,7 @@ import egglog
 from egglog import bindings, declarations as egg
 
 from lift_egraph.egraph.analyses import analyses
-from lift_egraph.egraph.encoding import new_graph, operator_laws
+from lift_egraph.egraph.encoding import empty_graph, operation_results, operator_laws
 from lift_egraph.egraph.exact_terms import Node, to_expr
 from lift_egraph.egraph.frozen import PREFIX, FrozenEGraph, freeze
 from lift_egraph.egraph.rule import together
@@ -44,10 +44,10 @@ def _told() -> tuple[Any, tuple[Any, ...], list[egglog.EGraph]]:
     """What egglog's Python layer knows of an e-graph that was told the laws of operators and the analyses, the commands
     that told it, and the e-graph itself, for whoever comes first.
     """
-    graph = new_graph()
+    graph = empty_graph()
     raw = graph._egraph
     recorder = graph._state.egraph = _Recorder(raw)  # pyright: ignore[reportAttributeAccessIssue]
-    graph.register(*operator_laws())
+    graph.register(*operation_results(), *operator_laws())
     schedule = together(analyses).saturate()
     graph._add_decls(schedule)
     graph._state.run_schedule_to_egg(schedule.schedule)
@@ -60,7 +60,7 @@ def _knowing_graph() -> egglog.EGraph:
     state, commands, unused = _told()
     if unused:
         return unused.pop()
-    graph = new_graph()
+    graph = empty_graph()
     raw = graph._egraph
     raw.run_program(*commands)
     graph._state = state.copy()
@@ -200,6 +200,15 @@ class Held:
         outputs: Any = self._graph._egraph.run_program(*schedules)
         declarations = self._graph._state.rule_name_to_command_decl
         return (((declarations[n], c) for n, c in o.report.num_matches_per_rule.items()) for o in outputs)
+
+    def trial(self, schedule: Schedule) -> tuple[list[tuple[Any, int]], FrozenEGraph]:
+        """The matches of a schedule and the e-graph after it, as if it were run."""
+        raw = self._graph._egraph
+        raw.run_program(bindings.Push(1))
+        try:
+            return list(self.run(schedule)), self.freeze()
+        finally:
+            raw.run_program(bindings.Pop(NOWHERE, 1))
 
     def freeze(self, *, facts: bool = False) -> FrozenEGraph:
         """The e-graph as it is now; the term's class is the root ``root``.

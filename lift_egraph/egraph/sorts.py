@@ -13,7 +13,7 @@ instances of different sizes.
 from __future__ import annotations
 
 import egglog
-from egglog import Set, String, StringLike, eq, function, i64, i64Like, relation
+from egglog import Set, String, StringLike, eq, function, i64, i64Like, relation, set_
 from egglog.egraph import FactLike
 
 
@@ -193,8 +193,12 @@ def fvf(f: Fn) -> Names: ...
 def fvo(op: Op) -> Names: ...
 @function(merge=lambda old, new: old)
 def bvs(p: P) -> Names: ...
+@function(merge=lambda old, new: old.max(new))
+def rearranged(xs: Ex) -> i64: ...
 
 
+keeps = relation("keeps", String)  # scalar operations whose result has the scalar of the last argument
+gives = relation("gives", String, String)  # scalar operations whose result has a scalar of their own
 tile = relation("tile", i64, i64)  # tile(N, n): arrays of length N may be split into chunks of n
 lane_width = relation("lane_width", i64)  # widths of vectors that rules may introduce
 associative = relation("associative", Op)
@@ -237,6 +241,27 @@ def fresh(v: V, e: Ex) -> egglog.Fact:
 def disjoint(p: P, q: P) -> egglog.Fact:
     """The condition that two patterns share no variable, so that they may stand in one."""
     return eq(bvs(p) - bvs(q)).to(bvs(p))
+
+
+def as_it_stands(xs: Ex) -> egglog.Fact:
+    """The condition that no rule has made the array of another one to have it read otherwise: see `seen`.
+
+    It only steers: a rule without it is as sound, but rewrites its own results again and again.
+    """
+    return eq(rearranged(xs)).to(i64(0))
+
+
+def seen(xs: Ex, *where: FactLike) -> egglog.RewriteOrRule:
+    """What a rule with the condition `as_it_stands` yields for the arrays that it may rearrange."""
+    return egglog.rule(*where).then(set_(rearranged(xs)).to(i64(0)))
+
+
+def made(xs: Ex, *where: FactLike) -> egglog.RewriteOrRule:
+    """What a rule with the condition `as_it_stands` yields for the arrays that it has rearranged.
+
+    Both run in one iteration on an array that is new, so that the condition never holds for a rearranged one.
+    """
+    return egglog.rule(*where).then(set_(rearranged(xs)).to(i64(1)))
 
 
 def chunked(m: i64, n: i64) -> tuple[FactLike, FactLike, FactLike]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from lift_egraph.egraph import rule_edits as edits
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_edits import Expression, Fact, Rewrite
-from lift_egraph.egraph.rule_forms import Constant, Hole, Node, forms, read_declared, shown
+from lift_egraph.egraph.rule_forms import GUARDS, Constant, Hole, Node, forms, read_declared, shown
 from lift_egraph.errors import RuleProblem
 from lift_egraph.soundness.instances import Instances
 from lift_egraph.soundness.near_misses import STEERING
@@ -162,7 +162,8 @@ def _changed(rewrite: Rewrite, condition: Fact) -> Iterator[tuple[str, Fact]]:
 
 
 def _steers(condition: Fact) -> bool:
-    return any(isinstance(p := read_declared(side), Node) and p.op in STEERING for side, _ in edits.sides_of(condition))
+    sides = (read_declared(side) for side, _ in edits.sides_of(condition))
+    return any(isinstance(p, Node) and p.op in (*STEERING, *GUARDS) for p in sides)
 
 
 def _is_name(place: edits.Place) -> bool:

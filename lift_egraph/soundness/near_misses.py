@@ -24,7 +24,8 @@ from lift_egraph.soundness.clashes import is_about_names
 from lift_egraph.soundness.match_binders import Prepared
 from lift_egraph.soundness.pattern_types import typing_of
 
-STEERING = ("tile", "lane_width", "stage_local", "stage_private")  # they offer a choice: no program breaks them
+# they offer a choice, or say where a rule is of use: no program breaks them
+STEERING = ("tile", "lane_width", "stage_local", "stage_private", "Set_contains")
 VECTORS = Node("Ty_lanes", (Constant(2), Hole("type of lanes", "Ty")), "Ty")
 FEW = 6  # sizes that break a condition
 CONTRARY = {
@@ -47,11 +48,13 @@ def near_misses(plain: Prepared, clashing: dict[int, list[Prepared]]) -> dict[in
     """
     found: dict[int, list[Prepared]] = {}
     for number, c in enumerate(plain.form.conditions):
+        if isinstance(c, Node) and c.op in STEERING:
+            continue
         if is_about_names(c):
             found[number] = clashing.get(number, [])
         elif isinstance(c, Node) and c.op in LAWS:
             found[number] = [replace(plain, broken=number)]
-        elif not (isinstance(c, Node) and c.op in STEERING):
+        else:
             made = [p for p in _broken(plain, number) if p.solutions]
             if made:
                 found[number] = made

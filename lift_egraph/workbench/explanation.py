@@ -14,7 +14,8 @@ from typing import Any
 
 from lift_egraph.algebra.declared import believe
 from lift_egraph.derivation.derive import derive
-from lift_egraph.derivation.steps import Step, World, text_of
+from lift_egraph.derivation.parts import text_of
+from lift_egraph.derivation.steps import Step, World
 from lift_egraph.egraph.operators import reasons, uses_in
 from lift_egraph.egraph.rule import told
 from lift_egraph.egraph.rule_files import RuleIn, rule_of

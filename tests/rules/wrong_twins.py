@@ -321,6 +321,8 @@ TWINS = (
     twin("eta", "v may be free in the function", ", fvf(f).not_contains(v) →"),
     twin("eta", "v may be free in z", ", fv(z).not_contains(v) →"),
     twin("eta", "v may be free in the operator", ", fvo(op).not_contains(v) →"),
+    twin("let_used_once", "v may be free in another argument", ", fv(b).not_contains(v) →"),
+    twin("let_used_once", "the arguments of an operation are exchanged", "g(let(a), b), → g(b, let(a)),"),
     # --- algebra
     twin("fold_by_action", "the elements act twice",
          "app(act, make_pair(reduce_(op, one, map_(m, xs)), z)) → app(act, make_pair(reduce_(op, one, map_(m, xs)), "

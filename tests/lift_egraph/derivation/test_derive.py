@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, programs, rules, specialise
-from lift_egraph.derivation.derive import Derivation, explain, explain_stage, replay
+from lift_egraph.derivation.derive import Derivation, Step, derive, explain, explain_stage, replay
 from lift_egraph.derivation.steps import World
+from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.egraph.saturate import Phase
+from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.errors import SearchProblem
 from lift_egraph.guided.sketch import ANY, call, map_seq, nest, reduce_seq
 from lift_egraph.guided.stages import Guided, guide
@@ -98,6 +99,35 @@ def test_a_term_that_the_stage_does_not_reach_is_refused(blocked: tuple[Guided, 
 
 FUSED = parse_program("program p(xs: [f32]8) = map(fun x => let x1 = abs(x) in sqrt(x1), xs)").body
 NESTED = parse_program("program p(xs: [f32]8) = map(sqrt, map(abs, join(split(2, xs))))").body
+
+
+def test_maps_that_are_fused_meet_the_map_of_the_nested_expression_after_one_iteration():
+    apart = parse_program("program p(xs: [f32]8) = map(fun y => 2.0 * sqrt(y) + 1.0, map(fun z => abs(z), xs))").body
+    nested = parse_program("program p(xs: [f32]8) = map(fun x => 2.0 * sqrt(abs(x)) + 1.0, xs)").body
+    phase = Phase("fuse", (rules.fusion.map_fusion,), rules.simplification, limits=Limits(iterations=1))
+    steps = [step for step in derive(apart, nested, phase) if isinstance(step, Step)]
+    names = [step.rule.name for step in steps]
+    assert names.count("map_fusion") == 1
+    assert names.count("let_used_once") == 3  # past +, * and sqrt
+    assert alpha_equal(steps[-1].after, nested)
+
+
+def test_what_is_used_twice_is_not_computed_twice():
+    twice = parse_program("program p(xs: [f32]8) = map(fun y => y * y, map(abs, xs))").body
+    phase = Phase("fuse", (rules.fusion.map_fusion,), rules.simplification, limits=Limits(iterations=3))
+    *_, done = run_phase(twice, phase)
+    doubled = parse_program("program p(xs: [f32]8) = map(fun x => abs(x) * abs(x), xs)").body
+    assert locate(done.graph, done.root, doubled) is None
+
+
+def test_steps_write_operators_as_laws_do():
+    loops = (rules.reduction.reduce_to_seq,)
+    summed = parse_program("program p(xs: [f32]8) = reduce(add, 0.0, xs)").body
+    loop = parse_program("program p(xs: [f32]8) = reduceSeq(fun (s, x) => s + x, 0.0, xs)").body
+    first, second = (s for s in derive(summed, loop, Phase("loop", loops, rules.simplification)) if isinstance(s, Step))
+    assert (first.rule.name, first.result) == ("reduce_to_seq", "reduceSeq(add, 0.0, xs)")
+    assert (second.rule.name, second.part) == ("combine_scalars", "acc ⊕ x, with ⊕ = add")
+    assert second.result == "acc + x"
 
 
 def test_a_world_tells_which_rules_match_on_the_way():

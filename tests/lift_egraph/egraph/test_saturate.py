@@ -14,6 +14,10 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import forms
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, StopReason, run_phase, saturate
 from lift_egraph.language import ir
+from lift_egraph.rules.movement import map_backwards, map_strided
+from lift_egraph.rules.opencl_vector import vectorise_reduce
+from lift_egraph.rules.packing import pack_vectors
+from lift_egraph.rules.partition import reduce_reordered
 from tests.command import interrupted, start
 from tests.in_process import no_children
 
@@ -42,6 +46,16 @@ def test_a_program_without_matches_saturates():
         done = saturate(term, Phase("none", (rules.fusion.map_fusion,), rules.simplification))
     assert done.stop_reason is StopReason.SATURATED
     assert alpha_equal(best_terms(done.graph, done.root, StructuralCost(), 1)[0].term, term)
+
+
+@pytest.mark.parametrize(
+    "rule", [map_backwards, map_strided, reduce_reordered, vectorise_reduce, pack_vectors], ids=lambda r: r.name
+)
+def test_rules_leave_their_own_results_alone(rule):
+    searched = Phase("one rule", (rule,), rules.simplification, {64: (8,)}, (8,), Limits(iterations=9))
+    first, *_, done = run_phase(mm(), searched)
+    assert done.graph.node_count > first.graph.node_count
+    assert done.stop_reason is StopReason.SATURATED
 
 
 def test_nodes_are_bounded():
