@@ -15,9 +15,11 @@ from lift_egraph.dsl import (
     app,
     as_scalar,
     as_vector,
+    bvs,
     eq,
     fresh,
     fv,
+    fvf,
     i64,
     lane_width,
     map_,
@@ -94,8 +96,8 @@ def keep_block_in_private(f: Fn, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
 
 @rule(
     "map (λp. map f xss) ys = let v = toGlobal (mapGlb(0) (mapSeq id) (asVector w xss)) in "
-    "map (λp. map f (asScalar v)) ys,  w | length, p not free in xss, a matrix;  the same for map f (zip xss zs) "
-    "and map f (zip zs xss)",
+    "map (λp. map f (asScalar v)) ys,  w | length, p not free in xss, a matrix, v fresh;  the same for "
+    "map f (zip xss zs) and map f (zip zs xss)",
     source="new; array packing, as tiled matrix multiplications do",
     phase="memory",
 )
@@ -111,11 +113,17 @@ def pack_vectors(e: Ex, p: P, f: Fn, xss: Ex, ys: Ex, zs: Ex, w: i64, n: i64, k:
         scalar_like(t),
         absent(p, xss),
     )
-    for inner in (lambda xs: map_(f, xs), lambda xs: map_(f, zip_(xs, zs)), lambda xs: map_(f, zip_(zs, xs))):
+    forms = (
+        (lambda xs: map_(f, xs), ()),
+        (lambda xs: map_(f, zip_(xs, zs)), (fresh(panels, zs),)),
+        (lambda xs: map_(f, zip_(zs, xs)), (fresh(panels, zs),)),
+    )
+    unused = fresh(panels, ys), fvf(f).not_contains(panels), bvs(p).not_contains(panels)
+    for inner, unused_beside in forms:
         left = map_(Fn.lam(p, inner(xss)), ys)
         yield egglog.rule(eq(e).to(left), *where).then(panels)
         right = map_(Fn.lam(p, inner(as_scalar(Ex(panels)))), ys)
-        yield rewrite(left).to(app(Fn.lam(P.var(panels), right), copied), *where, fresh(panels, left))
+        yield rewrite(left).to(app(Fn.lam(P.var(panels), right), copied), *where, *unused, *unused_beside)
 
 
 @rule(
