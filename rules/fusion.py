@@ -55,7 +55,9 @@ array, and ``made(ys, ...)`` with those where ys is an array that it has rearran
 Operators: ``associative(op)``, ``commutative(op)``, ``identity(op, e)``, ``neutral(op, z)``, which min, max, and, or
 fulfil for any number z, as counting it again changes nothing; `lift_egraph.algebra` finds them. ``acts(f, m, op, one,
 act)`` and ``built_in(op, name)`` are explained in ``rules/algebra.py``. A rule that needs the first or the second says
-so, as floating-point results may change: ``@rule(law, reassociates=True)``, ``commutes=True``. ``source`` says where a
+so, as floating-point results may change: ``@rule(law, reassociates=True)``, ``commutes=True``. What a rule does not say
+must be equal bit for bit: x + 0 = x takes ``signed_zero=True``, as -0 + 0 is 0, and x · 0 = 0 ``nan_unsafe=True``, too,
+for NaN and infinities (`lift_egraph.egraph.rule.FLAGS`). ``source`` says where a
 rule is from, and ``phase`` when it is meant to run: ``"algorithmic"`` (if nothing is said), ``"lowering"``,
 ``"memory"``, or ``"simplification"``, between all others until nothing changes: such a rule must make terms smaller.
 
@@ -107,11 +109,12 @@ The check makes programs around the left-hand side, with types, lengths and bodi
 conditions, runs the rule alone in an e-graph, and compares what the interpreter makes of the program and of what the
 rule put beside it. A rule that fires in under 95 % of its own programs fails as well, and for each condition there are
 programs that break it and keep the others (``--strict`` fails where there are none; ``--mutate`` changes the rule in
-all small ways, and shows which of the wrong ones no program tells from it)::
+all small ways, and shows which of the wrong ones no program tells from it). What passes is tried to be proved for all
+sizes, where it moves, splits and joins arrays, whatever functions are mapped over them::
 
     $ lift-egraph rules check tiles.py --examples 20
-    passed stencil_in_tiles: no counterexample in 20 examples, 5 of 5 conditions exercised; ... s
-    1 rule, 0 wrong; ... s, seed 0
+    passed stencil_in_tiles: no counterexample in 20 examples, 5 of 5 conditions exercised; proved; ... s
+    1 rule, 0 wrong, 1 proved; ... s, seed 0
 
 With ``chunked(a, k)``, the length of the array for the number of windows, tiles do not cover the array. The check finds
 it, and shows a small program, its input, and both results::
@@ -129,7 +132,7 @@ it, and shows a small program, its input, and both results::
           [...]
         found
           SizeProblem: slide: a window of ... does not fit into an array of length ...
-    1 rule, 1 wrong; ... s, seed 0
+    1 rule, 1 wrong, 0 proved; ... s, seed 0
 
 Seeing it used
 --------------

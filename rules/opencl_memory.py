@@ -153,6 +153,7 @@ def copy_in_rounds(xss: Ex, r: V, i: V, m: i64, n: i64, items: i64, q: i64, w: i
             split(n, back(join(join(rounds)))),
             where,
             *vectors,
+            n > 0,
             tile(count, items),
             tile(items, q),
             eq(count % items).to(i64(0)),

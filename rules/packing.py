@@ -16,9 +16,11 @@ from lift_egraph.dsl import (
     as_it_stands,
     as_scalar,
     as_vector,
+    bvs,
     eq,
     fresh,
     fv,
+    fvf,
     i64,
     lane_width,
     made,
@@ -97,8 +99,8 @@ def keep_block_in_private(f: Fn, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
 
 @rule(
     "map (λp. map f xss) ys = let v = toGlobal (mapGlb(0) (mapSeq id) (asVector w xss)) in "
-    "map (λp. map f (asScalar v)) ys,  w | length, p not free in xss, a matrix;  the same for map f (zip xss zs) "
-    "and map f (zip zs xss)",
+    "map (λp. map f (asScalar v)) ys,  w | length, p not free in xss, a matrix, v fresh;  the same for "
+    "map f (zip xss zs) and map f (zip zs xss)",
     source="new; array packing, as tiled matrix multiplications do",
     phase="memory",
 )
@@ -114,7 +116,13 @@ def pack_vectors(e: Ex, c: Ex, p: P, v: V, f: Fn, xss: Ex, ys: Ex, zs: Ex, w: i6
         scalar_like(t),
         absent(p, xss),
     )
-    for inner in (lambda xs: map_(f, xs), lambda xs: map_(f, zip_(xs, zs)), lambda xs: map_(f, zip_(zs, xs))):
+    forms = (
+        (lambda xs: map_(f, xs), ()),
+        (lambda xs: map_(f, zip_(xs, zs)), (fresh(panels, zs),)),
+        (lambda xs: map_(f, zip_(zs, xs)), (fresh(panels, zs),)),
+    )
+    unused = fresh(panels, ys), fvf(f).not_contains(panels), bvs(p).not_contains(panels)
+    for inner, unused_beside in forms:
         left = map_(Fn.lam(p, inner(xss)), ys)
         yield egglog.rule(eq(e).to(left), *where).then(panels)
         yield seen(xss, eq(e).to(left), *where)
@@ -122,7 +130,8 @@ def pack_vectors(e: Ex, c: Ex, p: P, v: V, f: Fn, xss: Ex, ys: Ex, zs: Ex, w: i6
         yield made(as_scalar(Ex(v)), eq(e).to(app(Fn.lam(P.var(v), packed_left), c)))
         right = map_(Fn.lam(p, inner(as_scalar(Ex(panels)))), ys)
         packed_once = as_it_stands(xss)
-        yield rewrite(left).to(app(Fn.lam(P.var(panels), right), copied), *where, packed_once, fresh(panels, left))
+        names = *unused, *unused_beside
+        yield rewrite(left).to(app(Fn.lam(P.var(panels), right), copied), *where, packed_once, *names)
 
 
 @rule(

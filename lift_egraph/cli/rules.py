@@ -35,18 +35,18 @@ def rules(context: typer.Context, as_json: Json = False) -> None:
 
 @rules_app.command("list")
 def list_rules(as_json: Json = False) -> None:
-    """List the rules: what each says, where it comes from, and when it is used."""
+    """List the rules: what each says, where it comes from, when it is used, and whether it is proved or tested."""
     from lift_egraph.cli.show import print_json, stdout, table_of
     from lift_egraph.rules import all_rules
 
-    facts = [rule.describe() for rule in all_rules]
+    facts = [{**rule.describe(), "checked": _checked(rule)} for rule in all_rules]
     if as_json:
         print_json(facts)
         return
-    table = table_of("name", "law", "source", "family", "phase", "flags")
+    table = table_of("name", "law", "source", "family", "phase", "flags", "checked")
     for fact in facts:
         flags = ", ".join(fact["flags"])
-        table.add_row(fact["name"], fact["law"], fact["source"], fact["family"], fact["phase"], flags)
+        table.add_row(fact["name"], fact["law"], fact["source"], fact["family"], fact["phase"], flags, fact["checked"])
     stdout().print(table)
 
 
@@ -54,18 +54,27 @@ def list_rules(as_json: Json = False) -> None:
 def show(
     name: Annotated[str, typer.Argument(metavar="RULE", help="The name of a rule.")], as_json: Json = False
 ) -> None:
-    """Show one rule: its law, source, family, phase and flags, and its code."""
+    """Show one rule: its law, source, family, phase and flags, whether it is proved or tested, and its code."""
     import inspect
 
     from lift_egraph.cli.show import print_json
+    from lift_egraph.soundness.proofs.table import known_proof
 
     rule = _named((name,))[0]
-    facts = {**rule.describe(), "place": rule.place, "code": inspect.getsource(rule.body)}
+    proof = known_proof(rule)
+    why = {} if proof is None or proof.proved else {"unproved": proof.text}
+    facts = {
+        **rule.describe(),
+        "checked": _checked(rule),
+        **why,
+        "place": rule.place,
+        "code": inspect.getsource(rule.body),
+    }
     if as_json:
         print_json(facts)
         return
     typer.echo(f"{rule.name}: {rule.law}")
-    for key in ("source", "family", "phase", "flags", "place"):
+    for key in ("source", "family", "phase", "flags", "checked", *why, "place"):
         value = ", ".join(facts[key]) or "none" if key == "flags" else facts[key]
         typer.echo(f"  {key}: {value}")
     typer.echo(f"\n{facts['code']}")
@@ -90,6 +99,9 @@ def check(
     A rule fails that turns a program into one with another result, that fires in under 95 % of its programs, or
     that cannot be run; the exit code is then 1. Counterexamples are shrunk. Files are run in a child process. A
     condition is exercised if a program was run that breaks it and keeps the others.
+
+    What passes is then tried to be proved for all sizes. A rule that is not proved may be right; the line below says
+    where the proof fails, with sizes and an index if there are any. It takes z3 ([prove]) for rules that are not ours.
 
     With --mutate, mutants are checked in place of each rule: one condition is removed, weakened, shifted by one or
     asked of another variable, or one part of the right-hand side is exchanged. Each is caught, redundant, as no
@@ -245,7 +257,11 @@ def _chosen(chosen: list[str] | None, default: tuple[Rule, ...]) -> tuple[tuple[
 
 
 def _show_verdict(v: Verdict) -> None:
-    typer.echo(f"{'passed' if v.passed else 'WRONG':7}{v.name}: {v.words}; {v.seconds:.1f} s")
+    typer.echo(
+        f"{'passed' if v.passed else 'WRONG':7}{v.name}: {v.words}{'; proved' if v.proved else ''}; {v.seconds:.1f} s"
+    )
+    if v.passed and v.unproved:
+        typer.echo(f"    {'not proved' if v.proved is False else 'no proof tried'}: {v.unproved}")
     for condition in v.unexercised if v.passed else ():
         typer.echo(f"    no program broke {condition}")
     if v.counterexample is not None:
@@ -262,9 +278,18 @@ def _show_mutant(v: Verdict) -> None:
     typer.echo(f"{word:10}{v.name}: {v.kind}: {v.change}{f' ({why})' if why else ''}")
 
 
+def _checked(rule: Rule) -> str:
+    """Whether a rule of ours is proved for all sizes, or tested on programs."""
+    from lift_egraph.soundness.proofs.table import known_proof
+
+    proof = known_proof(rule)
+    return "proved" if proof is not None and proof.proved else "tested"
+
+
 def _rules(verdicts: list[Verdict]) -> str:
     of = "1 rule" if len(verdicts) == 1 else f"{len(verdicts)} rules"
-    return f"{of}, {sum(not v.passed for v in verdicts)} wrong"
+    proved = sum(v.proved is True for v in verdicts)
+    return f"{of}, {sum(not v.passed for v in verdicts)} wrong, {proved} proved"
 
 
 def _mutants(verdicts: list[Verdict]) -> str:

@@ -100,8 +100,8 @@ def rule_at(alternative: ir.Alternative, sizes: Sizes) -> Rule:
         True,
         ruleset,
         lambda: (),
-        alternative,
-        sizes,
+        alternative=alternative,
+        sizes=sizes,
     )
 
 

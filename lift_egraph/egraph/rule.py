@@ -23,6 +23,13 @@ from egglog.egraph import UnstableCombinedRuleset
 
 from lift_egraph.egraph import sorts
 
+FLAGS = {
+    "reassociates": "another association of a reduction, which rounds differently",
+    "commutes": "another order of a reduction, which rounds differently",
+    "nan_unsafe": "where a value is NaN or infinite, other values",
+    "signed_zero": "zeros of the other sign",
+}
+"""What a rule may change in the results of floats; without flags it keeps them bit for bit."""
 PHASES = ("algorithmic", "lowering", "memory", "simplification")
 _NUMBERS = itertools.count()
 
@@ -43,8 +50,8 @@ class Rule:
         The module that defines it.
     phase
         ``algorithmic``, ``lowering``, ``memory``, or ``simplification`` (run to saturation in all).
-    reassociates, commutes
-        Whether floating-point results may change by another association or order of a reduction.
+    reassociates, commutes, nan_unsafe, signed_zero
+        What it may change in the results of floats (`FLAGS`).
     ruleset
         The egglog rules.
     """
@@ -58,19 +65,26 @@ class Rule:
     commutes: bool
     ruleset: Ruleset = field(repr=False, compare=False)
     body: Callable[..., Iterable[egglog.RewriteOrRule]] = field(repr=False, compare=False)
+    nan_unsafe: bool = False
+    signed_zero: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rules travel to child processes by name, or by their function where that cannot be imported."""
         module = sys.modules.get(self.body.__module__)
         if self.body.__module__ != "__main__" and getattr(module, self.name, None) is self:
             return _named, (self.body.__module__, self.name)
-        facts = {
-            "source": self.source,
-            "phase": self.phase,
-            "reassociates": self.reassociates,
-            "commutes": self.commutes,
-        }
+        facts = {"source": self.source, "phase": self.phase, **dict.fromkeys(self.flags, True)}
         return _remade, (_dumped(self.body), self.law, facts)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What it may change in the results of floats, by the names of `FLAGS`."""
+        return tuple(flag for flag in FLAGS if getattr(self, flag))
+
+    @property
+    def rounds(self) -> bool:
+        """Whether results of floats may be rounded differently."""
+        return self.reassociates or self.commutes
 
     @property
     def place(self) -> str:
@@ -80,10 +94,9 @@ class Rule:
 
     def describe(self) -> dict[str, Any]:
         """The facts about this rule as plain data."""
-        flags = [flag for flag in ("reassociates", "commutes") if getattr(self, flag)]
         return {
             "name": self.name, "law": self.law, "source": self.source,
-            "family": self.family, "phase": self.phase, "flags": flags,
+            "family": self.family, "phase": self.phase, "flags": list(self.flags),
         }  # fmt: skip
 
 
@@ -94,8 +107,7 @@ class ToldRule(Rule):
     at: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        facts = self.name, self.law, self.source, self.family, self.phase, self.reassociates, self.commutes
-        return _told, (*facts, self.at)
+        return _told, (self.name, self.law, self.source, self.family, self.phase, self.flags, self.at)
 
     @property
     def place(self) -> str:
@@ -105,12 +117,18 @@ class ToldRule(Rule):
 
 def told(rule: Rule) -> ToldRule:
     """A rule without its function."""
-    facts = rule.name, rule.law, rule.source, rule.family, rule.phase, rule.reassociates, rule.commutes
-    return _told(*facts, rule.place)
+    return _told(rule.name, rule.law, rule.source, rule.family, rule.phase, rule.flags, rule.place)
 
 
 def rule(
-    law: str, *, source: str = "new", phase: str = "algorithmic", reassociates: bool = False, commutes: bool = False
+    law: str,
+    *,
+    source: str = "new",
+    phase: str = "algorithmic",
+    reassociates: bool = False,
+    commutes: bool = False,
+    nan_unsafe: bool = False,
+    signed_zero: bool = False,
 ) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
     """Make a `Rule` of a function that yields egglog rewrites.
 
@@ -145,6 +163,8 @@ def rule(
             commutes=commutes,
             ruleset=rules,
             body=body,
+            nan_unsafe=nan_unsafe,
+            signed_zero=signed_zero,
         )
 
     return make
@@ -168,11 +188,10 @@ def _named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _told(
-    name: str, law: str, source: str, family: str, phase: str, reassociates: bool, commutes: bool, at: str
-) -> ToldRule:
+def _told(name: str, law: str, source: str, family: str, phase: str, flags: tuple[str, ...], at: str) -> ToldRule:
+    own = {flag: flag in flags for flag in FLAGS}
     rules = egglog.ruleset(name=own_name(name))
-    return ToldRule(name, law, source, family, phase, reassociates, commutes, rules, _nothing, at)
+    return ToldRule(name, law, source, family, phase, ruleset=rules, body=_nothing, at=at, **own)
 
 
 def _nothing() -> Iterable[egglog.RewriteOrRule]:

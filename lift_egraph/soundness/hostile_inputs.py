@@ -13,7 +13,9 @@ QUARTERS = 12  # fractions are multiples of a quarter up to 3: their sums and sh
 ORDINARY = 0.4  # the share of fractions among extreme numbers: where all is NaN, all is equal
 
 
-def hostile_inputs(program: ir.Program, seed: int, kind: str, exact: bool = False) -> dict[str, Value]:
+def hostile_inputs(
+    program: ir.Program, seed: int, kind: str, exact: bool = False, finite: bool = False
+) -> dict[str, Value]:
     """A value for each input of a program of concrete sizes.
 
     Parameters
@@ -26,6 +28,8 @@ def hostile_inputs(program: ir.Program, seed: int, kind: str, exact: bool = Fals
     exact
         Whether floats stay fractions among ``extremes``: of a rule that changes the order of operations, no more than
         rounding may be seen.
+    finite
+        Whether there are no infinities and NaN, nor numbers so large that they become such.
     """
     values = random_inputs(program, seed, "integer")
     if kind == "whole":
@@ -33,12 +37,12 @@ def hostile_inputs(program: ir.Program, seed: int, kind: str, exact: bool = Fals
     generator = np.random.default_rng(seed)
     made: dict[str, Value] = {}
     for given in program.inputs:
-        drawn = {id(leaf): _drawn(leaf, generator, kind, exact) for leaf in leaves_of(values[given.name])}
+        drawn = {id(leaf): _drawn(leaf, generator, kind, exact, finite) for leaf in leaves_of(values[given.name])}
         made[given.name] = map_leaves(lambda leaf, drawn=drawn: drawn[id(leaf)], values[given.name])
     return made
 
 
-def _drawn(leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: bool) -> np.ndarray:
+def _drawn(leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: bool, finite: bool) -> np.ndarray:
     if leaf.dtype.kind == "b":
         return leaf
     if leaf.dtype.kind != "f":
@@ -55,5 +59,6 @@ def _drawn(leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: b
         [0.0, -0.0, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny, info.smallest_subnormal, info.eps, 1, -1],
         leaf.dtype,
     )
+    pool = pool[np.abs(pool) <= 1] if finite else pool
     taken = generator.random(leaf.shape) < ORDINARY
     return np.asarray(np.where(taken, fractions, generator.choice(pool, leaf.shape)), leaf.dtype)

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.errors import LiftError, RuleProblem, RunProblem
+from lift_egraph.errors import InputProblem, LiftError, RuleProblem, RunProblem
 from lift_egraph.process.child import Server
 
 EXAMPLES = 200  # programs for each rule
 BATCH = 20  # examples of one request
 BATCH_SECONDS = 30.0  # a batch takes about half a second
 SHRINK_SECONDS = 60.0
+PROOF_SECONDS = 60.0
 MEMORY = 2 << 30  # bytes of a child process
 JOBS = min(os.cpu_count() or 1, 4)
 
@@ -44,6 +45,10 @@ class Verdict:
         A program that the rule gets wrong, with inputs and both results, as text.
     kind, change
         For a mutant of the rule, what was changed; empty for the rule itself.
+    proved
+        Whether the rule is proved for all sizes (`lift_egraph.soundness.proofs`); None if that was not tried.
+    unproved
+        Why it is not proved.
     redundant
         For a mutant in which the check found nothing wrong: why it is no less right than the rule.
     problem
@@ -65,6 +70,8 @@ class Verdict:
     kind: str = ""
     change: str = ""
     redundant: str | None = None
+    proved: bool | None = None
+    unproved: str = ""
 
     @property
     def passed(self) -> bool:
@@ -261,6 +268,8 @@ def _check(server: Server, rule: _Known, examples: int, seconds: float) -> Itera
                 verdict = replace(verdict, redundant=server.request(("spared",), time_limit=seconds))
         elif verdict.counterexample is not None:
             verdict = replace(verdict, counterexample=_shrunk(server, verdict.counterexample))
+        else:
+            verdict = replace(verdict, **_proof(server))
     except RuleProblem as problem:
         verdict = replace(verdict, problem=problem.text, place=problem.place)
     except RunProblem as problem:
@@ -291,6 +300,16 @@ def _too_little(verdict: Verdict) -> str | None:
     return None
 
 
+def _proof(server: Server) -> dict[str, Any]:
+    try:
+        proof = server.request(("prove",), time_limit=PROOF_SECONDS)
+    except InputProblem as problem:
+        return {"unproved": str(problem)}
+    except RunProblem:
+        return {"proved": False, "unproved": f"it takes more than {PROOF_SECONDS:.0f} s"}
+    return {"proved": proof.proved, "unproved": proof.text}
+
+
 def _shrunk(server: Server, found: str) -> str:
     try:
         return server.request(("shrink",), time_limit=SHRINK_SECONDS)
@@ -307,9 +326,11 @@ class _Session:
     def __init__(self, sources: Sources, simplification: tuple[Rule, ...], seed: int) -> None:
         from lift_egraph.egraph.rule_files import load_rules
         from lift_egraph.soundness.mutations import mutants_of, spared
+        from lift_egraph.soundness.proofs.table import proof_of
         from lift_egraph.soundness.rule_check import RuleCheck
 
         self.load_rules, self.new_check, self.mutants, self.spared = load_rules, RuleCheck, cache(mutants_of), spared
+        self.proof = proof_of
         self.sources, self.simplification, self.seed = sources, simplification, seed
         self.rules: dict[int, tuple[tuple[Rule, ...], tuple[RuleProblem, ...]]] = {}
         self.check: Any = None
@@ -338,6 +359,8 @@ class _Session:
                 return None
             case ("spared",):
                 return None if self.mutant is None else self.spared(self.original, self.mutant)
+            case ("prove",):
+                return self.proof(self.original)
             case ("run", examples):
                 report = self.check.run(examples)
                 seen = ("examples", "fired", "changed", "exercised", "unexercised", "silent")

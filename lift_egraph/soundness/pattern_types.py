@@ -30,7 +30,7 @@ def typing_of(form: Form, equal: tuple[tuple[Pattern, Pattern], ...] = ()) -> Ty
         If the parts of its left-hand side or its conditions do not fit.
     """
     t = Typing()
-    infer = _Inference(t)
+    infer = Inference(t)
     infer(form.left)
     for c in form.conditions:
         if isinstance(c, Equation):
@@ -55,13 +55,15 @@ def type_of_pattern(pattern: Pattern) -> DataType:
         If its parts do not fit.
     """
     typing = Typing()
-    t = _Inference(typing)(pattern)
+    t = Inference(typing)(pattern)
     for sizes in typing.solutions():
         return typing.concrete(t, sizes, lambda _: F32)
     raise TypeProblem(f"no sizes fit {pattern}")
 
 
-class _Inference:
+class Inference:
+    """Types of patterns, noted in a `Typing`."""
+
     def __init__(self, typing: Typing) -> None:
         self.t = typing
 
@@ -312,7 +314,7 @@ def _is_size(p: Pattern) -> bool:
 
 
 _OTHERS: dict[str, Callable[..., Any]] = {
-    op: getattr(_Inference, op)
+    op: getattr(Inference, op)
     for op in (
         "ty", "pty", "vty", "dom", "cod", "Ty_scalar", "Ty_vec", "Ty_arr", "Ty_pair", "Ty_lanes", "V___init__", "V_of",
         "P_var", "P_pair", "Fn_lam", "Fn_vec", "Fn_map", "Fn_reduce", "Op_scalar", "Op_fn", "Op_lift", "Ex___init__",

@@ -46,7 +46,8 @@ def check_rule(
     Where the conditions let names clash (`lift_egraph.soundness.clashes`), two programs of three have such a clash. One
     more program for every four breaks one condition (`lift_egraph.soundness.near_misses`), the first conditions first,
     and must come to no harm; these do not count as examples. Inputs are small whole numbers, fractions and extreme
-    numbers in turn. Results must be equal bit for bit, and up to rounding if the rule reassociates or commutes.
+    numbers in turn. Results must be equal bit for bit, but for what the rule's flags allow
+    (`lift_egraph.egraph.rule.FLAGS`): up to rounding if it reassociates or commutes.
 
     Parameters
     ----------

@@ -188,14 +188,18 @@ class RuleChecker:
         return RuleReport(self.rule, 1, int(fired), None, int(changed))
 
     def _inputs(self, program: ir.Program, seed: int, kind: str) -> dict[str, Value]:
-        return hostile_inputs(program, seed, kind, exact=self.rule.reassociates or self.rule.commutes)
+        return hostile_inputs(program, seed, kind, self.rule.rounds, self.rule.nan_unsafe)
 
     def _equal(self, expected: Value, found: Value | str, term: ir.Expr, inputs: dict[str, Value]) -> bool:
-        """Bit for bit, or within the bound on rounding if the rule changes the order of operations."""
-        if not (self.rule.reassociates or self.rule.commutes):
+        """Bit for bit, but for what the flags of the rule allow: the bound on rounding is one of them."""
+        if isinstance(found, str):
+            return False
+        if self.rule.nan_unsafe or self.rule.signed_zero:
+            expected = _allowed(expected, found, self.rule.nan_unsafe, self.rule.signed_zero)
+        if not self.rule.rounds:
             return same_bits(expected, found)
-        if equal_values(expected, found) or isinstance(found, str):
-            return not isinstance(found, str)
+        if equal_values(expected, found):
+            return True
         value, bound = evaluate_bounded(term, inputs)
         return all(map(_within, *map(leaves_of, (expected, found, value, bound))))
 
@@ -234,6 +238,28 @@ class RuleChecker:
                 fruitless = 0
                 seen.add(name)
                 yield member
+
+
+def _allowed(expected: Value, found: Value, nan_unsafe: bool, signed_zero: bool) -> Value:
+    """What is expected, with what was found where a rule may change it: at numbers that are not finite, and zeros.
+
+    What a zero of the other sign becomes, divided by, is an infinity of the other sign.
+    """
+
+    def change(e: np.ndarray, f: np.ndarray) -> np.ndarray:
+        if e.dtype != f.dtype or e.shape != f.shape or e.dtype.kind != "f":
+            return e
+        free = (~np.isfinite(e) | ~np.isfinite(f)) if nan_unsafe else np.zeros(e.shape, bool)
+        if signed_zero:
+            free |= (np.isinf(e) & (f == -e)) | ((e == 0) & (f == 0))
+        return np.where(free, f, e)
+
+    if isinstance(expected, tuple) and isinstance(found, tuple):
+        first, second = (_allowed(e, f, nan_unsafe, signed_zero) for e, f in zip(expected, found, strict=True))
+        return first, second
+    if isinstance(expected, tuple) or isinstance(found, tuple):
+        return expected
+    return change(expected, found)
 
 
 def _within(expected: np.ndarray, found: np.ndarray, value: np.ndarray, bound: np.ndarray) -> bool:

@@ -97,6 +97,19 @@ class Explanation:
         return tuple(checked for leg in self.legs for checked in leg.steps)
 
     @property
+    def flagged(self) -> dict[str, tuple[str, ...]]:
+        """The rules among the steps that may change results of floats, with their flags (`FLAGS`)."""
+        return {checked.step.rule.name: checked.step.rule.flags for checked in self.steps if checked.step.rule.flags}
+
+    @property
+    def exactness(self) -> str:
+        """What the steps may change in the results of floats, in a sentence."""
+        if not self.flagged:
+            return "No step changes results of floats by a bit."
+        rules = ", ".join(f"{name} ({', '.join(flags)})" for name, flags in self.flagged.items())
+        return f"Results of floats may change by {rules}; all other steps keep each bit."
+
+    @property
     def seconds(self) -> float:
         """How long it took to find and check the steps."""
         return sum(leg.seconds for leg in self.legs)
@@ -132,7 +145,7 @@ class Explanation:
                 lines += ["", "   so that the program is", indent(print_term(leg.leg.term, WIDTH - 4), "    ")]
         if self.legs:
             lines += ["", "The kernel's term:", indent(print_term(self.legs[-1].leg.term, WIDTH - 4), "    ")]
-        return "\n".join([*lines, "", self.summary])
+        return "\n".join([*lines, "", *((self.exactness,) if self.complete else ()), self.summary])
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as plain data."""
@@ -140,6 +153,7 @@ class Explanation:
             "program": print_program(self.program),
             "complete": self.complete,
             "sound": self.sound,
+            "flagged": {name: list(flags) for name, flags in self.flagged.items()},
             "seconds": round(self.seconds, 2),
             "phases": [
                 {

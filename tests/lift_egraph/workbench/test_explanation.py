@@ -76,6 +76,10 @@ def test_each_step_replays_and_is_interpreted_equal(name: str):
     assert all(c.replays and c.comparison.equal for c in found.steps)
     assert found.sound
     assert f"all replay, {len(found.steps)} interpreted equal" in found.summary
+    flagged = {c.step.rule.name for c in found.steps if c.step.rule.reassociates or c.step.rule.commutes}
+    assert set(found.flagged) == flagged
+    assert found.exactness.startswith("Results of floats may change by" if flagged else "No step changes")
+    assert found.exactness in str(found)
     named = {rule.name for rule in rules.all_rules}
     assert all(c.step.rule.name in named and c.step.rule.law and c.step.place for c in found.steps)
 
