@@ -5,6 +5,8 @@ from __future__ import annotations
 import egglog
 
 from lift_egraph.dsl import (
+    CHUNKS_OF_ONE,
+    ONE_CHUNK,
     Ex,
     Fn,
     P,
@@ -105,6 +107,7 @@ def map_backwards(f: Fn, xs: Ex):
 @rule(
     "map f xs = scatter r (map f (gather r xs)),  r i = (i mod s)·(m / s) + i / s,  s | m = length",
     source="000 Listing 5.9",
+    notes={"s < m": ONE_CHUNK, "s > 1": CHUNKS_OF_ONE},
 )
 def map_strided(f: Fn, xs: Ex, m: i64, s: i64, t: Ty):
     stride, count = s.to_string(), (m / s).to_string()

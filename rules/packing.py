@@ -63,6 +63,7 @@ def packed(xss: Ex, n: i64, t: Ty) -> Ex:
     "split n xss = map transpose (toGlobal (map (map (map id)) (map transpose (split n xss)))),  n > 1, xss closed",
     source="new: array packing of 'Guided equality saturation', POPL 2024",
     phase="memory",
+    notes={"n > 1": "a block of one row is packed as it stands"},
 )
 def pack_blocks(xss: Ex, n: i64, m: i64, k: i64, t: Ty):
     element = V("$element", t)

@@ -77,14 +77,20 @@ def scan_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
         )
 
 
-@rule("map f xs = let v = xs in map f v,  v not free in f; where a rest will follow")
+@rule(
+    "map f xs = let v = xs in map f v,  v not free in f; where a rest will follow",
+    notes={"(n % k) > 0": "an array needs a name only where a rest will follow"},
+)
 def map_of_named(f: Fn, xs: Ex, n: i64, k: i64, t: Ty, e: Ex):
     v, left, where = V("$array", Ty.arr(n, t)), map_(f, xs), with_rest(xs, t, n, k)
     yield egglog.rule(eq(e).to(left), *where).then(v)
     yield rewrite(left).to(app(Fn.lam(P.var(v), map_(f, Ex(v))), xs), *where, fvf(f).not_contains(v))
 
 
-@rule("map f (slice s r xs) = slice (w - r) r (map f (slice (s + r - w) w xs)),  r < w <= s + r")
+@rule(
+    "map f (slice s r xs) = slice (w - r) r (map f (slice (s + r - w) w xs)),  r < w <= s + r",
+    notes={"r < w becomes r <= w": "a rest of w elements is a vector as it stands"},
+)
 def rest_in_vector(f: Fn, xs: Ex, s: i64, r: i64, w: i64):
     yield rewrite(map_(f, slice_(s, r, xs))).to(
         slice_(w - r, r, map_(f, slice_(s + r - w, w, xs))), lane_width(w), r < w, w <= s + r

@@ -17,6 +17,7 @@ from egglog.egraph import FactLike
 from lift_egraph.dsl import (
     ACCUMULATOR,
     ELEMENT,
+    ONE_CHUNK,
     Ex,
     Fn,
     Op,
@@ -65,6 +66,7 @@ OFFSET, CHUNK, CHUNKS = "$offset", "$chunk", "$chunks"
     "for scanExclusive",
     source="reduce, then scan: Dotsenko et al.",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def scan_in_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, u))
@@ -101,6 +103,7 @@ def _with_map(f: Fn, *names: V) -> Iterator[tuple[Callable[[Ex], Ex], tuple[Fact
     "(zip (scanExclusive ⊕ z (map (λc. at (n - 1) c) css)) css)),  n | length, ⊕ associative, e its identity",
     source="scan, scan, add: Blelloch",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     offset, element, chunk = V(OFFSET, t), V(ELEMENT, t), V(CHUNK, Ty.arr(n, t))
@@ -127,6 +130,7 @@ def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty
     source="new: what follows a block waits for one step of it, not for each",
     phase="lowering",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def scan_in_blocks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     offset, element = V(OFFSET, t), V(ELEMENT, t)
@@ -168,7 +172,11 @@ def scan_by_exclusive(e: Ex, op: Op, z: Ex, xs: Ex, m: i64, t: Ty):
     )
 
 
-@rule("scanExclusive ⊕ z xs = concat (fill 1 z) (slice 0 (n - 1) (scan ⊕ z xs)),  n = length, n > 1", source="Blelloch")
+@rule(
+    "scanExclusive ⊕ z xs = concat (fill 1 z) (slice 0 (n - 1) (scan ⊕ z xs)),  n = length, n > 1",
+    source="Blelloch",
+    notes={"n > 1": "of one element nothing is shifted"},
+)
 def exclusive_by_shift(op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
     yield rewrite(scan_exclusive(op, z, xs)).to(
         concat(fill(1, z), slice_(0, n - 1, scan(op, z, xs))), eq(Ty.arr(n, t)).to(ty(xs)), n > 1

@@ -11,7 +11,7 @@ import io
 import itertools
 import pickle
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,9 @@ class Rule:
         Whether floating-point results may change by another association or order of a reduction.
     ruleset
         The egglog rules.
+    notes
+        Changes with which the rule would be as right, and why it is as it is: a condition by itself is one that the
+        rule needs not for its soundness but against waste. ``rules check --mutate`` verifies them.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Rule:
     commutes: bool
     ruleset: Ruleset = field(repr=False, compare=False)
     body: Callable[..., Iterable[egglog.RewriteOrRule]] = field(repr=False, compare=False)
+    notes: tuple[tuple[str, str], ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rules travel to child processes by name, or by their function where that cannot be imported."""
@@ -69,6 +73,7 @@ class Rule:
             "phase": self.phase,
             "reassociates": self.reassociates,
             "commutes": self.commutes,
+            "notes": dict(self.notes),
         }
         return _remade, (_dumped(self.body), self.law, facts)
 
@@ -83,7 +88,7 @@ class Rule:
         flags = [flag for flag in ("reassociates", "commutes") if getattr(self, flag)]
         return {
             "name": self.name, "law": self.law, "source": self.source,
-            "family": self.family, "phase": self.phase, "flags": flags,
+            "family": self.family, "phase": self.phase, "flags": flags, "notes": dict(self.notes),
         }  # fmt: skip
 
 
@@ -95,7 +100,7 @@ class ToldRule(Rule):
 
     def __reduce__(self) -> tuple[Any, ...]:
         facts = self.name, self.law, self.source, self.family, self.phase, self.reassociates, self.commutes
-        return _told, (*facts, self.at)
+        return _told, (*facts, self.notes, self.at)
 
     @property
     def place(self) -> str:
@@ -106,15 +111,23 @@ class ToldRule(Rule):
 def told(rule: Rule) -> ToldRule:
     """A rule without its function."""
     facts = rule.name, rule.law, rule.source, rule.family, rule.phase, rule.reassociates, rule.commutes
-    return _told(*facts, rule.place)
+    return _told(*facts, rule.notes, rule.place)
 
 
 def rule(
-    law: str, *, source: str = "new", phase: str = "algorithmic", reassociates: bool = False, commutes: bool = False
+    law: str,
+    *,
+    source: str = "new",
+    phase: str = "algorithmic",
+    reassociates: bool = False,
+    commutes: bool = False,
+    notes: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
     """Make a `Rule` of a function that yields egglog rewrites.
 
-    The parameters of the function are the pattern variables, their annotations the sorts.
+    The parameters of the function are the pattern variables, their annotations the sorts. `notes` says of conditions,
+    as ``rules check`` shows them, why the rule has them although it would be as right without; so of a changed
+    condition or size, as ``rules check --mutate`` shows the change.
 
     Examples
     --------
@@ -145,6 +158,7 @@ def rule(
             commutes=commutes,
             ruleset=rules,
             body=body,
+            notes=tuple((notes or {}).items()),
         )
 
     return make
@@ -169,10 +183,18 @@ def _named(module: str, name: str) -> Any:
 
 
 def _told(
-    name: str, law: str, source: str, family: str, phase: str, reassociates: bool, commutes: bool, at: str
+    name: str,
+    law: str,
+    source: str,
+    family: str,
+    phase: str,
+    reassociates: bool,
+    commutes: bool,
+    notes: tuple[tuple[str, str], ...],
+    at: str,
 ) -> ToldRule:
     rules = egglog.ruleset(name=own_name(name))
-    return ToldRule(name, law, source, family, phase, reassociates, commutes, rules, _nothing, at)
+    return ToldRule(name, law, source, family, phase, reassociates, commutes, rules, _nothing, notes, at)
 
 
 def _nothing() -> Iterable[egglog.RewriteOrRule]:

@@ -231,6 +231,10 @@ def disjoint(p: P, q: P) -> egglog.Fact:
     return eq(bvs(p) - bvs(q)).to(bvs(p))
 
 
+ONE_CHUNK = "one chunk is the whole array, and the rule would match its own result"
+CHUNKS_OF_ONE = "what is taken one at a time is as it was, and the rule would match its own result"
+
+
 def chunked(m: i64, n: i64) -> tuple[FactLike, FactLike, FactLike]:
     """The conditions for chunks of n in arrays of length m: the phase offers n, n divides m, and there are several."""
     return tile(m, n), eq(m % n).to(i64(0)), n < m

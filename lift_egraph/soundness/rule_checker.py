@@ -133,7 +133,10 @@ class RuleChecker:
             old = new = held.freeze()
             matched: list[Any] = []
             for _ in range(ITERATIONS):
-                step, _ = held.runs(self._step, self._cleaning)
+                try:
+                    step, _ = held.runs(self._step, self._cleaning)
+                except EggSmolError as problem:  # a number of the right-hand side that cannot be computed
+                    raise RuleProblem(self.rule.name, self.rule.place, f"egglog stops: {problem}") from None
                 matched += [declared for declared, count in step if count]
                 new = held.freeze()
                 if new.node_count != old.node_count or new.class_count != old.class_count:
@@ -171,6 +174,10 @@ class RuleChecker:
         expected = evaluate(program.body, inputs)
         step = self.graphs(program.body, facts)
         changed = False
+        if (wrong_type := _misnamed(step)) is not None:
+            return RuleReport(
+                self.rule, 1, 1, Counterexample(self.rule, program, program.body, inputs, expected, wrong_type), 1
+            )
         for term in self._members(step, seed):
             changed = True
             free = ir.Program("free", inputs_of(term), term)
@@ -234,6 +241,16 @@ class RuleChecker:
                 fruitless = 0
                 seen.add(name)
                 yield member
+
+
+def _misnamed(step: Step) -> str | None:
+    """A function that the rule made which states another argument than its class has; other rules would trust it."""
+    new = step.new
+    for owner, node in changes(step.old, new):
+        own, of = new.own_domain(node), new.domain(owner)
+        if own is not None and of is not None and own != of:
+            return f"a function of {own} that stands for one of {of}"
+    return None
 
 
 def _within(expected: np.ndarray, found: np.ndarray, value: np.ndarray, bound: np.ndarray) -> bool:
