@@ -51,9 +51,10 @@ rule with a condition on a variable of its own first yields a rule that makes th
 Operators: ``associative(op)``, ``commutative(op)``, ``identity(op, e)``, ``neutral(op, z)``, which min, max, and, or
 fulfil for any number z, as counting it again changes nothing; `lift_egraph.algebra` finds them. ``acts(f, m, op, one,
 act)`` and ``built_in(op, name)`` are explained in ``rules/algebra.py``. A rule that needs the first or the second says
-so, as floating-point results may change: ``@rule(law, reassociates=True)``, ``commutes=True``. ``source`` says where a
-rule is from, and ``phase`` when it is meant to run: ``"algorithmic"`` (if nothing is said), ``"lowering"``,
-``"memory"``, or ``"simplification"``, between all others until nothing changes: such a rule must make terms smaller.
+so, as floating-point results may change: ``@rule(law, reassociates=True)``, ``commutes=True``. ``notes={"n < m": why}``
+says of a condition that it keeps the rule from what is right but useless. ``source`` says where a rule is from, and
+``phase`` when it is meant to run: ``"algorithmic"`` (if nothing is said), ``"lowering"``, ``"memory"``, or
+``"simplification"``, between all others until nothing changes: such a rule must make terms smaller.
 
 An example
 ----------

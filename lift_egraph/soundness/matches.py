@@ -117,6 +117,8 @@ class Match(Binders):
             self._require(c)
         if self.broken is not None and is_about_names(self.broken) and not breaks_names(self, self.broken):
             raise Rejected(f"{self.broken} holds")
+        if self._is_lawful(self.broken):
+            raise Rejected(f"{self.broken} holds of every built-in operator")
         match = self._root(form.left, inside)
         program = self._around(match, outer, context)
         inputs = {p.name: p for p in ir.subterms(program) if isinstance(p, ir.Input)}
@@ -311,6 +313,11 @@ class Match(Binders):
                 raise Rejected(f"an operator that is not {c.op}")
         elif c.op == "!=" and all(map(_is_text, c.parts)) and self.value(c.parts[0]) == self.value(c.parts[1]):
             raise Rejected("equal texts")
+
+    def _is_lawful(self, c: Equation | Node | None) -> bool:
+        """Whether a condition asks a law of a built-in operator, which all of them have."""
+        of = c.parts[0] if isinstance(c, Node) and c.op in ("associative", "commutative") else None
+        return isinstance(of, Node) and of.op == "Op_scalar" and has_laws(self.value(of.parts[0]), ())
 
     def _claims(self, form: Form) -> Iterator[tuple[str, ir.Lambda, ir.Expr | None]]:
         """The laws that the rule states of operators where it matches."""

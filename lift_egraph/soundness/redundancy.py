@@ -18,6 +18,7 @@ from lift_egraph.soundness.instances import Instances
 from lift_egraph.soundness.mutations import Mutant
 from lift_egraph.soundness.near_misses import FEW, contraries
 from lift_egraph.soundness.pattern_types import solved
+from lift_egraph.soundness.same_patterns import same
 
 
 class Redundancy:
@@ -30,11 +31,14 @@ class Redundancy:
         self._allowed: dict[tuple[Rewrite, str], list[Equation | Node]] = {}
 
     def known(self, mutant: Mutant) -> str | None:
-        """Why a mutant is right that has another condition than the rule, where the rule is right without any."""
+        """Why a mutant is as right as the rule, as the two do the same wherever the conditions hold."""
         if mutant.sizes is not None and not self._sizes_fit(mutant, Node("!=", mutant.sizes, "Unit")):
             return "both sizes are equal, as the conditions and types say"
-        if mutant.condition is None or mutant.kind == "removed":
-            return None
+        if mutant.condition is None:
+            right = next(form.right for form in forms(mutant.rule) if form.left == self._form(mutant).left)
+            return "the same up to names and to what commutes" if same(right, self._form(mutant).right) else None
+        if mutant.kind == "removed":
+            return None if self.noted(mutant) is not None else self._unneeded(mutant)
         reason = self._without.get((mutant.rewrite, mutant.condition))
         if reason is not None:
             return f"the rule is right without the condition ({reason})"
@@ -47,22 +51,26 @@ class Redundancy:
 
     def why(self, mutant: Mutant) -> str | None:
         """Why a mutant in which no check found anything wrong is as right as the rule; None if nothing says so."""
-        reason = self._reason(mutant)
-        if reason is not None and mutant.condition is not None:
-            at = mutant.rewrite, mutant.condition
-            if mutant.kind == "removed":
-                self._without[at] = reason
-            elif (changed := self._changed(mutant)) is not None:
-                self._allowed.setdefault(at, []).append(changed[1])
+        noted = self.noted(mutant)
+        if noted is None:
+            return None
+        reason = f"noted: {noted}"
+        if mutant.kind == "removed":
+            self._without[mutant.rewrite, mutant.condition or ""] = reason
+        elif (changed := self._changed(mutant)) is not None:
+            self._allowed.setdefault((mutant.rewrite, mutant.condition or ""), []).append(changed[1])
         return reason
 
-    def _reason(self, mutant: Mutant) -> str | None:
-        noted = self.noted(mutant)
-        if noted is not None:
-            return f"noted: {noted}"
-        if mutant.kind == "removed" and self._is_implied(mutant):
-            return "the other conditions imply it"
-        return None if mutant.condition is None or self._is_broken(mutant) else "no program breaks the condition alone"
+    def _unneeded(self, mutant: Mutant) -> str | None:
+        """Why the other conditions leave nothing to a condition; None if they do."""
+        if self._is_implied(mutant):
+            reason = "the other conditions imply it"
+        elif not self._is_broken(mutant):
+            reason = "no program breaks the condition alone"
+        else:
+            return None
+        self._without[mutant.rewrite, mutant.condition or ""] = reason
+        return reason
 
     def _form(self, mutant: Mutant) -> Form:
         return next(form for form in self._instances.forms if form.declared == mutant.rewrite)
