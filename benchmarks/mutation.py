@@ -41,16 +41,17 @@ def main() -> None:
     rows = records.read(arguments.record)
     if arguments.again:
         journal.unlink(missing_ok=True)
-    left = chosen if arguments.again else records.stale(chosen, rows, arguments.examples)
+    done = {name: row for name, row in rows.items() if not row.open}
+    left = chosen if arguments.again else records.stale(chosen, done, arguments.examples)
     prints = {r.name: records.fingerprint(r) for r in left}
     counts = {r.name: len(mutants_of(r)) for r in left}
-    done = _caught(journal)
+    caught = _caught(journal)
     found: dict[str, list[Verdict]] = defaultdict(list)
     used = cpu_seconds()
     with journal.open("a") as kept:
         for v in check_rules(
             (left,), simplification=simplification, examples=arguments.examples, jobs=arguments.jobs, mutate=True,
-            caught=lambda name, kind, change: (prints[name], kind, change) in done,
+            caught=lambda name, kind, change: (prints[name], kind, change) in caught,
         ):  # fmt: skip
             found[v.name].append(v)
             if v.outcome.startswith("caught"):

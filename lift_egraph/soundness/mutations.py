@@ -53,6 +53,11 @@ class Mutant:
     sizes: tuple[Pattern, Pattern] | None = None
 
     @property
+    def is_offer(self) -> bool:
+        """Whether the condition only offers a choice, such as the chunks that a phase allows."""
+        return self.condition is not None and self.condition.partition("(")[0] in STEERING
+
+    @property
     def change_alone(self) -> str:
         """What was changed, without the number of the rewrite."""
         return self.change.removeprefix("rewrite ").partition(": ")[2] if self.change[:8] == "rewrite " else self.change

@@ -51,6 +51,8 @@ class Redundancy:
 
     def why(self, mutant: Mutant) -> str | None:
         """Why a mutant in which no check found anything wrong is as right as the rule; None if nothing says so."""
+        if mutant.is_offer:
+            return "what a phase offers is a choice among what is right"
         noted = self.noted(mutant)
         if noted is None:
             return None
@@ -83,7 +85,7 @@ class Redundancy:
         number, c = changed
         if implied(form.conditions[number], (c, *(o for i, o in enumerate(form.conditions) if i != number))):
             return "with the others it implies the condition"
-        others = replace(form, conditions=tuple(o for i, o in enumerate(form.conditions) if i != number))
+        others = replace(form, conditions=(*(o for i, o in enumerate(form.conditions) if i != number), *_offered(form)))
         if not self._fits(others, c):
             return None  # it never fires
         for allowed in (form.conditions[number], *self._allowed.get((mutant.rewrite, mutant.condition or ""), ())):
@@ -133,3 +135,9 @@ class Redundancy:
                 continue
             return True
         return False
+
+
+def _offered(form: Form) -> tuple[Node, ...]:
+    """What holds of the chunks that a phase offers: they are no longer than their array."""
+    tiles = (c for c in form.conditions if isinstance(c, Node) and c.op == "tile")
+    return tuple(Node("i64___le__", (tile.parts[1], tile.parts[0]), "Unit") for tile in tiles)

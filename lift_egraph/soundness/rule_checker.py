@@ -293,9 +293,13 @@ def _tiles(term: ir.Expr) -> Iterator[ActionLike]:
 
 @cache
 def _tiles_of(n: int) -> tuple[ActionLike, ...]:
-    """The divisors of a length, and one number that is none; making such facts takes longer than using them."""
+    """The divisors of a length, and one number that is none, but divides a length that no array need have.
+
+    Making such facts takes longer than using them, so they are kept.
+    """
     odd = next((d for d in range(2, n) if n % d), None)
-    return tuple(sorts.tile(i64(n), i64(d)) for d in range(1, n + 1) if n % d == 0 or d == odd)
+    beside = () if odd is None else (sorts.tile(i64(2 * odd), i64(odd)),)
+    return *(sorts.tile(i64(n), i64(d)) for d in range(1, n + 1) if n % d == 0 or d == odd), *beside
 
 
 def _types(term: ir.Expr) -> Iterator[DataType]:
