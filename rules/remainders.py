@@ -137,12 +137,21 @@ def slice_of_slice(xs: Ex, s: i64, r: i64, a: i64, b: i64):
     yield rewrite(slice_(s, r, slice_(a, b, xs))).to(slice_(a + s, r, xs))
 
 
-@rule("map f xs = slice 0 n (map f (pad 0 r clamp xs)),  r = k - n mod k")
+@rule(
+    "map f xs = slice 0 n (map f (pad 0 r clamp xs)),  r = k - n mod k",
+    notes={"(n % k) > 0": "what k divides needs no padding"},
+)
 def map_of_padded(f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
     yield rewrite(map_(f, xs)).to(slice_(0, n, map_(f, pad(0, k - n % k, "clamp", xs))), *with_rest(xs, t, n, k))
 
 
-@rule("reduce ⊕ z xs = reduce ⊕ z (pad 0 r (constant z) xs),  r = k - n mod k, z neutral, a scalar")
+@rule(
+    "reduce ⊕ z xs = reduce ⊕ z (pad 0 r (constant z) xs),  r = k - n mod k, z neutral, a scalar",
+    notes={
+        "Ty.arr(n, t) = ty(xs)": "z may be counted any number of times",
+        "(n % k) > 0": "what k divides needs no padding",
+    },
+)
 def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
     yield rewrite(reduce_(op, z, xs)).to(
         reduce_(op, z, pad_constant(0, k - n % k, z, xs)),
