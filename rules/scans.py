@@ -172,11 +172,7 @@ def scan_by_exclusive(e: Ex, op: Op, z: Ex, xs: Ex, m: i64, t: Ty):
     )
 
 
-@rule(
-    "scanExclusive ⊕ z xs = concat (fill 1 z) (slice 0 (n - 1) (scan ⊕ z xs)),  n = length, n > 1",
-    source="Blelloch",
-    notes={"n > 1": "of one element nothing is shifted"},
-)
+@rule("scanExclusive ⊕ z xs = concat (fill 1 z) (slice 0 (n - 1) (scan ⊕ z xs)),  n = length, n > 1", source="Blelloch")
 def exclusive_by_shift(op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
     yield rewrite(scan_exclusive(op, z, xs)).to(
         concat(fill(1, z), slice_(0, n - 1, scan(op, z, xs))), eq(Ty.arr(n, t)).to(ty(xs)), n > 1
