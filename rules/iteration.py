@@ -5,7 +5,11 @@ from __future__ import annotations
 from lift_egraph.dsl import Ex, Fn, app, i64, iterate, rewrite, rule
 
 
-@rule("iterate n f xs = iterate (n - 1) f (iterate 1 f xs),  n > 1", source="000 Figure 2.9a")
+@rule(
+    "iterate n f xs = iterate (n - 1) f (iterate 1 f xs),  n > 1",
+    source="000 Figure 2.9a",
+    notes={"n > 1 becomes n >= 1": "the rule would match its own result"},
+)
 def iterate_decomposition(n: i64, f: Fn, xs: Ex):
     yield rewrite(iterate(n, f, xs)).to(iterate(n - 1, f, iterate(1, f, xs)), n > 1)
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import egglog
 
 from lift_egraph.dsl import (
+    CHUNKS_OF_ONE,
+    ONE_CHUNK,
     Ex,
     Fn,
     P,
@@ -111,6 +113,7 @@ def map_backwards(e: Ex, f: Fn, xs: Ex, r: String):
 @rule(
     "map f xs = scatter r (map f (gather r xs)),  r i = (i mod s)·(m / s) + i / s,  s | m = length",
     source="000 Listing 5.9",
+    notes={"s < m": ONE_CHUNK, "s > 1": CHUNKS_OF_ONE},
 )
 def map_strided(e: Ex, f: Fn, xs: Ex, r: String, m: i64, s: i64, t: Ty):
     stride, count = s.to_string(), (m / s).to_string()

@@ -68,6 +68,7 @@ def packed(xss: Ex, n: i64, t: Ty) -> Ex:
     "split n xss = map transpose (toGlobal (map (map (map id)) (map transpose (split n xss)))),  n > 1, xss closed",
     source="new: array packing of 'Guided equality saturation', POPL 2024",
     phase="memory",
+    notes={"scalar_like(t)": "no kernel has blocks of vectors", "n > 1": "a block of one row is packed as it stands"},
 )
 def pack_blocks(xss: Ex, n: i64, m: i64, k: i64, t: Ty):
     element = V("$element", t)
@@ -86,6 +87,7 @@ def pack_blocks(xss: Ex, n: i64, m: i64, k: i64, t: Ty):
     "reduceSeq f z xs = mapSeq (mapSeq id) (toPrivate (reduceSeq f z xs)),  z a matrix",
     source="new: cache blocks of 'Guided equality saturation', POPL 2024",
     phase="memory",
+    notes={"scalar_like(t)": "no kernel has blocks of vectors"},
 )
 def keep_block_in_private(f: Fn, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     element, row = V("$element", t), V("$row", Ty.arr(n, t))

@@ -6,6 +6,8 @@ Source: 001 §4.3 (Figure 4.3 c and d) and §5.2: blocks of neighbours suit cach
 from __future__ import annotations
 
 from lift_egraph.dsl import (
+    CHUNKS_OF_ONE,
+    ONE_CHUNK,
     Ex,
     Fn,
     Op,
@@ -40,6 +42,7 @@ from lift_egraph.rules.split_join import in_chunks
     "map (λp. b) xs = join (transpose (map (λc. map (λp. b) c) (transpose (split (m / n) xs)))),  n | m = length, "
     "c fresh",
     source="001 §4.3, Figure 4.3 d",
+    notes={"n < m": ONE_CHUNK},
 )
 def split_join_strided(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
@@ -53,6 +56,7 @@ def split_join_strided(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
     "mapX (λp. b) xs = join (mapX (λc. mapSeq (λp. b) c) (split n xs)),  X = Glb, Wrg or Lcl, n | length, c fresh",
     source="001 §5.2.1 (Serialize); 000 Figure 2.10a",
     phase="lowering",
+    notes={"n < m": ONE_CHUNK},
 )
 def thread_coarsening(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
@@ -68,6 +72,7 @@ def thread_coarsening(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64):
     "Lcl, n | m = length, c fresh",
     source="001 §4.3, Figure 4.3 d; 000 §5.4.2 (coalesced access)",
     phase="lowering",
+    notes={"n < m": ONE_CHUNK},
 )
 def thread_coarsening_strided(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
@@ -83,6 +88,7 @@ def thread_coarsening_strided(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64
     source="000 Figure 2.9c: partialReduce = partialReduce ∘ gather p",
     reassociates=True,
     commutes=True,
+    notes={"neutral(op, z)": "what is reordered is then split, for which z must be neutral", "n < m": ONE_CHUNK},
 )
 def reduce_reordered(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, e: Ex):
     reordered = join(transpose(split(n, xs)))
@@ -102,6 +108,7 @@ def reduce_reordered(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, e: Ex):
 @rule(
     "map (reduce ⊕ z) (split n xs) = join (map (map (reduce ⊕ z)) (map (split n) (split (k·n) xs))),  k | length / n",
     source="000 Figure 2.9c: partialReduce = join ∘ map partialReduce ∘ split",
+    notes={"(k * n) < m": ONE_CHUNK, "k > 1": CHUNKS_OF_ONE},
 )
 def partial_reduce_in_parts(op: Op, z: Ex, xs: Ex, n: i64, m: i64, k: i64, t: Ty):
     each = Fn.reduce(op, z, Ty.arr(n, t))
@@ -130,6 +137,7 @@ def partial_reduce_to_one(op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
     "⊕ associative, z neutral",
     source="000 Figure 2.9c: partialReduce = iterate partialReduce, one step",
     reassociates=True,
+    notes={"k < n": ONE_CHUNK, "k > 1": CHUNKS_OF_ONE},
 )
 def partial_reduce_in_steps(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
     yield rewrite(map_(Fn.reduce(op, z, Ty.arr(n, t)), split(n, xs))).to(

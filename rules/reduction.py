@@ -9,6 +9,7 @@ from lift_egraph.dsl import (
     ELEMENT,
     LANE,
     LEFT,
+    ONE_CHUNK,
     RIGHT,
     Ex,
     Fn,
@@ -57,6 +58,7 @@ from lift_egraph.rules.scans import scan_loop_rules
     "reduce ⊕ z xs = reduce ⊕ z (map (reduce ⊕ z) (split n xs)),  n | length, ⊕ associative, z neutral",
     source="000 Figure 2.9c",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def partial_reduce(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     yield rewrite(reduce_(op, z, xs)).to(
@@ -74,6 +76,7 @@ def partial_reduce(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     source="000 Figure 2.9c with gather; 001 §4.3 (strided partition)",
     reassociates=True,
     commutes=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def partial_reduce_strided(op: Op, z: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     yield rewrite(reduce_(op, z, xs)).to(
@@ -118,6 +121,7 @@ def reduce_to_seq(op: Op, z: Ex, xs: Ex, t: Ty, m: i64):
     "reduceSeq f z xs = reduceSeq (λ(acc, c). reduceSeq f acc c) z (split n xs),  n | length, f closed in acc and c",
     source="000 Listing 5.14",
     phase="lowering",
+    notes={"n < m": ONE_CHUNK},
 )
 def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     acc, chunk = V(ACCUMULATOR, u), V.of("chunk", p, n)
@@ -136,6 +140,7 @@ def split_reduce_seq(e: Ex, a: P, p: P, b: Ex, z: Ex, xs: Ex, n: i64, m: i64, t:
     "ys)),  n | length, f = λ(a, (p, q)). b closed in acc, c and d",
     source="000 Listing 5.14, with the split of zip",
     phase="lowering",
+    notes={"n < m": ONE_CHUNK},
 )
 def split_reduce_seq_zip(e: Ex, a: P, p: P, q: P, b: Ex, z: Ex, xs: Ex, ys: Ex, n: i64, m: i64, t: Ty, u: Ty, v: Ty):
     acc, left, right = V(ACCUMULATOR, v), V.of("chunk", p, n), V.of("chunk", q, n)

@@ -77,14 +77,20 @@ def scan_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
         )
 
 
-@rule("map f xs = let v = xs in map f v,  v not free in f; where a rest will follow")
+@rule(
+    "map f xs = let v = xs in map f v,  v not free in f; where a rest will follow",
+    notes={"(n % k) > 0": "an array needs a name only where a rest will follow"},
+)
 def map_of_named(f: Fn, xs: Ex, n: i64, k: i64, t: Ty, e: Ex):
     v, left, where = V("$array", Ty.arr(n, t)), map_(f, xs), with_rest(xs, t, n, k)
     yield egglog.rule(eq(e).to(left), *where).then(v)
     yield rewrite(left).to(app(Fn.lam(P.var(v), map_(f, Ex(v))), xs), *where, fvf(f).not_contains(v))
 
 
-@rule("map f (slice s r xs) = slice (w - r) r (map f (slice (s + r - w) w xs)),  r < w <= s + r")
+@rule(
+    "map f (slice s r xs) = slice (w - r) r (map f (slice (s + r - w) w xs)),  r < w <= s + r",
+    notes={"r < w becomes r <= w": "a rest of w elements is a vector as it stands"},
+)
 def rest_in_vector(f: Fn, xs: Ex, s: i64, r: i64, w: i64):
     yield rewrite(map_(f, slice_(s, r, xs))).to(
         slice_(w - r, r, map_(f, slice_(s + r - w, w, xs))), lane_width(w), r < w, w <= s + r
@@ -131,12 +137,21 @@ def slice_of_slice(xs: Ex, s: i64, r: i64, a: i64, b: i64):
     yield rewrite(slice_(s, r, slice_(a, b, xs))).to(slice_(a + s, r, xs))
 
 
-@rule("map f xs = slice 0 n (map f (pad 0 r clamp xs)),  r = k - n mod k")
+@rule(
+    "map f xs = slice 0 n (map f (pad 0 r clamp xs)),  r = k - n mod k",
+    notes={"(n % k) > 0": "what k divides needs no padding"},
+)
 def map_of_padded(f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
     yield rewrite(map_(f, xs)).to(slice_(0, n, map_(f, pad(0, k - n % k, "clamp", xs))), *with_rest(xs, t, n, k))
 
 
-@rule("reduce ⊕ z xs = reduce ⊕ z (pad 0 r (constant z) xs),  r = k - n mod k, z neutral, a scalar")
+@rule(
+    "reduce ⊕ z xs = reduce ⊕ z (pad 0 r (constant z) xs),  r = k - n mod k, z neutral, a scalar",
+    notes={
+        "Ty.arr(n, t) = ty(xs)": "z may be counted any number of times",
+        "(n % k) > 0": "what k divides needs no padding",
+    },
+)
 def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
     yield rewrite(reduce_(op, z, xs)).to(
         reduce_(op, z, pad_constant(0, k - n % k, z, xs)),

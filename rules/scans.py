@@ -17,6 +17,7 @@ from egglog.egraph import FactLike
 from lift_egraph.dsl import (
     ACCUMULATOR,
     ELEMENT,
+    ONE_CHUNK,
     Ex,
     Fn,
     Op,
@@ -65,6 +66,7 @@ OFFSET, CHUNK, CHUNKS = "$offset", "$chunk", "$chunks"
     "for scanExclusive",
     source="reduce, then scan: Dotsenko et al.",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def scan_in_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, u))
@@ -101,6 +103,7 @@ def _with_map(f: Fn, *names: V) -> Iterator[tuple[Callable[[Ex], Ex], tuple[Fact
     "(zip (scanExclusive ⊕ z (map (λc. at (n - 1) c) css)) css)),  n | length, ⊕ associative, e its identity",
     source="scan, scan, add: Blelloch",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty):
     offset, element, chunk = V(OFFSET, t), V(ELEMENT, t), V(CHUNK, Ty.arr(n, t))
@@ -127,6 +130,7 @@ def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty
     source="new: what follows a block waits for one step of it, not for each",
     phase="lowering",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def scan_in_blocks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     offset, element = V(OFFSET, t), V(ELEMENT, t)

@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from egglog.egraph import FactLike
 
-from lift_egraph.dsl import Ex, Fn, P, Ty, V, chunked, eq, fresh, i64, join, map_, pty, rewrite, rule, split, ty, zip_
+from lift_egraph.dsl import (
+    ONE_CHUNK,
+    Ex,
+    Fn,
+    P,
+    Ty,
+    V,
+    chunked,
+    eq,
+    fresh,
+    i64,
+    join,
+    map_,
+    pty,
+    rewrite,
+    rule,
+    split,
+    ty,
+    zip_,
+)
 
 
 def in_chunks(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64) -> tuple[FactLike, ...]:
@@ -12,7 +31,11 @@ def in_chunks(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64) -> tuple[FactLike, ...
     return eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), eq(t).to(pty(p)), fresh(V.of("chunk", p, n), b)
 
 
-@rule("map (λp. b) xs = join (map (λc. map (λp. b) c) (split n xs)),  n | length, c fresh", source="000 Listing 5.5")
+@rule(
+    "map (λp. b) xs = join (map (λc. map (λp. b) c) (split n xs)),  n | length, c fresh",
+    source="000 Listing 5.5",
+    notes={"n < m": ONE_CHUNK},
+)
 def split_join(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
     yield rewrite(map_(Fn.lam(p, b), xs)).to(

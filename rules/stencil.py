@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import egglog
 
 from lift_egraph.dsl import (
+    CHUNKS_OF_ONE,
+    ONE_CHUNK,
     Ex,
     Fn,
     P,
@@ -102,6 +104,7 @@ def tiled_windows(size: i64, step: i64, k: i64, grid: Grid) -> Ex:
 @rule(
     "slide n s xs = join (map (slide n s) (slide (n + (k - 1)·s) (k·s) xs)),  k | the number of windows",
     source="000 §2.4.2 (slide); overlapped tiling in one dimension",
+    notes={"k < (((a - n) / s) + 1)": ONE_CHUNK, "k > 1": CHUNKS_OF_ONE},
 )
 def slide_tiling(n: i64, s: i64, k: i64, a: i64, xs: Ex, t: Ty):
     count = (a - n) / s + 1
@@ -114,6 +117,7 @@ def slide_tiling(n: i64, s: i64, k: i64, a: i64, xs: Ex, t: Ty):
     "slide2d n s xss = untile2d (map2d (slide2d n s) (slide2d (n + (k - 1)·s) (k·s) xss)),  k | both numbers of "
     "windows",
     source="overlapped tiling in two dimensions, by slide_tiling in each",
+    notes={"k < (((a - n) / s) + 1)": ONE_CHUNK, "k > 1": CHUNKS_OF_ONE},
 )
 def slide_tiling_2d(n: i64, s: i64, k: i64, a: i64, b: i64, xss: Ex, t: Ty, u: Ty, v: V):
     rows, columns = (a - n) / s + 1, (b - n) / s + 1
@@ -131,6 +135,7 @@ def slide_tiling_2d(n: i64, s: i64, k: i64, a: i64, b: i64, xss: Ex, t: Ty, u: T
     "slide3d n s xsss = untile3d (map3d (slide3d n s) (slide3d (n + (k - 1)·s) (k·s) xsss)),  k | all numbers of "
     "windows,  slide3d n s = map (map transpose) ∘ map transpose ∘ slide n s ∘ map (slide2d n s)",
     source="overlapped tiling in three dimensions, by slide_tiling in each",
+    notes={"k < (((a - n) / s) + 1)": ONE_CHUNK, "k > 1": CHUNKS_OF_ONE},
 )
 def slide_tiling_3d(
     n: i64, s: i64, k: i64, a: i64, b: i64, c: i64, d: i64, xsss: Ex, t: Ty, u: Ty, w: Ty, r: Ty, v: V, q: V

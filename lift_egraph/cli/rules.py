@@ -43,10 +43,11 @@ def list_rules(as_json: Json = False) -> None:
     if as_json:
         print_json(facts)
         return
-    table = table_of("name", "law", "source", "family", "phase", "flags", "checked")
+    table = table_of("name", "law", "source", "family", "phase", "flags", "checked", "as right without")
     for fact in facts:
-        flags = ", ".join(fact["flags"])
-        table.add_row(fact["name"], fact["law"], fact["source"], fact["family"], fact["phase"], flags, fact["checked"])
+        flags, notes = ", ".join(fact["flags"]), ", ".join(fact["notes"])
+        shown = fact["name"], fact["law"], fact["source"], fact["family"], fact["phase"], flags, fact["checked"], notes
+        table.add_row(*shown)
     stdout().print(table)
 
 
@@ -54,7 +55,7 @@ def list_rules(as_json: Json = False) -> None:
 def show(
     name: Annotated[str, typer.Argument(metavar="RULE", help="The name of a rule.")], as_json: Json = False
 ) -> None:
-    """Show one rule: its law, source, family, phase and flags, whether it is proved or tested, and its code."""
+    """Show one rule: its law, source, family, phase, flags and notes, whether it is proved or tested, and its code."""
     import inspect
 
     from lift_egraph.cli.show import print_json
@@ -77,6 +78,8 @@ def show(
     for key in ("source", "family", "phase", "flags", "checked", *why, "place"):
         value = ", ".join(facts[key]) or "none" if key == "flags" else facts[key]
         typer.echo(f"  {key}: {value}")
+    for change, why in facts["notes"].items():
+        typer.echo(f"  as right {'if' if ' becomes ' in change else 'without'} {change}: {why}")
     typer.echo(f"\n{facts['code']}")
 
 
@@ -104,8 +107,9 @@ def check(
     where the proof fails, with sizes and an index if there are any. It takes z3 ([prove]) for rules that are not ours.
 
     With --mutate, mutants are checked in place of each rule: one condition is removed, weakened, shifted by one or
-    asked of another variable, or one part of the right-hand side is exchanged. Each is caught, redundant, as no
-    program breaks its condition, or open: no example needs it; the exit code is then 1.
+    asked of another variable, or one part of the right-hand side is exchanged. Each is caught, redundant, as the
+    other conditions imply what was changed or the rule notes why it has it, or open: no example needs it; the exit
+    code is then 1. A note counts only if the check finds nothing wrong with what it says.
     """
     import time
 
@@ -151,13 +155,16 @@ def audit(
     ] = None,
     iterations: Annotated[int, typer.Option(min=1, help="How often to apply the rules.")] = 3,
     nodes: Annotated[int, typer.Option(min=1, help="How large the e-graph may become.")] = 20_000,
-    members: Annotated[int, typer.Option(min=2, help="How many members of each class to compare.")] = 8,
+    members: Annotated[
+        int | None, typer.Option(min=2, help="How many members of each class to compare; one for each node if none.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the values and samples.")] = 0,
     limit: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="When to give up.")] = 300.0,
     as_json: Json = False,
 ) -> None:
     """Compare the members of every class of a program's e-graph: finds rules that are wrong only together.
 
+    Each node of a class begins one of its members, so all that a rule put there is compared with what was there before.
     The exit code is 1 if two members of a class have different values.
     """
     from lift_egraph.cli.show import print_json
@@ -170,9 +177,10 @@ def audit(
 
     source = read_program(program)
     sizes = {**{name: min(value, SMALL) for name, value in source.sizes}, **read_sizes(size or [])}
-    smaller = [f"{name} = {sizes[name]}, not {value}" for name, value in source.sizes if sizes[name] < value]
+    smaller = {name: value for name, value in source.sizes if sizes[name] < value}
     if smaller:
-        typer.echo(f"sizes made smaller: {'; '.join(smaller)} (--size says otherwise)", err=True)
+        changed = "; ".join(f"{name} = {sizes[name]}, not {value}" for name, value in smaller.items())
+        typer.echo(f"sizes made smaller: {changed} (--size says otherwise)", err=True)
     files, ours = _chosen(chosen, algorithmic + lowering)
     found, tuples, reason = call(
         audit_program, specialise(source, sizes), ours, files, simplification,
@@ -181,15 +189,16 @@ def audit(
     if as_json:
         differ = [{"first": d.first, "second": d.second, "text": str(d)} for d in found.disagreements]
         print_json({
-            "sizes": sizes, "classes": found.classes, "members": found.members, "disagreements": differ,
-            "tuples": tuples, "stop_reason": reason, "seed": seed,
+            "sizes": sizes, "made_smaller": smaller, "classes": found.classes, "nodes": found.nodes,
+            "members": found.members, "disagreements": differ, "tuples": tuples, "stop_reason": reason, "seed": seed,
         })  # fmt: skip
     else:
         for wrong in found.disagreements:
             typer.echo(f"WRONG {wrong}")
         differing = f"{len(found.disagreements)} classes whose members differ"
         typer.echo(
-            f"{found.classes} classes, {found.members} members, {differing}; {tuples} tuples ({reason}), seed {seed}"
+            f"{found.classes} classes, {found.members} members of {found.nodes} nodes, {differing}; {tuples} tuples "
+            f"({reason}), seed {seed}"
         )
     if found.disagreements:
         raise typer.Exit(1)

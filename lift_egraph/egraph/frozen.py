@@ -135,6 +135,13 @@ class FrozenEGraph:
         known = self.analyses["cod"].get(class_id)
         return None if known is None else self.type_at(known)
 
+    def own_domain(self, node: ENode) -> DataType | None:
+        """The argument type that a function without a name for its argument states itself; None for another node."""
+        if node.op == "Fn_map":
+            element = self.domain(node.classes[0])
+            return None if element is None else Array(nat(int(node.children[0])), element)
+        return self.type_at(node.classes[-1]) if node.op in CONSTANTS else None
+
     def variable(self, class_id: ClassId) -> ir.Var:
         """The binder that a class of sort V denotes; its name is unique to the class."""
         first = self.nodes[class_id][0]

@@ -147,8 +147,14 @@ class MemberSampler:
         """The classes that have a member, the shallowest first."""
         return sorted(self._depth, key=lambda c: (self._depth[c], c))
 
-    def spread(self, owner: ClassId, rng: random.Random, count: int, slack: int = SLACK) -> Iterator[Choice]:
-        """Members of a class that begin with different nodes of it, the shallowest member first."""
+    def size(self, owner: ClassId) -> int:
+        """How many nodes of a class are part of a term."""
+        return sum(self._depth_of(owner, node) < UNREACHABLE for node in self._nodes[owner])
+
+    def spread(self, owner: ClassId, rng: random.Random, count: int | None, slack: int = SLACK) -> Iterator[Choice]:
+        """Members of a class that begin with different nodes of it, the shallowest member first; one for each if no
+        count is given.
+        """
         nodes = sorted(self._nodes[owner], key=lambda n: self._depth_of(owner, n))
         rest = [n for n in nodes[1:] if self._depth_of(owner, n) < UNREACHABLE]
         rng.shuffle(rest)

@@ -11,7 +11,7 @@ import io
 import itertools
 import pickle
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,9 @@ class Rule:
         What it may change in the results of floats (`FLAGS`).
     ruleset
         The egglog rules.
+    notes
+        Changes with which the rule would be as right, and why it is as it is: a condition by itself is one that the
+        rule needs not for its soundness but against waste. ``rules check --mutate`` verifies them.
     """
 
     name: str
@@ -67,13 +70,19 @@ class Rule:
     body: Callable[..., Iterable[egglog.RewriteOrRule]] = field(repr=False, compare=False)
     nan_unsafe: bool = False
     signed_zero: bool = False
+    notes: tuple[tuple[str, str], ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rules travel to child processes by name, or by their function where that cannot be imported."""
         module = sys.modules.get(self.body.__module__)
         if self.body.__module__ != "__main__" and getattr(module, self.name, None) is self:
             return _named, (self.body.__module__, self.name)
-        facts = {"source": self.source, "phase": self.phase, **dict.fromkeys(self.flags, True)}
+        facts = {
+            "source": self.source,
+            "phase": self.phase,
+            **dict.fromkeys(self.flags, True),
+            "notes": dict(self.notes),
+        }
         return _remade, (_dumped(self.body), self.law, facts)
 
     @property
@@ -96,7 +105,7 @@ class Rule:
         """The facts about this rule as plain data."""
         return {
             "name": self.name, "law": self.law, "source": self.source,
-            "family": self.family, "phase": self.phase, "flags": list(self.flags),
+            "family": self.family, "phase": self.phase, "flags": list(self.flags), "notes": dict(self.notes),
         }  # fmt: skip
 
 
@@ -107,7 +116,7 @@ class ToldRule(Rule):
     at: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _told, (self.name, self.law, self.source, self.family, self.phase, self.flags, self.at)
+        return _told, (self.name, self.law, self.source, self.family, self.phase, self.flags, self.notes, self.at)
 
     @property
     def place(self) -> str:
@@ -117,7 +126,7 @@ class ToldRule(Rule):
 
 def told(rule: Rule) -> ToldRule:
     """A rule without its function."""
-    return _told(rule.name, rule.law, rule.source, rule.family, rule.phase, rule.flags, rule.place)
+    return _told(rule.name, rule.law, rule.source, rule.family, rule.phase, rule.flags, rule.notes, rule.place)
 
 
 def rule(
@@ -129,10 +138,13 @@ def rule(
     commutes: bool = False,
     nan_unsafe: bool = False,
     signed_zero: bool = False,
+    notes: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Iterable[egglog.RewriteOrRule]]], Rule]:
     """Make a `Rule` of a function that yields egglog rewrites.
 
-    The parameters of the function are the pattern variables, their annotations the sorts.
+    The parameters of the function are the pattern variables, their annotations the sorts. `notes` says of conditions,
+    as ``rules check`` shows them, why the rule has them although it would be as right without; so of a changed
+    condition or size, as ``rules check --mutate`` shows the change.
 
     Examples
     --------
@@ -165,6 +177,7 @@ def rule(
             body=body,
             nan_unsafe=nan_unsafe,
             signed_zero=signed_zero,
+            notes=tuple((notes or {}).items()),
         )
 
     return make
@@ -188,10 +201,19 @@ def _named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _told(name: str, law: str, source: str, family: str, phase: str, flags: tuple[str, ...], at: str) -> ToldRule:
+def _told(
+    name: str,
+    law: str,
+    source: str,
+    family: str,
+    phase: str,
+    flags: tuple[str, ...],
+    notes: tuple[tuple[str, str], ...],
+    at: str,
+) -> ToldRule:
     own = {flag: flag in flags for flag in FLAGS}
     rules = egglog.ruleset(name=own_name(name))
-    return ToldRule(name, law, source, family, phase, ruleset=rules, body=_nothing, at=at, **own)
+    return ToldRule(name, law, source, family, phase, ruleset=rules, body=_nothing, notes=notes, at=at, **own)
 
 
 def _nothing() -> Iterable[egglog.RewriteOrRule]:

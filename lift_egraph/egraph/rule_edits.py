@@ -50,11 +50,12 @@ def rewrites(rule: Rule) -> tuple[tuple[int, Rewrite], ...]:
 
 
 def edited(rule: Rule, at: int, rewrite: Rewrite, law: str) -> Rule:
-    """The rule with another rewrite at a place, and another law."""
+    """The rule with another rewrite at a place, without its other rewrites, and with another law."""
     declarations = rule.ruleset.__egg_decls__
     rules = egglog.Ruleset(Ident(own_name(rule.name), rule.body.__module__))
     for i, declared in enumerate(rule.ruleset.__egg_ruleset__.rules):
-        rules.append(RewriteOrRule(declarations, rewrite if i == at else declared))
+        if i == at or not isinstance(declared, egg.RewriteDecl | egg.BiRewriteDecl):
+            rules.append(RewriteOrRule(declarations, rewrite if i == at else declared))
     return replace(rule, law=law, ruleset=rules)
 
 

@@ -243,6 +243,10 @@ def disjoint(p: P, q: P) -> egglog.Fact:
     return eq(bvs(p) - bvs(q)).to(bvs(p))
 
 
+ONE_CHUNK = "one chunk is the whole array, and the rule would match its own result"
+CHUNKS_OF_ONE = "what is taken one at a time is as it was, and the rule would match its own result"
+
+
 def as_it_stands(xs: Ex) -> egglog.Fact:
     """The condition that no rule has made the array of another one to have it read otherwise: see `seen`.
 

@@ -69,20 +69,28 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Audit:
-    """How many classes and members were looked at, and the disagreements among them."""
+    """How many classes and members were looked at, and the disagreements among them.
+
+    Attributes
+    ----------
+    nodes
+        How many nodes those classes have, each of which may be what one rule put there.
+    """
 
     classes: int
     members: int
     disagreements: tuple[Disagreement, ...]
+    nodes: int = 0
 
 
-def audit(graph: FrozenEGraph, *, members: int = 8, most: int = 5, seed: int = 0) -> Audit:
+def audit(graph: FrozenEGraph, *, members: int | None = None, most: int = 5, seed: int = 0) -> Audit:
     """Evaluate members of every class of terms and functions, and compare them.
 
     Parameters
     ----------
     members
-        How many members of each class to look at; each begins with another node of the class.
+        How many members of each class to look at; each begins with another node of the class. By default one for
+        each node, so that whatever a rule put into a class is compared with what was there.
     most
         After how many classes with a disagreement to stop.
     seed
@@ -96,20 +104,20 @@ def audit(graph: FrozenEGraph, *, members: int = 8, most: int = 5, seed: int = 0
     """
     sampler = MemberSampler(graph)
     found: list[Disagreement] = []
-    classes = evaluated = 0
+    classes = evaluated = nodes = 0
     for class_id in sampler.classes():
         if graph.sorts[class_id] not in ("Ex", "Fn"):
             continue
         rng = random.Random(f"{seed}/{class_id}")
         wanted = graph.type_of(class_id) if graph.sorts[class_id] == "Ex" else graph.codomain(class_id)
         terms = list(_terms(graph, class_id, sampler.spread(class_id, rng, members, SLACK), wanted))
-        classes, evaluated = classes + 1, evaluated + len(terms)
+        classes, evaluated, nodes = classes + 1, evaluated + len(terms), nodes + sampler.size(class_id)
         wrong = _compare(class_id, terms, seed)
         if wrong is not None:
             found.append(wrong)
             if len(found) >= most:
                 break
-    return Audit(classes, evaluated, tuple(found))
+    return Audit(classes, evaluated, tuple(found), nodes)
 
 
 def audit_program(
@@ -118,7 +126,7 @@ def audit_program(
     files: tuple[Path, ...],
     simplification: tuple[Rule, ...],
     limits: Limits,
-    members: int = 8,
+    members: int | None = None,
     seed: int = 0,
 ) -> tuple[Audit, int, str]:
     """Saturate a program of concrete sizes with rules, also those in files, and audit the e-graph.

@@ -24,7 +24,7 @@ def hostile_inputs(
         Equal seeds give equal values.
     kind
         ``whole``: small whole numbers. ``fractions``: multiples of a quarter, and negative integers. ``extremes``:
-        zeros of both signs, infinities, NaN, the largest and the smallest numbers, and integers that overflow.
+        zeros of both signs, infinities, NaN, the largest and the smallest numbers, and integers of any size.
     exact
         Whether floats stay fractions among ``extremes``: of a rule that changes the order of operations, no more than
         rounding may be seen.
@@ -50,10 +50,12 @@ def _drawn(leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: b
         if kind == "fractions":
             return np.asarray(generator.integers(max(-3, info.min), 4, leaf.shape), leaf.dtype)
         pool = np.array([info.min, info.max, info.max - 1, info.max // 2 + 1, 0, 1, 2, max(-1, info.min)], leaf.dtype)
-        return np.asarray(generator.choice(pool, leaf.shape), leaf.dtype)
+        anywhere = generator.integers(info.min, info.max, leaf.shape, leaf.dtype, endpoint=True)
+        return np.where(generator.random(leaf.shape) < ORDINARY, anywhere, generator.choice(pool, leaf.shape))
     fractions = np.asarray(generator.integers(-QUARTERS, QUARTERS + 1, leaf.shape) / 4, leaf.dtype)
     if kind == "fractions" or exact:
         return fractions
+    uneven = np.asarray(fractions / 3, leaf.dtype)  # sums and products of these are rounded
     info = np.finfo(leaf.dtype)
     pool = np.array(
         [0.0, -0.0, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny, info.smallest_subnormal, info.eps, 1, -1],
@@ -61,4 +63,4 @@ def _drawn(leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: b
     )
     pool = pool[np.abs(pool) <= 1] if finite else pool
     taken = generator.random(leaf.shape) < ORDINARY
-    return np.asarray(np.where(taken, fractions, generator.choice(pool, leaf.shape)), leaf.dtype)
+    return np.asarray(np.where(taken, uneven, generator.choice(pool, leaf.shape)), leaf.dtype)

@@ -19,7 +19,7 @@ from lift_egraph.soundness.clashes import Clash, clashes_of, excluding
 from lift_egraph.soundness.match_binders import Prepared
 from lift_egraph.soundness.matches import Example, Match
 from lift_egraph.soundness.near_misses import near_misses
-from lift_egraph.soundness.pattern_types import typing_of
+from lift_egraph.soundness.pattern_types import solved
 from lift_egraph.soundness.pattern_values import Rejected
 from lift_egraph.soundness.random_terms import Choose, Recorder
 
@@ -29,6 +29,11 @@ TRIES = 40  # after so many, a clash is given up: it may have no program
 
 class Instances:
     """Makes programs around matches of a rule.
+
+    Parameters
+    ----------
+    attempts
+        How many draws may be rejected in a row.
 
     Attributes
     ----------
@@ -42,8 +47,8 @@ class Instances:
         If the rule cannot be read, or its left-hand side fits no program.
     """
 
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
+    def __init__(self, rule: Rule, attempts: int = ATTEMPTS) -> None:
+        self.rule, self.attempts = rule, attempts
         plain = [self._prepare(number, form) for number, form in enumerate(forms(rule))]
         clashing: list[Prepared] = []
         self.conditions: dict[tuple[int, int], bool] = {}
@@ -69,12 +74,11 @@ class Instances:
 
     def _prepare(self, number: int, form: Form) -> Prepared:
         try:
-            typing = typing_of(form)
+            typing, solutions = solved(form)
         except TypeProblem as problem:
             raise RuleProblem(
                 self.rule.name, self.rule.place, f"no program has its left-hand side {shown(form.left)}: {problem}"
             ) from problem
-        solutions = typing.solutions()
         if not solutions:
             where = f"its left-hand side {shown(form.left)} and its conditions"
             raise RuleProblem(self.rule.name, self.rule.place, f"no sizes that were tried fit {where}")
@@ -124,7 +128,7 @@ class Instances:
         """
         turn = self._turn(seed, careful, number)
         last: Exception | None = None
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self.attempts):
             if attempt == TRIES and turn in self._clashes:  # it may have no program
                 turn = self.prepared[turn].number
             recorder = Recorder(random.Random(f"{seed}/{attempt}"), (turn,))
@@ -155,8 +159,7 @@ def _with_clash(p: Prepared, clash: Clash) -> Prepared | None:
     if not clash.shares:
         return replace(p, clash=clash)
     try:
-        typing = typing_of(p.form, ((clash.binder, clash.other),))
+        typing, solutions = solved(p.form, ((clash.binder, clash.other),))
     except TypeProblem:
         return None
-    solutions = typing.solutions()
     return replace(p, typing=typing, solutions=solutions, clash=clash) if solutions else None

@@ -14,11 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.rule_edits import rewrites
 from lift_egraph.errors import InputProblem, LiftError, RuleProblem, RunProblem
 from lift_egraph.process.child import Server
 
 EXAMPLES = 200  # programs for each rule
 BATCH = 20  # examples of one request
+CAUGHT_BEFORE = "it was caught before"
+FEW_ATTEMPTS = 40  # to make a program that a mutant applies to
+FIRST = 4  # examples of a mutant, which is given up if it fires in none
 BATCH_SECONDS = 30.0  # a batch takes about half a second
 SHRINK_SECONDS = 60.0
 PROOF_SECONDS = 60.0
@@ -51,6 +55,8 @@ class Verdict:
         Why it is not proved.
     redundant
         For a mutant in which the check found nothing wrong: why it is no less right than the rule.
+    noted
+        For a mutant that its rule notes to be right: what the note says.
     problem
         Why the rule could not be checked, or that it, or one of its rewrites, does too little to mean anything.
     """
@@ -72,6 +78,7 @@ class Verdict:
     redundant: str | None = None
     proved: bool | None = None
     unproved: str = ""
+    noted: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -81,6 +88,8 @@ class Verdict:
     @property
     def outcome(self) -> str:
         """Of a mutant: whether it is ``caught``, ``redundant``, or ``open``, and how."""
+        if self.counterexample is not None and self.noted is not None:
+            return f"open: the rule notes it as right ({self.noted}), but a program gets another value"
         if self.counterexample is not None:
             return "caught: a counterexample"
         if self.problem is not None:
@@ -104,13 +113,16 @@ def _counted(number: int, what: str) -> str:
 
 @dataclass(frozen=True)
 class _Known:
-    """A rule that a child process holds: from which source, its place among its rules, and which mutant of it."""
+    """A rule that a child process holds: from which source, its place among its rules, and which mutant of it, which
+    has one of so many rewrites.
+    """
 
     source: int
     index: int
     verdict: Verdict
     saturates: bool
     mutant: int | None = None
+    of: int = 1
 
 
 Sources = Sequence[Path | tuple[Rule, ...]]
@@ -126,6 +138,8 @@ def check_rules(
     seconds: float = BATCH_SECONDS,
     mutate: bool = False,
     kinds: Collection[str] = (),
+    caught: Callable[[str, str, str], bool] = lambda name, kind, change: False,
+    shrink: bool = True,
     listen: Callable[[Verdict], None] = lambda verdict: None,
 ) -> Iterator[Verdict]:
     """Check rules, and yield a verdict for each as it is known.
@@ -149,6 +163,10 @@ def check_rules(
         what the check of the rule cannot see. Their counterexamples are not shrunk.
     kinds
         Which kinds of mutants; all by default.
+    caught
+        Which mutants, by the name of the rule, the kind and the change, are known to be caught: these are not checked.
+    shrink
+        Whether to look for smaller counterexamples.
     listen
         Called with the verdict so far, some examples at a time.
 
@@ -169,15 +187,12 @@ def check_rules(
             found, problems = _list(first, index, source)
             known += found
             yield from problems
-        if mutate:
-            known, problems = _mutated(first, known, kinds)
-            yield from problems
         if known:
             until_known.pop_all()
     waiting: queue.SimpleQueue[_Known] = queue.SimpleQueue()
     for k in known:
         waiting.put(k)
-    done: queue.SimpleQueue[tuple[bool, Verdict | BaseException]] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[str, Verdict | BaseException | None]] = queue.SimpleQueue()
     stop = threading.Event()
 
     def work(server: Server) -> None:
@@ -188,14 +203,19 @@ def check_rules(
                         rule = waiting.get_nowait()
                     except queue.Empty:
                         return
-                    last = rule.verdict
-                    for last in _check(server, rule, examples, seconds):
-                        if stop.is_set():
-                            return
-                        done.put((False, last))
-                    done.put((True, last))
+                    for one in _mutants(server, rule, kinds, seconds) if mutate else (rule,):
+                        last = one.verdict
+                        if mutate and caught(last.name, last.kind, last.change):
+                            last = replace(last, problem=CAUGHT_BEFORE)
+                        for so_far in _check(server, one, examples, seconds, shrink) if last.problem is None else ():
+                            if stop.is_set():
+                                return
+                            last = so_far
+                            done.put(("so far", last))
+                        done.put(("verdict", last))
+                    done.put(("end", None))
         except BaseException as problem:  # it belongs to the thread that waits for the verdicts
-            done.put((True, problem))
+            done.put(("problem", problem))
 
     for number in range(min(jobs, len(known))):
         threading.Thread(target=work, args=(new_server() if number else first,), daemon=True).start()
@@ -203,13 +223,14 @@ def check_rules(
     try:
         while left:
             try:
-                final, found = done.get(timeout=0.1)  # Ctrl-C is heard between two waits
+                word, found = done.get(timeout=0.1)  # Ctrl-C is heard between two waits
             except queue.Empty:
                 continue
             if isinstance(found, BaseException):
                 raise found
-            if final:
+            if found is None:
                 left -= 1
+            elif word == "verdict":
                 yield found
             else:
                 listen(found)
@@ -231,42 +252,44 @@ def _list(server: Server, index: int, source: Path | tuple[Rule, ...]) -> tuple[
     return [_Known(index, i, verdict, saturates) for i, (verdict, saturates) in enumerate(rules)], problems
 
 
-def _mutated(server: Server, known: list[_Known], kinds: Collection[str]) -> tuple[list[_Known], list[Verdict]]:
-    """The mutants of rules, and the rules that cannot be read."""
-    found: list[_Known] = []
-    problems: list[Verdict] = []
-    for rule in known:
-        try:
-            mutants = server.request(("mutants", rule.source, rule.index), time_limit=BATCH_SECONDS)
-        except RuleProblem as problem:
-            problems.append(replace(rule.verdict, problem=problem.text, place=problem.place))
-            continue
-        for number, (kind, change) in enumerate(mutants):
-            if not kinds or kind in kinds:
-                verdict = replace(rule.verdict, kind=kind, change=change)
-                found.append(replace(rule, verdict=verdict, mutant=number))
-    return found, problems
+def _mutants(server: Server, rule: _Known, kinds: Collection[str], seconds: float) -> Iterator[_Known]:
+    """The mutants of a rule, those without a condition before those with another one; or why it cannot be read."""
+    try:
+        server.request(("load", rule.source), time_limit=BATCH_SECONDS)
+        mutants = server.request(("mutants", rule.source, rule.index), time_limit=seconds)
+    except RuleProblem as problem:
+        yield replace(rule, verdict=replace(rule.verdict, problem=problem.text, place=problem.place))
+        return
+    for number, (kind, change, of) in enumerate(mutants):
+        if not kinds or kind in kinds:
+            yield replace(rule, verdict=replace(rule.verdict, kind=kind, change=change), mutant=number, of=of)
 
 
-def _check(server: Server, rule: _Known, examples: int, seconds: float) -> Iterator[Verdict]:
+def _check(server: Server, rule: _Known, examples: int, seconds: float, shrink: bool) -> Iterator[Verdict]:
     """Verdicts on one rule, each with more examples; the last one holds."""
     verdict = rule.verdict
     began = time.perf_counter()
     try:
         server.request(("load", rule.source), time_limit=BATCH_SECONDS)
-        server.request(("begin", rule.source, rule.index, rule.mutant), time_limit=seconds)
+        known = server.request(("begin", rule.source, rule.index, rule.mutant), time_limit=seconds)
+        if known is not None:
+            yield replace(verdict, redundant=known)
+            return
         yield verdict
+        if rule.of > 1:  # the others are as they were
+            examples = max(examples // rule.of, BATCH)
         while verdict.examples < examples and verdict.counterexample is None:
-            batch = min(BATCH, examples - verdict.examples)
+            batch = FIRST if rule.mutant is not None and not verdict.fired else BATCH
+            batch = min(batch, examples - verdict.examples)
             seen = server.request(("run", batch), time_limit=seconds)
             verdict = replace(verdict, **seen, seconds=time.perf_counter() - began)
             yield verdict
             if rule.mutant is not None and not verdict.fired:
                 break
         if rule.mutant is not None:
-            if verdict.counterexample is None:
-                verdict = replace(verdict, redundant=server.request(("spared",), time_limit=seconds))
-        elif verdict.counterexample is not None:
+            noted, why = server.request(("spared", verdict.counterexample is None), time_limit=seconds)
+            verdict = replace(verdict, redundant=why, noted=noted)
+        elif verdict.counterexample is not None and shrink:
             verdict = replace(verdict, counterexample=_shrunk(server, verdict.counterexample))
         else:
             verdict = replace(verdict, **_proof(server))
@@ -325,12 +348,14 @@ class _Session:
 
     def __init__(self, sources: Sources, simplification: tuple[Rule, ...], seed: int) -> None:
         from lift_egraph.egraph.rule_files import load_rules
-        from lift_egraph.soundness.mutations import mutants_of, spared
+        from lift_egraph.soundness.instances import ATTEMPTS
+        from lift_egraph.soundness.mutations import mutants_of
         from lift_egraph.soundness.proofs.table import proof_of
+        from lift_egraph.soundness.redundancy import Redundancy
         from lift_egraph.soundness.rule_check import RuleCheck
 
-        self.load_rules, self.new_check, self.mutants, self.spared = load_rules, RuleCheck, cache(mutants_of), spared
-        self.proof = proof_of
+        self.load_rules, self.new_check, self.mutants = load_rules, RuleCheck, cache(mutants_of)
+        self.redundancy, self.attempts, self.proof = cache(Redundancy), ATTEMPTS, proof_of
         self.sources, self.simplification, self.seed = sources, simplification, seed
         self.rules: dict[int, tuple[tuple[Rule, ...], tuple[RuleProblem, ...]]] = {}
         self.check: Any = None
@@ -349,16 +374,22 @@ class _Session:
                 found = [(Verdict(r.name, r.law, r.place), r.phase == "simplification") for r in rules]
                 return found, [Verdict(p.rule, "", p.place, problem=p.text) for p in problems]
             case ("mutants", source, index):
-                return [(m.kind, m.change) for m in self.mutants(self.load(source)[0][index])]
+                found = self.load(source)[0][index]
+                return [(m.kind, m.change, len(rewrites(found))) for m in self.mutants(found)]
             case ("begin", source, index, number):
                 rule = self.load(source)[0][index]
-                self.original = rule
+                self.original, attempts = rule, self.attempts
                 self.mutant = None if number is None else self.mutants(rule)[number]
-                rule = rule if self.mutant is None else self.mutant.rule
-                self.check = self.new_check(rule, simplification=self.simplification, seed=self.seed)
+                if self.mutant is not None:
+                    if (known := self.redundancy(rule).known(self.mutant)) is not None:
+                        return known
+                    rule, attempts = self.mutant.rule, FEW_ATTEMPTS
+                self.check = self.new_check(rule, simplification=self.simplification, seed=self.seed, attempts=attempts)
                 return None
-            case ("spared",):
-                return None if self.mutant is None else self.spared(self.original, self.mutant)
+            case ("spared", passed):
+                of = self.redundancy(self.original)
+                assert self.mutant is not None
+                return of.noted(self.mutant), of.why(self.mutant) if passed else None
             case ("prove",):
                 return self.proof(self.original)
             case ("run", examples):

@@ -29,7 +29,7 @@ from lift_egraph.egraph.rule_forms import (
 from lift_egraph.language import ir
 from lift_egraph.language.check import binder_type, domain, type_of
 from lift_egraph.language.index_arrays import REVERSE
-from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.scalar import LAWS as LAWS_OF, OPERATIONS
 from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair
 from lift_egraph.soundness.clashes import PARTS, breaks_names, is_about_names
 from lift_egraph.soundness.found_laws import facts_of, found_laws
@@ -117,6 +117,8 @@ class Match(Binders):
             self._require(c)
         if self.broken is not None and is_about_names(self.broken) and not breaks_names(self, self.broken):
             raise Rejected(f"{self.broken} holds")
+        if self._is_lawful(self.broken):
+            raise Rejected(f"{self.broken} holds of every built-in operator")
         match = self._root(form.left, inside)
         program = self._around(match, outer, context)
         inputs = {p.name: p for p in ir.subterms(program) if isinstance(p, ir.Input)}
@@ -179,6 +181,8 @@ class Match(Binders):
         self._scopes(form.left, (), scopes)
         laws = [c for c in self.kept if isinstance(c, Node) and c.op in LAWS]
         self.starts = {c.parts[1].name: c.parts[0] for c in laws if c.op in STARTS and isinstance(c.parts[1], Hole)}
+        exact = {h for c in laws if c.op == "identity" for h in holes(c.parts[1])}
+        self.counted = {name for name in self.starts if all(h.name != name for h in exact)}
         self.lawful: dict[str, set[str]] = {}
         for c in laws:
             for hole in holes(c):
@@ -220,9 +224,18 @@ class Match(Binders):
             if operator.law is None:
                 raise Rejected("the operator has no neutral element")
             made = neutral(operator.law, type_of(operator.function.body))
+            if hole.name in self.counted and self.choose((True, False)):  # an idempotent one may begin with any number
+                made = self._counted_again(operator, made)
         else:
             made = context.using(context.term(t), used or ())
         return Term(made, to_egg(made))
+
+    def _counted_again(self, operator: Operator, start: ir.Expr) -> ir.Expr:
+        """Another start that a built-in operation may count again."""
+        law = LAWS_OF.get(operator.law or "")
+        if not isinstance(start, ir.Literal) or law is None or not law.idempotent or start.type == BOOL:
+            return start
+        return self.context.literal(self.choose((1, 0, 3)), start.type)
 
     def _part_with_clash(self, hole: Hole, context: Context, visible: set[ir.Var]) -> Term | Operator:
         """A part that mentions the variable that clashes, if it shall, and else none that would."""
@@ -300,6 +313,11 @@ class Match(Binders):
                 raise Rejected(f"an operator that is not {c.op}")
         elif c.op == "!=" and all(map(_is_text, c.parts)) and self.value(c.parts[0]) == self.value(c.parts[1]):
             raise Rejected("equal texts")
+
+    def _is_lawful(self, c: Equation | Node | None) -> bool:
+        """Whether a condition asks a law of a built-in operator, which all of them have."""
+        of = c.parts[0] if isinstance(c, Node) and c.op in ("associative", "commutative") else None
+        return isinstance(of, Node) and of.op == "Op_scalar" and has_laws(self.value(of.parts[0]), ())
 
     def _claims(self, form: Form) -> Iterator[tuple[str, ir.Lambda, ir.Expr | None]]:
         """The laws that the rule states of operators where it matches."""

@@ -9,14 +9,13 @@ right-hand side unbound is no rule, and is not made.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lift_egraph.egraph import rule_edits as edits
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_edits import Expression, Fact, Rewrite
-from lift_egraph.egraph.rule_forms import GUARDS, Constant, Hole, Node, forms, read_declared, shown
+from lift_egraph.egraph.rule_forms import GUARDS, Constant, Hole, Node, Pattern, forms, read_declared, shown
 from lift_egraph.errors import RuleProblem
-from lift_egraph.soundness.instances import Instances
 from lift_egraph.soundness.near_misses import STEERING
 
 WEAKER = {"__lt__": "__le__", "__gt__": "__ge__"}
@@ -40,12 +39,28 @@ class Mutant:
         The changed rule.
     condition
         The condition that was changed, as text; None if it was the right-hand side.
+    rewrite
+        The rewrite of the rule that was changed, as it was.
+    sizes
+        A size of the right-hand side and what it became, if it is one.
     """
 
     kind: str
     change: str
     rule: Rule
     condition: str | None
+    rewrite: Rewrite = field(repr=False)
+    sizes: tuple[Pattern, Pattern] | None = None
+
+    @property
+    def is_offer(self) -> bool:
+        """Whether the condition only offers a choice, such as the chunks that a phase allows."""
+        return self.condition is not None and self.condition.partition("(")[0] in STEERING
+
+    @property
+    def change_alone(self) -> str:
+        """What was changed, without the number of the rewrite."""
+        return self.change.removeprefix("rewrite ").partition(": ")[2] if self.change[:8] == "rewrite " else self.change
 
 
 def mutants_of(rule: Rule) -> tuple[Mutant, ...]:
@@ -54,7 +69,7 @@ def mutants_of(rule: Rule) -> tuple[Mutant, ...]:
     Raises
     ------
     RuleProblem
-        If the rule cannot be read.
+        If the rule cannot be read, or notes what is no condition or change of it.
 
     Examples
     --------
@@ -70,35 +85,19 @@ def mutants_of(rule: Rule) -> tuple[Mutant, ...]:
     several = len(edits.rewrites(rule)) > 1
     for number, (at, rewrite) in enumerate(edits.rewrites(rule), 1):
         where = f"rewrite {number}: " if several else ""
-        for kind, change, condition, changed in (*_conditions(rewrite), *_right_sides(rewrite)):
+        for kind, change, condition, changed, sizes in (*_conditions(rewrite), *_right_sides(rewrite)):
             if changed != rewrite and changed not in found and _is_bound(changed):
                 made = edits.edited(rule, at, changed, f"{rule.law};  {kind}: {change}")
-                found[changed] = Mutant(kind, where + change, made, condition)
+                found[changed] = Mutant(kind, where + change, made, condition, rewrite, sizes)
+    changes = {m.change_alone for m in found.values()}
+    for noted, _ in rule.notes:
+        if noted not in changes:
+            raise RuleProblem(rule.name, rule.place, f"it notes {noted!r}, which is no condition or change of it")
     order = sorted(found.values(), key=lambda m: m.condition is None)
     return tuple(order)
 
 
-def spared(rule: Rule, mutant: Mutant) -> str | None:
-    """Why a mutant is no less right than its rule, as a search finds; None if it finds no reason.
-
-    A condition is redundant that no program breaks which keeps the others: its types and sizes do not exist, or each of
-    many draws failed.
-    """
-    if mutant.condition is None:
-        return None
-    instances = Instances(rule)
-    for (form, number), known in instances.conditions.items():
-        if shown(instances.forms[form].conditions[number]) == mutant.condition and known:
-            for turn in instances.breaking(form, number):
-                try:
-                    instances.draw(f"spared/{turn}", False, turn)
-                except RuleProblem:
-                    continue
-                return None
-    return "no program breaks the condition and keeps the others"
-
-
-_Change = tuple[str, str, str | None, Rewrite]
+_Change = tuple[str, str, str | None, Rewrite, tuple[Pattern, Pattern] | None]
 
 
 def _is_bound(rewrite: Rewrite) -> bool:
@@ -138,7 +137,7 @@ def _conditions(rewrite: Rewrite) -> Iterator[_Change]:
             if _steers(condition) and kind != "swapped":
                 continue
             after = "" if changed is None else f" becomes {_shown(changed)}"
-            yield kind, f"{text}{after}", text, edits.with_condition(rewrite, number, changed)
+            yield kind, f"{text}{after}", text, edits.with_condition(rewrite, number, changed), None
 
 
 def _changed(rewrite: Rewrite, condition: Fact) -> Iterator[tuple[str, Fact]]:
@@ -182,23 +181,25 @@ def _elsewhere(rewrite: Rewrite, condition: Fact, place: edits.Place) -> bool:
 
 def _right_sides(rewrite: Rewrite) -> Iterator[_Change]:
     for kind, before, after, right in _changed_right(rewrite, edits.right_of(rewrite)):
-        yield kind, f"{before} becomes {after}", None, edits.with_right(rewrite, right)
+        is_size = before.tp.ident.name == NUMBERS
+        sizes = (read_declared(before), read_declared(after)) if is_size else None
+        yield kind, f"{_text(before)} becomes {_text(after)}", None, edits.with_right(rewrite, right), sizes
 
 
-def _changed_right(rewrite: Rewrite, right: Expression) -> Iterator[tuple[str, str, str, Expression]]:
+def _changed_right(rewrite: Rewrite, right: Expression) -> Iterator[tuple[str, Expression, Expression, Expression]]:
     for place in edits.places(right):
         if _swaps(place.part):
             changed = _swapped(place.part)
-            yield "swapped", _text(place.part), _text(changed), place.put(changed)
+            yield "swapped", place.part, changed, place.put(changed)
         if place.sort in BINDERS:
             for other in _others(rewrite, place):
-                yield "another binder", _text(place.part), _text(other), place.put(other)
+                yield "another binder", place.part, other, place.put(other)
     for place in _sizes(right):
         for shift in (1, -1):
             changed = edits.plus(place.part, shift)
-            yield "off by one", _text(place.part), _text(changed), place.put(changed)
+            yield "off by one", place.part, changed, place.put(changed)
         for other in _others(rewrite, place):
-            yield "another size", _text(place.part), _text(other), place.put(other)
+            yield "another size", place.part, other, place.put(other)
 
 
 def _sizes(whole: Expression) -> Iterator[edits.Place]:
@@ -206,8 +207,10 @@ def _sizes(whole: Expression) -> Iterator[edits.Place]:
     if whole.tp.ident.name == NUMBERS:
         yield edits.Place(whole, lambda e: e)
         return
+    made = read_declared(whole)
+    unsized = isinstance(made, Node) and made.op == "map_level"  # a dimension is no size
     for i, argument in enumerate(edits.arguments_of(whole)):
-        for inner in _sizes(argument):
+        for inner in () if unsized and argument.tp.ident.name == NUMBERS else _sizes(argument):
             yield edits.Place(inner.part, lambda e, i=i, inner=inner: edits.with_argument(whole, i, inner.put(e)))
 
 

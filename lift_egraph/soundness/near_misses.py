@@ -22,7 +22,7 @@ from lift_egraph.egraph.rule_forms import (
 from lift_egraph.errors import TypeProblem
 from lift_egraph.soundness.clashes import is_about_names
 from lift_egraph.soundness.match_binders import Prepared
-from lift_egraph.soundness.pattern_types import typing_of
+from lift_egraph.soundness.pattern_types import solved
 
 # they offer a choice, or say where a rule is of use: no program breaks them
 STEERING = ("tile", "lane_width", "stage_local", "stage_private", "Set_contains")
@@ -66,16 +66,17 @@ def _broken(plain: Prepared, number: int) -> Iterator[Prepared]:
     c = plain.form.conditions[number]
     others = tuple(o for i, o in enumerate(plain.form.conditions) if i != number)
     form = replace(plain.form, conditions=others)
-    for contrary in _contraries(plain.form, number, c):
+    for contrary in contraries(plain.form, number, c):
         equal = ((c.parts[0], VECTORS),) if isinstance(c, Node) and c.op == "scalar_like" else ()
         try:
-            typing = typing_of(replace(form, conditions=(*others, *contrary)), equal)
+            typing, solutions = solved(replace(form, conditions=(*others, *contrary)), equal, FEW)
         except TypeProblem:
             continue
-        yield replace(plain, typing=typing, solutions=typing.solutions(FEW), broken=number)
+        yield replace(plain, typing=typing, solutions=solutions, broken=number)
 
 
-def _contraries(form: Form, number: int, c: Equation | Node) -> Iterator[tuple[Equation | Node, ...]]:
+def contraries(form: Form, number: int, c: Equation | Node) -> Iterator[tuple[Equation | Node, ...]]:
+    """Conditions that hold where one on sizes or types does not; none if it is of another kind, or never fails."""
     if isinstance(c, Node):
         if c.op == "scalar_like":
             yield ()

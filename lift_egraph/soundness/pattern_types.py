@@ -7,6 +7,7 @@ method for each other operation gives the type of its result and notes what its 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PAD_CONSTANT, PATTERN_NODES, PatternNode
@@ -16,9 +17,10 @@ from lift_egraph.language import ir
 from lift_egraph.language.inference import result_type
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import F32, WIDTHS, DataType
-from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, Made, Type, Typing
+from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, SOLUTIONS, Made, Type, Typing
 
-DOMAINS = {"offset": (1, 2, 0), "count": (1, 2, 3, 4, 0), "width": WIDTHS, "level": (0, 1)}  # sizes are solved for
+Solved = tuple[Typing, list[dict[str, int]]]
+DOMAINS = {"offset": (1, 2, 0), "count": (1, 2, 3, 4, 0, 7), "width": WIDTHS, "level": (0, 1)}  # sizes are solved for
 
 
 def typing_of(form: Form, equal: tuple[tuple[Pattern, Pattern], ...] = ()) -> Typing:
@@ -59,6 +61,25 @@ def type_of_pattern(pattern: Pattern) -> DataType:
     for sizes in typing.solutions():
         return typing.concrete(t, sizes, lambda _: F32)
     raise TypeProblem(f"no sizes fit {pattern}")
+
+
+def solved(form: Form, equal: tuple[tuple[Pattern, Pattern], ...] = (), most: int = SOLUTIONS) -> Solved:
+    """The types of a form in which some parts have equal types, and up to `most` sizes that fit; not to be changed.
+
+    Raises
+    ------
+    TypeProblem
+        If the parts of its left-hand side or its conditions do not fit.
+    """
+    return _solved(form.left, form.conditions, equal, most)
+
+
+@lru_cache(maxsize=256)
+def _solved(
+    left: Pattern, conditions: tuple[Equation | Node, ...], equal: tuple[tuple[Pattern, Pattern], ...], most: int
+) -> Solved:
+    typing = typing_of(Form(left, left, conditions), equal)  # rules that differ on the right have the same
+    return typing, typing.solutions(most)
 
 
 class Inference:

@@ -21,7 +21,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import Counterexample, closed, equal_values
 from lift_egraph.soundness.hostile_inputs import KINDS, hostile_inputs
-from lift_egraph.soundness.instances import Instances
+from lift_egraph.soundness.instances import ATTEMPTS, Instances
 from lift_egraph.soundness.matches import Example
 from lift_egraph.soundness.pattern_values import Rejected
 from lift_egraph.soundness.random_terms import Replayer
@@ -97,9 +97,17 @@ def check_rule(
 class RuleCheck:
     """The check of a rule on random programs, some programs at a time (see `check_rule`)."""
 
-    def __init__(self, rule: Rule, *, simplification: Iterable[Rule] = (), seed: int = 0, members: int = 6) -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        *,
+        simplification: Iterable[Rule] = (),
+        seed: int = 0,
+        members: int = 6,
+        attempts: int = ATTEMPTS,
+    ) -> None:
         simplification = tuple(simplification)
-        self.instances = Instances(rule)
+        self.instances = Instances(rule, attempts)
         self.checker = RuleChecker(rule, simplification=simplification, members=members)
         self.seed = seed
         self._simplifies = bool(simplification)

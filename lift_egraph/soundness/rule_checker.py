@@ -133,7 +133,10 @@ class RuleChecker:
             old = new = held.freeze()
             matched: list[Any] = []
             for _ in range(ITERATIONS):
-                step, _ = held.runs(self._step, self._cleaning)
+                try:
+                    step, _ = held.runs(self._step, self._cleaning)
+                except EggSmolError as problem:  # a number of the right-hand side that cannot be computed
+                    raise RuleProblem(self.rule.name, self.rule.place, f"egglog stops: {problem}") from None
                 matched += [declared for declared, count in step if count]
                 new = held.freeze()
                 if new.node_count != old.node_count or new.class_count != old.class_count:
@@ -171,6 +174,10 @@ class RuleChecker:
         expected = evaluate(program.body, inputs)
         step = self.graphs(program.body, facts)
         changed = False
+        if (wrong_type := _misnamed(step)) is not None:
+            return RuleReport(
+                self.rule, 1, 1, Counterexample(self.rule, program, program.body, inputs, expected, wrong_type), 1
+            )
         for term in self._members(step, seed):
             changed = True
             free = ir.Program("free", inputs_of(term), term)
@@ -262,6 +269,16 @@ def _allowed(expected: Value, found: Value, nan_unsafe: bool, signed_zero: bool)
     return change(expected, found)
 
 
+def _misnamed(step: Step) -> str | None:
+    """A function that the rule made which states another argument than its class has; other rules would trust it."""
+    new = step.new
+    for owner, node in changes(step.old, new):
+        own, of = new.own_domain(node), new.domain(owner)
+        if own is not None and of is not None and own != of:
+            return f"a function of {own} that stands for one of {of}"
+    return None
+
+
 def _within(expected: np.ndarray, found: np.ndarray, value: np.ndarray, bound: np.ndarray) -> bool:
     """Whether two leaves are what rounding may make of a value, or nothing is known of them."""
     if expected.dtype != found.dtype or expected.shape != found.shape:
@@ -302,9 +319,13 @@ def _tiles(term: ir.Expr) -> Iterator[ActionLike]:
 
 @cache
 def _tiles_of(n: int) -> tuple[ActionLike, ...]:
-    """The divisors of a length, and one number that is none; making such facts takes longer than using them."""
+    """The divisors of a length, and one number that is none, but divides a length that no array need have.
+
+    Making such facts takes longer than using them, so they are kept.
+    """
     odd = next((d for d in range(2, n) if n % d), None)
-    return tuple(sorts.tile(i64(n), i64(d)) for d in range(1, n + 1) if n % d == 0 or d == odd)
+    beside = () if odd is None else (sorts.tile(i64(2 * odd), i64(odd)),)
+    return *(sorts.tile(i64(n), i64(d)) for d in range(1, n + 1) if n % d == 0 or d == odd), *beside
 
 
 def _types(term: ir.Expr) -> Iterator[DataType]:

@@ -19,6 +19,7 @@ from lift_egraph.language.types import WIDTHS, Array, DataType, Pair, Scalar, Ve
 
 SIZES = (2, 3, 4, 6, 8, 1, 5, 12, 7, 9, 10, 16, 17, 24, 32, 13, 64, 67)  # the first are taken most often
 MANY = 16  # one size that is free to choose may be as large
+NESTED = 20  # arrays and pairs in each other whose leaves are vectors
 LARGE = 1024  # what an equation may make of them
 SOLUTIONS, STEPS = 60, 4000
 ARITHMETIC: dict[str, Callable[[int, int], int]] = {
@@ -44,7 +45,6 @@ _COMPARISONS = {
     "divides": lambda n, m: n > 0 and m % n == 0,
     "?": lambda n, m: True,  # not understood
 }
-
 
 _SIGNS = {"+": "i64___add__", "-": "i64___sub__", "*": "i64___mul__", "/": "i64___truediv__"}
 _RELATIONS = {"<": "i64___lt__", "<=": "i64___le__", ">": "i64___gt__", "|": "divides"}
@@ -94,6 +94,7 @@ class Typing:
     conditions: list[tuple[str, Size, Size]] = field(default_factory=list)
     domains: dict[str, tuple[int, ...]] = field(default_factory=dict)
     count: int = 0
+    spread: int = 0
     sizes: tuple[int, ...] = SIZES
 
     # --- unification ---
@@ -126,7 +127,11 @@ class Typing:
         if b.kind == "lanes" and a.kind != "lanes":
             a, b = b, a
         if a.kind == "lanes" and b.kind != "lanes":
+            self.spread += 1
+            if self.spread > NESTED:
+                raise TypeProblem(f"vectors whose lanes contain them, in {self.show(b)[:40]}")
             self._spread(a, b)
+            self.spread -= 1
             return
         if a.kind != b.kind:
             raise TypeProblem(f"{self.show(a)} and {self.show(b)} do not fit")

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from egglog import eq, i64, rewrite
 
 from lift_egraph.egraph import sorts as s
 from lift_egraph.egraph.rule import rule
 from lift_egraph.egraph.rule_forms import forms, shown
+from lift_egraph.errors import RuleProblem
+from lift_egraph.soundness.implied_names import implied
 from lift_egraph.soundness.instances import Instances
-from lift_egraph.soundness.mutations import Mutant, mutants_of, spared
+from lift_egraph.soundness.many_rules import check_rules
+from lift_egraph.soundness.mutations import Mutant, mutants_of
+from lift_egraph.soundness.redundancy import Redundancy
 from lift_egraph.soundness.rule_check import RuleCheck
 
 
@@ -56,10 +63,56 @@ def test_removed_conditions_are_caught():
             assert RuleCheck(mutant.rule).run(60).counterexample is not None, mutant.change
 
 
-def test_a_condition_that_no_program_breaks_is_redundant():
-    (removed,) = (m for m in mutants_of(splits) if m.kind == "removed")
-    assert spared(splits, removed) is not None
-    assert all(spared(interchange, m) is None for m in mutants_of(interchange) if m.kind == "removed")
+def test_a_condition_that_no_program_breaks_is_redundant_and_so_is_any_in_its_place():
+    of = Redundancy(splits)
+    conditions = [m for m in mutants_of(splits) if m.condition == "k > 0"]
+    assert [m.kind for m in conditions] == ["removed", "weakened", "swapped", "shifted"]
+    assert of.known(conditions[0]) == "no program breaks the condition alone"
+    assert all("right without" in str(of.known(m)) for m in conditions[1:])
+    of = Redundancy(interchange)
+    assert all(of.known(m) is None for m in mutants_of(interchange) if m.kind == "removed")
+
+
+def test_what_is_noted_is_verified():
+    @rule("iterate n f xs = iterate (n - 1) f (iterate 1 f xs)", notes={"n > 1": "less waste", "1 becomes n": "too"})
+    def noted(n: i64, f: s.Fn, xs: s.Ex):
+        yield rewrite(s.iterate(n, f, xs)).to(s.iterate(n - 1, f, s.iterate(1, f, xs)), n > 1)
+
+    kinds = ("removed", "another size")
+    outcomes = {v.change: v.outcome for v in check_rules(((noted,),), examples=20, jobs=1, mutate=True, kinds=kinds)}
+    assert outcomes["n > 1"].startswith("open: the rule notes it as right (less waste), but")
+    assert outcomes["1 becomes n"].startswith("open: ")
+    with pytest.raises(RuleProblem, match=r"it notes 'n > 2', which is no condition or change of it"):
+        mutants_of(replace(noted, notes=(("n > 2", ""),)))
+
+
+def test_conditions_that_imply_another_are_found():
+    @rule("…")
+    def twice(p: s.P, q: s.P, b: s.Ex, xs: s.Ex):
+        yield rewrite(s.map_(s.Fn.lam(s.P.pair(p, q), b), xs)).to(
+            s.map_(s.Fn.lam(s.P.pair(p, q), b), xs), s.absent(p, xs), s.absent(q, xs), s.absent(s.P.pair(p, q), xs)
+        )
+
+    (form,) = forms(twice)
+    one, other, both = form.conditions
+    assert implied(both, (one, other))
+    assert implied(one, (both,))
+    assert not implied(both, (one,))
+
+
+def test_sizes_that_the_conditions_make_equal_are_no_other_sizes():
+    @rule("split n (split k xs) = …")
+    def equal(n: i64, k: i64, m: i64, xs: s.Ex, t: s.Ty):
+        yield rewrite(s.split(n, xs)).to(
+            s.split(k, xs), eq(s.Ty.arr(m, t)).to(s.ty(xs)), eq(k).to(n), n > 3, eq(n % 2).to(i64(0))
+        )
+
+    of = Redundancy(equal)
+    why = {m.change: of.known(m) for m in mutants_of(equal) if m.condition is None}
+    assert why["k becomes n"] == "both sizes are equal, as the conditions and types say"
+    assert why["k becomes k + 1"] is None
+    weaker = {m.change: of.known(m) for m in mutants_of(equal) if m.condition == "n > 3"}
+    assert weaker["n > 3 becomes n >= 3"] == "with the other conditions it allows no more than the condition"
 
 
 def test_near_misses_break_one_condition_after_the_other():
