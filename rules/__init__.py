@@ -13,7 +13,9 @@ from lift_egraph.rules.fusion import (
     fission_rules,
     fusion_rules,
     let_rules,
+    map_fission_of_let_beside,
     map_fusion,
+    map_of_one_side,
     pattern_fusion_rules,
     reduction_rules,
     zip_rules,
@@ -21,6 +23,7 @@ from lift_egraph.rules.fusion import (
 from lift_egraph.rules.interchange import (
     interchange_rules,
     loop_interchange_rules,
+    map_loop_interchange,
     map_loop_interchange_zip,
     map_map_interchange,
     matrix_rules,
@@ -35,7 +38,9 @@ from lift_egraph.rules.movement import (
     transpose_of_map_map,
 )
 from lift_egraph.rules.opencl_memory import (
+    block_register_rules,
     block_rules,
+    loop_tile_rules,
     memory_rules,
     register_rules,
     result_rules,
@@ -81,6 +86,7 @@ from lift_egraph.rules.split_join import (
 )
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, invariant_rules, let_simplification
 from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
+from lift_egraph.rules.views import view_rules
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 algorithmic: tuple[Rule, ...] = (
@@ -113,6 +119,14 @@ levels: tuple[Rule, ...] = (map_to_seq, *group_rules, map_to_wrg2, *vector_rules
 first_tile: tuple[Rule, ...] = (stage_first_tile, *tile_copy_rules)
 second_tile: tuple[Rule, ...] = (stage_second_tile, *tile_copy_rules)
 registers: tuple[Rule, ...] = register_rules
+block_levels: tuple[Rule, ...] = (*levels, reduce_map_to_seq, combine_lifted_with_map)
+item_loops: tuple[Rule, ...] = (
+    *(split_of_zip, zip_takes_names, map_fusion, map_fission_of_let_beside, map_of_one_side),
+    *(split_reduce_seq, map_loop_interchange),
+)
+loop_tile: tuple[Rule, ...] = loop_tile_rules
+block_registers: tuple[Rule, ...] = block_register_rules
+matrices: tuple[Rule, ...] = (*view_rules, *fission_rules, *let_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
 row_packing: tuple[Rule, ...] = (pack_columns,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
@@ -155,8 +169,9 @@ guided: tuple[Rule, ...] = (
     *block_rules,
     *result_rules,
     *shared_rules,
-    *(stage_first_tile, stage_second_tile, *tile_copy_rules, *register_rules),
+    *(stage_first_tile, stage_second_tile, *tile_copy_rules, *register_rules, *block_register_rules, *loop_tile_rules),
     *packing_rules,
+    *view_rules,
     *padding_rules,
     *(*chunked_scan_rules, *scan_block_rules, *scan_rules),
     *algebra_rules,

@@ -57,7 +57,8 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
         Meta(
             pattern="^(stages|invariants|remainders|algebra|packing|row_packing|tiling|items|blocking|rows_at_a_time|"
             "columns|rows|lanes|groups|loops|scans|scan_blocks|views|levels|first_tile|second_tile|registers|"
-            "sharing_columns|algorithmic|lowering|sharing|memory)$"
+            "sharing_columns|matrices|item_loops|loop_tile|block_levels|block_registers|"
+            "algorithmic|lowering|sharing|memory)$"
         ),
     ]
     iterations: Annotated[int, Meta(ge=0, lt=2**31)]
