@@ -240,6 +240,23 @@ def stage_tile(a: P, v: V, b: Ex, z: Ex, xs: Ex, n: i64, t: Ty):
 
 
 @rule(
+    "mapLcl(1) (λ(v, p). b) xs = mapLcl(1) (λ(v, p). let v = toLocal (mapLcl(0) id v) in b) xs,  v marked, an array;  "
+    "the same for λv. b",
+    source="000 Figure 2.10d: what the items of a row have meets in local memory",
+    phase="memory",
+)
+def stage_row(v: V, p: P, b: Ex, xs: Ex, n: i64, t: Ty):
+    item = V("$item", t)
+    copy = to_memory("local", map_level("lcl", 0, Fn.lam(P.var(item), Ex(item)), Ex(v)))
+    for binder in (P.var(v), P.pair(P.var(v), p)):
+        yield rewrite(map_level("lcl", 1, Fn.lam(binder, b), xs)).to(
+            map_level("lcl", 1, Fn.lam(binder, app(Fn.lam(P.var(v), b), copy)), xs),
+            stage_local(v),
+            eq(Ty.arr(n, t)).to(vty(v)),
+        )
+
+
+@rule(
     "reduceSeq (λ(a, q). mapLcl(0) f (zip a xs)) z ys = let v = toPrivate (mapLcl(0) id xs) in reduceSeq (λ(a, q). "
     "mapLcl(0) f (zip a v)) z ys,  a and q not free in xs, v fresh",
     source="000 Figure 2.10d: what each work-item reads in all steps of a loop",
@@ -297,5 +314,6 @@ result_rules = (result_in_global,)
 shared_rules = (result_in_local,)
 tile_copy_rules = (copy_in_rounds, copy_columns)
 register_rules = (hold_vectors, write_blocks)
+row_tile_rules = (stage_row,)
 loop_tile_rules = (stage_tile, hold_items)
 block_register_rules = (hold_vectors, write_block)

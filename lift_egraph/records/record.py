@@ -58,6 +58,7 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
             pattern="^(stages|invariants|remainders|algebra|packing|row_packing|tiling|items|blocking|rows_at_a_time|"
             "columns|rows|lanes|groups|loops|scans|scan_blocks|views|levels|first_tile|second_tile|registers|"
             "sharing_columns|matrices|item_loops|loop_tile|block_levels|block_registers|"
+            "row_sums|row_loops|row_tile|tree|tree_levels|"
             "algorithmic|lowering|sharing|memory)$"
         ),
     ]

@@ -45,13 +45,18 @@ PLANNED = {
     "second_tile": book.second_tile,
     "registers": book.registers,
     "item_loops": book.item_loops,
+    "row_sums": book.row_sums,
+    "row_loops": book.row_loops,
+    "row_tile": book.row_tile,
+    "tree": book.tree,
+    "tree_levels": book.tree_levels,
     "loop_tile": book.loop_tile,
     "block_levels": book.block_levels,
     "block_registers": book.block_registers,
 }
 LONG = 1 << 15  # the length from which an array is reduced, or scanned, in chunks
 # the memory to which a phase copies data
-COPYING = {"first_tile": ("local",), "second_tile": ("local",), "loop_tile": ("local",)}
+COPYING = {"first_tile": ("local",), "second_tile": ("local",), "loop_tile": ("local",), "row_tile": ("local",)}
 
 
 @dataclass(frozen=True)

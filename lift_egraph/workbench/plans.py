@@ -29,7 +29,9 @@ from lift_egraph.workbench.register_blocks import register_blocks
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
 from lift_egraph.workbench.staged_loops import staged_loops
+from lift_egraph.workbench.staged_rows import staged_rows
 from lift_egraph.workbench.tiles import tiles
+from lift_egraph.workbench.trees import trees
 from lift_egraph.workbench.windows import rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
@@ -62,6 +64,23 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         else:
             yield from _by_groups(nest, device, lets) if device.has_groups else _by_items(nest, device)
     yield from stencils if has_layers else ()
+    if device.has_groups:
+        yield from trees(term, device)
+        yield from staged_rows(term, device)
+
+
+def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
+    """The plans whose groups meet in local memory, or share what they read, also for devices on which that is slow.
+
+    `plans` has them for GPUs only; for a CPU they are ``optimize(plans=plans_in_groups)``.
+    """
+    yield from staged_loops(term, device)
+    for nest in nests(term):
+        if nest.fold is ir.Reduce and nest.commutes and isinstance(nest.result, Scalar):
+            yield from tiles(nest, device)
+            yield from register_blocks(nest, device)
+    yield from trees(term, device)
+    yield from staged_rows(term, device)
 
 
 def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:

@@ -16,7 +16,7 @@ from itertools import product
 from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
-from lift_egraph.language.types import F32, array
+from lift_egraph.language.types import F32, WIDTHS, array
 from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import Product, product_of
@@ -36,14 +36,16 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
     factors = product_of(nest)
     if factors is None:
         return
-    vector, found = device.widths[0], list[tuple[float, dict[str, int]]]()
+    vector, found = max(w for w in device.widths if w <= WIDTHS[-1]), list[tuple[float, dict[str, int]]]()
+    wide_lanes = max(vector // TILE_COLUMNS[0], 1)
     rows, columns, products = factors.rows, factors.columns, factors.products
-    for (high, wide), tall, broad, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
+    for (high, wide), tall, lanes, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
+        broad = lanes * wide_lanes
         items, tile = high * wide, (high * tall, wide * broad)
         parts = zip((rows, columns, nest.length), (*tile, depth), strict=True)
         fits = all(n % chunk == 0 and chunk < n for n, chunk in parts)
         least = FEW_RESULTS if factors.views else TILE_RESULTS[0]
-        held = least <= tall * broad <= TILE_RESULTS[1] and items <= device.max_work_group
+        held = least <= tall * lanes <= TILE_RESULTS[1] and items <= device.max_work_group
         if fits and held and all(n * depth % items == 0 for n in tile) and sum(tile) * depth * 4 <= device.local_memory:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
             running = min(items * rounds, device.throughput.resident(2 * tall * broad))
@@ -136,7 +138,8 @@ class InTiles:
 
         in_vectors = self.first_in_vectors, self.second_in_vectors
         first, second = in_order([*map(copied, factors.lies_across, tile, in_vectors)])
-        held = sk.map_level("mapLcl(0)", sk.contains(sk.to_memory("private")))
+        vectors = sk.contains(sk.to_memory("private")) if tall % width == 0 else sk.ANY
+        held = sk.map_level("mapLcl(0)", vectors)
         stored = sk.map_level("mapLcl(1)", sk.contains(sk.map_level("mapLcl(0)", sk.map_seq(sk.as_scalar()))))
         written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
         grid = sk.contains(untiled(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
