@@ -20,13 +20,13 @@ ITEM = partial(sk.map_level, "mapLcl(0)")
 
 
 def trees(term: ir.Expr, device: Device) -> Iterator[Plan]:
-    """Rows of which only a reduction is wanted: a group for each, with as many items as there are pairs."""
+    """Rows that lie in memory, of which only a reduction is wanted: a group for each."""
     match term:
         case ir.Map(function=ir.Lambda(body=ir.Reduce())):
             (nest,) = found if len(found := list(nests(term))) == 1 else (None,)
         case _:
             return
-    if nest is None or nest.fold is not ir.Reduce or not nest.commutes:
+    if nest is None or nest.fold is not ir.Reduce or not nest.commutes or isinstance(nest.maps[-1], ir.Transpose):
         return
     items = next((n for n in ITEMS if n <= device.max_work_group and nest.length % (2 * n) == 0), None)
     if items:
