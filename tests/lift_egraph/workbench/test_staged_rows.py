@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import NVIDIA
+from lift_egraph.codegen.devices import NVIDIA, Device
+from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
+from lift_egraph.workbench.plan import Plan
 from lift_egraph.workbench.staged_rows import staged_rows
 from lift_egraph.workbench.trees import trees
 from tests.lift_egraph.workbench.test_plans import reached
@@ -25,8 +28,7 @@ DOTS = """program dots(x: [f32]512, y: [f32]512) =
 @pytest.mark.parametrize(
     ("text", "plans", "kept"), [(GEMV, staged_rows, 3 * 8 * 34), (DOTS, trees, 64 + 64)], ids=["rows", "tree"]
 )
-def test_sums_meet_in_local_memory(text: str, plans: object, kept: int):
-    assert callable(plans)
+def test_sums_meet_in_local_memory(text: str, plans: Callable[[ir.Expr, Device], Iterator[Plan]], kept: int):
     program = parse_program(text)
     (plan,) = plans(program.body, NVIDIA)
     term = reached(program, plan)
