@@ -13,15 +13,22 @@ from lift_egraph.rules.fusion import (
     epilogue_rules,
     fission_rules,
     fusion_rules,
+    let_outwards,
+    let_reduction,
     let_rules,
+    map_fission_of_let_beside,
     map_fusion,
+    map_of_one_side,
     pattern_fusion_rules,
+    reduced_rules,
     reduction_rules,
     zip_rules,
 )
 from lift_egraph.rules.interchange import (
     interchange_rules,
     loop_interchange_rules,
+    map_loop_interchange,
+    map_loop_interchange_rows,
     map_loop_interchange_zip,
     map_map_interchange,
     matrix_rules,
@@ -34,12 +41,18 @@ from lift_egraph.rules.movement import (
     reordering_rules,
     reordering_simplification,
     transpose_of_map_map,
+    transpose_of_zips,
+    zip_movement_rules,
 )
 from lift_egraph.rules.opencl_memory import (
+    block_register_rules,
     block_rules,
+    copy_columns,
+    loop_tile_rules,
     memory_rules,
     register_rules,
     result_rules,
+    row_tile_rules,
     shared_rules,
     stage_first_tile,
     stage_second_tile,
@@ -64,7 +77,9 @@ from lift_egraph.rules.reduction import (
     operator_rules,
     pair_loop_rules,
     partial_reduce,
+    partial_reduce_strided,
     reduce_map_to_seq,
+    reduce_seq_fusion,
     reduce_seq_fusion_beside,
     split_reduce_seq,
     split_reduce_seq_zip,
@@ -74,6 +89,7 @@ from lift_egraph.rules.remainders import padding_rules, remainder_rules
 from lift_egraph.rules.scans import chunked_scan_rules, scan_block_rules, scan_rules
 from lift_egraph.rules.simplification import simplification_rules
 from lift_egraph.rules.split_join import (
+    one_chunk_rules,
     split_join as split_and_join,
     split_join_rules,
     split_of_map,
@@ -82,6 +98,8 @@ from lift_egraph.rules.split_join import (
 )
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, invariant_rules, let_simplification
 from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
+from lift_egraph.rules.trees import let_of_one, map_of_one, reduce_of_one, tree_rules
+from lift_egraph.rules.views import view_rules
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 algorithmic: tuple[Rule, ...] = (
@@ -114,6 +132,22 @@ levels: tuple[Rule, ...] = (map_to_seq, *group_rules, map_to_wrg2, *vector_rules
 first_tile: tuple[Rule, ...] = (stage_first_tile, *tile_copy_rules)
 second_tile: tuple[Rule, ...] = (stage_second_tile, *tile_copy_rules)
 registers: tuple[Rule, ...] = register_rules
+block_levels: tuple[Rule, ...] = (*levels, reduce_map_to_seq, combine_lifted_with_map)
+item_loops: tuple[Rule, ...] = (
+    *(split_of_zip, zip_takes_names, map_fusion, map_fission_of_let_beside, map_of_one_side),
+    *(split_reduce_seq, map_loop_interchange),
+)
+row_sums: tuple[Rule, ...] = (
+    *(let_reduction, let_outwards, *reduced_rules, *fission_rules, *reduction_rules),
+    *(split_of_zip, zip_takes_names, *zip_movement_rules, map_fusion, *one_chunk_rules),
+)
+row_loops: tuple[Rule, ...] = (*loops, map_loop_interchange_rows, transpose_of_zips, reduce_seq_fusion)
+row_tile: tuple[Rule, ...] = (stage_second_tile, copy_columns, *row_tile_rules)
+tree: tuple[Rule, ...] = (partial_reduce_strided, reduce_of_one, let_of_one)
+tree_levels: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules, map_of_one)
+loop_tile: tuple[Rule, ...] = loop_tile_rules
+block_registers: tuple[Rule, ...] = block_register_rules
+matrices: tuple[Rule, ...] = (*view_rules, *fission_rules, *let_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
 row_packing: tuple[Rule, ...] = (pack_columns,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
@@ -156,8 +190,21 @@ guided: tuple[Rule, ...] = (
     *block_rules,
     *result_rules,
     *shared_rules,
-    *(stage_first_tile, stage_second_tile, *tile_copy_rules, *register_rules),
+    *(
+        stage_first_tile,
+        stage_second_tile,
+        *tile_copy_rules,
+        *register_rules,
+        *block_register_rules,
+        *loop_tile_rules,
+        *row_tile_rules,
+    ),
     *packing_rules,
+    *view_rules,
+    *tree_rules,
+    *one_chunk_rules,
+    *zip_movement_rules,
+    *reduced_rules,
     *padding_rules,
     *(*chunked_scan_rules, *scan_block_rules, *scan_rules, *chunked_index_rules),
     *algebra_rules,

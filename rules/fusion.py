@@ -326,6 +326,28 @@ def map_fission_of_side(e: Ex, p: P, f: Fn, g: Fn, a: Ex, b: Ex, xs: Ex, n: i64,
     yield rewrite(left).to(map_(each, zip_(map_(Fn.lam(p, side), xs), xs)), rows, *unused)
 
 
+@rule(
+    "map (λp. let v = reduce ⊕ z a in b) xs = map (λ(s, p). let v = reduce ⊕ z s in b) (zip (map (λp. a) xs) xs),  s "
+    "fresh",
+    source="new",
+)
+def map_fission_of_reduced(e: Ex, p: P, v: V, op: Op, z: Ex, a: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
+    left = map_(Fn.lam(p, app(Fn.lam(P.var(v), b), reduce_(op, z, a))), xs)
+    array, s = eq(Ty.arr(n, t)).to(ty(a)), V("$reduced", Ty.arr(n, t))
+    yield egglog.rule(eq(e).to(left), array).then(s)  # the conditions need it to exist
+    yield rewrite(left).to(
+        map_(
+            Fn.lam(P.pair(P.var(s), p), app(Fn.lam(P.var(v), b), reduce_(op, z, Ex(s)))),
+            zip_(map_(Fn.lam(p, a), xs), xs),
+        ),
+        array,
+        fresh(s, b),
+        fresh(s, z),
+        fvo(op).not_contains(s),
+        bvs(p).not_contains(s),
+    )
+
+
 @rule("map (reduce ⊕ z) xss = map (λx. reduce ⊕ z x) xss,  x fresh", source="new: eta, from right to left")
 def map_of_reduction(e: Ex, op: Op, z: Ex, xss: Ex, n: i64, t: Ty):
     x = V(ELEMENT, t)
@@ -362,6 +384,7 @@ def let_outwards(name: String, p: P, b: Ex, c: Ex, a: Ex):
 fusion_rules = (map_fusion, zip_of_maps)
 zip_rules = (zip_of_map_left, zip_of_map_right)
 let_rules = (map_fission_of_let,)
+reduced_rules = (map_fission_of_reduced,)
 pattern_fusion_rules = (map_fusion_of_pattern,)
 fission_rules = (map_fission,)
 reduction_rules = (map_of_reduction,)

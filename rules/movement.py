@@ -15,6 +15,7 @@ from lift_egraph.dsl import (
     String,
     Ty,
     V,
+    absent,
     as_it_stands,
     chunked,
     eq,
@@ -32,6 +33,7 @@ from lift_egraph.dsl import (
     split,
     transpose,
     ty,
+    zip_,
 )
 from lift_egraph.language.index_arrays import REVERSE
 
@@ -138,6 +140,37 @@ def reorder_and_back(r: String, xs: Ex):
     yield rewrite(scatter(r, gather(r, xs))).to(xs)
 
 
+@rule(
+    "transpose (map (λ(p, q). zip b c) (zip xs ys)) = map (λ(l, r). zip l r) (zip (transpose (map (λp. b) xs)) "
+    "(transpose (map (λq. c) ys))),  p not free in c, q not free in b",
+    source="new: Listing 5.8, for columns",
+)
+def transpose_of_zips(p: P, q: P, b: Ex, c: Ex, xs: Ex, ys: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty):
+    left, right = V("$left", Ty.arr(n, t)), V("$right", Ty.arr(n, u))
+    rows, others = map_(Fn.lam(p, b), xs), map_(Fn.lam(q, c), ys)
+    yield rewrite(transpose(map_(Fn.lam(P.pair(p, q), zip_(b, c)), zip_(xs, ys)))).to(
+        map_(
+            Fn.lam(P.pair(P.var(left), P.var(right)), zip_(Ex(left), Ex(right))),
+            zip_(transpose(rows), transpose(others)),
+        ),
+        eq(Ty.arr(n, w)).to(ty(xs)),
+        eq(Ty.arr(m, t)).to(ty(b)),
+        eq(Ty.arr(m, u)).to(ty(c)),
+        absent(p, c),
+        absent(q, b),
+    )
+
+
+@rule(
+    "map (λ(p, (q, r)). b) (zip xs (zip ys zs)) = map (λ((p, q), r). b) (zip (zip xs ys) zs)",
+    source="new: pairs in the other order",
+)
+def map_of_nested_zip(p: P, q: P, r: P, b: Ex, xs: Ex, ys: Ex, zs: Ex):
+    yield rewrite(map_(Fn.lam(P.pair(p, P.pair(q, r)), b), zip_(xs, zip_(ys, zs)))).to(
+        map_(Fn.lam(P.pair(P.pair(p, q), r), b), zip_(zip_(xs, ys), zs))
+    )
+
+
 movement_rules = (
     map_of_join,
     map_map_of_transpose,
@@ -149,5 +182,6 @@ movement_rules = (
     pad_of_map,
 )
 chunk_rules = (transpose_of_split_rows, transpose_of_transposed_chunks)
+zip_movement_rules = (transpose_of_zips, map_of_nested_zip)
 reordering_rules = (map_backwards, map_strided)
 reordering_simplification = (reorder_and_back,)

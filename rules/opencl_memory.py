@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import egglog
+
 from lift_egraph.dsl import (
     Ex,
     Fn,
     P,
     Ty,
     V,
+    absent,
     app,
     as_scalar,
     as_vector,
+    bvs,
     eq,
+    fresh,
+    fvf,
     i64,
     join,
     lane_width,
@@ -28,6 +34,7 @@ from lift_egraph.dsl import (
     transpose,
     ty,
     vty,
+    zip_,
 )
 
 
@@ -206,11 +213,8 @@ def hold_vectors(a: P, v: V, w: V, b: Ex, z: Ex, xs: Ex, n: i64, k: i64, m: i64,
     phase="memory",
 )
 def write_blocks(f: Fn, z: Ex, xs: Ex, w: i64, h: i64, k: i64, m: i64, n: i64, t: Ty):
-    vector, row = V("$vector", Ty.lanes(w, t)), V("$row", Ty.arr(n, t))
     block, blocks = V("$block", Ty.arr(m, Ty.arr(n, t))), V("$blocks", Ty.arr(k, Ty.arr(m, Ty.arr(n, t))))
-    copy = as_scalar(map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, Ex(row))))
-    copy = map_level("seq", 0, Fn.lam(P.var(row), copy), Ex(block))
-    copy = map_level("lcl", 0, Fn.lam(P.var(block), copy), Ex(blocks))
+    copy = map_level("lcl", 0, Fn.lam(P.var(block), _rows_in_vectors(Ex(block), w, n, t)), Ex(blocks))
     yield rewrite(reduce_seq(f, z, xs)).to(
         map_level("lcl", 1, Fn.lam(P.var(blocks), copy), reduce_seq(f, z, xs)),
         eq(Ty.arr(h, Ty.arr(k, Ty.arr(m, Ty.arr(n, t))))).to(ty(z)),
@@ -220,9 +224,97 @@ def write_blocks(f: Fn, z: Ex, xs: Ex, w: i64, h: i64, k: i64, m: i64, n: i64, t
     )
 
 
+@rule(
+    "reduceSeq (λ(a, v). b) z xs = reduceSeq (λ(a, v). let v = toLocal (mapLcl(0) id v) in b) z xs,  v marked, "
+    "an array",
+    source="000 Figure 2.10d, for the chunks of a loop",
+    phase="memory",
+)
+def stage_tile(a: P, v: V, b: Ex, z: Ex, xs: Ex, n: i64, t: Ty):
+    item = V("$item", t)
+    copy = to_memory("local", map_level("lcl", 0, Fn.lam(P.var(item), Ex(item)), Ex(v)))
+    yield rewrite(reduce_seq(Fn.lam(P.pair(a, P.var(v)), b), z, xs)).to(
+        reduce_seq(Fn.lam(P.pair(a, P.var(v)), app(Fn.lam(P.var(v), b), copy)), z, xs),
+        stage_local(v),
+        eq(Ty.arr(n, t)).to(vty(v)),
+    )
+
+
+@rule(
+    "mapLcl(1) (λ(v, p). b) xs = mapLcl(1) (λ(v, p). let v = toLocal (mapLcl(0) id v) in b) xs,  v marked, an array;  "
+    "the same for λv. b",
+    source="000 Figure 2.10d: what the items of a row have meets in local memory",
+    phase="memory",
+)
+def stage_row(v: V, p: P, b: Ex, xs: Ex, n: i64, t: Ty):
+    item = V("$item", t)
+    copy = to_memory("local", map_level("lcl", 0, Fn.lam(P.var(item), Ex(item)), Ex(v)))
+    for binder in (P.var(v), P.pair(P.var(v), p)):
+        yield rewrite(map_level("lcl", 1, Fn.lam(binder, b), xs)).to(
+            map_level("lcl", 1, Fn.lam(binder, app(Fn.lam(P.var(v), b), copy)), xs),
+            stage_local(v),
+            eq(Ty.arr(n, t)).to(vty(v)),
+        )
+
+
+@rule(
+    "reduceSeq (λ(a, q). mapLcl(0) f (zip a xs)) z ys = let v = toPrivate (mapLcl(0) id xs) in reduceSeq (λ(a, q). "
+    "mapLcl(0) f (zip a v)) z ys,  a and q not free in xs, v fresh",
+    source="000 Figure 2.10d: what each work-item reads in all steps of a loop",
+    phase="memory",
+)
+def hold_items(e: Ex, a: P, q: P, f: Fn, xs: Ex, z: Ex, ys: Ex, acc: Ex, n: i64, t: Ty):
+    item, v = V("$item", t), V("$held", Ty.arr(n, t))
+    held = to_memory("private", map_level("lcl", 0, Fn.lam(P.var(item), Ex(item)), xs))
+
+    def loop(array: Ex) -> Ex:
+        return reduce_seq(Fn.lam(P.pair(a, q), map_level("lcl", 0, f, zip_(acc, array))), z, ys)
+
+    elements = eq(Ty.arr(n, t)).to(ty(xs))
+    yield egglog.rule(eq(e).to(loop(xs)), elements).then(v)  # the conditions need it to exist
+    yield rewrite(loop(xs)).to(
+        app(Fn.lam(P.var(v), loop(Ex(v))), held),
+        elements,
+        absent(a, xs),
+        absent(q, xs),
+        fresh(v, acc),
+        fresh(v, z),
+        fresh(v, ys),
+        fvf(f).not_contains(v),
+        bvs(a).not_contains(v),
+        bvs(q).not_contains(v),
+    )
+
+
+@rule(
+    "reduceSeq f z xs = mapSeq (asScalar ∘ mapSeq id ∘ asVector w) (reduceSeq f z xs),  z a matrix, w | length of its "
+    "rows",
+    source="000 Listing 5.10 and Figure 2.10d: a work-item writes its block",
+    phase="memory",
+)
+def write_block(f: Fn, z: Ex, xs: Ex, w: i64, m: i64, n: i64, t: Ty):
+    yield rewrite(reduce_seq(f, z, xs)).to(
+        _rows_in_vectors(reduce_seq(f, z, xs), w, n, t),
+        eq(Ty.arr(m, Ty.arr(n, t))).to(ty(z)),
+        lane_width(w),
+        eq(n % w).to(i64(0)),
+        scalar_like(t),
+    )
+
+
+def _rows_in_vectors(matrix: Ex, w: i64, n: i64, t: Ty) -> Ex:
+    """A copy of a matrix with rows of length n by one work-item, in vectors."""
+    vector, row = V("$vector", Ty.lanes(w, t)), V("$row", Ty.arr(n, t))
+    copy = as_scalar(map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, Ex(row))))
+    return map_level("seq", 0, Fn.lam(P.var(row), copy), matrix)
+
+
 memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
 result_rules = (result_in_global,)
 shared_rules = (result_in_local,)
 tile_copy_rules = (copy_in_rounds, copy_columns)
 register_rules = (hold_vectors, write_blocks)
+row_tile_rules = (stage_row,)
+loop_tile_rules = (stage_tile, hold_items)
+block_register_rules = (hold_vectors, write_block)

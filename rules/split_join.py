@@ -21,6 +21,7 @@ from lift_egraph.dsl import (
     rewrite,
     rule,
     split,
+    tile,
     ty,
     zip_,
 )
@@ -40,6 +41,18 @@ def split_join(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
     chunk = V.of("chunk", p, n)
     yield rewrite(map_(Fn.lam(p, b), xs)).to(
         join(map_(Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk))), split(n, xs))), *in_chunks(p, b, xs, t, n, m)
+    )
+
+
+@rule("map (λp. b) xs = join (map (λc. map (λp. b) c) (split n xs)),  n = length, c fresh", source="new: one chunk")
+def map_in_one_chunk(p: P, b: Ex, xs: Ex, t: Ty, n: i64):
+    chunk = V.of("chunk", p, n)
+    yield rewrite(map_(Fn.lam(p, b), xs)).to(
+        join(map_(Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk))), split(n, xs))),
+        eq(Ty.arr(n, t)).to(ty(xs)),
+        tile(n, n),
+        eq(t).to(pty(p)),
+        fresh(chunk, b),
     )
 
 
@@ -68,3 +81,4 @@ def zip_takes_names(xss: Ex, yss: Ex, m: i64, n: i64, t: Ty, u: Ty):
 
 
 split_join_rules = (split_join, split_of_map, split_of_zip, zip_takes_names)
+one_chunk_rules = (map_in_one_chunk,)

@@ -242,6 +242,11 @@ def zip_(first: Sketch = ANY, second: Sketch = ANY) -> PatternSketch:
     return PatternSketch("zip", (first, second))
 
 
+def at(index: int | None = None, array: Sketch = ANY) -> PatternSketch:
+    """``at``: one element."""
+    return PatternSketch("at", (array,), (index,))
+
+
 def as_vector(width: int | None = None, array: Sketch = ANY) -> PatternSketch:
     """``asVector``."""
     return PatternSketch("asVector", (array,), (width,))

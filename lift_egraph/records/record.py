@@ -28,6 +28,16 @@ Sizes = tuple[Count, Count, Count]
 Validity = Literal["valid", "wrong", "failed to build", "refused", "crashed", "too slow"]
 
 
+PHASES = (
+    *("alternatives", "stages", "invariants", "remainders", "algebra", "packing", "row_packing", "tiling", "items"),
+    *("blocking", "rows_at_a_time", "columns", "rows", "lanes", "groups", "loops", "scans", "scan_blocks"),
+    *("index_chunks", "views", "levels", "first_tile", "second_tile", "registers", "sharing_columns", "matrices"),
+    *("item_loops", "loop_tile", "block_levels", "block_registers", "row_sums", "row_loops", "row_tile", "tree"),
+    *("tree_levels", "algorithmic", "lowering", "sharing", "memory"),
+)
+"""What a phase of a way may be called; those of plans are in `lift_egraph.workbench.plan.PLANNED`, too."""
+
+
 class Part(Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a record: every field must be there, and no other."""
 
@@ -52,14 +62,7 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
         Those of the user's that ran beside the phase's own; left out where there are none.
     """
 
-    phase: Annotated[
-        str,
-        Meta(
-            pattern="^(alternatives|stages|invariants|remainders|algebra|packing|row_packing|tiling|items|blocking|rows_at_a_time|"
-            "columns|rows|lanes|groups|loops|scans|scan_blocks|index_chunks|views|levels|first_tile|second_tile|registers|"
-            "sharing_columns|algorithmic|lowering|sharing|memory)$"
-        ),
-    ]
+    phase: Annotated[str, Meta(pattern=f"^({'|'.join(PHASES)})$")]
     iterations: Annotated[int, Meta(ge=0, lt=2**31)]
     device_kind: Annotated[str, Meta(pattern="^(cpu|gpu|other)$")]
     tiling: list[tuple[Count, list[Count]]]

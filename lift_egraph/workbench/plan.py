@@ -28,6 +28,7 @@ PLANNED = {
     "index_chunks": book.chunked_index_rules,
     "packing": book.packing,
     "row_packing": book.row_packing,
+    "matrices": book.matrices,
     "tiling": book.tiling,
     "items": book.tiling,
     "blocking": book.blocking,
@@ -44,9 +45,19 @@ PLANNED = {
     "first_tile": book.first_tile,
     "second_tile": book.second_tile,
     "registers": book.registers,
+    "item_loops": book.item_loops,
+    "row_sums": book.row_sums,
+    "row_loops": book.row_loops,
+    "row_tile": book.row_tile,
+    "tree": book.tree,
+    "tree_levels": book.tree_levels,
+    "loop_tile": book.loop_tile,
+    "block_levels": book.block_levels,
+    "block_registers": book.block_registers,
 }
 LONG = 1 << 15  # the length from which an array is reduced, or scanned, in chunks
-COPYING = {"first_tile": ("local",), "second_tile": ("local",)}  # the memory to which a phase copies data
+# the memory to which a phase copies data
+COPYING = {"first_tile": ("local",), "second_tile": ("local",), "loop_tile": ("local",), "row_tile": ("local",)}
 
 
 @dataclass(frozen=True)
@@ -124,8 +135,8 @@ def plan_of(
 class Nest:
     """A reduction or scan with the arrays of the maps around it, from outside to inside, and what these bind.
 
-    `fold` is its pattern. Its operator is associative; `commutes` says whether it is commutative too. `place` counts
-    those of a term.
+    `fold` is its pattern, of `array`. Its operator is associative; `commutes` says whether it is commutative too.
+    `place` counts those of a term.
     """
 
     fold: type[ir.Expr]
@@ -133,9 +144,14 @@ class Nest:
     bound: tuple[frozenset[ir.Var], ...]
     length: int
     result: DataType
-    reads_map: bool
+    array: ir.Expr = field(compare=False)
     commutes: bool = True
     place: int = field(default=0, compare=False)
+
+    @property
+    def reads_map(self) -> bool:
+        """Whether what is reduced is computed for it."""
+        return isinstance(self.array, ir.Map)
 
     @property
     def rows(self) -> ir.Expr:
@@ -164,9 +180,7 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
             is_fitting = scalars(result) is not None if isinstance(part, ir.Reduce) else is_data(result)
             if is_fitting and length and associative(part.operator):
                 commutes = commutative(part.operator) is not None
-                yield Nest(
-                    type(part), maps, bound, length, result, isinstance(part.array, ir.Map), commutes, next(places)
-                )
+                yield Nest(type(part), maps, bound, length, result, part.array, commutes, next(places))
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:
                 binder = part.function.binder if isinstance(part.function, ir.Lambda) else None

@@ -25,9 +25,14 @@ from lift_egraph.language import ir
 from lift_egraph.language.types import WIDTHS, DataType, Scalar, array
 from lift_egraph.workbench.index_plans import index_plans
 from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
+from lift_egraph.workbench.products import product_of
+from lift_egraph.workbench.register_blocks import register_blocks
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
+from lift_egraph.workbench.staged_loops import staged_loops
+from lift_egraph.workbench.staged_rows import staged_rows
 from lift_egraph.workbench.tiles import tiles
+from lift_egraph.workbench.trees import trees
 from lift_egraph.workbench.windows import rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
@@ -51,13 +56,33 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
             alike[nest.maps, nest.length, nest.result] = nest
     yield from index_plans(term, device)
     lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
-    if device.has_groups:
-        yield from rows_of_windows(term)
+    stencils = list(rows_of_windows(term)) if device.has_groups else []
+    has_layers = any((factors := product_of(nest)) and factors.views for nest in alike.values())
+    yield from () if has_layers else stencils
+    yield from staged_loops(term, device) if device.has_groups else ()
     for nest in alike.values():
         if not nest.commutes or not isinstance(nest.result, Scalar):
             yield from _in_order(nest, device)
         else:
             yield from _by_groups(nest, device, lets) if device.has_groups else _by_items(nest, device)
+    yield from stencils if has_layers else ()
+    if device.has_groups:
+        yield from trees(term, device)
+        yield from staged_rows(term, device)
+
+
+def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
+    """The plans whose groups meet in local memory, or share what they read, also for devices on which that is slow.
+
+    `plans` has them for GPUs only; for a CPU they are ``optimize(plans=plans_in_groups)``.
+    """
+    yield from staged_loops(term, device)
+    for nest in nests(term):
+        if nest.fold is ir.Reduce and nest.commutes and isinstance(nest.result, Scalar):
+            yield from tiles(nest, device)
+            yield from register_blocks(nest, device)
+    yield from trees(term, device)
+    yield from staged_rows(term, device)
 
 
 def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
@@ -65,6 +90,7 @@ def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     if len(nest.maps) > 1:
         yield from tiles(nest, device)
         yield from _products(nest, device.widths[0], [int(n) for n in device.level("item").workers])
+        yield from register_blocks(nest, device)
     elif device.level("group").partition == "strided":
         in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
         yield from shared_columns(nest, device) if in_columns else _groups(nest, device, lets)

@@ -8,42 +8,44 @@ Source: 000 §5.3.1 and Figure 5.5; the shapes of CLBlast's and CUTLASS's kernel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from math import prod
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
-from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
-from lift_egraph.language.types import F32, Array, array
+from lift_egraph.language.types import F32, WIDTHS, array
 from lift_egraph.rules.macros import chunk_facts, untiled
-from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, plan_of
+from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
+from lift_egraph.workbench.products import Product, product_of
 
 MapSketch = Callable[..., sk.PatternSketch]
 TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (4, 32), (8, 8), (4, 16))  # of a group
 TILE_DEPTHS = (16, 8)  # of a tile
 TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
 TILE_RESULTS = (32, 128)  # of a work-item, from and to
+FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
 TILE_PLANS, TILE_ALIKE = 6, 4  # how many plans are tried, and of these with blocks of one shape
 READS, LATENCY = 2.0, 64.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
 
 
 def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
     """Products of matrices whose groups keep tiles of both in local memory, those that promise most first."""
-    if not (1 < len(nest.maps) < 4 and nest.reads_map and all(map(_is_stored, (nest.rows, nest.maps[-1])))):
+    factors = product_of(nest)
+    if factors is None:
         return
-    vector = device.widths[0]
-    rows, columns, found = length_of(nest.rows), length_of(nest.maps[-1]), list[tuple[float, dict[str, int]]]()
-    products = prod(map(length_of, nest.maps)) // (rows * columns)
-    for (high, wide), tall, broad, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
+    vector, found = max(w for w in device.widths if w <= WIDTHS[-1]), list[tuple[float, dict[str, int]]]()
+    wide_lanes = max(vector // TILE_COLUMNS[0], 1)
+    rows, columns, products = factors.rows, factors.columns, factors.products
+    for (high, wide), tall, lanes, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
+        broad = lanes * wide_lanes
         items, tile = high * wide, (high * tall, wide * broad)
         parts = zip((rows, columns, nest.length), (*tile, depth), strict=True)
         fits = all(n % chunk == 0 and chunk < n for n, chunk in parts)
-        held = TILE_RESULTS[0] <= tall * broad <= TILE_RESULTS[1] and items <= device.max_work_group
+        least = FEW_RESULTS if factors.views else TILE_RESULTS[0]
+        held = least <= tall * lanes <= TILE_RESULTS[1] and items <= device.max_work_group
         if fits and held and all(n * depth % items == 0 for n in tile) and sum(tile) * depth * 4 <= device.local_memory:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
             running = min(items * rounds, device.throughput.resident(2 * tall * broad))
@@ -54,7 +56,8 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
     for numbers in _various([n for _, n in sorted(found, key=lambda made: (made[0], made[1]["tall"]))])[:TILE_PLANS]:
         items, width = numbers["high"] * numbers["wide"], numbers["width"]
         first, second = (numbers[n] * numbers[m] * numbers["depth"] for n, m in (("high", "tall"), ("wide", "broad")))
-        make = InTiles(first % (items * width) == 0, second % (items * width) == 0)
+        across = not factors.views or not factors.lies_across[1]
+        make = InTiles(first % (items * width) == 0, across and second % (items * width) == 0)
         yield plan_of(make, nest, multiples, **numbers)
 
 
@@ -65,13 +68,6 @@ def _various(points: list[dict[str, int]]) -> list[dict[str, int]]:
         alike.setdefault((point["tall"], point["broad"]), []).append(point)
     chosen = [point for found in alike.values() for point in found[:TILE_ALIKE]]
     return [point for point in points if point in chosen]
-
-
-def _is_stored(array: ir.Expr) -> bool:
-    """Whether an array is a matrix of floats that stands in memory, by rows or by columns."""
-    t = type_of(array)
-    is_matrix = isinstance(t, Array) and isinstance(t.element, Array) and t.element.element == F32
-    return is_matrix and isinstance(array.array if isinstance(array, ir.Transpose) else array, ir.Input | ir.Var)
 
 
 @dataclass(frozen=True)
@@ -86,13 +82,23 @@ class InTiles:
 
     def __call__(self, nest: Nest, numbers: Mapping[str, int]) -> Plan:
         """The plan for a nest."""
+        factors = product_of(nest)
+        assert factors is not None
+        return self.of(factors, numbers)
+
+    def of(self, factors: Product, numbers: Mapping[str, int]) -> Plan:
+        """The plan for a product of matrices."""
         tall, broad, high, wide = (numbers[name] for name in ("tall", "broad", "high", "wide"))
-        depth, width, items, length = numbers["depth"], numbers["width"], high * wide, nest.length
-        lengths, tile = (length_of(nest.rows), length_of(nest.maps[-1])), (high * tall, wide * broad)
+        depth, width, items, length = numbers["depth"], numbers["width"], high * wide, factors.length
+        lengths, tile = (factors.rows, factors.columns), (high * tall, wide * broad)
         counts, chunks = (lengths[0] // tile[0], lengths[1] // tile[1]), length // depth
 
         def level(name: str) -> MapSketch:
             return partial(sk.map_level, name)
+
+        def in_order(both: Sequence[sk.Sketch]) -> Sequence[sk.Sketch]:
+            """What belongs to both matrices, as their elements stand in products."""
+            return both[::-1] if factors.changes_places else both
 
         def block(held: sk.Sketch) -> sk.Sketch:
             """The tiles of groups, put together of the blocks of work-items."""
@@ -101,7 +107,8 @@ class InTiles:
         sums = sk.reduce_(
             sk.ANY, sk.ANY, sk.map_(sk.map_(sk.map_(length=broad), length=tall), sk.zip_()), length=length
         )
-        tiles = sk.zip_(*(sk.of_type(array(F32, chunks, depth, n), sk.split(depth)) for n in tile))
+        of_tiles = [sk.of_type(array(F32, chunks, depth, n), sk.split(depth)) for n in tile]
+        tiles = sk.zip_(*in_order(of_tiles))
 
         def loop(inner: sk.Sketch, arrays: sk.Sketch, high_map: MapSketch, wide_map: MapSketch) -> sk.Sketch:
             """A loop in which each work-item goes on with its block."""
@@ -115,27 +122,29 @@ class InTiles:
         item = sk.reduce_seq(sk.contains(lanes), length=depth)
         by_items = loop(item, tiles, level("mapLcl(1)"), level("mapLcl(0)"))
         in_groups = untiled(counts, by_items, outer=level("mapWrg(1)"), inner=level("mapWrg(0)"))
-        for _ in nest.maps[2:]:
+        if factors.products > 1:
             in_groups = sk.map_level("mapWrg(2)", sk.contains(in_groups))
         copies: dict[int, tuple[int, ...]] = {items: (wide,)}
         for n in tile:
             for elements in (n * depth, n * depth // width):
                 copies[elements] = tuple(dict.fromkeys((*copies.get(elements, ()), items)))
 
-        def copied(matrix: ir.Expr, n: int, in_vectors: bool) -> sk.Sketch:
+        def copied(lies_across: bool, n: int, in_vectors: bool) -> sk.Sketch:
             """A tile in local memory, read in the order in which it is stored."""
-            by_rows, rounds = isinstance(matrix, ir.Transpose), sk.contains(sk.map_seq(sk.map_level("mapLcl(1)")))
+            rounds: sk.Sketch = sk.contains(sk.map_seq(sk.map_level("mapLcl(1)", length=high)))
             if in_vectors:
-                rounds = sk.split(n if by_rows else depth, sk.as_scalar(rounds))
-            return sk.to_memory("local", rounds if by_rows else sk.transpose(rounds))
+                rounds = sk.split(n if lies_across else depth, sk.as_scalar(rounds))
+            return sk.to_memory("local", rounds if lies_across else sk.transpose(rounds))
 
-        first = copied(nest.rows, tile[0], self.first_in_vectors)
-        second = copied(nest.maps[-1], tile[1], self.second_in_vectors)
-        held = sk.map_level("mapLcl(0)", sk.contains(sk.to_memory("private")))
+        in_vectors = self.first_in_vectors, self.second_in_vectors
+        first, second = in_order([*map(copied, factors.lies_across, tile, in_vectors)])
+        vectors = sk.contains(sk.to_memory("private")) if tall % width == 0 else sk.ANY
+        held = sk.map_level("mapLcl(0)", vectors)
         stored = sk.map_level("mapLcl(1)", sk.contains(sk.map_level("mapLcl(0)", sk.map_seq(sk.as_scalar()))))
         written = replace(stored, parts=(stored.parts[0], sk.reduce_seq(sk.contains(held))))
         grid = sk.contains(untiled(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
         steps = (
+            *((factors.as_matrices,) if factors.views else ()),
             Step("tiling", grid, chunk_facts(lengths, tile)),
             Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), chunk_facts(tile, (tall, broad))),
             Step("blocking", block(sums), {}),

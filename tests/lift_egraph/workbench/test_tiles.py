@@ -39,6 +39,12 @@ PRODUCTS = {  # of matrices, and how many of both are copied by columns
                zip(A, B))""", 0),
 }  # fmt: skip
 
+LAYER = parse_program(
+    """program layer(X: [[[f32]16]8]8, F: [[[[f32]3]3]8]32) =
+         map(fun f => map2d(fun w => reduce(add, 0.0, map(mul, zip(join(join(w)), join(join(f))))),
+           map(transpose, transpose(map(fun channel => slide2d(3, 1, pad2d(1, 1, constant(0.0), channel)), X)))), F)"""
+)
+
 
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
@@ -54,6 +60,20 @@ def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
     (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
     assert kernel.local_bytes
     assert kernel.source.count("barrier(") == 2
+
+
+def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds():
+    plan = next(plans(LAYER.body, NVIDIA))
+    assert plan.steps[0].name == "matrices"
+    term = reached(LAYER, plan)
+    inputs = random_inputs(LAYER, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(LAYER.body, inputs))
+    compiled = compile_program(replace(LAYER, body=term), NVIDIA)
+    (kernel,) = compiled.kernels
+    assert not [b for b in compiled.buffers if b.role == "temporary"]
+    assert kernel.source.count("local float") == 2
+    windows = max(line.count("?") for line in kernel.source.splitlines())
+    assert windows == 2  # each element of a window is asked for its place once, in both dimensions
 
 
 def test_products_of_what_is_computed_on_the_way_have_no_tiles():

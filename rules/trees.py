@@ -1,0 +1,61 @@
+"""Reductions as trees: halves are combined until one element is left, and what is made of that is mapped over it.
+
+Source: 000 Listing 2.4; Harris, "Optimizing parallel reduction in CUDA", 2007.
+"""
+
+from __future__ import annotations
+
+from lift_egraph.dsl import (
+    ELEMENT,
+    Ex,
+    Fn,
+    Op,
+    P,
+    Ty,
+    V,
+    app,
+    associative,
+    at,
+    eq,
+    i64,
+    join,
+    map_,
+    neutral,
+    reduce_,
+    rewrite,
+    rule,
+    ty,
+)
+
+ONE = i64(1)
+FIRST = i64(0)
+
+
+@rule(
+    "reduce ⊕ z (map (reduce ⊕ z) xss) = at 0 (map (reduce ⊕ z) xss),  one row in xss, ⊕ associative, z neutral",
+    source="000 Figure 2.9c: partialReduce = reduce",
+    reassociates=True,
+)
+def reduce_of_one(op: Op, z: Ex, xss: Ex, n: i64, t: Ty):
+    totals = map_(Fn.reduce(op, z, Ty.arr(n, t)), xss)
+    yield rewrite(reduce_(op, z, totals)).to(
+        at(FIRST, totals), eq(Ty.arr(ONE, Ty.arr(n, t))).to(ty(xss)), associative(op), neutral(op, z)
+    )
+
+
+@rule("let v = at 0 xs in b = at 0 (map (λv. b) xs),  one element in xs", source="new: at_of_map, from right to left")
+def let_of_one(v: V, b: Ex, xs: Ex, t: Ty):
+    yield rewrite(app(Fn.lam(P.var(v), b), at(FIRST, xs))).to(
+        at(FIRST, map_(Fn.lam(P.var(v), b), xs)), eq(Ty.arr(ONE, t)).to(ty(xs))
+    )
+
+
+@rule("map (λp. at 0 b) xs = join (map (λp. map id b) xs),  one element in b", source="000 Listing 2.4")
+def map_of_one(p: P, b: Ex, xs: Ex, t: Ty):
+    x = V(ELEMENT, t)
+    yield rewrite(map_(Fn.lam(p, at(FIRST, b)), xs)).to(
+        join(map_(Fn.lam(p, map_(Fn.lam(P.var(x), Ex(x)), b)), xs)), eq(Ty.arr(ONE, t)).to(ty(b))
+    )
+
+
+tree_rules = (reduce_of_one, let_of_one, map_of_one)
