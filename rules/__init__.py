@@ -1,7 +1,8 @@
 """The rule book: every rule of lift-egraph, one module a family, in explicit tuples.
 
 `stages`, `remainders`, `algorithmic`, `lowering` and `simplification` are what unguided search uses; the other
-collections are for guided search, where a phase names the few that it needs.
+collections are for guided search, where a phase names the few that it needs. `lets_kept` is `simplification` but for the
+rule that computes what a let binds where it is used: some look for lets.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ from lift_egraph.rules.movement import (
     zip_movement_rules,
 )
 from lift_egraph.rules.opencl_memory import (
-    block_register_rules,
+    block_rows_rules,
     block_rules,
     copy_columns,
+    hold_vectors,
     loop_tile_rules,
     memory_rules,
     register_rules,
@@ -87,7 +89,7 @@ from lift_egraph.rules.reduction import (
 )
 from lift_egraph.rules.remainders import padding_rules, remainder_rules
 from lift_egraph.rules.scans import chunked_scan_rules, scan_block_rules, scan_rules
-from lift_egraph.rules.simplification import simplification_rules
+from lift_egraph.rules.simplification import let_used_once, simplification_rules
 from lift_egraph.rules.split_join import (
     one_chunk_rules,
     split_join as split_and_join,
@@ -102,6 +104,7 @@ from lift_egraph.rules.trees import let_of_one, map_of_one, reduce_of_one, tree_
 from lift_egraph.rules.views import view_rules
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
+lets_kept: tuple[Rule, ...] = tuple(r for r in simplification if r is not let_used_once)
 algorithmic: tuple[Rule, ...] = (
     fusion_rules + fission_rules + split_join_rules + splitting_rules + interchange_rules + matrix_rules
 )
@@ -146,7 +149,7 @@ row_tile: tuple[Rule, ...] = (stage_second_tile, copy_columns, *row_tile_rules)
 tree: tuple[Rule, ...] = (partial_reduce_strided, reduce_of_one, let_of_one)
 tree_levels: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules, map_of_one)
 loop_tile: tuple[Rule, ...] = loop_tile_rules
-block_registers: tuple[Rule, ...] = block_register_rules
+block_registers: tuple[Rule, ...] = (hold_vectors, *block_rows_rules)
 matrices: tuple[Rule, ...] = (*view_rules, *fission_rules, *let_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
 row_packing: tuple[Rule, ...] = (pack_columns,)
@@ -195,7 +198,7 @@ guided: tuple[Rule, ...] = (
         stage_second_tile,
         *tile_copy_rules,
         *register_rules,
-        *block_register_rules,
+        *block_rows_rules,
         *loop_tile_rules,
         *row_tile_rules,
     ),

@@ -45,7 +45,7 @@ from lift_egraph.dsl import (
 
 
 @rule("map (λp. let q = d in c) xs = let q = d in map (λp. c) xs")
-def let_out_of_map(p: P, q: P, c: Ex, d: Ex, xs: Ex):
+def let_moved_out_of_map(p: P, q: P, c: Ex, d: Ex, xs: Ex):
     yield rewrite(map_(Fn.lam(p, app(Fn.lam(q, c), d)), xs)).to(app(Fn.lam(q, map_(Fn.lam(p, c), xs)), d))
 
 

@@ -86,6 +86,7 @@ def applications(term: ir.Expr, rule: Rule, phase: Phase | None = None) -> list[
 
     Examples
     --------
+    >>> from lift_egraph.language.pretty import print_term
     >>> from lift_egraph.language.syntax import parse_program
     >>> from lift_egraph.rules.simplification import join_of_split
     >>> program = parse_program("program p(xs: [f32]8) = map(abs, join(split(4, join(split(2, xs)))))")

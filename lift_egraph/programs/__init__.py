@@ -14,7 +14,7 @@ def names() -> tuple[str, ...]:
     """The names of the bundled programs.
 
     >>> names()[:3]
-    ('asum', 'convolution', 'dot')
+    ('asum', 'bfs', 'convolution')
     """
     found = (f.name for f in files(__name__).iterdir() if f.name.endswith(".lift"))
     return tuple(sorted(name.removesuffix(".lift") for name in found))

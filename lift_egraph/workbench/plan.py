@@ -165,8 +165,8 @@ class Nest:
 
 
 def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
-    """A phase of a plan."""
-    return Phase(name, PLANNED[name], book.simplification, tiling, widths, limits, COPYING.get(name, ()))
+    """A phase of a plan, whose rules look for what lets bind."""
+    return Phase(name, PLANNED[name], book.lets_kept, tiling, widths, limits, COPYING.get(name, ()))
 
 
 def nests(term: ir.Expr) -> Iterator[Nest]:

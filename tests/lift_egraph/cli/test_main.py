@@ -134,7 +134,7 @@ def test_rules():
     assert "map_fusion" in succeed("rules").stdout
     facts = {fact["name"]: fact for fact in json.loads(succeed("rules", "--json").stdout)}
     assert facts["map_fusion"]["family"] == "fusion"
-    assert facts["map_fusion"].keys() == {"name", "law", "source", "family", "phase", "flags"}
+    assert facts["map_fusion"].keys() == {"name", "law", "source", "family", "phase", "flags", "notes", "checked"}
     assert all(fact["law"] for fact in facts.values())
 
 
