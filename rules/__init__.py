@@ -1,8 +1,8 @@
 """The rule book: every rule of lift-egraph, one module a family, in explicit tuples.
 
 `stages`, `remainders`, `algorithmic`, `lowering` and `simplification` are what unguided search uses; the other
-collections are for guided search, where a phase names the few that it needs. `lets_kept` is `simplification` but for the
-rule that computes what a let binds where it is used: some look for lets.
+collections are for guided search, where a phase names the few that it needs. `lets_kept` is `simplification` without
+the rule that computes what a let binds where it is used: some look for lets.
 """
 
 from __future__ import annotations

@@ -5,14 +5,13 @@ The table is that of ``python benchmarks/mutation.py``, which goes on with what 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from lift_egraph.rules import all_rules, simplification
 from lift_egraph.soundness.many_rules import EXAMPLES, check_rules
 from lift_egraph.soundness.mutation_record import read, stale
 from tests.depth import PROFILE
+from tests.rules.looked_at import RECORD
 
 NOT_YET = {  # the table lacks these: `python benchmarks/mutation.py` adds them
     "map_of_padded",
@@ -24,7 +23,6 @@ NOT_YET = {  # the table lacks these: `python benchmarks/mutation.py` adds them
     "scan_by_action",
     "built_in_operator",
 }
-RECORD = Path(__file__).parents[2] / "benchmarks" / "results" / "mutants.json"
 
 
 def test_the_table_has_mutants_and_none_is_open():
