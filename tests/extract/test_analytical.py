@@ -233,37 +233,6 @@ def test_lines_that_no_cache_of_a_gpu_keeps_are_fetched_for_each_element():
     assert rows(16) > 4 * ms(sums("transpose(split(262144, xs))"), NVIDIA, N=64 * MILLION)
 
 
-def test_neighbours_are_those_of_the_first_dimension_that_has_any():
-    """The items of a warp lie along the second dimension where the first has one."""
-    rows, columns = (
-        parse_program(f"""program sums(xss: [[f32]N]N) =
-                            join(mapWrg(1, mapLcl(1, reduceSeq(add, 0.0)), split(256, {xss})))""")
-        for xss in ("xss", "transpose(xss)")
-    )
-    assert ms(rows, NVIDIA, N=8192) > 1.5 * ms(columns, NVIDIA, N=8192)
-
-
-def test_what_a_group_reads_several_times_is_fetched_once():
-    """Windows that overlap, in rows and from row to row: measured, 2.6 times a copy of the array, not 25 times."""
-    stencil = parse_program("""
-        program sums(xss: [[f32]N]N) =
-          mapGlb(1, mapGlb(0, fun w => reduceSeq(add, 0.0, join(w))), slide2d(5, 1, pad2d(2, 2, clamp, xss)))""")
-    copied = ms(SCAL_ITEMS, NVIDIA, N=64 * MILLION)
-    (kernel,) = predict(low.plan_of(stencil, NVIDIA, N=8192), NVIDIA).kernels
-    assert kernel.memory_ms < 2 * copied
-
-
-def test_a_place_of_local_memory_that_a_loop_keeps_is_a_register():
-    def staged(steps: int) -> float:
-        text = f"""program sums(xss: [[f32]N]N) = join(mapWrg(0, fun rows =>
-                     mapLcl(0, fun s => s, toLocal(mapLcl(0, fun row =>
-                       reduceSeq(fun (s, part) => reduceSeq(add, s, part), 0.0, split({steps}, row)), rows))),
-                     split(64, xss)))"""
-        return ms(parse_program(text), NVIDIA, N=8192)
-
-    assert staged(64) < 1.2 * staged(1024)
-
-
 def test_a_plan_without_trees():
     plan = low.plan_of(low.scal(4096), N=1 << 16)
     with pytest.raises(ValueError, match="no tree"):
