@@ -392,8 +392,7 @@ slide2d, slide3d = (PartialPattern(f"slide{d}d", ("size", "size", "value"), part
 
 def zip_(first: Any, second: Any, *others: Any) -> ir.Expr:
     """Two or more arrays of one length as an array of (right-nested) tuples."""
-    tail = zip_(second, *others) if others else as_expr(second)
-    return checked(ir.Zip(as_expr(first), tail))
+    return _zip_nd(1, first, second, *others)
 
 
 def zip2d(first: Any, second: Any, *others: Any) -> ir.Expr:
@@ -408,13 +407,13 @@ def zip3d(first: Any, second: Any, *others: Any) -> ir.Expr:
 
 def _zip_nd(dimensions: int, first: Any, second: Any, *others: Any) -> ir.Expr:
     tail = _zip_nd(dimensions, second, *others) if others else second
-    array = zip_(first, tail)
+    array = checked(ir.Zip(as_expr(first), as_expr(tail)))
     for depth in range(1, dimensions):
         array = _inside(depth, lambda pair: zip_(ir.Component(0, pair), ir.Component(1, pair)))(array)
     return array
 
 
-ZIPS = zip_, zip2d, zip3d
+ZIPS = {"zip": zip_, "zip2d": zip2d, "zip3d": zip3d}
 
 
 def tuple_(first: Any, second: Any, *others: Any) -> ir.Expr:
@@ -443,7 +442,7 @@ BUILTINS: dict[str, Any] = {
             vectorize,
         )
     },
-    **dict(zip(("zip", "zip2d", "zip3d"), ZIPS, strict=True)),
+    **ZIPS,
     "id": id_,
     **{op: Section(op) for op in OPERATIONS},
 }  # fmt: skip

@@ -447,7 +447,7 @@ def _call(callee: Tree, arguments: list[Tree], scope: _Scope) -> Any:
     if isinstance(function, functions.Section):
         return function(*(_operand(a, scope) for a in arguments))
     values = [_value(a, scope) for a in arguments]
-    zips = function in build.ZIPS
+    zips = function in build.ZIPS.values()
     if zips and len(values) >= 2:
         return function(*values)
     if zips or not values:

@@ -38,14 +38,11 @@ def settled(leaf: Bounded) -> Bounded:
 
 def changed(change: Callable[[np.ndarray], np.ndarray], leaf: Bounded) -> Bounded:
     """A view of values, with their errors."""
-    if leaf.error is None:
-        return Bounded(change(leaf.value), None, leaf.scalar)
-    made = Bounded(change(leaf.value), change(leaf.error), leaf.scalar)
-    if leaf.affine is None:
-        return made
-    shape = leaf.value.shape
-    moves = {source: change(np.broadcast_to(m, shape)) for source, m in leaf.affine.moves.items()}
-    return replace(made, affine=Affine(moves, change(np.broadcast_to(leaf.affine.rest, shape))))
+    error, affine = leaf.error, leaf.affine
+    if affine is not None:
+        moves = _each(affine, lambda m: change(np.broadcast_to(m, leaf.value.shape)))
+        affine = Affine(moves, change(np.broadcast_to(affine.rest, leaf.value.shape)))
+    return Bounded(change(leaf.value), None if error is None else change(error), leaf.scalar, affine)
 
 
 def affinely(op: str, made: Bounded, propagated: np.ndarray | None, arguments: Sequence[Bounded]) -> Bounded:

@@ -30,7 +30,7 @@ class Interpreter(Protocol):
 
     def each(self, change: Callable[[np.ndarray], np.ndarray], tree: Tree) -> Tree: ...
     def length(self, tree: Tree, axis: int) -> int: ...
-    def apply(self, function: ir.Function, argument: Tree, scope: Scope) -> Tree: ...
+    def step_of(self, operator: ir.Function, before: Tree, element: Tree, scope: Scope) -> Tree: ...
 
 
 def step_by_step(
@@ -45,7 +45,7 @@ def step_by_step(
         known = np.clip(place, 0, bins.size - 1)
         element = interpreter.each(lambda a, step=step: a[at(depth, step)], array)
         old = interpreter.each(lambda a, known=known: gathered(a, depth, known)[at(depth, 0)], start)
-        made = interpreter.apply(term.operator, (old, element), scope)
+        made = interpreter.step_of(term.operator, old, element, scope)
         new = interpreter.each(lambda a: np.expand_dims(a, depth), made)
         start = chosen(domain, element_type, place == bins, new, start)
     return start

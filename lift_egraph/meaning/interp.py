@@ -247,12 +247,12 @@ class _Interpreter:
         if (states := states_of(self, term.operator, start, array, scope)) is not None:
             return states[-1][1]
         for index in range(size):
-            start = self.state(term.operator, start, array, index, scope)
+            element = self.each(lambda a, index=index: a[at(depth, index)], array)
+            start = self.step_of(term.operator, start, element, scope)
         return start
 
-    def state(self, operator: ir.Function, before: Tree, array: Tree, index: int, scope: Scope) -> Tree:
-        """The accumulator after an element of an array."""
-        element = self.each(lambda a: a[at(scope.depth, index)], array)
+    def step_of(self, operator: ir.Function, before: Tree, element: Tree, scope: Scope) -> Tree:
+        """The accumulator of a fold after an element."""
         if all(self.domain.array(leaf).ndim <= scope.depth for leaf in leaves_of(before)):
             before = self.domain.sources(before)
         return map_leaves(self.domain.settled, self.apply(operator, (before, element), scope))
@@ -286,7 +286,8 @@ class _Interpreter:
             return zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *(whole for whole, _ in states))
         values = []
         for index in range(size):
-            start = self.state(operator, start, array, index, scope)
+            element = self.each(lambda a, index=index: a[at(depth, index)], array)
+            start = self.step_of(operator, start, element, scope)
             values.append(start)
         rows = [self.each(lambda a: np.expand_dims(a, depth), v) for v in values or [start]]
         whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *rows)

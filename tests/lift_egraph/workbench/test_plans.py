@@ -21,8 +21,9 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import F32, I32, DataType, Pair, array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
+from lift_egraph.records.record import PHASES
 from lift_egraph.workbench.phases import lowering_phase, sharing_phase
-from lift_egraph.workbench.plan import Plan, nests, planned_phase
+from lift_egraph.workbench.plan import PLANNED, Plan, nests, planned_phase
 from lift_egraph.workbench.plans import plans
 
 CPU = replace(POCL, vector_width=4, compute_units=2)
@@ -267,3 +268,7 @@ def test_the_rows_of_a_block_share_what_they_are_multiplied_with():
     assert nest.rows == program.inputs[1]
     blocks = {size for plan in plans(program.body, CPU) for step in plan.steps for size in step.tiling}
     assert blocks == {4}
+
+
+def test_every_phase_of_plans_can_be_recorded():
+    assert PLANNED.keys() <= set(PHASES)
