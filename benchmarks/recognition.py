@@ -1,0 +1,180 @@
+"""Folds as users write them: which are recognised as reductions, and whether what comes of them is right.
+
+25 can be taken apart, over a semiring or by an associative operator; 15 look as if they could, and cannot. They were
+written from the documents and the page of the language, without sight of what recognises them.
+
+Source of some: 003 §4 and §7; Sato and Iwasaki, "Automatic parallelization via matrix multiplication", PLDI 2011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import harness
+import numpy as np
+
+from lift_egraph.api import Program, parse_program
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import Array
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.values import leaves_of
+from lift_egraph.workbench.actions import refusals, with_actions
+
+LENGTH = 16
+TRIALS = 20
+ROUNDING = 1e-4  # relative; constants such as 0.1 are no whole numbers
+HEADINGS = ("fold", "operator", "can be", "recognised", "right", "why not")
+
+#  name, pattern, operator, initial value, array
+PARALLEL = (
+    ("balance of an account", "reduceSeq", "fun (s, (r, d)) => s * (1.0 + r) + d", "100.0", "zip(xs, ys)"),
+    ("best prefix", "reduceSeq", "fun ((best, sum), x) => (max(best, sum + x), sum + x)", "(-inf, 0.0)", "xs"),
+    (
+        "worst segment", "reduceSeq",
+        "fun ((worst, here), x) => let h = min(here + x, x) in (min(worst, h), h)", "(inf, inf)", "xs",
+    ),
+    ("largest by absolute value", "reduceSeq", "fun (m, x) => if abs(x) > m then abs(x) else m", "0.0", "xs"),
+    ("count of positives", "reduceSeq", "fun (c, x) => if x > 0.0 then c + 1 else c", "0", "xs"),
+    (
+        "longest run", "reduceSeq",
+        "fun ((best, run), x) => let r = (if x > 0.0 then run + 1.0 else 0.0) in (max(best, r), r)", "(0.0, 0.0)", "xs",
+    ),
+    ("string hash", "reduceSeq", "fun (h, c) => h * 33 + c", "5381", "is"),
+    ("rabbits that come and go", "reduceSeq", "fun ((now, before), x) => (now + before + x, now)", "(1.0, 1.0)", "xs"),
+    ("exponential average", "reduceSeq", "fun (s, x) => s + 0.1 * (x - s)", "0.0", "xs"),
+    ("last positive value", "reduceSeq", "fun (s, x) => if x > 0.0 then x else s", "0.0", "xs"),
+    ("odd number of positives", "reduceSeq", "fun (p, x) => (p && not(x > 0.0)) || (not(p) && x > 0.0)", "false", "xs"),
+    ("count, sum, squares", "reduceSeq", "fun ((n, s, q), x) => (n + 1.0, s + x, q + x * x)", "(0.0, 0.0, 0.0)", "xs"),
+    ("cheapest way", "reduceSeq", "fun (d, (w, start)) => min(d + w, start)", "inf", "zip(xs, ys)"),
+    ("widest way", "reduceSeq", "fun (w, (x, y)) => max(min(w, x), y)", "inf", "zip(xs, ys)"),
+    (
+        "filter of second order", "reduceSeq",
+        "fun ((y1, y2), x) => (1.6 * y1 - 0.8 * y2 + x, y1)", "(0.0, 0.0)", "xs",
+    ),
+    (
+        "Viterbi, two states", "reduceSeq",
+        "fun ((a, b), (x, y)) => (max(a - 0.1, b - 2.3) + x, max(a - 1.2, b - 0.4) + y)", "(0.0, 0.0)", "zip(xs, ys)",
+    ),
+    (
+        "words begun", "reduceSeq",
+        "fun ((words, inside), i) => (words + i * (1 - inside), i)", "(0, 0)",
+        "map(fun x => if x > 0.0 then 1 else 0, xs)",
+    ),
+    ("depth of brackets", "reduceSeq", "fun ((depth, low), x) => (depth + x, min(low, depth + x))", "(0.0, 0.0)", "xs"),
+    (
+        "sum that starts anew", "reduceSeq",
+        "fun (s, (x, y)) => if y < 0.0 then x else 0.5 * s + x", "0.0", "zip(xs, ys)",
+    ),
+    (
+        "largest and where", "reduce",
+        "fun ((v, i), (w, j)) => if w > v || (w == v && j < i) then (w, j) else (v, i)", "(-inf, 2147483647)",
+        "zip(xs, is)",
+    ),
+    ("level of a tank", "reduceSeq", "fun (s, x) => min(max(s + x, 0.0), 10.0)", "5.0", "xs"),
+    ("smallest and largest", "reduce", "fun ((a, b), (c, d)) => (min(a, c), max(b, d))", "(inf, -inf)", "zip(xs, xs)"),
+    (
+        "product of matrices", "reduce",
+        "fun ((a, b, c, d), (e, f, g, h)) => (a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h)",
+        "(1.0, 0.0, 0.0, 1.0)", "map(fun (x, y) => (x, y, 1.0, 0.5), zip(xs, ys))",
+    ),
+    (
+        "last two letters seen", "reduceSeq",
+        "fun ((a, b), x) => (x > 0.5, a && x < 0.0 || b)", "(false, false)", "xs",
+    ),
+    ("least pair", "reduce", "fun (p, q) => if q < p then q else p", "(2147483647, 2147483647)", "zip(is, is)"),
+)  # fmt: skip
+SEQUENTIAL = (
+    ("square", "reduceSeq", "fun (s, x) => s * s * 0.1 + x", "0.0", "xs"),
+    ("reflection at zero", "reduceSeq", "fun (s, x) => if s > 0.0 then s + x else x - s", "0.0", "xs"),
+    ("phase", "reduceSeq", "fun (s, x) => sin(s) + x", "0.0", "xs"),
+    ("continued fraction", "reduceSeq", "fun (s, x) => x + 1.0 / (2.0 + s)", "1.0", "xs"),
+    ("length of a vector, step by step", "reduceSeq", "fun (s, x) => sqrt(s * s + x * x)", "0.0", "xs"),
+    ("logistic map", "reduceSeq", "fun (s, x) => 3.7 * s * (1.0 - s) + 0.001 * x", "0.3", "xs"),
+    ("largest product", "reduceSeq", "fun (s, x) => max(s * x, x)", "1.0", "xs"),
+    (
+        "running mean by Welford", "reduceSeq",
+        "fun ((n, m), x) => (n + 1.0, m + (x - m) / (n + 1.0))", "(0.0, 0.0)", "xs",
+    ),
+    ("halving of whole numbers", "reduceSeq", "fun (s, i) => (s + i) / 2", "100", "is"),
+    ("check digit", "reduceSeq", "fun (s, i) => (s * 10 + i) % 97", "0", "is"),
+    ("counter with a lid", "reduceSeq", "fun (s, i) => min(s + i, 10)", "0", "is"),
+    ("fire at a threshold", "reduceSeq", "fun (s, x) => if s > 1.0 then 0.0 else s + x", "0.0", "xs"),
+    ("largest plus itself", "reduceSeq", "fun (s, x) => max(s, x) + s", "0.0", "xs"),
+    ("distance", "reduceSeq", "fun (s, x) => abs(s - x)", "0.0", "xs"),
+    (
+        "longest rising run", "reduceSeq",
+        "fun ((best, run, last), x) => let r = (if x > last then run + 1.0 else 1.0) in (max(best, r), r, x)",
+        "(0.0, 0.0, -inf)", "xs",
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a fold: why it stays a loop, if it does, else how many of the trials were right."""
+
+    why: str
+    right: int
+
+
+def fold(pattern: str, operator: str, initial: str, array: str) -> Program:
+    inputs = f"xs: [f32]{LENGTH}, ys: [f32]{LENGTH}, is: [i32]{LENGTH}"
+    return parse_program(f"program fold({inputs}) = {pattern}({operator}, {initial}, {array})")
+
+
+def outcome(program: Program) -> Outcome:
+    """Whether a fold is recognised; then it is computed in chunks, and compared with the loop on whole numbers."""
+    why = next(refusals(program.body), "")
+    if why:
+        return Outcome(why.partition("stays a loop: ")[2], 0)
+    chunked = in_chunks(with_actions(program.body) or program.body)
+    right = 0
+    for seed in range(TRIALS):
+        inputs = random_inputs(program, seed, "integer")
+        loop, made = (leaves_of(evaluate(t, inputs)) for t in (program.body, chunked))
+        right += all(np.allclose(a, b, rtol=ROUNDING) for a, b in zip(loop, made, strict=True))
+    return Outcome("", right)
+
+
+def in_chunks(term: ir.Expr) -> ir.Expr:
+    """The term with each reduction as a reduction of those of chunks."""
+    if isinstance(term, ir.Reduce):
+        chunk = ir.Var("chunk", Array(nat(4), type_of(term.initial)))
+        partial = ir.Lambda(chunk, ir.Reduce(term.operator, term.initial, chunk))
+        return ir.Reduce(term.operator, term.initial, ir.Map(partial, ir.Split(nat(4), term.array)))
+    return ir.map_parts(term, lambda part: in_chunks(part) if isinstance(part, ir.Expr) else part)
+
+
+def rows() -> Iterator[harness.Row]:
+    for folds, can in ((PARALLEL, "yes"), (SEQUENTIAL, "no")):
+        for name, pattern, operator, initial, array in folds:
+            found = outcome(fold(pattern, operator, initial, array))
+            shown = ("no", "", found.why) if found.why else ("yes", f"{found.right} of {TRIALS}", "")
+            yield (name, f"`{operator}`", can, *shown)
+
+
+def main() -> None:
+    arguments = harness.options("recognition", __doc__ or "", has_device=False).parse_args()
+    made = list(rows())
+    recognised = [row[2] for row in made if row[3] == "yes"]
+    wrong = sum(row[3] == "yes" and row[4] != f"{TRIALS} of {TRIALS}" for row in made)
+    harness.report(
+        arguments.out,
+        "Folds that are recognised as reductions",
+        HEADINGS,
+        made,
+        notes=(
+            f"{recognised.count('yes')} of the {len(PARALLEL)} that can be taken apart are recognised, "
+            f"{recognised.count('no')} of the {len(SEQUENTIAL)} others; {wrong} of them give wrong results in chunks",
+            f"right: of {TRIALS} runs on random whole numbers, those whose results in chunks of 4 of {LENGTH} "
+            "elements are those of the loop, up to rounding",
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()
