@@ -19,7 +19,7 @@ from lift_egraph.language import build as b, ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import Section
 from lift_egraph.language.nat import nat
-from lift_egraph.language.scalar import COMPARISONS
+from lift_egraph.language.scalar import COMPARISONS, EQUALITIES
 from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector, leaves, width_of
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -241,6 +241,7 @@ def _scalar(e: ir.Expr, t: Scalar, pool: tuple[ir.Expr, ...], whole: bool) -> It
     if t == BOOL:
         yield "not", lambda draw: b.not_(e)
         yield "and", lambda draw: b.and_(e, draw(alike))
+        yield "equal", lambda draw: Section(draw(st.sampled_from(EQUALITIES)))(e, draw(alike))
         yield "select", lambda draw: b.select(e, draw(alike), True)
         return
     reals = (0.0, 1.0, -2.0) if whole else (0.0, 1.0, -2.5, 0.1, 1e20, -float("inf"))

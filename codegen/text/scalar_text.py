@@ -111,6 +111,8 @@ class ScalarText:
         wide = width_of(item.type) > 1
         scalar = scalar_of(operand)
         if kind == "comparison":
+            if scalar == BOOL:  # a bool that was a lane is -1 where others are 1
+                arguments = self.masks(item, arguments) if wide else [(f"!({x})", UNARY) for x in texts]
             text, level = self.infix(symbol, arguments)
             return (
                 (self.convert(text, "int", width_of(item.type)), POSTFIX)
@@ -118,11 +120,9 @@ class ScalarText:
                 else (text, level)
             )
         if kind == "logic":
-            texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)] if wide else texts
+            arguments = self.masks(item, arguments)
             if op == "not":
-                return (f"~({texts[0]})" if wide else f"!({texts[0]})"), UNARY
-            if wide:
-                arguments = [(x, POSTFIX if x != a[0] else a[1]) for x, a in zip(texts, arguments, strict=True)]
+                return f"{'~' if wide else '!'}({arguments[0][0]})", UNARY
             return self.infix(symbol[0] if wide else symbol, arguments)  # lanes are masks: & and |
         if kind == "select":
             return self.select(item, texts), TERNARY
@@ -141,6 +141,12 @@ class ScalarText:
         if _register_bytes(item.type) > widest:
             op = self.in_pieces(op, item.type, widest)
         return f"{op}({', '.join(texts)})", POSTFIX
+
+    def masks(self, item: Operate, arguments: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Bools as they are combined: beside lanes, which are masks, a scalar is one too."""
+        types = [a.type for a in item.arguments]
+        texts = [broadcast(text, t, item.type) for (text, _), t in zip(arguments, types, strict=True)]
+        return [(x, level if x == text else POSTFIX) for x, (text, level) in zip(texts, arguments, strict=True)]
 
     def in_pieces(self, op: str, t: Scalar | Vector, widest: int) -> str:
         """The name of the function that computes a built-in function on pieces of a vector that have `widest` bytes."""

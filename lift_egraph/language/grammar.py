@@ -72,6 +72,7 @@ assumption: NAME ":" type               -> input
     | product TIMES unary               -> infix
 ?unary: postfix
     | MINUS unary                       -> negate
+    | NOT unary                         -> deny
 ?postfix: atom
     | postfix "(" [expr ("," expr)*] ")"  -> call
     | postfix "[" expr "]"                -> element
@@ -107,6 +108,7 @@ AND: {_symbols(2)}
 COMPARE: {_symbols(3)}
 PLUS: {_symbols(4)}
 MINUS: "-"
+NOT: "!"
 TIMES: {_symbols(5)}
 NUMBER: /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?({"|".join(SUFFIXES)})?(?!\w)/
 NAME: /[^\W\d]\w*/
@@ -119,7 +121,7 @@ _TERMINALS = {
     "NAME": "a name", "NUMBER": "a number", "COMPARE": "a comparison", "TIMES": "'*'", "COMPOSE": "'.'", "OR": "'||'",
     "AND": "'&&'", "PLUS": "'+'", "MINUS": "'-'", "LPAR": "'('", "OPEN": "'('", "RPAR": "')'", "LSQB": "'['",
     "RSQB": "']'", "COMMA": "','", "COLON": "':'", "EQUAL": "'='", "QMARK": "'?'", "IN": "'in'", "WHERE": "'where'",
-    "RANGE": "'..'", "ARROW": "'=>'", "PROGRAM": "'program'",
+    "RANGE": "'..'", "ARROW": "'=>'", "PROGRAM": "'program'", "NOT": "'!'",
     "FUNCTION": "'function'", "ALTERNATIVE": "'alternative'", "$END": "the end",
 }  # fmt: skip
 # What other languages write, and what stands for it here.
@@ -129,14 +131,15 @@ ELSEWHERE = {
     "sum": "a sum is reduce(add, 0, xs)", "mean": "a mean is reduce(add, 0, xs) / N",
     "len": "the length of an array is a size, a value as any other", "range": "indices are generate(N, fun i => i)",
     "lambda": "a function is fun x => …", "or": "it is written a || b", "and": "it is written a && b",
-    "not": "it is written not(a)", "!": "the negation is not(a)", "#": "a comment begins with --",
+    "not": "it is written !a, or not(a)", "#": "a comment begins with --",
     "for": "map, reduce and iterate repeat things",
 }  # fmt: skip
 _HINTS = {  # by what may stand in a place, and what does
     ("ARROW", "NAME"): "; several parameters are fun (x, y) => …",
     ("RSQB", "COMMA"): "; arrays of arrays are [[f32]M]N, their elements xs[i][j]",
 }
-_STARTS = {"NAME", "NUMBER", "FUN", "LET", "IF", "TRUE", "FALSE", "INF", "INF16", "INF64", "OPEN", "LPAR", "MINUS"}
+_STARTS = {"NAME", "NUMBER", "FUN", "LET", "IF", "TRUE", "FALSE", "INF", "INF16", "INF64", "OPEN", "LPAR"}
+_STARTS |= {"MINUS", "NOT"}
 _INFIX = {"PLUS", "MINUS", "TIMES", "COMPARE", "AND", "OR", "COMPOSE"}
 
 
@@ -298,6 +301,9 @@ class _Trees(Transformer[Token, Any]):
             number, type = value.items
             return _tree("number", _place(sign), -number, type)
         return _tree("negate", _place(sign), value)
+
+    def deny(self, sign: Token, value: Tree) -> Tree:
+        return _tree("deny", _place(sign), value)
 
     def number(self, token: Token) -> Tree:
         suffix = next((s for s in SUFFIXES if token.endswith(s)), None)

@@ -56,8 +56,9 @@ class ScalarOp:
     ----------
     kind
         ``arithmetic`` (numbers of one type to that type), ``float`` (the same, floats only), ``integer`` (integers),
-        ``comparison`` (two numbers of one type to bool), ``logic`` (bools), ``select`` (bool, T, T to T), ``cast`` or
-        ``lanes`` (two vectors of one float type to a scalar of that type).
+        ``comparison`` (two numbers of one type to bool; two bools as well, where they are equal or not),
+        ``logic`` (bools), ``select`` (bool, T, T to T), ``cast`` or ``lanes`` (two vectors of one
+        float type to a scalar of that type).
     meaning
         On NumPy values.
     symbol, level
@@ -155,6 +156,7 @@ _TABLE = (
 )  # fmt: skip
 
 OPERATIONS: dict[str, ScalarOp] = {op.name: op for op in _TABLE}
+EQUALITIES = ("eq", "ne")
 COMPARISONS = tuple(op.name for op in _TABLE if op.kind == "comparison")
 LAWS: dict[str, Laws] = {op.name: op.laws for op in _TABLE if op.laws is not None}
 DOT_WIDTHS = (2, 4)  # the vectors of ours that OpenCL's dot takes
@@ -210,9 +212,10 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
         whole = "; 1 is an i32, 1.0 an f32" if I32 in values and wide.is_float else ""
         raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; cast with to_{wide}{whole}")
     wants_bool = op.kind == "logic"
+    takes_both = op.kind == "select" or op.name in EQUALITIES
     if op.kind == "select" and scalars[0] != BOOL:
         raise TypeProblem(f"the condition of select is a bool, got {scalars[0]}")
-    if op.kind != "select" and wants_bool != (first == BOOL):
+    if not takes_both and wants_bool != (first == BOOL):
         raise TypeProblem(f"{op.name} works on {'bools' if wants_bool else 'numbers'}, got {shown}")
     if op.kind == "float" and not first.is_float:
         raise TypeProblem(f"{op.name} works on floats, got {shown}; cast with to_f32")

@@ -369,6 +369,8 @@ def _meaning(tree: Tree, scope: _Scope) -> Any:
             case Tree("negate", (value,)):
                 inner = _operand(value, scope)
                 return -inner if isinstance(inner, Nat) else functions.Section("neg")(inner)
+            case Tree("deny", (value,)):
+                return functions.Section("not")(_operand(value, scope))
             case Tree("compose", (outer, inner)):
                 return functions.Composition(_applicable(outer, scope), _applicable(inner, scope))
     except (TypeProblem, SizeProblem) as problem:

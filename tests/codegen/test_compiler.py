@@ -62,6 +62,10 @@ program comparisons(xs: [f32]N, ys: [f32]N) where N = 16 =
 program vector_select(xs: [f32]N, ys: [f32]N, flags: [bool]N) where N = 16 =
   asScalar(
     mapSeq(vectorize(8, fun (x, y, f) => select(x < y && f, x * 2.0, 1.0)), asVector(8, zip(xs, ys, flags))))
+program parity_of_lanes(xs: [f32]N, flags: [bool]N, flag: bool) where N = 48 =
+  let odd = mapSeq(vectorize(8, reduceSeq(fun (p, x, f) => p != ((x > 0.0) == (f != flag)), false)),
+      asVector(8, transpose(split(8, zip(xs, flags))))) in
+  (reduceSeq(ne, true, asScalar(odd)), mapSeq(fun v => v == flag, asScalar(odd)))
 program vector_flags(xs: [f32]N) where N = 16 =
   asScalar(mapSeq(vectorize(8, fun x => x < 0.25), asVector(8, xs)))
 program vector_doubles(xs: [f64]N, limit: f64) where N = 16 =

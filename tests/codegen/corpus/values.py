@@ -69,7 +69,7 @@ def _truth(pick: Pick, pool: tuple[ir.Expr, ...], depth: int) -> ir.Expr:
         return Section(pick(COMPARISONS))(*operands)
     if form == "logic":
         parts = (_truth(pick, pool, depth - 1), _truth(pick, pool, depth - 1))
-        return pick((b.and_, b.or_))(*parts)
+        return pick((b.and_, b.or_, b.equal, b.not_equal))(*parts)
     return b.not_(_truth(pick, pool, depth - 1))
 
 
