@@ -3,8 +3,9 @@
 A fold's operator f acts like a monoid if ``f (s, x) = act (m x, s)``, where acting with p and then with q is acting
 with ``p ⊙ q``, and acting with e changes nothing. Functions that are linear in s over a semiring act so: m gives
 matrices, ⊙ is their product (`lift_egraph.algebra.actions`). The condition ``acts(f, m, op, one, act)`` says so, and
-``built_in(op, name)`` that an operator is the scalar operation of a name: both are told to an e-graph for the operators
-of its term.
+``built_in(op, name)`` that an operator is the scalar operation of a name. A fold that does no more than combine its
+accumulator with a function of each element, by an associative operator, ``combines(f, g, op)``
+(`lift_egraph.algebra.elements`). All of them are told to an e-graph for the operators of its term.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from lift_egraph.dsl import (
     app,
     built_in,
     cod,
+    combines,
     eq,
     fresh,
     fvf,
@@ -66,9 +68,21 @@ def scan_by_action(f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex, e: Ex,
         )
 
 
+@rule("reduceSeq f z xs = reduce ⊕ z (map g xs),  f (s, x) = s ⊕ g x", source="new")
+def fold_of_mapped(f: Fn, g: Fn, op: Op, z: Ex, xs: Ex):
+    for fold in (reduce_seq(f, z, xs), reduce_(Op.fn(f), z, xs)):
+        yield rewrite(fold).to(reduce_(op, z, map_(g, xs)), combines(f, g, op))
+
+
+@rule("scanSeq f z xs = scan ⊕ z (map g xs),  f (s, x) = s ⊕ g x", source="new")
+def scan_of_mapped(f: Fn, g: Fn, op: Op, z: Ex, xs: Ex):
+    for fold in (scan_seq(f, z, xs), scan(Op.fn(f), z, xs)):
+        yield rewrite(fold).to(scan(op, z, map_(g, xs)), combines(f, g, op))
+
+
 @rule("reduce ⊕ z xs = reduce ⊗ z xs,  ⊕ the scalar operation ⊗ in other words", source="003 §5.3.4", reassociates=True)
 def built_in_operator(op: Op, s: String, z: Ex, xs: Ex):
     yield rewrite(reduce_(op, z, xs)).to(reduce_(Op.scalar(s), z, xs), built_in(op, s))
 
 
-algebra_rules = (fold_by_action, scan_by_action, built_in_operator)
+algebra_rules = (fold_by_action, scan_by_action, fold_of_mapped, scan_of_mapped, built_in_operator)

@@ -54,7 +54,7 @@ array, and ``made(ys, ...)`` with those where ys is an array that it has rearran
 
 Operators: ``associative(op)``, ``commutative(op)``, ``identity(op, e)``, ``neutral(op, z)``, which min, max, and, or
 fulfil for any number z, as counting it again changes nothing; `lift_egraph.algebra` finds them. ``acts(f, m, op, one,
-act)`` and ``built_in(op, name)`` are explained in ``rules/algebra.py``. A rule that needs the first or the second says
+act)``, ``combines(f, g, op)`` and ``built_in(op, name)`` are explained in ``rules/algebra.py``. A rule that needs the first or the second says
 so, as floating-point results may change: ``@rule(law, reassociates=True)``, ``commutes=True``. What a rule does not say
 must be equal bit for bit: x + 0 = x takes ``signed_zero=True``, as -0 + 0 is 0, and x · 0 = 0 ``nan_unsafe=True``, too,
 for NaN and infinities (`lift_egraph.egraph.rule.FLAGS`). ``notes={"n < m": why}`` says of a condition that it keeps the

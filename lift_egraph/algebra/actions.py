@@ -10,14 +10,14 @@ Source: 003 §4.2 to §4.6, after Sato and Iwasaki, "Automatic parallelization v
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
 from lift_egraph.algebra.clamps import Clamp, clamp
 from lift_egraph.algebra.declared import believe, believed
-from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested
+from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested, shaped_binder
 from lift_egraph.algebra.linear import NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
 from lift_egraph.algebra.own_semirings import own_semirings
@@ -27,7 +27,7 @@ from lift_egraph.errors import RuleProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
-from lift_egraph.language.types import DataType, Pair, Scalar
+from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
 
@@ -83,7 +83,7 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
     if [v.type for v in op.first] != [type_of(r) for r in op.results]:
         return Refusal("the accumulator has other components than the result")
     blocks: list[Block | Clamp] = []
-    for group in _independent(op):
+    for group in op.independent():
         found = _block(op, group)
         if isinstance(found, Refusal):
             return found
@@ -101,17 +101,6 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
         except RuleProblem as problem:
             return Refusal(f"products of its matrices: {problem.text}")
     return made
-
-
-def _independent(op: Binary) -> list[list[int]]:
-    """The components of the accumulator in groups that do not depend on each other."""
-    state = {v: i for i, v in enumerate(op.first)}
-    groups = [{i} for i in state.values()]
-    for i, result in enumerate(op.results):
-        together = {i, *(state[v] for v in ir.free_variables(result) if v in state)}
-        met = [g for g in groups if g & together]
-        groups = [g for g in groups if not g & together] + [together.union(*met)]
-    return sorted(sorted(g) for g in groups)
 
 
 def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
@@ -176,7 +165,7 @@ def _action(op: Binary, blocks: Sequence[Block | Clamp], t: DataType) -> Action:
         ir.Lambda(ir.PairBinder(binder_of(first), binder_of(second)), right_nested(products)),
         right_nested([one for b in blocks for one in b.ones]),
         ir.Lambda(
-            ir.PairBinder(binder_of(matrix), _binder(iter(state), t)),
+            ir.PairBinder(binder_of(matrix), shaped_binder(state, t)),
             packed([results[i] for i in range(len(state))], t),
         ),
         why,
@@ -195,13 +184,6 @@ def _acts(op: Binary, made: Action) -> bool:
     assert all(isinstance(v, ir.Var) for v in q)
     laws = ((op.results, act.at(matrix, op.first)), (act.at(times.at(p, q), op.first), act.at(q, act.at(p, op.first))))
     return all(counterexample(left, right) is None for left, right in laws)
-
-
-def _binder(leaves: Iterator[ir.Var], t: DataType) -> ir.Binder:
-    if isinstance(t, Pair):
-        first = _binder(leaves, t.first)
-        return ir.PairBinder(first, _binder(leaves, t.second))
-    return next(leaves)
 
 
 def _names(variables: Sequence[ir.Var]) -> str:

@@ -31,6 +31,16 @@ class Binary:
         names = dict(zip((*self.first, *ir.bound_variables(self.second)), (*first, *second), strict=True))
         return tuple(substitute(r, names) for r in self.results)
 
+    def independent(self) -> list[list[int]]:
+        """The components of the first argument in groups that do not depend on each other."""
+        state = {v: i for i, v in enumerate(self.first)}
+        groups = [{i} for i in state.values()]
+        for i, result in enumerate(self.results):
+            together = {i, *(state[v] for v in ir.free_variables(result) if v in state)}
+            met = [g for g in groups if g & together]
+            groups = [g for g in groups if not g & together] + [together.union(*met)]
+        return sorted(sorted(g) for g in groups)
+
 
 def scalars(t: DataType) -> tuple[Scalar, ...] | None:
     """The leaves of a type that is a scalar or made of scalars; None for other types."""
@@ -64,6 +74,16 @@ def binder_of(variables: Sequence[ir.Var]) -> ir.Binder:
     for v in reversed(first):
         made = ir.PairBinder(v, made)
     return made
+
+
+def shaped_binder(variables: Sequence[ir.Var], t: DataType) -> ir.Binder:
+    """A binder of these variables for values of a type."""
+    left = iter(variables)
+
+    def bind(t: DataType) -> ir.Binder:
+        return ir.PairBinder(bind(t.first), bind(t.second)) if isinstance(t, Pair) else next(left)
+
+    return bind(t)
 
 
 def numbered(prefix: str, types: Sequence[DataType]) -> tuple[ir.Var, ...]:

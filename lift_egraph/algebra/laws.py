@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from lift_egraph.algebra.declared import HOW, is_believed
 from lift_egraph.algebra.equations import Leaves, arguments_of, leaves_of_value, operator, sides
+from lift_egraph.algebra.keys import Keys
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.orders import equal_in_all_orders
 from lift_egraph.algebra.semirings import semirings_on
@@ -48,8 +49,11 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
         semiring = isinstance(t, Scalar) and next((s for s in semirings_on(t) if equal_over(s, t, a, b)), None)
         if not semiring:
             sums = Sums()
-            same = equal_in_all_orders([sums.of(e) for e in left], [sums.of(e) for e in right])
-            return "the same for all orders of the sums in them" if same else None
+            if equal_in_all_orders([sums.of(e) for e in left], [sums.of(e) for e in right]):
+                return "the same for all orders of the sums in them"
+            keys = Keys()
+            same = equal_in_all_orders([keys.of(e) for e in left], [keys.of(e) for e in right])
+            return "the same for all orders of the values and of what is computed of each" if same else None
         used[str(semiring)] = None
     return f"the same polynomials over {' and '.join(used)}"
 

@@ -40,6 +40,7 @@ DROPPED = (
     "stage_private",
     "built_in",
     "acts",
+    "combines",
 )
 
 ClassId = int

@@ -10,8 +10,9 @@ from egglog import String
 from egglog.egraph import ActionLike
 
 from lift_egraph.algebra import laws
-from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.actions import Action, Refusal, action_of
 from lift_egraph.algebra.declared import believed
+from lift_egraph.algebra.elements import combining_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
 from lift_egraph.language import ir
@@ -68,6 +69,9 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
         functions = (function_to_egg(g) for g in (f, acting.matrix, acting.act))
         given, matrix, act = functions
         facts.append(sorts.acts(given, matrix, operator_to_egg(acting.operator), to_egg(acting.one), act))
+    elif isinstance(acting, Refusal) and (combining := combining_of(f)):
+        functions = (function_to_egg(g) for g in (f, combining.element))
+        facts.append(sorts.combines(*functions, operator_to_egg(combining.operator)))
     return tuple(facts)
 
 
@@ -84,6 +88,10 @@ def reasons(use: Use) -> list[str]:
             found.append(f"{name} is {operation[0]} in other words: both sides are {operation[1]}")
     if not use.is_reduction or not laws.associative(f):
         acting = action_of(f)
-        outcome = "multiplies the accumulator by a matrix" if isinstance(acting, Action) else "stays a loop"
-        found.append(f"{name} {outcome}: {acting.why}")
+        if isinstance(acting, Action):
+            found.append(f"{name} multiplies the accumulator by a matrix: {acting.why}")
+        elif combining := combining_of(f):
+            found.append(f"{name} combines the accumulator with {print_term(combining.element)}: {combining.why}")
+        else:
+            found.append(f"{name} stays a loop: {acting.why}")
     return found

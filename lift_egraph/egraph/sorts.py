@@ -206,6 +206,7 @@ commutative = relation("commutative", Op)
 identity = relation("identity", Op, Ex)  # e ⊕ x = x = x ⊕ e
 neutral = relation("neutral", Op, Ex)  # also what may be counted again, as the operator is idempotent
 built_in = relation("built_in", Op, String)  # an operator that is a scalar operation in other words
+combines = relation("combines", Fn, Fn, Op)  # combines(f, g, op): f (s, x) = s ⊕ g x, with an associative ⊕
 # acts(f, m, op, e, act): f (s, x) = act (m x, s), an action of the monoid of op and e
 acts = relation("acts", Fn, Fn, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
 stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.elements import combining_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, operator_to_egg, to_egg
 from lift_egraph.egraph.rule_forms import Equation, Hole, Node
@@ -20,7 +21,7 @@ from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
 from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
-FOUND = ("acts", "built_in")
+FOUND = ("acts", "combines", "built_in")
 Conditions = Iterable[Equation | Node]
 
 
@@ -32,7 +33,7 @@ def found_laws(conditions: Conditions, typing: Typing, choose: Choose, real: Sca
             names = [p.name for p in c.parts if isinstance(p, Hole)]
             if len(names) < len(c.parts):
                 raise Rejected(f"{c} asks for a certain operator")
-            drawn = _action if c.op == "acts" else _other_words
+            drawn = {"acts": _action, "combines": _combination, "built_in": _other_words}[c.op]
             values |= zip(names, drawn(names, typing, choose, real), strict=True)
     return values
 
@@ -73,6 +74,28 @@ def _folds(t: Scalar, k: ir.Expr) -> list[tuple[Pair, Callable[..., Any]]]:
     if t.is_float:
         made.append((Pair(two, t), lambda s, x: ir.MakePair(max_(s[0], s[1] + x), max_(s[1] + x, k))))
     return made
+
+
+def _combination(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term | Operator]:
+    """A fold's operator, what it makes of each element, and what that is combined by."""
+    state, element = typing.values[names[0]][1], typing.values[names[1]][0]
+    k = choose([ir.Input("k", real), ir.Literal(2, real)])
+    made: list[tuple[Pair, Callable[..., Any]]] = [
+        (Pair(real, real), lambda s, x: select(k - x < s, k - x, s)),
+        (Pair(real, Pair(real, real)), lambda s, x: max_(x[0] * k, min_(s, max_(x[0] * k, x[1])))),
+        (Pair(Pair(real, real), real), lambda s, x: select(s[0] < x * x, ir.MakePair(x * x, k + x), s)),
+    ]
+    argument, make = choose(made[:1] if typing.find(state) == typing.find(element) else made)
+    function = to_function(make, argument, "fold")
+    found = combining_of(function)
+    if found is None:
+        raise AssertionError("the operator is not found to combine its arguments")
+    for t, known in ((state, argument.first), (element, argument.second)):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield _term(function)
+    yield _term(found.element)
+    yield Operator(found.operator, operator_to_egg(found.operator), None)
 
 
 def _other_words(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Any]:

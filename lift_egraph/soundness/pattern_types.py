@@ -153,6 +153,12 @@ class Inference:
             t = self(c.parts[0])
             self.t.lawful.append(t)
             self.t.equate(t, self(c.parts[1]))
+        elif c.op == "combines":
+            f, g, op = map(self, c.parts)
+            element = self.t.open()
+            for function, a in ((f, Made("pair", (op, element))), (g, element)):
+                self.t.equate(function[0], a)
+                self.t.equate(function[1], op)
         elif c.op == "acts":
             f, m, op, one, act = map(self, c.parts)
             state, element, matrix = self.t.open(), self.t.open(), self(c.parts[2])

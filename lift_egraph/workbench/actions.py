@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TypeGuard, TypeVar, Union
 
 from lift_egraph.algebra.actions import Action, Refusal, action_of
-from lift_egraph.algebra.laws import associative, built_in
+from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.laws import associative, built_in, neutral
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
@@ -47,7 +48,7 @@ def _acted(term: ir.Expr) -> ir.Expr:
         return made
     found = action_of(made.operator)
     if not isinstance(found, Action):
-        return made
+        return _combined(made)
     matrices = ir.Map(found.matrix, made.array)
     if isinstance(made, ir.Reduce | ir.ReduceSeq):
         product = ir.Reduce(found.operator, found.one, matrices)
@@ -57,11 +58,20 @@ def _acted(term: ir.Expr) -> ir.Expr:
     return ir.Map(ir.Lambda(p, ir.Apply(found.act, ir.MakePair(p, made.initial))), products)
 
 
+def _combined(fold: Fold) -> Fold:
+    """A fold that combines the accumulator with a function of each element as the reduction of what that gives."""
+    found = combining_of(fold.operator)
+    if found is None or not neutral(found.operator, fold.initial):
+        return fold
+    pattern = {ir.ReduceSeq: ir.Reduce, ir.ScanSeq: ir.Scan, ir.ScanExclusiveSeq: ir.ScanExclusive}
+    return pattern.get(type(fold), type(fold))(found.operator, fold.initial, ir.Map(found.element, fold.array))
+
+
 def refusals(term: ir.Expr) -> Iterator[str]:
     """Why folds outside of all loops stay loops."""
     if _may_act(term):
         found = action_of(term.operator)
-        if isinstance(found, Refusal):
+        if isinstance(found, Refusal) and _combined(term) is term:
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}"
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):

@@ -351,5 +351,7 @@ TWINS = (
          "app(act, make_pair(reduce_(op, one, map_(m, xs)), z))))"),
     twin("scan_by_action", "each element acts alone", "scan(op, one, map_(m, xs)) → map_(m, xs)"),
     twin("scan_by_action", "p may be free in z", "fresh(p, z), →"),
+    twin("fold_of_mapped", "the elements stay as they are", "map_(g, xs) → xs"),
+    twin("scan_of_mapped", "the elements are mapped twice", "map_(g, xs) → map_(g, map_(g, xs))"),
     twin("built_in_operator", "another operation", "Op.scalar(s) → Op.scalar(\"sub\")"),
 )  # fmt: skip

@@ -1,0 +1,77 @@
+"""Folds that combine their accumulator with a function of each element, by an associative operator."""
+
+from __future__ import annotations
+
+import pytest
+
+from lift_egraph.algebra.actions import Refusal, action_of
+from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.laws import associative
+from lift_egraph.language import ir
+from lift_egraph.language.pretty import print_term
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.actions import refusals, with_actions
+from tests.lift_egraph.algebra.test_actions import in_chunks
+
+#  operator, initial value, what is made of each element
+COMBINING = {
+    "place of the largest": (
+        "fun ((m, i), (x, j)) => if abs(x) > m then (abs(x), j) else (m, i)", "(0.0, 0)", "fun (x, j) => (abs(x), j)",
+    ),
+    "place of the least square": (
+        "fun ((m, i), (x, j)) => if x * x < m then (x * x, j) else (m, i)", "(inf, 0)", "fun (x, j) => (x * x, j)",
+    ),
+    "parity": ("fun (p, (x, j)) => p != (x > 0.0)", "false", "fun (x, j) => x > 0.0"),
+    "parity in other words": (
+        "fun (p, (x, j)) => p && !(x > 0.0) || !p && x > 0.0", "false", "fun (x, j) => x > 0.0",
+    ),
+    "two that do not depend on each other": (
+        "fun ((p, m, i), (x, j)) => (p != (j > 2), if -x > m then (-x, j) else (m, i))", "(false, -inf, 0)",
+        "fun (x, j) => (j > 2, -x, j)",
+    ),
+}  # fmt: skip
+OTHERS = {
+    "not associative": "fun ((m, i), (x, j)) => if abs(x) > abs(m) then (-m, j) else (m, i)",
+    "more than the elements have": "fun ((m, i), (x, j)) => if x > m then (x, j + i) else (m, i)",
+    "the accumulator is computed with": "fun ((m, i), (x, j)) => if x > m * m then (x, j) else (m, i)",
+}
+
+
+def fold(operator: str, initial: str) -> ir.Program:
+    return parse_program(f"program p(xs: [f32]16, is: [i32]16) = reduceSeq({operator}, {initial}, zip(xs, is))")
+
+
+@pytest.mark.parametrize("name", COMBINING)
+def test_they_are_reductions_of_what_is_made_of_the_elements(name: str) -> None:
+    operator, initial, element = COMBINING[name]
+    program = fold(operator, initial)
+    assert isinstance(program.body, ir.ReduceSeq)
+    assert isinstance(action_of(program.body.operator), Refusal)
+    found = combining_of(program.body.operator)
+    assert found is not None
+    assert print_term(found.element) == element
+    assert associative(found.operator)
+    assert found.why.startswith("both sides of associativity are the same")
+    changed = with_actions(program.body)
+    assert isinstance(changed, ir.Reduce)
+    assert list(refusals(program.body)) == []
+    for seed in range(3):
+        inputs = random_inputs(program, seed, "integer")
+        for term in (changed, in_chunks(changed)):
+            assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_others_stay_loops(name: str) -> None:
+    program = fold(OTHERS[name], "(0.0, 0)")
+    assert isinstance(program.body, ir.ReduceSeq)
+    assert combining_of(program.body.operator) is None
+    assert with_actions(program.body) is None
+
+
+def test_a_value_that_may_not_begin_again_keeps_the_loop() -> None:
+    program = fold(COMBINING["parity"][0], "true")
+    assert with_actions(program.body) is None
