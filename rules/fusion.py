@@ -54,13 +54,13 @@ array, and ``made(ys, ...)`` with those where ys is an array that it has rearran
 
 Operators: ``associative(op)``, ``commutative(op)``, ``identity(op, e)``, ``neutral(op, z)``, which min, max, and, or
 fulfil for any number z, as counting it again changes nothing; `lift_egraph.algebra` finds them. ``acts(f, m, op, one,
-act)``, ``combines(f, g, op)`` and ``built_in(op, name)`` are explained in ``rules/algebra.py``. A rule that needs the first or the second says
-so, as floating-point results may change: ``@rule(law, reassociates=True)``, ``commutes=True``. What a rule does not say
-must be equal bit for bit: x + 0 = x takes ``signed_zero=True``, as -0 + 0 is 0, and x · 0 = 0 ``nan_unsafe=True``, too,
-for NaN and infinities (`lift_egraph.egraph.rule.FLAGS`). ``notes={"n < m": why}`` says of a condition that it keeps the
-rule from what is right but useless. ``source`` says where a rule is from, and ``phase`` when it is meant to run:
-``"algorithmic"`` (if nothing is said), ``"lowering"``, ``"memory"``, or ``"simplification"``, between all others until
-nothing changes: such a rule must make terms smaller.
+act)``, ``combines(f, g, op)`` and ``built_in(op, name)`` are explained in ``rules/algebra.py``. A rule that needs the
+first or the second says so, as floating-point results may change: ``@rule(law, reassociates=True)``, ``commutes=True``.
+What a rule does not say must be equal bit for bit: x + 0 = x takes ``signed_zero=True``, as -0 + 0 is 0, and x · 0 = 0
+``nan_unsafe=True``, too, for NaN and infinities (`lift_egraph.egraph.rule.FLAGS`). ``notes={"n < m": why}`` says of a
+condition that it keeps the rule from what is right but useless. ``source`` says where a rule is from, and ``phase``
+when it is meant to run: ``"algorithmic"`` (if nothing is said), ``"lowering"``, ``"memory"``, or ``"simplification"``,
+between all others until nothing changes: such a rule must make terms smaller.
 
 An example
 ----------
