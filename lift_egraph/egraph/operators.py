@@ -70,8 +70,8 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
         given, matrix, act = functions
         facts.append(sorts.acts(given, matrix, operator_to_egg(acting.operator), to_egg(acting.one), act))
     elif isinstance(acting, Refusal) and (combining := combining_of(f)):
-        functions = (function_to_egg(g) for g in (f, combining.element))
-        facts.append(sorts.combines(*functions, operator_to_egg(combining.operator)))
+        given, element = (function_to_egg(g) for g in (f, combining.element))
+        facts.append(sorts.combines(given, element, operator_to_egg(combining.operator)))
     return tuple(facts)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from lift_egraph import programs
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.egraph.saturate import Limits, run_phase
@@ -74,3 +76,15 @@ def test_folds_that_stay_loops_say_why():
     assert with_actions(program.body) is None
     (reason,) = refusals(program.body)
     assert reason.startswith("the fold by fun (s, x) => s * s + x stays a loop: s * s multiplies the accumulator")
+
+
+@pytest.mark.parametrize(("fold", "rule"), [("reduceSeq", "fold_of_mapped"), ("scanSeq", "scan_of_mapped")])
+def test_folds_of_a_function_of_the_elements_are_explained(fold: str, rule: str):
+    operator = "fun ((most, i), (x, j)) => if abs(x) > most then (abs(x), j) else (most, i)"
+    program = parse_program(f"program p(xs: [f32]16, is: [i32]16) = {fold}({operator}, (0.0, 0), zip(xs, is))")
+    term = with_actions(program.body)
+    assert term is not None
+    found = explain_way(program, (Leg("algebra", term, 1, "cpu"),))
+    assert [checked.step.rule.name for checked in found.steps] == [rule]
+    assert found.sound
+    assert "combines the accumulator with fun (x, j) => (abs(x), j): both sides of associativity" in str(found)
