@@ -11,9 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+from lift_egraph import workbench
+from lift_egraph.api import Limits, optimize
 from lift_egraph.cli.main import app
+
+_FEW = {"cpu_blocks": (4,), "variants": 1, "stage_iterations": 4, "plan_iterations": 1, "seeds": 1, "lowered": 2}
+_SHARES = {"numpy_share": 0, "roofline_share": 0, "timing_share": 0.001}
+WHOLE = workbench.Budget(60, limits=Limits(2, 2_000), staged=0, measured=1, **_FEW, **_SHARES)
+"""Of a search that ends when all was tried."""
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
 
@@ -21,6 +29,11 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for 
 def lift(*arguments: object):
     """What the command line does with arguments, in this process."""
     return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def search_little(patch: pytest.MonkeyPatch) -> None:
+    """Have the command line optimise with `WHOLE`, whatever its options say: a budget of seconds is used up."""
+    patch.setattr(workbench, "optimize", lambda *given, **options: optimize(*given, **{**options, "budget": WHOLE}))
 
 
 def start(*arguments: object, **changes: str) -> subprocess.Popen[str]:
