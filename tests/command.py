@@ -14,14 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from lift_egraph import workbench
-from lift_egraph.api import Limits, optimize
 from lift_egraph.cli.main import app
-
-_FEW = {"cpu_blocks": (4,), "variants": 1, "stage_iterations": 4, "plan_iterations": 1, "seeds": 1, "lowered": 2}
-_SHARES = {"numpy_share": 0, "roofline_share": 0, "timing_share": 0.001}
-WHOLE = workbench.Budget(60, limits=Limits(2, 2_000), staged=0, measured=1, **_FEW, **_SHARES)
-"""Of a search that ends when all was tried."""
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
 
@@ -32,8 +25,14 @@ def lift(*arguments: object):
 
 
 def search_little(patch: pytest.MonkeyPatch) -> None:
-    """Have the command line optimise with `WHOLE`, whatever its options say: a budget of seconds is used up."""
-    patch.setattr(workbench, "optimize", lambda *given, **options: optimize(*given, **{**options, "budget": WHOLE}))
+    """Have the command line's searches end when all was tried, whatever its options say: seconds are used up."""
+    from lift_egraph import workbench  # not above: children that begin with a file of tests import this one too
+    from lift_egraph.api import Limits, optimize
+
+    few = {"cpu_blocks": (4,), "variants": 1, "stage_iterations": 4, "plan_iterations": 1, "seeds": 1, "lowered": 2}
+    shares = {"numpy_share": 0, "roofline_share": 0, "timing_share": 0.001}
+    whole = workbench.Budget(60, limits=Limits(2, 2_000), staged=0, measured=1, **few, **shares)
+    patch.setattr(workbench, "optimize", lambda *given, **options: optimize(*given, **{**options, "budget": whole}))
 
 
 def start(*arguments: object, **changes: str) -> subprocess.Popen[str]:
