@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from lift_egraph.cli.main import app
@@ -21,6 +22,17 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for 
 def lift(*arguments: object):
     """What the command line does with arguments, in this process."""
     return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def search_little(patch: pytest.MonkeyPatch) -> None:
+    """Have the command line's searches end when all was tried, whatever its options say: seconds are used up."""
+    from lift_egraph import workbench  # not above: children that begin with a file of tests import this one too
+    from lift_egraph.api import Limits, optimize
+
+    few = {"cpu_blocks": (4,), "variants": 1, "stage_iterations": 4, "plan_iterations": 1, "seeds": 1, "lowered": 2}
+    shares = {"numpy_share": 0, "roofline_share": 0, "timing_share": 0.001}
+    whole = workbench.Budget(60, limits=Limits(2, 2_000), staged=0, measured=1, **few, **shares)
+    patch.setattr(workbench, "optimize", lambda *given, **options: optimize(*given, **{**options, "budget": whole}))
 
 
 def start(*arguments: object, **changes: str) -> subprocess.Popen[str]:

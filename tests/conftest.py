@@ -36,12 +36,15 @@ settings.load_profile(PROFILE)
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each child process compiles all that it imports, again
 
+gc.disable()  # while tests are collected, which makes much that stays
+
 _DOOR, _ROOM = Path(__file__), Path(__file__).with_name("depth.py")  # files that all workers can lock
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What must run alone comes last, when few other tests wait for it."""
     items.sort(key=_is_alone)
+    gc.enable()
     gc.freeze()  # modules and tests stay: to look through them for garbage takes a tenth of the time
     gc.set_threshold(20_000, 20, 20)
 

@@ -9,10 +9,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from egglog import EGraph, Expr, i64, i64Like, rewrite, ruleset, var
 
 from lift_egraph.process import child_process
 from lift_egraph.process.child import Server, Stream, call
-from tests.warm import FRESH, Fork
+from tests.warm import FRESH, Fork, _Promised
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="children are fresh elsewhere")
 
@@ -54,6 +55,26 @@ def test_a_fork_is_a_child_whose_end_is_seen():
         os.kill(child.pid, signal.SIGKILL)
         assert child._process.wait(10) == -signal.SIGKILL
         assert not child.alive
+
+
+class Count(Expr):
+    def __init__(self, number: i64Like) -> None: ...
+
+    def doubled(self) -> Count: ...
+
+
+def saturated() -> tuple[str, list[str]]:
+    import lift_egraph.workbench.search  # noqa: F401
+
+    graph, n = EGraph(), var("n", i64)
+    made = graph.let("made", Count(21).doubled())
+    graph.run(ruleset(rewrite(Count(n).doubled()).to(Count(n + n))))
+    left = [name for name, module in sys.modules.items() for v in vars(module).values() if type(v) is _Promised]
+    return str(graph.extract(made)), left
+
+
+def test_egglog_is_loaded_in_the_child_that_uses_it():
+    assert call(saturated) == ("Count(42)", [])
 
 
 def _identity():

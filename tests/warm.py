@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib.machinery
+import importlib.util
 import json
 import os
 import signal
@@ -18,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, Any
@@ -35,7 +38,7 @@ _ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 
 @contextmanager
 def warm_children() -> Iterator[None]:
-    """Children are forks of one interpreter that has imported what they need, but egglog."""
+    """Children are forks of one interpreter that has imported what they need."""
     if sys.platform != "linux":
         yield
         return
@@ -122,14 +125,57 @@ def serve(number: int, parent: int) -> None:
 def _import() -> None:
     """What most children import."""
     gc.disable()
-    import lift_egraph.codegen.compiler
+    later = sys.modules[_BINDINGS] = _Later(_BINDINGS)
     import lift_egraph.codegen.running.worker
-    import lift_egraph.meaning.agreement
-    import lift_egraph.meaning.interp  # noqa: F401
+    import lift_egraph.derivation.derive
+    import lift_egraph.soundness.many_rules
+    import lift_egraph.workbench.search  # noqa: F401
 
-    assert "egglog" not in sys.modules  # it drops e-graphs in a thread of its own, which no fork would have
+    assert sys.modules[_BINDINGS] is later
     gc.enable()
     gc.freeze()
+
+
+_BINDINGS = "egglog.bindings"
+
+
+class _Promised:
+    """A value of a module that is not loaded yet."""
+
+    def __init__(self, make: Callable[[types.ModuleType], Any]) -> None:
+        self.make = make
+
+    def __call__(self, *arguments: Any) -> _Promised:
+        return _Promised(lambda loaded: self.make(loaded)(*arguments))
+
+
+class _Later(types.ModuleType):
+    """egglog's native module, which a fork loads when it first uses it.
+
+    It begins a thread when it is loaded, and a fork has no thread but its own: it would wait for it for ever.
+    """
+
+    _pid = os.getpid()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if os.getpid() == self._pid:
+            return _Promised(lambda loaded: getattr(loaded, name))
+        self._load()
+        return getattr(self, name)
+
+    def _load(self) -> None:
+        spec = importlib.machinery.PathFinder.find_spec(_BINDINGS, sys.modules["egglog"].__path__)
+        assert spec is not None
+        assert spec.loader is not None
+        loaded = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loaded)
+        vars(self).update(vars(loaded))
+        for module in [*sys.modules.values()]:
+            for name, value in [*vars(module).items()]:
+                if isinstance(value, _Promised):
+                    setattr(module, name, value.make(loaded))
 
 
 def _become_child(

@@ -12,7 +12,7 @@ from lift_egraph.cli.options import USUAL_START, left_of
 from lift_egraph.codegen.plans.arrays import save_plan
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running.run import list_devices
-from tests.command import ENVIRONMENT, interrupted, lift, start
+from tests.command import ENVIRONMENT, interrupted, lift, search_little, start
 
 FILES = {"kernel.cl", "launch.json", "lowered.lift", "report.json", "derivation.json"}
 AXPY = """-- a * x + y
@@ -394,7 +394,8 @@ def test_axpy_from_its_text_to_arrays(tmp_path, device):
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.float32(2.5) * x + y, rtol=0, atol=1e-6)
 
 
-def test_a_stencil_from_its_text_to_arrays(tmp_path, device):
+def test_a_stencil_from_its_text_to_arrays(tmp_path, device, monkeypatch):
+    search_little(monkeypatch)
     out = tmp_path / "blur"
     optimised(write(tmp_path / "blur.lift", BLUR), device, "--out", out)
     x = random_array(3, 4096)
@@ -405,7 +406,8 @@ def test_a_stencil_from_its_text_to_arrays(tmp_path, device):
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-6)
 
 
-def test_the_table(device):
+def test_the_table(device, monkeypatch):
+    search_little(monkeypatch)
     shown = succeed("optimize", "scal", "--size", "N=1024", "--device", device, "--budget", BUDGET, "--top", 2).stdout
     assert "speed-up" in shown
     assert "times as fast" in shown

@@ -1,9 +1,6 @@
-import ctypes
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -15,93 +12,29 @@ from lift_egraph.errors import RunProblem, SizeProblem
 from lift_egraph.process import child_process
 from lift_egraph.process.child import Server, Stream, call
 from tests.command import start
+from tests.lift_egraph.process.tasks import (
+    MEBIBYTE,
+    allocate,
+    count_slowly,
+    die_of,
+    eat_memory,
+    fail_to_start,
+    fail_with,
+    folder_maker,
+    ignore_interrupts,
+    leave,
+    numbered_server,
+    read_null,
+    starter,
+    yield_unpicklable,
+)
 from tests.warm import FRESH
-
-MEBIBYTE = 2**20
 
 
 @pytest.fixture(autouse=True)
 def fresh_children(monkeypatch):
     """Children as users have them."""
     monkeypatch.setattr(child_process, "begin", FRESH)
-
-
-def count_slowly(pause):
-    number = 0
-    while True:
-        yield number
-        number += 1
-        time.sleep(pause)
-
-
-def eat_memory():
-    yield "started"
-    hoard = []
-    while True:
-        hoard.append(np.ones(MEBIBYTE))
-        time.sleep(0.002)
-
-
-def allocate(size):
-    yield len(bytearray(size))
-
-
-def die_of(signal_number):
-    yield "before"
-    os.kill(os.getpid(), signal_number)
-
-
-def read_null():
-    yield "before"
-    ctypes.string_at(0)
-
-
-def leave(code):
-    yield "before"
-    print("the last words", flush=True)
-    os._exit(code)
-
-
-def fail_with(error):
-    yield "before"
-    raise error
-
-
-def yield_unpicklable():
-    yield lambda: None
-
-
-def ignore_interrupts():
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    yield os.getpid()
-    while True:
-        time.sleep(10)
-
-
-def numbered_server():
-    requests = 0
-
-    def handle(message):
-        nonlocal requests
-        requests += 1
-        match message:
-            case "hang":
-                time.sleep(1000)
-            case "crash":
-                ctypes.string_at(0)
-            case "refuse":
-                raise SizeProblem("too large")
-            case "break":
-                raise ValueError("a defect")
-            case "interrupt":
-                os.kill(os.getpid(), signal.SIGINT)
-        return requests, message
-
-    return handle
-
-
-def fail_to_start():
-    raise SizeProblem("no such thing")
 
 
 def is_running(pid):
@@ -297,7 +230,7 @@ def test_a_parent_without_a_main_guard(as_script, tmp_path):
 
 
 LONG_PARENT = """
-    import tests.lift_egraph.process.test_child as t
+    import tests.lift_egraph.process.tasks as t
     from lift_egraph.process.child import Stream
     try:
         for pid in Stream(t.ignore_interrupts):
@@ -331,7 +264,7 @@ def test_the_child_of_another_thread_outlives_that_thread_but_not_the_parent():
     parent = start_parent(
         """
         import sys, threading, time
-        import tests.lift_egraph.process.test_child as t
+        import tests.lift_egraph.process.tasks as t
         from lift_egraph.process.child import Server
         server = Server(t.numbered_server)
         thread = threading.Thread(target=server.start)
@@ -362,7 +295,7 @@ def test_a_stopped_child_of_another_thread_dies_with_the_parent(start: str):
     parent = start_parent(
         f"""
         import signal, threading, time
-        import tests.lift_egraph.process.test_child as t
+        import tests.lift_egraph.process.tasks as t
         from lift_egraph.process.child import Server
         server = Server(t.numbered_server)
         thread = threading.Thread(target=server.start)
@@ -384,15 +317,11 @@ def test_a_stopped_child_of_another_thread_dies_with_the_parent(start: str):
 
 def test_what_a_stopped_child_started_ends():
     """It would stay for ever if its own parent dies meanwhile."""
-    with Server(_starter) as server:
+    with Server(starter) as server:
         pid = server.request("sleep 0.3")
         server.signal(signal.SIGSTOP)
         assert wait_until_gone(pid)
         server.signal(signal.SIGCONT)
-
-
-def _starter():
-    return lambda command: subprocess.Popen(command.split()).pid
 
 
 def test_a_forked_process_may_start_children_in_a_thread():
@@ -414,15 +343,7 @@ def test_a_forked_process_may_start_children_in_a_thread():
 
 
 def test_a_childs_temporary_folder_goes_with_it():
-    with Server(_folder_maker) as server:
+    with Server(folder_maker) as server:
         folder = Path(server.request("file"))
         assert {path.name for path in folder.iterdir()} == {"armed", "file"}
     assert not folder.exists()
-
-
-def _folder_maker():
-    def make(name):
-        Path(tempfile.gettempdir(), name).touch()
-        return tempfile.gettempdir()
-
-    return make

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lift_egraph.api import Limits, StructuralCost, optimize, parse_program, print_term, sketch, specialise, workbench
+from lift_egraph.api import Limits, StructuralCost, optimize, parse_program, print_term, sketch, specialise
 from lift_egraph.codegen.devices import POCL, Device
 from lift_egraph.dsl import Ex, Rule, call1, call2, rewrite, rule
 from lift_egraph.egraph.rule import PHASES
@@ -36,13 +36,10 @@ from lift_egraph.workbench import (
 from lift_egraph.workbench.additions import ROLES, Additions, Plans, additions_of
 from lift_egraph.workbench.way_file import phases_of, way_of
 from tests.codegen.opencl import needs_opencl
-from tests.command import lift
+from tests.command import lift, search_little
 from tests.in_process import no_children
 
 CPU = replace(POCL, compute_units=2, vector_width=4)
-FEW = {"cpu_blocks": (4,), "variants": 1, "stage_iterations": 4, "plan_iterations": 1, "seeds": 1, "lowered": 2}
-SHARES = {"numpy_share": 0, "roofline_share": 0, "timing_share": 0.001}
-WHOLE = Budget(60, limits=Limits(2, 2_000), staged=0, measured=1, **FEW, **SHARES)  # it ends when all was tried
 FAST = Budget(limits=Limits(iterations=2, nodes=5_000), seeds=2, lowered=2, staged=1)
 HEAD = """\
 from __future__ import annotations
@@ -79,9 +76,7 @@ def written(path: Path, text: str) -> Path:
 @needs_opencl
 def test_from_a_rule_in_a_file_to_the_steps_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The sum of all products of two vectors' elements is the product of two sums: only the user's rule knows it."""
-    monkeypatch.setattr(
-        workbench, "optimize", lambda *given, **options: optimize(*given, **{**options, "budget": WHOLE})
-    )
+    search_little(monkeypatch)
     program, rules, out = tmp_path / "products.lift", written(tmp_path / "mine.py", FACTOR), tmp_path / "out"
     program.write_text(PRODUCTS)
     result = lift("optimize", program, "--rules", rules, "--unchecked", "--out", out)
@@ -130,10 +125,13 @@ def absolute(phase: str) -> Rule:
     return max_is_abs
 
 
+def test_without_a_rule_it_is_not_found():
+    assert not any("abs" in print_term(f.term) for f in found_with(Additions()))
+
+
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_rule_takes_part_in_the_phases_that_its_own_says(phase: str):
     mine = absolute(phase)
-    assert not any("abs" in print_term(f.term) for f in found_with(Additions()))
     way = next(f.way for f in found_with(Additions(rules=(mine,))) if "abs" in print_term(f.term))
     assert next(leg.name for leg in way if "abs" in print_term(leg.term)) == {
         "algorithmic": "stages", "lowering": "lowering", "memory": "memory", "simplification": "lowering"
