@@ -148,6 +148,20 @@ def test_a_block_is_one_of_rows_although_columns_are_as_many():
     assert all(isinstance(array, ir.Var) for array in split)  # columns would be those of a transposition
 
 
+def test_each_chunk_of_a_histogram_computes_where_its_elements_go():
+    """An array of all places would be made by one loop, or need a kernel of its own."""
+    program = parse_program(
+        """program p(x: [f32]32768 in 0..1) =
+             reduceByIndex(add, fill(4, 0), map(fun v => to_i32(4.0 * v), x), map(fun v => 1, x))"""
+    )
+    (plan,) = plans(program.body, CPU)
+    term = reached(program, plan)
+    (chunk,) = (t for t in ir.subterms(term) if isinstance(t, ir.ReduceByIndex))
+    assert all(isinstance(a, ir.Map) and isinstance(a.array, ir.Var) for a in (chunk.indices, chunk.array))
+    inputs = random_inputs(program, 0, "float")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+
+
 def test_columns_that_no_cache_holds_are_in_tiles():
     program = parse_program(STAGES["rows times columns"][0])
     small = replace(CPU, cache=1024, throughput=replace(POCL.throughput, l2=512))
