@@ -162,6 +162,23 @@ def test_each_chunk_of_a_histogram_computes_where_its_elements_go():
     assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
 
 
+def test_rows_of_uneven_length_are_taken_one_after_the_other():
+    program = parse_program(
+        """program p(offsets: [i32]2049 in offsets(100), xs: [f32]100) =
+             map(fun w => reduceRange(add, 0.0, w[0], w[1], map(abs, xs)), slide(2, 1, offsets))"""
+    )
+    (plan,) = plans(program.body, CPU)
+    term = reached(program, plan)
+    saturation = last(run_phase(term, lowering_phase(CPU, (4,), Limits())))
+    found = best_terms(saturation.graph, saturation.root, StructuralCost().on(CPU), 4, key=skeleton, tries=40)
+    assert found
+    assert not any(isinstance(t, ir.Vectorize) for f in found for t in ir.subterms(f.term))
+    loops = [[str(t.level.kind) for t in ir.subterms(f.term) if isinstance(t, ir.MapLevel)] for f in found]
+    assert ["glb", "seq"] in loops
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(found[0].term, inputs), evaluate(program.body, inputs))
+
+
 def test_columns_that_no_cache_holds_are_in_tiles():
     program = parse_program(STAGES["rows times columns"][0])
     small = replace(CPU, cache=1024, throughput=replace(POCL.throughput, l2=512))
