@@ -35,8 +35,9 @@ def index_plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
 
 
 def _in_chunks(part: ir.ReduceByIndex, length: int, chunk: int) -> Plan:
-    """Results for each chunk, which computes its own places and elements, and then all of them."""
-    each = tuple(sk.map_() if isinstance(a, ir.Map) else sk.ANY for a in (part.indices, part.array))
-    inside = sk.contains(sk.PatternSketch("reduceByIndex", (sk.ANY, sk.ANY, *each), (), None))
+    """Results for each chunk, which computes its own elements, and its own places with them, and then all of them."""
+    elements = sk.map_() if isinstance(part.array, ir.Map) else sk.ANY
+    places = elements if isinstance(part.indices, ir.Map) else sk.ANY
+    inside = sk.contains(sk.PatternSketch("reduceByIndex", (sk.ANY, sk.ANY, places, elements), (), None))
     sketch = sk.contains(sk.transpose(sk.map_(inside, length=length // chunk)))
     return Plan((Step("index_chunks", sketch, {length: (chunk,)}),), ())

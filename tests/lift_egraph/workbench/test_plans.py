@@ -148,16 +148,22 @@ def test_a_block_is_one_of_rows_although_columns_are_as_many():
     assert all(isinstance(array, ir.Var) for array in split)  # columns would be those of a transposition
 
 
-def test_each_chunk_of_a_histogram_computes_where_its_elements_go():
-    """An array of all places would be made by one loop, or need a kernel of its own."""
+@pytest.mark.parametrize(
+    ("places", "elements"),
+    [("map(fun v => to_i32(4.0 * v), x)", "map(fun v => 1, x)"), ("map(fun v => to_i32(4.0 * v), x)", "ones"),
+     ("is", "map(fun v => 1, x)"), ("is", "ones")],
+)  # fmt: skip
+def test_each_chunk_of_a_histogram_computes_what_it_counts(places: str, elements: str):
+    """An array of all places or elements would be made by one loop, or need a kernel of its own."""
     program = parse_program(
-        """program p(x: [f32]32768 in 0..1) =
-             reduceByIndex(add, fill(4, 0), map(fun v => to_i32(4.0 * v), x), map(fun v => 1, x))"""
+        f"""program p(x: [f32]32768 in 0..1, is: [i32]32768 in 0..4, ones: [i32]32768) =
+              reduceByIndex(add, fill(4, 0), {places}, {elements})"""
     )
     (plan,) = plans(program.body, CPU)
     term = reached(program, plan)
     (chunk,) = (t for t in ir.subterms(term) if isinstance(t, ir.ReduceByIndex))
-    assert all(isinstance(a, ir.Map) and isinstance(a.array, ir.Var) for a in (chunk.indices, chunk.array))
+    computes = [isinstance(a, ir.Map) for a in (chunk.indices, chunk.array)]
+    assert computes == [elements != "ones" and places != "is", elements != "ones"]
     inputs = random_inputs(program, 0, "float")
     assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
 
