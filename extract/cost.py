@@ -29,7 +29,8 @@ class Shape(NamedTuple):
     block
         The largest accumulator of its reductions, in scalars: terms that block differently are kept apart.
     width
-        The widest vector in it.
+        The widest vector in it, or 1 for loops whose length, or the place of whose result, is computed: no lanes share
+        these.
     staged
         The address spaces that it copies data to.
     local
@@ -247,7 +248,7 @@ class StructuralCost:
         each = f.cost + loads + self.overhead + self._spill(size)
         cost = sum(p.cost for p in others) + self._range(graph, node) * each
         cost += self._intermediate(graph, node.classes[4], others[-1].shape)
-        return Rating(cost, _together(tuple(p.shape for p in parts), self._blocked(size)))
+        return Rating(cost, _together((*(p.shape for p in parts), Shape(width=1)), self._blocked(size)))
 
     def _reduce_by_index(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
         if self.lowered:
@@ -275,7 +276,7 @@ class StructuralCost:
         cost += self.store * element_count(graph.type_of(owner))
         cost += self._intermediate(graph, node.classes[3], xs.shape)
         host = bool(_outer(xs.shape.levels)) or xs.shape.host
-        merged = _together((place.shape, f.shape, z.shape, xs.shape), COMPUTATION)
+        merged = _together((place.shape, f.shape, z.shape, xs.shape, Shape(width=1)), COMPUTATION)
         levels = frozenset() if host else xs.shape.levels
         return Rating(cost + (self.launch if host else 0), merged._replace(levels=levels, host=host))
 

@@ -1,14 +1,15 @@
 """Semirings that users declare, by laws of two operators on scalars.
 
 ``plus`` is associative, commutative and has a neutral element, which annihilates for ``times``; that is associative,
-has a neutral element too, and distributes over ``plus``. Both neutral elements and the distributivity are declared; the
-other laws are declared or found.
+has a neutral element too, and distributes over ``plus``. Both neutral elements are declared, as operators are by that;
+the other laws are declared or found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 
 from lift_egraph.algebra import laws
 from lift_egraph.algebra.declared import laws_believed
@@ -80,24 +81,18 @@ class OwnSemiring(Semiring):
 
 
 def own_semirings(t: Scalar) -> Iterator[OwnSemiring]:
-    """The semirings of a scalar type whose laws are believed."""
-    known = laws_believed()
-    for law in known:
-        times, plus = law.operator, law.about
-        if law.name != "distributes" or not isinstance(plus, ir.Lambda) or type_of(times.body) != t:
+    """The semirings of a scalar type whose laws are believed, or found."""
+    declared = [law for law in laws_believed() if law.name == "neutral" and type_of(law.operator.body) == t]
+    for addition, multiplication in permutations(declared, 2):
+        plus, times, zero, one = addition.operator, multiplication.operator, addition.about, multiplication.about
+        if not isinstance(zero, ir.Literal) or not isinstance(one, ir.Literal):
             continue
-        zero, one = (_neutral(f, known) for f in (plus, times))
-        if zero is None or one is None or not laws.annihilating(times, zero):
+        if not laws.distributes(times, plus) or not laws.annihilating(times, zero):
             continue
         if laws.associative(plus) and laws.commutative(plus) and laws.associative(times):
-            called = next((other.called for other in known if other.operator == plus), "plus")
             commutes = laws.commutative(times) is not None
-            yield OwnSemiring(called, law.called, (t.name,), plus, times, zero, one, commutes)
-
-
-def _neutral(f: ir.Lambda, known: tuple[ir.Law, ...]) -> ir.Literal | None:
-    found = (law.about for law in known if law.name == "neutral" and law.operator == f)
-    return next((value for value in found if isinstance(value, ir.Literal)), None)
+            names = addition.called, multiplication.called
+            yield OwnSemiring(*names, (t.name,), plus, times, zero, one, commutes)
 
 
 def _applied(f: ir.Lambda, a: ir.Expr, b: ir.Expr) -> ir.Expr:

@@ -23,7 +23,7 @@ from egglog.bindings import EggSmolError
 from lift_egraph.derivation.places import NearMiss, View, matching_places, near_misses
 from lift_egraph.derivation.steps import DEFINITIONS, Step, World
 from lift_egraph.egraph.encoding import check_depth
-from lift_egraph.egraph.exact_terms import Node, Path, place_of
+from lift_egraph.egraph.exact_terms import Path, place_of
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import MARKS, Phase
 from lift_egraph.errors import ExplorationProblem, RuleProblem
@@ -247,24 +247,25 @@ class Explorer:
             raise ExplorationProblem(f"there is no rule {rule!r}{suggestion(rule, self._book)}")
         return self._book[rule]
 
-    @property
-    def _node(self) -> Node:
-        return self._steps[-1].nodes[1] if self._steps else self._start
-
     def _enter(self) -> None:
-        """Forget what was known of the last term, and offer chunks for the lengths of the present one."""
+        """Forget what was known of the last term; offer chunks for the lengths of the present one, and its operators'
+        laws.
+        """
         self._known: dict[Rule, Listing[Step]] = {}
-        self._world = self._world_for(self.term, self._world)
+        node = self._steps[-1].nodes[1] if self._steps else self._start
+        term = self._world.decode(node)
+        self._world = self._world_for(term, self._world)
+        # laws are told of operators with the names that their binders have when they are read
+        self._node = self._world.encode(term) if self._world.phase.operators else node
         self._seen: View | None = None
 
     def _world_for(self, term: ir.Expr, world: World | None) -> World:
         tiles = self._tiles
         if not isinstance(tiles, Mapping):
             tiles = {n: tuple(tiles) for n in sorted(array_lengths(term))} if tiles else {}
-        if world is None or world.phase.tiles != tiles:
-            definitions = tuple(r for r in self._book.values() if r.name in DEFINITIONS)
-            world = World(Phase("exploration", (), definitions, tiles, self._widths, staging=self._staging))
-        return world
+        definitions = tuple(r for r in self._book.values() if r.name in DEFINITIONS)
+        phase = Phase("exploration", (), definitions, tiles, self._widths, staging=self._staging).about(term)
+        return world if world is not None and world.phase == phase else World(phase)
 
     @property
     def _view(self) -> View:

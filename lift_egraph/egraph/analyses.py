@@ -237,21 +237,6 @@ def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, w: Ex, f: Fn, t: Ty, u: Ty, n
 
 
 @ruleset
-def _segmented(op: Op, s: String, z: Ex, f: V, a: V, g: V, b: V, p: P, q: P, t: Ty):
-    """(f, a) ⊗ (g, b) = (f or g, b if g else a ⊕ b), where ⊕ is associative: what ⊕ makes begins again at each flag.
-
-    Source: Blelloch, "Prefix sums and their applications", 1990.
-    """
-    combined = sorts.call3("select", Ex(g), Ex(b), sorts.call2(s, Ex(a), Ex(b)))
-    step = Fn.lam(P.pair(p, q), sorts.make_pair(sorts.call2("or", Ex(f), Ex(g)), combined))
-    known = Op.scalar(s)
-    where = (eq(op).to(Op.fn(step)), eq(p).to(P.pair(P.var(f), P.var(a))), eq(q).to(P.pair(P.var(g), P.var(b))))
-    where += (sorts.associative(known), sorts.identity(known, z), eq(t).to(ty(z)), eq(t).to(vty(a)))
-    first = sorts.make_pair(Ex.literal("False", Ty.scalar("bool")), z)
-    yield egglog.rule(*where).then(sorts.associative(op), sorts.identity(op, first))
-
-
-@ruleset
 def _names(f: Fn, p: P, q: P, x: Ex, z: Ex, op: Op, t: Ty, u: Ty, n: i64, m: i64, v: V, e: Ex):
     """Names that side conditions mention must exist first: a query matches existing terms only."""
     yield egglog.rule(eq(f).to(Fn.lam(p, x)), sorts.tile(m, n)).then(V.of("chunk", p, n))
@@ -267,4 +252,4 @@ def _names(f: Fn, p: P, q: P, x: Ex, z: Ex, op: Op, t: Ty, u: Ty, n: i64, m: i64
     )
 
 
-analyses: tuple[Ruleset, ...] = (_types, _calls, _scopes, _operators, _segmented, _names)
+analyses: tuple[Ruleset, ...] = (_types, _calls, _scopes, _operators, _names)

@@ -15,7 +15,7 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
 
     mapLcl stands inside a mapWrg of the same dimension, mapWrg and mapGlb stand inside no other map of
     their dimension, never in a sequential loop (but in an iterate of whole kernels), and nothing parallel and no dot
-    stands inside a vectorised function.
+    stands inside a vectorised function; nor a range or places of results that differ from lane to lane.
 
     Raises
     ------
@@ -35,6 +35,8 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         for part in ir.subterms(term):
             if isinstance(part, ir.Call) and part.op == "dot":
                 raise blame(NestingProblem("dot stands inside vectorize: vectors do not nest"), part)
+            if _differs_by_lane(part, term):
+                raise blame(NestingProblem("each lane would have a range, or places of results, of its own"), part)
     if isinstance(term, ir.LOOPS):
         body = term.function if isinstance(term, ir.Iterate) else term.operator
         # the steps of an iterate outside of all maps are kernels of their own
@@ -46,6 +48,19 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         return
     for part in ir.parts(term):
         check_nesting(part, above)
+
+
+def _differs_by_lane(part: ir.Part, vectorised: ir.Vectorize) -> bool:
+    """Whether the ends of a range, or the places of results, depend on what is computed in the lanes of vectors."""
+    if isinstance(part, ir.ReduceRangeSeq):
+        deciding: tuple[ir.Part, ...] = part.low, part.high
+    elif isinstance(part, ir.ReduceByIndexSeq):
+        deciding = part.place, part.array
+    else:
+        return False
+    functions = (t for t in ir.subterms(vectorised) if isinstance(t, ir.Lambda))
+    inside = {v for f in functions for v in ir.bound_variables(f.binder)}
+    return any(not ir.free_variables(d).isdisjoint(inside) for d in deciding)
 
 
 def is_parallel(term: ir.Part) -> bool:

@@ -5,7 +5,7 @@ Source: Henriksen et al., "Compiling generalized histograms for GPU", SC 2020 (s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from lift_egraph.algebra.expressions import scalars
 from lift_egraph.algebra.laws import associative
@@ -31,12 +31,13 @@ def index_plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
             continue
         if chunk >= MOST_RESULTS * count:
             known.add((length, chunk))
-            yield _in_chunks(length, {"chunk": chunk})
+            yield _in_chunks(part, length, chunk)
 
 
-def _in_chunks(length: int, numbers: Mapping[str, int]) -> Plan:
-    """Results for each `chunk`, and then all of them."""
-    chunk = numbers["chunk"]
-    inside = sk.contains(sk.PatternSketch("reduceByIndex", (sk.ANY, sk.ANY, sk.ANY, sk.ANY), (), None))
+def _in_chunks(part: ir.ReduceByIndex, length: int, chunk: int) -> Plan:
+    """Results for each chunk, which computes its own elements, and its own places with them, and then all of them."""
+    elements = sk.map_() if isinstance(part.array, ir.Map) else sk.ANY
+    places = elements if isinstance(part.indices, ir.Map) else sk.ANY
+    inside = sk.contains(sk.PatternSketch("reduceByIndex", (sk.ANY, sk.ANY, places, elements), (), None))
     sketch = sk.contains(sk.transpose(sk.map_(inside, length=length // chunk)))
     return Plan((Step("index_chunks", sketch, {length: (chunk,)}),), ())

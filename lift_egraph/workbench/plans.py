@@ -26,6 +26,7 @@ from lift_egraph.language.types import WIDTHS, DataType, Scalar, array
 from lift_egraph.workbench.index_plans import index_plans
 from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.products import product_of
+from lift_egraph.workbench.range_plans import range_plans
 from lift_egraph.workbench.register_blocks import register_blocks
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
@@ -55,6 +56,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         if nest.reads_map and not known.reads_map:
             alike[nest.maps, nest.length, nest.result] = nest
     yield from index_plans(term, device)
+    yield from () if device.has_groups else range_plans(term, device)
     lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
     stencils = list(rows_of_windows(term)) if device.has_groups else []
     has_layers = any((factors := product_of(nest)) and factors.views for nest in alike.values())

@@ -23,9 +23,8 @@ RUNS = 3  # of the program in NumPy
 MEASURING = 5.0  # seconds that a roofline takes
 
 
-@lru_cache(maxsize=1024)
 def operations(term: ir.Part) -> int:
-    """The floating-point operations of a term as it is written, at concrete sizes.
+    """The floating-point operations of a term as it is written, at concrete sizes; 0 where its data say how many.
 
     Examples
     --------
@@ -34,13 +33,18 @@ def operations(term: ir.Part) -> int:
     >>> operations(specialise(programs.load("mm"), {"M": 4, "N": 5, "K": 6}).body) == 2 * 4 * 5 * 6
     True
     """
+    return 0 if any(isinstance(t, ir.RANGE_FOLDS) for t in ir.subterms(term)) else _operations(term)
+
+
+@lru_cache(maxsize=1024)
+def _operations(term: ir.Part) -> int:
     if isinstance(term, ir.Vectorize):
-        return term.width * operations(term.function)
+        return term.width * _operations(term.function)
     if isinstance(term, ir.Iterate):
-        return operations(term.array) + term.times * operations(iterate_step(term, size_of(term.array)))
+        return _operations(term.array) + term.times * _operations(iterate_step(term, size_of(term.array)))
     count = 0
     for part in ir.parts(term):
-        count += operations(part) * (repetitions(term) if isinstance(part, ir.Lambda | ir.Vectorize) else 1)
+        count += _operations(part) * (repetitions(term) if isinstance(part, ir.Lambda | ir.Vectorize) else 1)
     if isinstance(term, ir.Call) and OPERATIONS[term.op].kind in ("arithmetic", "float", "lanes"):
         result = type_of(term.arguments[0])
         per_lane = 2 if OPERATIONS[term.op].kind == "lanes" else 1

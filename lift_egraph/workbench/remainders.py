@@ -94,7 +94,9 @@ class WithRests:
 
     def map(self, term: ir.Map, nested: bool = False) -> ir.Expr:
         is_element = not isinstance(type_of(term).element, Array)  # pyright: ignore[reportAttributeAccessIssue]
-        in_blocks = is_element or any(isinstance(t, ir.FOLDS) for t in ir.subterms(term.function))
+        inside = [type(t) for t in ir.subterms(term.function)]
+        # rows of uneven length are neither in the lanes of vectors nor in blocks
+        in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))
         cut = self.left(term.array, is_element) if in_blocks else None
         if not is_pure(term.array):
             if cut is None:

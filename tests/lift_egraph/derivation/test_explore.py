@@ -87,6 +87,16 @@ def test_chunks_are_offered_for_lengths_that_steps_made():
     assert not only_eight.matches("split_join")
 
 
+def test_what_rules_ask_of_operators_is_found_in_the_present_term():
+    program = parse_program("program p(xs: [f32]8, k: f32) = reduceSeq(fun (s, x) => s * k + x, 0.0, xs)")
+    hand = Explorer(program, rules.all_rules, tiles=(4,))
+    assert not hand.matches("partial_reduce")
+    hand.apply("fold_by_action")
+    assert hand.matches("partial_reduce")  # by the product of matrices, which is new
+    hand.undo()
+    assert hand.matches("fold_by_action")
+
+
 MISSES = {
     "divides": ("(xs: [f32]8) = map(abs, xs)", "split_join", (3,), "needs that n divides m, but m = 8 and n = 3"),
     "less": ("(xs: [f32]8) = map(abs, xs)", "split_join", (8,), "needs that n < m, but n = 8 and m = 8"),

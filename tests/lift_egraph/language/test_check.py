@@ -190,7 +190,8 @@ NESTING = {"m": "[[[f32]4]8]16", "v": "[f32x4]4"}
 @pytest.mark.parametrize(
     "legal",
     ["mapGlb(0, map(map(abs)), m)", "mapWrg(0, mapLcl(0, mapSeq(abs)), m)", "mapGlb(1, mapGlb(0, mapSeq(abs)), m)",
-     "mapWrg(1, mapWrg(0, mapLcl(0, abs)), m)", "mapGlb(0, mapSeq(mapSeq(abs)), m)"],
+     "mapWrg(1, mapWrg(0, mapLcl(0, abs)), m)", "mapGlb(0, mapSeq(mapSeq(abs)), m)",
+     "mapGlb(0, mapSeq(fun r => mapSeq(vectorize(2, fun x => reduceRangeSeq(add, x, 0, 1, r)), asVector(2, r))), m)"],
 )  # fmt: skip
 def test_legal_nesting(legal: str) -> None:
     check_nesting(parse_term(legal, NESTING))
@@ -204,6 +205,16 @@ def test_legal_nesting(legal: str) -> None:
             "mapGlb(0, mapSeq(fun r => let v = at(0, asVector(2, r)) in mapSeq(vectorize(2, fun x => x + dot(v, v)), "
             "asVector(2, r))), m)",
             "dot stands inside vectorize: vectors do not nest",
+        ),
+        (
+            "mapGlb(0, mapSeq(fun r => mapSeq(vectorize(2, fun x => reduceRangeSeq(add, x, 0, to_i32(x), r)), "
+            "asVector(2, r))), m)",
+            "each lane would have a range, or places of results, of its own",
+        ),
+        (
+            "mapGlb(0, mapSeq(fun r => mapSeq(vectorize(2, fun x => at(0, reduceByIndexSeq(fun y => to_i32(y), add, "
+            "fill(1, 0.0), generate(3, fun i => x)))), asVector(2, r))), m)",
+            "each lane would have a range, or places of results, of its own",
         ),
     ],
 )

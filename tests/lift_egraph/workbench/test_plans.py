@@ -148,6 +148,43 @@ def test_a_block_is_one_of_rows_although_columns_are_as_many():
     assert all(isinstance(array, ir.Var) for array in split)  # columns would be those of a transposition
 
 
+@pytest.mark.parametrize(
+    ("places", "elements"),
+    [("map(fun v => to_i32(4.0 * v), x)", "map(fun v => 1, x)"), ("map(fun v => to_i32(4.0 * v), x)", "ones"),
+     ("is", "map(fun v => 1, x)"), ("is", "ones")],
+)  # fmt: skip
+def test_each_chunk_of_a_histogram_computes_what_it_counts(places: str, elements: str):
+    """An array of all places or elements would be made by one loop, or need a kernel of its own."""
+    program = parse_program(
+        f"""program p(x: [f32]32768 in 0..1, is: [i32]32768 in 0..4, ones: [i32]32768) =
+              reduceByIndex(add, fill(4, 0), {places}, {elements})"""
+    )
+    (plan,) = plans(program.body, CPU)
+    term = reached(program, plan)
+    (chunk,) = (t for t in ir.subterms(term) if isinstance(t, ir.ReduceByIndex))
+    computes = [isinstance(a, ir.Map) for a in (chunk.indices, chunk.array)]
+    assert computes == [elements != "ones" and places != "is", elements != "ones"]
+    inputs = random_inputs(program, 0, "float")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+
+
+def test_rows_of_uneven_length_are_taken_one_after_the_other():
+    program = parse_program(
+        """program p(offsets: [i32]2049 in offsets(100), xs: [f32]100) =
+             map(fun w => reduceRange(add, 0.0, w[0], w[1], map(abs, xs)), slide(2, 1, offsets))"""
+    )
+    (plan,) = plans(program.body, CPU)
+    term = reached(program, plan)
+    saturation = last(run_phase(term, lowering_phase(CPU, (4,), Limits())))
+    found = best_terms(saturation.graph, saturation.root, StructuralCost().on(CPU), 4, key=skeleton, tries=40)
+    assert found
+    assert not any(isinstance(t, ir.Vectorize) for f in found for t in ir.subterms(f.term))
+    loops = [[str(t.level.kind) for t in ir.subterms(f.term) if isinstance(t, ir.MapLevel)] for f in found]
+    assert ["glb", "seq"] in loops
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(found[0].term, inputs), evaluate(program.body, inputs))
+
+
 def test_columns_that_no_cache_holds_are_in_tiles():
     program = parse_program(STAGES["rows times columns"][0])
     small = replace(CPU, cache=1024, throughput=replace(POCL.throughput, l2=512))

@@ -77,6 +77,16 @@ def test_the_phase_proves_the_parts_equal_to_the_program(what: str) -> None:
     assert all(np.array_equal(found, wanted) for found, wanted in pairs)
 
 
+def test_rows_of_uneven_length_are_left_together():
+    program = parse_program(
+        """program p(offsets: [i32]102 in offsets(97), x: [f32]97) =
+             map(fun w => reduceRange(add, 0.0, w[0], w[1], x), slide(2, 1, offsets))"""
+    )
+    plan = apart()
+    assert plan.term(program.body) == program.body
+    assert not plan.tiling
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 13, 61, 64, 80, 1024])
 def test_short_and_round_lengths_stay_whole(n: int) -> None:
     for body in ("map(abs, x)", f"scan(add, 0.0, concat(x, fill({32 * 1024 - n}, 0.0)))"):

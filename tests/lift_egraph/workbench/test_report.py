@@ -46,6 +46,15 @@ def test_times_that_overlap_are_a_tie(capsys: pytest.CaptureFixture[str]):
     assert "the naive one 1.1 ms: a tie." in capsys.readouterr().out
 
 
+def test_no_rate_of_operations_is_told_that_depends_on_values(capsys: pytest.CaptureFixture[str]):
+    """How many a sparse product has is what its offsets say."""
+    made = Report(specialise(programs.load("spmv")), "a device", "saturated", [], [candidate(1, 1, 1)], 10, 1.0)
+    show_report(made)
+    shown = capsys.readouterr().out
+    assert "GFLOP/s" not in shown
+    assert "GB/s of inputs and result" in shown
+
+
 def test_why_only_the_naive_kernel_was_measured(capsys: pytest.CaptureFixture[str]):
     naive, wrong, late = candidate(2, 2, 2), candidate(0, 0, 0, valid=False, message="wrong"), candidate(0, 0, 0)
     late.valid, late.message = False, "not run"
