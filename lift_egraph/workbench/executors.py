@@ -63,6 +63,8 @@ class Job:
         With open sizes, and at the wanted ones.
     kernel_seconds
         The limit for the build and run of a kernel.
+    exact
+        Whether results must agree bit for bit where all devices compute the same.
     """
 
     source: ir.Program
@@ -72,6 +74,7 @@ class Job:
     budget: Budget
     kernel_seconds: float
     seed: int
+    exact: bool = False
 
 
 # --- here -------------------------------------------------------------------------------------------------
@@ -227,7 +230,8 @@ class _Station:
             runner = Runner(_here(job.device), time_limit=job.kernel_seconds)
             compiled = partial(compile_program, device=job.description)
             room, seconds = room_for(job.program, runner.device, 1), job.budget.reference_seconds
-            made = reference_of(job.source, job.program, room, compiled, seed=job.seed, seconds=seconds)
+            how = {"seed": job.seed, "seconds": seconds, "exact": job.exact}
+            made = reference_of(job.source, job.program, room, compiled, **how)
             load_references(runner, made)
             self._made = runner, made
         return self._made
