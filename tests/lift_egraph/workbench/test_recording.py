@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from lift_egraph import programs, workbench
+from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import references
@@ -314,7 +315,8 @@ def test_a_search_killed_at_any_point_loses_nothing_and_leaves_nobody(journal: J
 
 
 def test_exact_kernels_and_others_do_not_know_each_other(journal: Journal):
-    made = candidate(way=tuple(replace(leg, exact=True) for leg in candidate().way))
+    plan = compile_program(candidate().program, POCL.exact)
+    made = candidate(plan=plan, way=tuple(replace(leg, exact=True) for leg in candidate().way))
     exact = Recording(None, PROGRAM, DEVICE, POCL.exact).record_of(made)
     assert (exact.exact, RECORD.exact) == (True, False)
     assert exact.point != RECORD.point  # they are built with other options
