@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -41,6 +41,7 @@ from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.sampled import Sampled
 from lift_egraph.workbench.validation import load_references, reference_of, room_for
+from lift_egraph.workbench.whole_numbers import WholeNumbers
 
 ANSWER = 120.0  # seconds in which a worker begins: a cluster may have to start it first
 IDLE = 60.0  # seconds after which a worker without work ends its process for kernels, and forgets inputs
@@ -197,7 +198,7 @@ def evaluated(job: Job, lowered: ir.Program, plan: Plan, limit: float, cut_off_m
         station.runner.deadline = time.perf_counter() + limit
         with _lock(job.device, fcntl.LOCK_SH) as change:
             alone = change(fcntl.LOCK_EX)
-            evaluate(candidate, station.runner, station.reference, job.budget, cut_off_ms, alone)
+            evaluate(candidate, station.runner, station.reference, job.budget, cut_off_ms, alone, station.beside)
     return {name: getattr(candidate, name) for name in OUTCOME}
 
 
@@ -222,6 +223,12 @@ class _Station:
     @property
     def reference(self) -> References | Sampled:
         return self._parts[1]
+
+    @cached_property
+    def beside(self) -> WholeNumbers:
+        job = self._job
+        compiled = partial(compile_program, device=job.description)
+        return WholeNumbers(job.source, job.program, compiled, job.seed)
 
     @property
     def _parts(self) -> tuple[Runner, References | Sampled]:

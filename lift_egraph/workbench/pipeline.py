@@ -45,6 +45,7 @@ from lift_egraph.workbench.report import Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.tuned import Tuning
 from lift_egraph.workbench.validation import reference_of, room_for
+from lift_egraph.workbench.whole_numbers import WholeNumbers
 
 BUDGET, STRUCTURAL = Budget(), StructuralCost()
 
@@ -225,7 +226,8 @@ def _here(
         in_numpy = numpy_ms(program, reference.inputs[reference.timed], budget.numpy_seconds)
         roof = roofline(info, budget.roofline_seconds)
     workers = replace(budget, lanes=room.workers)
-    lanes = Lanes(info, reference, workers, clock, job.kernel_seconds, inbox, (finder,))
+    beside = WholeNumbers(job.source, program, compiled, job.seed)
+    lanes = Lanes(info, reference, workers, clock, job.kernel_seconds, inbox, (finder,), beside)
     return reference.how, in_numpy, roof, lanes
 
 
