@@ -18,6 +18,7 @@ chance in one variable. Z/2^m has divisors of zero: their bound does not hold th
 from __future__ import annotations
 
 from functools import cache
+from math import ceil
 
 
 def chance_of_zero(degree: int, single: int, bits: int) -> float:
@@ -55,4 +56,4 @@ def _chance(degree: int, single: int, bits: int) -> float:
 
 def _of_one(degree: int, bits: int) -> float:
     """Of a polynomial of one variable."""
-    return min(1.0, degree * 2.0 ** -(-(-bits // degree)))
+    return min(1.0, degree * 2.0 ** -ceil(bits / degree))

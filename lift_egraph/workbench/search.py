@@ -53,6 +53,7 @@ from lift_egraph.workbench.spectrum import Version, kind_of, versions
 from lift_egraph.workbench.stage_cut import Cut, cut
 from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, rests
 from lift_egraph.workbench.tuned import Tunable, tunables
+from lift_egraph.workbench.why_not import why_not_reached
 
 PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 MOST_STEPS = 12  # iterations until lengths are in parts
@@ -381,7 +382,7 @@ class _Search:
             phase = self.taking(extended(planned, map(rule_of, rules)))
             *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
             summary = summarise(saturation, time.perf_counter() - began)
-            why_not = f", its sketch is not satisfied: {reached.why_not}" if is_own and reached.why_not else ""
+            why_not = why_not_reached(reached, saturation) if is_own and reached.term is None else ""
             yield replace(summary, stop_reason=summary.stop_reason + why_not)
             if reached.term is None:
                 return

@@ -120,9 +120,9 @@ class WholeNumbers:
         chance = chance_of_zero(degree.total, degree.single, BITS - COMMON + 1)
         return Outcome(
             True,
-            f"with i32 for f32, on random 32-bit integers{where}: all {found.elements} elements equal bit for bit; a "
-            f"kernel that computes other polynomials, of degree {degree.total} at most, passes with a probability of at most "
-            f"{chance:.1g}, unless it is wrong by multiples of {2**COMMON} alone",
+            f"with i32 for f32, on random 32-bit integers{where}: all {found.elements} elements equal bit for bit; "
+            f"a kernel that computes other polynomials, of degree {degree.total} at most, passes with a probability of "
+            f"at most {chance:.1g}, unless it is wrong by multiples of {2**COMMON} alone",
         )
 
     def _case(self, program: ir.Program) -> _Case:
