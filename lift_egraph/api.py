@@ -29,6 +29,7 @@ from lift_egraph.extract.shared import best_shared_terms
 from lift_egraph.extract.tiling import tilings, vector_widths
 from lift_egraph.guided import sketch
 from lift_egraph.guided.matcher import Matcher, satisfying
+from lift_egraph.guided.nearest import makers
 from lift_egraph.guided.schedules import compare
 from lift_egraph.guided.stages import guide
 from lift_egraph.language import build
@@ -49,8 +50,8 @@ __all__ = [
     "Runner", "SketchProblem", "StructuralCost", "alpha_equal", "alternative", "applications", "best_dags",
     "best_shared_terms", "best_terms", "build", "changes", "check_rule", "compare", "describe", "draw",
     "equal_values", "evaluate", "explain", "extract_dag", "extract_trees", "find_device", "function", "guide",
-    "judge", "naive_term", "optimize", "parse_program", "print_program", "print_term", "programs", "random_inputs",
-    "read_gym", "reduce_outwards", "references", "replay", "reproduce", "rules", "rules_in", "run", "run_phase",
-    "satisfying", "skeleton", "sketch", "specialise", "stage", "tiling", "tilings", "type_of", "vector_widths",
-    "workbench",
+    "judge", "makers", "naive_term", "optimize", "parse_program", "print_program", "print_term", "programs",
+    "random_inputs", "read_gym", "reduce_outwards", "references", "replay", "reproduce", "rules", "rules_in",
+    "run", "run_phase", "satisfying", "skeleton", "sketch", "specialise", "stage", "tiling", "tilings", "type_of",
+    "vector_widths", "workbench",
 ]  # fmt: skip

@@ -9,6 +9,11 @@ from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices.levels import Level, LevelName
 
 _VECTOR_REGISTERS, _SPILLED = 32, 2  # of a CPU's work-item, and how many times these its private memory may take
+_CORRECTLY_ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
+_INEXACT = (
+    *("-cl-mad-enable", "-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations", "-cl-no-signed-zeros"),
+    *("-cl-finite-math-only", "-cl-denorms-are-zero", "-cl-single-precision-constant"),
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,8 @@ class Dialect:
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not, unless it would find small ones only.
+    contracts
+        A product and a sum may become one operation, which rounds once.
     options
         What the device's compiler is given.
     """
@@ -76,7 +83,14 @@ class Dialect:
     reads_ahead: bool = False
     borders_apart: bool = False
     groups_of_256: bool = False
+    contracts: bool = True
     options: tuple[str, ...] = ("-cl-mad-enable",)
+
+    @property
+    def exact(self) -> Dialect:
+        """The same, for kernels whose operations on floats each round as IEEE 754 says."""
+        options = (*(option for option in self.options if option not in _INEXACT), _CORRECTLY_ROUNDED)
+        return replace(self, contracts=False, options=options)
 
 
 @dataclass(frozen=True)
@@ -267,6 +281,11 @@ class Device:
     def group_sizes(self) -> tuple[int, ...]:
         """Work-items of a group that are worth trying, as far as a group may have so many."""
         return tuple(int(n) for n in self.level("group").workers if n <= self.max_work_group)
+
+    @property
+    def exact(self) -> Device:
+        """The same, for kernels whose operations on floats each round as IEEE 754 says."""
+        return replace(self, emission=self.emission.exact)
 
     @property
     def has_groups(self) -> bool:

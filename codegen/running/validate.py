@@ -3,13 +3,14 @@
 A kernel is run on two sets of inputs. On small integers most programs are exact in every order of
 evaluation, and the results must agree bit for bit; on floats they must lie within the error bound of
 `lift_egraph.meaning.bounds`. Elements on which the exact comparison is not possible, because the program divides or
-its sums grow too large, are held against the bound on both sets.
+its sums grow too large, are held against the bound on both sets. Kernels that are to be exact must agree bit for bit on
+floats, too (`lift_egraph.meaning.in_order`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import DataType, leaves, scalar_of
 from lift_egraph.meaning.bounds import evaluate_bounded
+from lift_egraph.meaning.in_order import evaluate_in_order, in_words
 from lift_egraph.meaning.inputs import random_inputs, repeated
 from lift_egraph.meaning.values import Value, leaves_of, map_leaves
 
@@ -45,14 +47,25 @@ class Reference:
 
 @dataclass(frozen=True)
 class References:
-    """What the results of a program on small integers and on floats are compared with."""
+    """What the results of a program on small integers and on floats are compared with.
+
+    Attributes
+    ----------
+    exactly
+        What is asked of floats beyond an error bound, in words; empty where nothing is.
+    """
 
     type: DataType
     integers: Reference
     floats: Reference
+    exactly: str = field(default="", kw_only=True)
 
     timed = "floats"  # the set of inputs on which kernels are timed
-    how = "the whole result was compared with the interpreter's, on two sets of inputs"
+
+    @property
+    def how(self) -> str:
+        """What is compared, in a sentence."""
+        return f"the whole result was compared with the interpreter's, on two sets of inputs{self.exactly}"
 
     @property
     def inputs(self) -> dict[str, Mapping[str, Value]]:
@@ -129,8 +142,13 @@ class Comparison:
         return ", ".join(texts)
 
 
-def references(program: ir.Program, seed: int = 0) -> References:
+def references(program: ir.Program, seed: int = 0, *, exact: bool = False) -> References:
     """Random inputs for a program at concrete sizes, and what it makes of them.
+
+    Parameters
+    ----------
+    exact
+        Whether results must agree bit for bit where all devices compute the same.
 
     Raises
     ------
@@ -138,7 +156,7 @@ def references(program: ir.Program, seed: int = 0) -> References:
         If a size is open.
     """
     float_inputs = random_inputs(program, seed, "float")
-    made = references_for(program, random_inputs(program, seed, "integer"), float_inputs)
+    made = references_for(program, random_inputs(program, seed, "integer"), float_inputs, exact=exact)
     if all(not bound.any() for bound in leaves_of(made.integers.bound)):
         return made
     signs = signs_of(program, made.integers.inputs)
@@ -146,7 +164,7 @@ def references(program: ir.Program, seed: int = 0) -> References:
     fewer = sum(map(np.count_nonzero, leaves_of(integers.bound))) < sum(
         map(np.count_nonzero, leaves_of(made.integers.bound))
     )
-    return References(made.type, integers, made.floats) if fewer else made
+    return replace(made, integers=integers) if fewer else made
 
 
 def signs_of(program: ir.Program, inputs: Mapping[str, Value], density: float = 1.0, seed: int = 0) -> dict[str, Value]:
@@ -170,12 +188,13 @@ def signs_of(program: ir.Program, inputs: Mapping[str, Value], density: float = 
 
 
 def references_for(
-    program: ir.Program, integer_inputs: Mapping[str, Value], float_inputs: Mapping[str, Value]
+    program: ir.Program, integer_inputs: Mapping[str, Value], float_inputs: Mapping[str, Value], *, exact: bool = False
 ) -> References:
     """What a program at concrete sizes makes of two given sets of inputs."""
-    integers = Reference(integer_inputs, *evaluate_bounded(program.body, integer_inputs))
-    floats = Reference(float_inputs, *evaluate_bounded(program.body, float_inputs))
-    return References(type_of(program.body), integers, floats)
+    meaning, exactly = (evaluate_in_order, in_words(program.body)) if exact else (evaluate_bounded, "")
+    integers = Reference(integer_inputs, *meaning(program.body, integer_inputs))
+    floats = Reference(float_inputs, *meaning(program.body, float_inputs))
+    return References(type_of(program.body), integers, floats, exactly=exactly)
 
 
 def judge(reference: References, integer_outputs: Value, float_outputs: Value) -> Verdict:

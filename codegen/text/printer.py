@@ -342,6 +342,8 @@ class Printer:
     def preamble(self) -> str:
         """The extensions, types and functions that the printed kernels need."""
         lines = ["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if self.uses_f64 else []
+        if not self.dialect.contracts:
+            lines.append("#pragma OPENCL FP_CONTRACT OFF")
         if self.dialect.plain_operators and self.scalars.helpers:
             lines.append('#pragma clang diagnostic ignored "-Wpsabi"  // the functions are inlined')
         names = {(type_name(t, MEMORY_NAMES), type_name(t.scalar, MEMORY_NAMES)) for t in self.vectors}

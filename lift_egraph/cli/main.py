@@ -21,6 +21,7 @@ from lift_egraph.cli.learned import ANALYTICAL, collect, evaluate, performance_o
 from lift_egraph.cli.options import (
     DeviceFile,
     DeviceText,
+    Exact,
     Json,
     ProgramText,
     RecordsText,
@@ -161,6 +162,7 @@ def optimize(
         float, typer.Option(callback=options.check_budget, metavar="SECONDS", help="Time for search and measurements.")
     ] = 90.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    exact: Exact = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the best kernel, its launch and a report here.")
     ] = None,
@@ -186,6 +188,11 @@ def optimize(
     A .lift file may also hold other algorithms for functions of it, `alternative f = …`, with sizes that the search
     chooses. Each is compared with its function first, and takes part where the program computes what that does.
 
+    With --exact no rule takes part that changes results of floats by a bit, and no alternative: sums stay in their
+    order. Products and sums are not contracted, and results are compared bit for bit, unless a function is not rounded
+    alike on all devices: the report says so. Whole numbers are reduced in any order still. --fast, the default, takes
+    all rules. Each knows the records of its own kind alone.
+
     Files with --rules are run in child processes. Their rules are first checked as `rules check` does, which takes
     seconds beside the budget; then each takes part in the phases of the search that its own phase says.
     """
@@ -206,6 +213,7 @@ def optimize(
             top=top,
             budget=options.left_of(budget, context.obj),
             seed=seed,
+            exact=exact,
             performance=performance,
             rules=rules or (),
             unchecked=unchecked,

@@ -33,6 +33,13 @@ RecordsText = Annotated[
         help="The journal of what was measured; 'none' for none. By default $LIFT_EGRAPH_RECORDS, or the user's own.",
     ),
 ]
+Exact = Annotated[
+    bool,
+    typer.Option(
+        "--exact/--fast",
+        help="Kernels that compute each bit of floats as the program says it, from left to right; or by all rules.",
+    ),
+]
 
 
 def read_sizes(texts: list[str]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lift_egraph.cli.options import Json, ProgramText, RecordsText, SizeTexts, read_program, read_sizes
+from lift_egraph.cli.options import Exact, Json, ProgramText, RecordsText, SizeTexts, read_program, read_sizes
 from lift_egraph.errors import InputProblem, SearchProblem
 
 if TYPE_CHECKING:
@@ -28,12 +28,14 @@ def best(
         Path | None,
         typer.Option(metavar="DIR", help="Validate the best known kernels on the device, and write the fastest here."),
     ] = None,
+    exact: Exact = False,
     records: RecordsText = None,
     as_json: Json = False,
 ) -> None:
     """Show the best kernel that the records know of a program at these sizes, on each device.
 
-    No device is asked: the answer is what was measured before. With --out the best known kernels are validated and
+    No device is asked: the answer is what was measured before, with --exact of kernels that `optimize --exact` found,
+    else of others. With --out the best known kernels are validated and
     timed again, on the device that --device or PYOPENCL_CTX names, and the fastest is written. The exit code is 1 if
     nothing is known.
     """
@@ -47,14 +49,16 @@ def best(
     journal = _journal(records)
     contents = journal.read(program_hash(special))
     _tell(journal, contents)
-    known = [k for k in grouped(contents.records) if k.best is not None and _fits(k, device)]
+    alike = [record for record in contents.records if record.exact == exact]
+    known = [k for k in grouped(alike) if k.best is not None and _fits(k, device)]
     if not known:
         where = f" on {device!r}" if device else ""
-        message = f"no right kernel of {special.name} at {assignments(dict(special.sizes))}{where} is known"
-        others = _others(journal, special.name)
-        raise SearchProblem(f"{message}: `lift-egraph optimize {program}` finds one{others}")
+        kind, option = ("exact", " --exact") if exact else ("right", "")
+        message = f"no {kind} kernel of {special.name} at {assignments(dict(special.sizes))}{where} is known"
+        others = _others(journal, special.name, exact)
+        raise SearchProblem(f"{message}: `lift-egraph optimize {program}{option}` finds one{others}")
     if out is not None:
-        _write(source, dict(special.sizes), device, journal, out)
+        _write(source, dict(special.sizes), device, journal, out, exact)
     if as_json:
         print_json([_facts(k) for k in known])
         return
@@ -62,14 +66,14 @@ def best(
         typer.echo(("\n" if number else "") + _shown(k))
 
 
-def _write(source: Any, sizes: dict[str, int], device: str | None, journal: Journal, out: Path) -> None:
+def _write(source: Any, sizes: dict[str, int], device: str | None, journal: Journal, out: Path, exact: bool) -> None:
     """Validate the best known kernels, and write the fastest."""
     from lift_egraph import workbench
     from lift_egraph.cli.show import progress
 
     workbench.require_writable(out)
     with progress() as listen:
-        report = workbench.recall(source, sizes, device=device, records=journal.path, listen=listen)
+        report = workbench.recall(source, sizes, device=device, exact=exact, records=journal.path, listen=listen)
     workbench.write(report, out)
     typer.echo(f"wrote {out}/kernel.cl, launch.json, lowered.lift, report.json and derivation.json", err=True)
 
@@ -79,11 +83,12 @@ def _fits(known: Known, text: str | None) -> bool:
     return text is None or text.lower() in f"{on.platform} / {on.name}".lower()
 
 
-def _others(journal: Journal, name: str) -> str:
+def _others(journal: Journal, name: str, exact: bool) -> str:
     """The sizes at which a program of that name is known, for a message."""
     from lift_egraph.cli.show import assignments
 
-    found = {assignments(r.program.sizes): None for r in journal.read().records if r.program.name == name}
+    alike = (r for r in journal.read().records if r.program.name == name and r.exact == exact)
+    found = {assignments(r.program.sizes): None for r in alike}
     shown = [*found][:3] + ["…"] * (len(found) > 3)
     return f"; known at {'; '.join(shown)}" if shown else ""
 

@@ -176,8 +176,9 @@ def audit(
     from lift_egraph.soundness.many_rules import MEMORY
 
     source = read_program(program)
-    sizes = {**{name: min(value, SMALL) for name, value in source.sizes}, **read_sizes(size or [])}
-    smaller = {name: value for name, value in source.sizes if sizes[name] < value}
+    given = read_sizes(size or [])
+    sizes = {**{name: min(value, SMALL) for name, value in source.sizes}, **given}
+    smaller = {name: value for name, value in source.sizes if name not in given and sizes[name] < value}
     if smaller:
         changed = "; ".join(f"{name} = {sizes[name]}, not {value}" for name, value in smaller.items())
         typer.echo(f"sizes made smaller: {changed} (--size says otherwise)", err=True)

@@ -17,8 +17,9 @@ from lift_egraph.egraph import sorts
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES, PatternNode
 from lift_egraph.egraph.sorts import Ex, Fn, Names, Op, P, Ty, V, bvs, cod, dom, fv, fvf, fvo, pty, ty, vty
 from lift_egraph.language.inference import made_type
-from lift_egraph.language.scalar import LAWS, OPERATIONS
+from lift_egraph.language.scalar import LAWS, NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.signature import FunctionForm, Parameter
+from lift_egraph.language.types import Scalar
 
 
 class _Made:
@@ -142,6 +143,12 @@ def _types(
     yield egglog.rule(eq(t).to(Ty.scalar(s))).then(sorts.scalar_like(t))
     yield egglog.rule(eq(t).to(Ty.arr(n, u)), sorts.scalar_like(u)).then(sorts.scalar_like(t))
     yield egglog.rule(eq(t).to(Ty.pair(u, w)), sorts.scalar_like(u), sorts.scalar_like(w)).then(sorts.scalar_like(t))
+    whole = sorts.without_floats
+    for scalar in (name for name in NUMPY_TYPES if not Scalar(name).is_float):
+        yield egglog.rule(eq(t).to(Ty.scalar(scalar))).then(whole(t))
+    yield egglog.rule(eq(t).to(Ty.lanes(n, u)), whole(u)).then(whole(t))
+    yield egglog.rule(eq(t).to(Ty.arr(n, u)), whole(u)).then(whole(t))
+    yield egglog.rule(eq(t).to(Ty.pair(u, w)), whole(u), whole(w)).then(whole(t))
 
 
 def _constants() -> Iterator[tuple[Any, _Match]]:

@@ -36,6 +36,7 @@ DROPPED = (
     "identity",
     "neutral",
     "scalar_like",
+    "without_floats",
     "stage_local",
     "stage_private",
     "built_in",

@@ -212,6 +212,7 @@ acts = relation("acts", Fn, Fn, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
 stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory
 stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers
 scalar_like = relation("scalar_like", Ty)  # types without vectors at the leaves
+without_floats = relation("without_floats", Ty)  # types whose leaves are whole numbers and bools
 
 EMPTY = Set[V].empty()
 # the fixed names that rules introduce: no identifiers of the text form, so no binder of a program has them

@@ -18,6 +18,7 @@ from pathlib import Path
 from lift_egraph.egraph.saturate import ENDS, STARTUP_SECONDS, Iteration, Phase, Saturation, StopReason, run_phase
 from lift_egraph.errors import RunProblem, SketchProblem
 from lift_egraph.guided.matcher import Matcher, Weigh, term_size
+from lift_egraph.guided.nearest import Nearest, nearest
 from lift_egraph.guided.sketch import Sketch
 from lift_egraph.language import ir
 from lift_egraph.process.child import Stream
@@ -57,6 +58,8 @@ class Reached:
     peak_mb
         The peak resident memory of the search process in this stage, in 10⁶ bytes; the interpreter and
         egglog take some 90 of them. 0 where the system does not say.
+    nearest
+        Where the stage failed, a term that lacks one part of the sketch, if there is one.
     """
 
     stage: Stage
@@ -69,6 +72,7 @@ class Reached:
     tuples: int
     nodes: int
     classes: int
+    nearest: Nearest | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class Guided:
         Raises
         ------
         SketchProblem
-            If the search failed; the message names the stage and what its sketch lacks.
+            If the search failed; the message names the stage, what the sketch asks in vain, and the nearest term.
         """
         if self.found:
             if not self.stages:
@@ -102,6 +106,7 @@ class Guided:
         raise SketchProblem(
             f"stage {len(self.stages)} of {self.wanted}, {last.stage.phase.name}, ended ({last.stop_reason.value}) "
             f"after {len(last.iterations)} iterations: {last.why_not or 'it was not reached'}"
+            f"{f'; {last.nearest}' if last.nearest else ''}"
         )
 
     @property
@@ -123,12 +128,19 @@ def search_stages(program: ir.Expr, stages: Sequence[Stage]) -> Iterator[Reached
     seed = program
     for stage in stages:
         last: Reached | None = None
-        for last, _ in search_stage(seed, stage):
+        for last, state in search_stage(seed, stage):
+            if last.term is None and _is_last(state, stage):
+                last = replace(last, nearest=nearest(Matcher(state.graph, stage.weigh), state.root, stage.sketch))
             yield last
         assert last is not None
         if last.term is None:
             return
         seed = last.term
+
+
+def _is_last(state: Saturation, stage: Stage) -> bool:
+    """Whether no other state follows; before the last one the reason to stop is that of no iterations left."""
+    return state.stop_reason is not StopReason.ITERATIONS or len(state.iterations) >= stage.phase.limits.iterations
 
 
 def search_stage(seed: ir.Expr, stage: Stage, *, early: bool = True) -> Iterator[tuple[Reached, Saturation]]:

@@ -20,6 +20,7 @@ from lift_egraph.meaning.values import Tree, Value, zip_leaves
 
 Place = Tree  # of an element of a result: for each leaf of its type the indices of the arrays around it, as an array
 Pick = Callable[[int], int]  # an index into an array of a length
+Meaning = Callable[[ir.Expr, Mapping[str, Value], dict[ir.Expr, Tree] | None], tuple[Value, Value]]  # value and bound
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,17 @@ def picks(seed: int) -> Callable[[int], Pick]:
 
 
 def evaluated(
-    terms: Sequence[tuple[ir.Expr, Place]], inputs: Mapping[str, Value], seconds: float = float("inf")
+    terms: Sequence[tuple[ir.Expr, Place]],
+    inputs: Mapping[str, Value],
+    seconds: float = float("inf"),
+    *,
+    meaning: Meaning = evaluate_bounded,
 ) -> Samples:
     """The samples for terms of `at_place`, the first at least, and as many as the time allows."""
     began, found = time.perf_counter(), []
     shared: dict[ir.Expr, Tree] = {}
     for term, _ in terms:
-        found.append(evaluate_bounded(term, inputs, shared))
+        found.append(meaning(term, inputs, shared))
         if time.perf_counter() - began > seconds:
             break
     values, bounds = (_stacked(trees) for trees in zip(*found, strict=True))

@@ -60,6 +60,8 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
     ----------
     rules
         Those of the user's that ran beside the phase's own; left out where there are none.
+    exact
+        Whether rules that change results of floats took no part; left out where they did.
     """
 
     phase: Annotated[str, Meta(pattern=f"^({'|'.join(PHASES)})$")]
@@ -70,6 +72,7 @@ class PhasePart(Part, frozen=True, omit_defaults=True):
     spaces: list[Annotated[str, Meta(pattern="^(local|private)$")]]
     term: str
     rules: list[RulePart] = field(default_factory=list)
+    exact: bool = False
 
 
 class ProgramPart(Part, frozen=True):
@@ -134,6 +137,11 @@ class Record(Part, frozen=True):
     runs: Annotated[int, Meta(ge=0)]
     median: Seconds | None
     limit: Seconds
+
+    @property
+    def exact(self) -> bool:
+        """Whether its kernels keep each bit of floats: no phase had a rule that does not."""
+        return bool(self.phases) and all(part.exact for part in self.phases)
 
 
 def program_hash(program: ir.Program) -> str:

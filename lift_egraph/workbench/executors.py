@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -41,6 +41,7 @@ from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.sampled import Sampled
 from lift_egraph.workbench.validation import load_references, reference_of, room_for
+from lift_egraph.workbench.whole_numbers import WholeNumbers
 
 ANSWER = 120.0  # seconds in which a worker begins: a cluster may have to start it first
 IDLE = 60.0  # seconds after which a worker without work ends its process for kernels, and forgets inputs
@@ -63,6 +64,8 @@ class Job:
         With open sizes, and at the wanted ones.
     kernel_seconds
         The limit for the build and run of a kernel.
+    exact
+        Whether results must agree bit for bit where all devices compute the same.
     """
 
     source: ir.Program
@@ -72,6 +75,7 @@ class Job:
     budget: Budget
     kernel_seconds: float
     seed: int
+    exact: bool = False
 
 
 # --- here -------------------------------------------------------------------------------------------------
@@ -194,7 +198,7 @@ def evaluated(job: Job, lowered: ir.Program, plan: Plan, limit: float, cut_off_m
         station.runner.deadline = time.perf_counter() + limit
         with _lock(job.device, fcntl.LOCK_SH) as change:
             alone = change(fcntl.LOCK_EX)
-            evaluate(candidate, station.runner, station.reference, job.budget, cut_off_ms, alone)
+            evaluate(candidate, station.runner, station.reference, job.budget, cut_off_ms, alone, station.beside)
     return {name: getattr(candidate, name) for name in OUTCOME}
 
 
@@ -220,6 +224,12 @@ class _Station:
     def reference(self) -> References | Sampled:
         return self._parts[1]
 
+    @cached_property
+    def beside(self) -> WholeNumbers:
+        job = self._job
+        compiled = partial(compile_program, device=job.description)
+        return WholeNumbers(job.source, job.program, compiled, job.seed)
+
     @property
     def _parts(self) -> tuple[Runner, References | Sampled]:
         if self._made is None:
@@ -227,7 +237,8 @@ class _Station:
             runner = Runner(_here(job.device), time_limit=job.kernel_seconds)
             compiled = partial(compile_program, device=job.description)
             room, seconds = room_for(job.program, runner.device, 1), job.budget.reference_seconds
-            made = reference_of(job.source, job.program, room, compiled, seed=job.seed, seconds=seconds)
+            how = {"seed": job.seed, "seconds": seconds, "exact": job.exact}
+            made = reference_of(job.source, job.program, room, compiled, **how)
             load_references(runner, made)
             self._made = runner, made
         return self._made

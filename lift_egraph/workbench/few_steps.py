@@ -29,12 +29,12 @@ class FewSteps(References):
     compiled: Callable[[ir.Program], Plan]
 
     @property
-    def how(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def how(self) -> str:
         """What is compared, in a sentence."""
         counts = " and ".join(f"{self.steps} of {n}" for n in dict.fromkeys(self.times) if n > self.steps)
         return (
             f"the whole result of {counts} steps was compared with the interpreter's, on two sets of inputs: after all "
-            "of them the error has no finite bound"
+            f"of them the error has no finite bound{self.exactly}"
         )
 
     @property
@@ -65,10 +65,12 @@ def with_fewer_steps(
         return whole
     for steps in [n for n in STEPS if any(n < t for t in times)]:
         short = replace(program, body=with_few_steps(program.body, steps))
-        shorter = references_for(short, whole.integers.inputs, whole.floats.inputs)
+        given = whole.integers.inputs, whole.floats.inputs
+        shorter = references_for(short, *given, exact=bool(whole.exactly))
         bounded = shorter.integers.bounded and shorter.floats.bounded
         if bounded or (steps == STEPS[-1] and shorter.bounded):
-            return FewSteps(whole.type, whole.integers, whole.floats, shorter, steps, times, compiled)
+            sets = whole.integers, whole.floats, shorter
+            return FewSteps(whole.type, *sets, steps, times, compiled, exactly=whole.exactly)
     return whole
 
 

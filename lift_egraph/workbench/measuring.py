@@ -30,6 +30,7 @@ from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.report import NOT_RUN, Candidate
 from lift_egraph.workbench.sampled import Sampled
 from lift_egraph.workbench.validation import load_references
+from lift_egraph.workbench.whole_numbers import Outcome, WholeNumbers
 
 M = TypeVar("M")
 
@@ -40,6 +41,7 @@ _SWITCH = 0.0005  # seconds until a lane that waits gets the interpreter: it ask
 _TRIALS = 3  # runs before a kernel is validated
 LEAST_TURNS = 0.5  # seconds that there must be for turns
 GRACE = 0.5  # seconds, beside a share of the budget
+NEAR = 1.25  # times the best time, up to which kernels are held against more
 
 
 class Clock:
@@ -151,6 +153,8 @@ class Lanes:
     ----------
     others
         What else is stopped while a kernel is timed, if the device is the CPU.
+    beside
+        What the fastest kernels are held against, too.
     """
 
     def __init__(
@@ -162,6 +166,7 @@ class Lanes:
         kernel_seconds: float,
         inbox: queue.SimpleQueue[Any],
         others: tuple[Pausable, ...] = (),
+        beside: WholeNumbers | None = None,
     ) -> None:
         self.count = min(budget.lanes, os.cpu_count() or 1)
         self.busy, self.ended, self.patience = 0, "", None
@@ -170,7 +175,7 @@ class Lanes:
         self._built: dict[Runner, set[int]] = {runner: set() for runner in self._runners}
         self._threads = ThreadPoolExecutor(self.count)
         self._reference, self._budget, self._clock, self._inbox = reference, budget, clock, inbox
-        self._best_ms, self._ended = float("inf"), False
+        self._best_ms, self._ended, self._beside = float("inf"), False, beside
         self._grace = grace_of(budget)
         self._shares_the_cpu, self._others = info.kind == "cpu", others
         self._changed, self._wanted, self._is_timing, self._is_working = threading.Condition(), 0, False, False
@@ -231,7 +236,8 @@ class Lanes:
         cut_off_ms = self._budget.cut_off * self._best_ms
         if len(together) > 1:
             runner.build([c.plan for c in together])
-        evaluate(candidate, runner, self._reference, self._budget, cut_off_ms, self._alone(runner))
+        alone = self._alone(runner)
+        evaluate(candidate, runner, self._reference, self._budget, cut_off_ms, alone, self._beside)
         if self._ended:  # what it says was made by the end, not by its kernel
             candidate.valid, candidate.message = False, NOT_RUN
         return candidate, runner
@@ -274,6 +280,7 @@ def evaluate(
     budget: Budget = BUDGET,
     cut_off_ms: float = float("inf"),
     alone: AbstractContextManager[None] | None = None,
+    beside: WholeNumbers | None = None,
 ) -> None:
     """Validate a candidate, and time it if it is valid. Failures are noted on it.
 
@@ -283,6 +290,8 @@ def evaluate(
         If its first runs take longer, it is neither validated nor run any more.
     alone
         Entered for as long as it is timed.
+    beside
+        What it is held against on whole numbers, if it is nearly as fast as the best.
 
     Raises
     ------
@@ -312,9 +321,20 @@ def evaluate(
                 )
             candidate.measured_ms, candidate.spread_ms = timing.median_ms, timing.spread_ms
             candidate.times_ms = timing.times_ms
+            if beside and timing.median_ms <= NEAR * cut_off_ms / budget.cut_off:
+                hold(candidate, beside.check(candidate.program, runner))
     except (BuildProblem, RunProblem, DeviceProblem) as problem:
         require_room()
         candidate.valid, candidate.message, candidate.failure = False, str(problem), _failure(problem)
+
+
+def hold(candidate: Candidate, outcome: Outcome | None) -> None:
+    """Keep what became of a valid candidate on whole numbers; one that is wrong there has no time."""
+    if outcome is None:
+        return
+    candidate.message = f"{candidate.message}; {outcome.message}" if outcome.valid else outcome.message
+    if not outcome.valid:
+        candidate.valid, candidate.measured_ms, candidate.spread_ms, candidate.times_ms = False, None, None, ()
 
 
 def _failure(problem: LiftError) -> Validity:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Device
+from lift_egraph.egraph.exact_rules import exact_phase
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_files import OwnRule, rule_of
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation
@@ -53,6 +54,8 @@ class Leg:
         The facts that steered the phase.
     rules
         A user's rules that ran beside those of the phase.
+    exact
+        Whether rules that change results of floats took no part (`lift_egraph.egraph.exact_rules`).
     """
 
     name: str
@@ -63,6 +66,7 @@ class Leg:
     widths: tuple[int, ...] = ()
     spaces: tuple[str, ...] = ()
     rules: tuple[OwnRule, ...] = ()
+    exact: bool = False
 
     @property
     def phase(self) -> Phase:
@@ -73,7 +77,8 @@ class Leg:
         RuleProblem
             If a rule of the user's is not to be found as it was.
         """
-        return extended(self._phase_of_book, map(rule_of, self.rules))
+        phase = extended(self._phase_of_book, map(rule_of, self.rules))
+        return exact_phase(phase) if self.exact else phase
 
     @property
     def _phase_of_book(self) -> Phase:
@@ -101,7 +106,7 @@ class Leg:
         facts += [f"vectors of {' or '.join(map(str, self.widths))}"] if self.widths else []
         facts += [f"copies in {' or '.join(self.spaces)} memory"] if self.spaces else []
         facts += [rule.name for rule in self.rules] if self.name == "alternatives" else []
-        return f"{self.name} phase{': ' if facts else ''}{'; '.join(facts)}"
+        return f"{'exact ' if self.exact else ''}{self.name} phase{': ' if facts else ''}{'; '.join(facts)}"
 
 
 def family(way: Iterable[Leg]) -> Family:

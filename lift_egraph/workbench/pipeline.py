@@ -45,6 +45,7 @@ from lift_egraph.workbench.report import Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.tuned import Tuning
 from lift_egraph.workbench.validation import reference_of, room_for
+from lift_egraph.workbench.whole_numbers import WholeNumbers
 
 BUDGET, STRUCTURAL = Budget(), StructuralCost()
 
@@ -58,6 +59,7 @@ def optimize(
     top: int = 10,
     budget: Budget | float = BUDGET,
     seed: int = 0,
+    exact: bool = False,
     structural: StructuralModel = STRUCTURAL,
     performance: PerformanceModel = predict,
     strategy: Strategy | None = None,
@@ -87,6 +89,11 @@ def optimize(
         Seconds for everything. A `Budget` also says how they are spent.
     seed
         Of the random inputs.
+    exact
+        Whether kernels must compute each bit of floats as the program says it, from left to right: no rule takes part
+        that changes one (`lift_egraph.egraph.rule.FLAGS`), and no alternative; nothing is contracted, and the results
+        are compared bit for bit where all devices compute the same. Whole numbers are reduced in any order still.
+        Without it all rules take part.
     structural
         Chooses the terms that become kernels. It is sent to a child process, by cloudpickle.
     performance
@@ -140,19 +147,22 @@ def optimize(
     require_result(special)
     given_device = device, description
     info, model = asked(executor, ANSWER, found_device, *given_device) if executor else found_device(*given_device)
+    model = model.exact if exact else model
     examples = 0 if unchecked else EXAMPLES
-    additions = additions_of(rules, plans, alternatives=program.alternatives, examples=examples, listen=listen)
-    recording = Recording(journal_at(records), special, info, model, must=records is not None)
-    baseline = _baseline(special, info, model, performance)
+    alternatives = () if exact else program.alternatives
+    additions = additions_of(rules, plans, alternatives=alternatives, examples=examples, listen=listen)
+    recording = Recording(journal_at(records), special, info, model, must=records is not None, exact=exact)
+    baseline = _baseline(special, info, model, performance, exact)
     naive = [baseline] if isinstance(baseline, Candidate) else []
     inbox: SimpleQueue[Any] = SimpleQueue()
     seconds, memory = max(budget.search_seconds - clock.spent, 0.0), budget.limits.memory_mb << 20
-    given = special, model, budget, structural, additions, program
+    given = special, model, budget, structural, additions, program, exact
     stream = Stream(search, *given, time_limit=seconds, memory_limit=memory)
 
     def make(found: Found) -> Candidate:
         lowered = replace(special, body=found.term)
-        made = make_candidate(lowered, found.cost, info, model, found.way, performance)
+        way = tuple(replace(leg, exact=exact) for leg in found.way)
+        made = make_candidate(lowered, found.cost, info, model, way, performance)
         check_limits(made.plan, info)
         return made
 
@@ -172,7 +182,7 @@ def optimize(
     try:
         with Finder(stream, inbox) as finder:
             listen(Event("reference", "interpreting the program"))
-            job = Job(program, special, info, model, budget, kernel_seconds, seed)
+            job = Job(program, special, info, model, budget, kernel_seconds, seed, exact)
             if executor:
                 how, in_numpy, roof = asked(executor, ANSWER + budget.seconds, prepared, job)
                 measurers = Workers(executor, job, clock, inbox)
@@ -187,7 +197,7 @@ def optimize(
             raise
     no_baseline = "" if naive else str(baseline)
     found = race.phases, race.candidates, top, clock.spent, no_baseline, tuple(race.refused), how, in_numpy, roof
-    report = Report(special, str(info), race.stop_reason, *found, recording.summary())
+    report = Report(special, str(info), race.stop_reason, *found, recording.summary(), exact=exact)
     if not report.valid:
         messages = [c.message for c in report.rejected] or [r.message for r in report.refused]
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
@@ -210,12 +220,14 @@ def _here(
     room = room_for(program, info, budget.lanes, budget.copy_rate * budget.seconds / 2)
     compiled = partial(compile_program, device=job.description)
     limit = budget.reference_seconds
-    reference = reference_of(job.source, program, room, compiled, seed=job.seed, seconds=limit)
+    asked_for = {"seed": job.seed, "seconds": limit, "exact": job.exact}
+    reference = reference_of(job.source, program, room, compiled, **asked_for)
     with stopped([finder]):
         in_numpy = numpy_ms(program, reference.inputs[reference.timed], budget.numpy_seconds)
         roof = roofline(info, budget.roofline_seconds)
     workers = replace(budget, lanes=room.workers)
-    lanes = Lanes(info, reference, workers, clock, job.kernel_seconds, inbox, (finder,))
+    beside = WholeNumbers(job.source, program, compiled, job.seed)
+    lanes = Lanes(info, reference, workers, clock, job.kernel_seconds, inbox, (finder,), beside)
     return reference.how, in_numpy, roof, lanes
 
 
@@ -225,6 +237,7 @@ def recall(
     *,
     device: str | DeviceInfo | None = None,
     description: Device | None = None,
+    exact: bool = False,
     records: Path | str | None = None,
     seconds: float = 60.0,
     listen: Listener = lambda event: None,
@@ -241,17 +254,17 @@ def recall(
     info, _ = found_device(device, description)
     budget = Budget(seconds, search_share=0.0, numpy_share=0.0, roofline_share=0.0)
     report = optimize(
-        program, sizes, device=info, description=description, budget=budget, records=records, listen=listen
+        program, sizes, device=info, description=description, budget=budget, exact=exact, records=records, listen=listen
     )
     if report.records is None or not report.records.remembered:
-        raise SearchProblem(
-            f"no right kernel of {program.name} at these sizes is known on {info}: `optimize` finds one"
-        )
+        finds = "`optimize --exact`" if exact else "`optimize`"
+        kind = "exact" if exact else "right"
+        raise SearchProblem(f"no {kind} kernel of {program.name} at these sizes is known on {info}: {finds} finds one")
     return report
 
 
 def _baseline(
-    program: ir.Program, info: DeviceInfo, model: Device, performance: PerformanceModel
+    program: ir.Program, info: DeviceInfo, model: Device, performance: PerformanceModel, exact: bool
 ) -> Candidate | LiftError:
     """The naive kernel, or why there is none.
 
@@ -262,7 +275,8 @@ def _baseline(
     """
     naive = naive_term(program)
     try:
-        made = make_candidate(naive, 0.0, info, model, (naive_leg(naive.body, model.mapping),), performance)
+        leg = replace(naive_leg(naive.body, model.mapping), exact=exact)
+        made = make_candidate(naive, 0.0, info, model, (leg,), performance)
     except (NestingProblem, SizeProblem) as problem:
         return problem
     check_limits(replace(made.plan, buffers=made.plan.inputs + made.plan.outputs, kernels=()), info)

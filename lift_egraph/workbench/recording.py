@@ -47,6 +47,8 @@ class Recording:
         At concrete sizes.
     must
         Whether it is an error if the journal cannot be read or written to; else it is noted.
+    exact
+        Whether kernels that keep each bit of floats are meant. Kernels of the other kind are not known here.
 
     Raises
     ------
@@ -55,7 +57,13 @@ class Recording:
     """
 
     def __init__(
-        self, journal: Journal | None, program: ir.Program, info: DeviceInfo, model: Device, must: bool = False
+        self,
+        journal: Journal | None,
+        program: ir.Program,
+        info: DeviceInfo,
+        model: Device,
+        must: bool = False,
+        exact: bool = False,
     ) -> None:
         self._journal, self._program, self._info, self._model = journal, program, info, model
         self._hash, self._problem = program_hash(program), ""
@@ -71,7 +79,7 @@ class Recording:
                     raise
                 self._problem = str(problem)
         self.notes = [f"{journal and journal.path}: {note}" for note in contents.notes]
-        self.records = [r for r in contents.records if same_device(r.device, info)]
+        self.records = [r for r in contents.records if same_device(r.device, info) and r.exact == exact]
         self.remembered: list[Candidate] = []
         current = [r for r in self.records if same_versions(r, info, versions())]
         self._current = {r.point: r for r in current}

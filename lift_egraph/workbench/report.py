@@ -165,6 +165,8 @@ class Report:
         The parameters of the best one's plan; empty where it has none.
     drawn
         What that plan leads to at so many points, each as likely as any other.
+    exact
+        Whether kernels had to keep each bit of floats.
     """
 
     source: ir.Program
@@ -182,6 +184,7 @@ class Report:
     records: Recorded | None = None
     numbers: Mapping[str, int] = field(default_factory=dict)
     drawn: Callable[[int], Sequence[Found]] = lambda count: ()
+    exact: bool = False
 
     @property
     def valid(self) -> list[Candidate]:
@@ -290,6 +293,7 @@ class Report:
             "program": self.source.name,
             "sizes": dict(self.source.sizes),
             "device": self.device,
+            "exact": self.exact,
             "stop_reason": self.stop_reason,
             "egraph": {
                 "phases": len(self.phases),

@@ -21,9 +21,10 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, leaves
 from lift_egraph.meaning.bounds import evaluate_bounded
+from lift_egraph.meaning.in_order import evaluate_in_order, in_words
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.meaning.samples import Samples, at_place, evaluated, leaf_at, picks
+from lift_egraph.meaning.samples import Meaning, Samples, at_place, evaluated, leaf_at, picks
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.differences import Difference, differences
@@ -68,6 +69,8 @@ class Sampled:
         The sets of inputs: both, or one where memory is short. Kernels are timed on the last.
     why
         The whole result is not compared with the interpreter's.
+    exact
+        Whether results must agree bit for bit where all devices compute the same.
     """
 
     source: ir.Program
@@ -77,6 +80,7 @@ class Sampled:
     seconds: float
     kinds: tuple[str, ...] = KINDS
     why: str = "as it would take too long for all"
+    exact: bool = False
     sets: dict[str, _Set] = field(init=False)
     small: dict[tuple[tuple[str, int], ...], References] = field(default_factory=dict)
     loaded: set[tuple[int, str]] = field(default_factory=set)
@@ -91,7 +95,7 @@ class Sampled:
         for kind in self.kinds:
             inputs = self._inputs(kind)
             share = left if kind == self.kinds[-1] else left / 2
-            samples = evaluated(list(distinct.values()), inputs, share) if cost <= left else None
+            samples = evaluated(list(distinct.values()), inputs, share, meaning=self.meaning) if cost <= left else None
             left -= max(cost, share)
             self.sets[kind] = _Set(inputs, samples)
 
@@ -114,7 +118,13 @@ class Sampled:
         return (
             f"{kinds} were compared with the interpreter's, {self.why}; the whole result with "
             "that of the first right kernel; at small sizes of each plan the whole result with the interpreter's"
+            f"{in_words(self.program.body) if self.exact else ''}"
         )
+
+    @property
+    def meaning(self) -> Meaning:
+        """The values of elements, and their bounds."""
+        return evaluate_in_order if self.exact else evaluate_bounded
 
     def check(self, lowered: ir.Program, plan: Plan, runner: Runner) -> Verdict:
         """Run the plan of a low-level program, small and at the wanted sizes, and compare what can be compared."""
@@ -168,7 +178,9 @@ class Sampled:
         sizes = found.program.sizes
         try:
             with self.lock:
-                reference = self.small[sizes] = self.small.get(sizes) or references(found.program, self.seed)
+                reference = self.small[sizes] = self.small.get(sizes) or references(
+                    found.program, self.seed, exact=self.exact
+                )
             value = evaluate(found.lowered.body, reference.integers.inputs)
             if compare(reference.type, reference.integers, value).wrong:
                 return None
@@ -215,7 +227,7 @@ class Sampled:
         known = self.sets[kind].known
         for term, path, indices, output in places:
             if term not in known:
-                known[term] = evaluate_bounded(term, self.sets[kind].inputs)
+                known[term] = self.meaning(term, self.sets[kind].inputs, None)
             verdict = compare(type_of(term), Reference({}, *known[term]), output)
             if verdict.wrong:
                 return verdict.first_wrong.replace("output", _name(path, indices), 1), ""

@@ -12,6 +12,7 @@ from math import inf
 from lift_egraph.algebra.declared import believe
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
+from lift_egraph.egraph.exact_rules import exact_phase
 from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.rule_files import OwnRule, rule_of
@@ -52,6 +53,7 @@ from lift_egraph.workbench.spectrum import Version, kind_of, versions
 from lift_egraph.workbench.stage_cut import Cut, cut
 from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, rests
 from lift_egraph.workbench.tuned import Tunable, tunables
+from lift_egraph.workbench.why_not import why_not_reached
 
 PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 MOST_STEPS = 12  # iterations until lengths are in parts
@@ -66,6 +68,7 @@ def search(
     structural: StructuralModel,
     additions: Additions = Additions(),  # noqa: B008
     source: ir.Program | None = None,
+    exact: bool = False,
 ) -> Iterator[PhaseSummary | Found | Tunable]:
     """Low-level terms for a program at concrete sizes, tiling by tiling, in this process.
 
@@ -79,6 +82,8 @@ def search(
         Rules and plans of the user's. Files with rules are run in this process.
     source
         The program with open sizes, if there is one: with it, terms of plans are found that have parameters.
+    exact
+        Whether nothing takes part that changes results of floats.
 
     Yields
     ------
@@ -87,7 +92,7 @@ def search(
     """
     believe(program.laws)
     rules, widths = additions.own_rules(), vector_widths(program, device, budget.widths)
-    look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes)
+    look = _Search(device, budget, structural, widths, additions, rules, source, program.sizes, exact)
     starts: list[Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
     is_staged = has_stages(program.body) or bool(look.own("stages"))
@@ -137,6 +142,7 @@ class _Search:
     rules: tuple[OwnRule, ...] = ()
     source: ir.Program | None = None
     sizes: tuple[tuple[str, int], ...] = ()
+    exact: bool = False
 
     def own(self, phase: str) -> tuple[OwnRule, ...]:
         """The user's rules that take part in a phase."""
@@ -144,7 +150,11 @@ class _Search:
 
     def with_own(self, phase: Phase) -> Phase:
         """A phase with the user's rules that take part in it."""
-        return extended(phase, map(rule_of, self.own(phase.name)))
+        return self.taking(extended(phase, map(rule_of, self.own(phase.name))))
+
+    def taking(self, phase: Phase) -> Phase:
+        """The phase with what takes part of it."""
+        return exact_phase(phase) if self.exact else phase
 
     def starts(self, body: ir.Expr, reached: Saturation) -> list[Start]:
         """The program as it stands, and the best of those that keep other things in memory; cheapest first."""
@@ -215,7 +225,7 @@ class _Search:
         began, term = time.perf_counter(), with_actions(start[0])
         if term is None:
             return None
-        phase = planned_phase("algebra", {}, (), self.budget.phase_limits)
+        phase = self.taking(planned_phase("algebra", {}, (), self.budget.phase_limits))
         for reached in run_phase(start[0], phase):
             if locate(reached.graph, reached.root, term) is not None:
                 leg = Leg("algebra", term, len(reached.iterations), self.device.mapping)
@@ -368,10 +378,11 @@ class _Search:
         rules = taking_part(self.rules, "algorithmic" if is_own else None)
         for step in plan.steps:
             began = time.perf_counter()
-            phase = extended(planned_phase(step.name, step.tiling, step.widths, limits), map(rule_of, rules))
+            planned = planned_phase(step.name, step.tiling, step.widths, limits)
+            phase = self.taking(extended(planned, map(rule_of, rules)))
             *_, (reached, saturation) = search_stage(term, Stage(phase, step.sketch, step.weigh))
             summary = summarise(saturation, time.perf_counter() - began)
-            why_not = f", its sketch is not satisfied: {reached.why_not}" if is_own and reached.why_not else ""
+            why_not = why_not_reached(reached, saturation) if is_own and reached.term is None else ""
             yield replace(summary, stop_reason=summary.stop_reason + why_not)
             if reached.term is None:
                 return

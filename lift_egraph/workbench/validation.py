@@ -73,6 +73,7 @@ def reference_of(
     *,
     seed: int = 0,
     seconds: float,
+    exact: bool = False,
 ) -> References | Sampled:
     """What kernels are held against: the whole result if time and memory allow it, and its error has a bound.
 
@@ -86,13 +87,16 @@ def reference_of(
         Makes the kernels of a low-level term at other sizes, or with fewer steps.
     seconds
         How long the interpreter may take, as far as that can be told beforehand.
+    exact
+        Whether results must agree bit for bit where all devices compute the same.
     """
     if room.whole and 2 * RATE * effort(program.body) <= seconds:
-        whole = with_fewer_steps(program, references(program, seed), compiled)
+        whole = with_fewer_steps(program, references(program, seed, exact=exact), compiled)
         if whole.bounded:
             return whole
-        return Sampled(source, program, compiled, seed, seconds, room.kinds, "as its errors have no finite bound")
-    return Sampled(source, program, compiled, seed, seconds, room.kinds)
+        why = "as its errors have no finite bound"
+        return Sampled(source, program, compiled, seed, seconds, room.kinds, why, exact)
+    return Sampled(source, program, compiled, seed, seconds, room.kinds, exact=exact)
 
 
 def load_references(runner: Runner, reference: References | Sampled) -> None:

@@ -50,6 +50,7 @@ def phases_of(program: ir.Program, way: tuple[Leg, ...]) -> list[PhasePart]:
             list(leg.spaces),
             print_program(replace(program, body=leg.term)),
             list(map(_rule_part, leg.rules)),
+            leg.exact,
         )
         for leg in way
     ]
@@ -107,4 +108,5 @@ def _leg(part: PhasePart) -> Leg:
         tuple(part.widths),
         tuple(part.spaces),
         tuple(map(_own_rule, part.rules)),
+        part.exact,
     )

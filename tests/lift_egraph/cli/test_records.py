@@ -48,6 +48,18 @@ def test_the_best_is_known_by_what_the_program_computes(journal: Journal, progra
     assert known["launches"][0]["global"] == list(RECORD.launches[0].global_size)
 
 
+def test_exact_kernels_are_known_apart(journal: Journal, program: Path):
+    message = fail("best", program, "--exact")
+    assert message.startswith("error: no exact kernel of mine at N = 64 is known: `lift-egraph optimize ")
+    assert message.endswith(" --exact` finds one\n")
+    (phase,) = RECORD.phases
+    exact = msgspec.structs.replace(RECORD, phases=[msgspec.structs.replace(phase, exact=True)], median=1e-6)
+    journal.append(exact)
+    assert "The best of 1 kernels, 1 of them right, takes 0.001 ms" in succeed("best", program, "--exact").stdout
+    assert succeed("best", program, "--fast").stdout == succeed("best", program).stdout
+    assert "takes 0.001 ms" not in succeed("best", program).stdout
+
+
 def test_nothing_is_known(journal: Journal, program: Path):
     message = fail("best", program, "--size", "N=32")
     assert message.startswith("error: no right kernel of mine at N = 32 is known: `lift-egraph optimize ")

@@ -118,6 +118,9 @@ def test_the_command(tmp_path):
     program.write_text("program started(xs: [f32]N, a: f32) where N = 40 = reduce(add, a, xs)\n")
     told = json.loads(lift("rules", "audit", program, "--json").stdout)
     assert (told["sizes"], told["made_smaller"]) == ({"N": 6}, {"N": 40})
+    asked = lift("rules", "audit", program, "--size", "N=5", "--json")  # what is given is taken as it is
+    assert json.loads(asked.stdout)["made_smaller"] == {}
+    assert "made smaller" not in asked.stderr
     assert told["nodes"] == told["members"] > told["classes"]  # whatever a rule made was compared
     wrong = lift("rules", "audit", program, "partial_reduce", tmp_path / "mine.py")
     assert wrong.exit_code == 1

@@ -16,18 +16,21 @@ import msgspec
 import pytest
 
 from lift_egraph import programs, workbench
+from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import references
 from lift_egraph.errors import InputProblem, OutputProblem, SearchProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
+from lift_egraph.files import json_text
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.record import Record, point_of, program_hash
 from lift_egraph.workbench.recording import SLOWER, Recording
+from lift_egraph.workbench.way_file import phases_of, way_of
 from tests.codegen.opencl import needs_opencl
 from tests.command import leaving_nobody, start
 from tests.depth import depth
@@ -306,3 +309,28 @@ def test_a_search_killed_at_any_point_loses_nothing_and_leaves_nobody(journal: J
     assert Journal(journal.path).add_all(contents.records) == (len(contents.records), 0)  # what comes later is not lost
     journal.append(RECORD)
     assert journal.read().records == (*contents.records, RECORD)
+
+
+# --- exact kernels ----------------------------------------------------------------------------------------
+
+
+def test_exact_kernels_and_others_do_not_know_each_other(journal: Journal):
+    plan = compile_program(candidate().program, POCL.exact)
+    made = candidate(plan=plan, way=tuple(replace(leg, exact=True) for leg in candidate().way))
+    exact = Recording(None, PROGRAM, DEVICE, POCL.exact).record_of(made)
+    assert (exact.exact, RECORD.exact) == (True, False)
+    assert exact.point != RECORD.point  # they are built with other options
+    others = recording(journal, exact, RECORD)
+    alike = Recording(journal, PROGRAM, DEVICE, POCL.exact, exact=True)
+    assert (alike.records, others.records) == ([exact], [RECORD])
+    assert [leg.exact for c in remembered(alike) for leg in c.way] == [True]
+    assert [leg.exact for c in remembered(others) for leg in c.way] == [False]
+
+
+def test_an_exact_phase_has_the_exact_forms_of_rules():
+    leg = replace(candidate().way[0], name="algorithmic", exact=True)
+    (read,) = way_of(phases_of(PROGRAM, (leg,)))
+    assert (read.exact, str(read)) == (True, "exact algorithmic phase")
+    assert not any(rule.flags for rule in read.phase.rules)
+    assert any(rule.flags for rule in replace(read, exact=False).phase.rules)
+    assert "exact" not in json_text(phases_of(PROGRAM, (replace(leg, exact=False),)))
