@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lift_egraph.api import random_inputs, specialise, type_of
+from lift_egraph.bench.hand import ByHand, HandKernel, plan_of
 from lift_egraph.codegen.devices import DEVICES
-from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
+from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.language import build as b, ir
 from lift_egraph.language.functions import to_function
-from lift_egraph.language.types import Array, DataType, Pair, Vector, leaves, scalar_of, width_of, without_lanes
+from lift_egraph.language.types import Array, without_lanes
 
 Sizes = Mapping[str, int]
 """What a row's size variables are: name to number."""
@@ -63,7 +63,9 @@ class Row:
 
     def by_hand(self, dialect: str, sizes: Sizes) -> Plan:
         """The plan of the text written by hand."""
-        return _plan(self.program(dialect, sizes), dialect, self.hand(dialect, sizes))
+        hand = self.hand(dialect, sizes)
+        text = (HERE / hand.text).read_text(encoding="utf-8")
+        return plan_of(self.program(dialect, sizes), DEVICES[dialect], hand, text)
 
     def sizes_on(self, dialect: str, which: str) -> Sizes:
         """The sizes to use on a device of a dialect."""
@@ -76,41 +78,6 @@ def on_gpu(dialect: str) -> bool:
     return dialect == "nvidia"
 
 
-@dataclass(frozen=True)
-class HandKernel:
-    """A kernel of a hand-written text: its arguments in order (buffers, or inputs by value), and its launch."""
-
-    name: str
-    arguments: tuple[str, ...]
-    global_size: tuple[int, ...]
-    local_size: tuple[int, ...] | None = None
-    local_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class ByHand:
-    """A hand-written text, over the buffers that the program's inputs and result need.
-
-    A buffer is named as the input, or ``result``; a tuple has one per component, ``xs_0`` and ``xs_1``
-    (of three components ``xs_0``, ``xs_1_0`` and ``xs_1_1``).
-
-    Attributes
-    ----------
-    text
-        The file in this folder.
-    defines
-        What the compiler gets as ``-D NAME=value``: sizes and parameters, as numbers. ``ON_POCL``, ``ON_INTEL``
-        or ``ON_NVIDIA`` is defined too, for what an expert spells differently for each.
-    temporaries
-        Further ``f32`` buffers between kernels: name to length.
-    """
-
-    text: str
-    kernels: tuple[HandKernel, ...]
-    defines: Mapping[str, int | float | str] = field(default_factory=dict)
-    temporaries: Mapping[str, int] = field(default_factory=dict)
-
-
 def one_kernel(
     dialect: str, name: str, arguments: tuple[str, ...], n: int, chunk: int, defines: Mapping[str, int | float | str]
 ) -> ByHand:
@@ -120,61 +87,6 @@ def one_kernel(
         return ByHand(f"{name}_gpu.cl", (kernel,), {**defines, "N": n, "GROUP": GROUP})
     kernel = HandKernel(name, arguments, (n // chunk,), (1,))
     return ByHand(f"{name}_cpu.cl", (kernel,), {**defines, "N": n, "CHUNK": chunk})
-
-
-def _plan(program: ir.Program, dialect: str, hand: ByHand) -> Plan:
-    buffers: list[BufferInfo] = []
-    scalars: list[ScalarInfo] = []
-    for item in program.inputs:
-        if isinstance(item.type, Array | Pair):
-            buffers += _buffers(item.name, item.type, "input")
-        else:
-            scalars.append(ScalarInfo(item.name, scalar_of(item.type).name, item.name))
-    buffers += [BufferInfo(name, "temporary", "f32", length) for name, length in hand.temporaries.items()]
-    buffers += _buffers("result", type_of(program.body), "output")
-    by_value = {s.name for s in scalars}
-    made = tuple(
-        Kernel(
-            k.name,
-            "",
-            tuple(Argument("scalar" if name in by_value else "buffer", name) for name in k.arguments),
-            Launch(_three(k.global_size), _three(k.local_size) if k.local_size else None),
-            k.local_bytes,
-        )
-        for k in hand.kernels
-    )
-    used = {a.name for k in made for a in k.arguments}
-    options = (
-        *DEVICES[dialect].emission.options,
-        f"-DON_{dialect.upper()}",
-        *(f"-D{name}={value}" for name, value in hand.defines.items()),
-    )
-    return Plan(
-        f"{program.name} by hand",
-        dialect,
-        (HERE / hand.text).read_text(encoding="utf-8"),
-        made,
-        tuple(b for b in buffers if b.name in used),
-        tuple(s for s in scalars if s.name in used),
-        options,
-    )
-
-
-def _buffers(name: str, t: DataType, role: str) -> list[BufferInfo]:
-    found = []
-    for path, sizes, leaf in leaves(t):
-        shape = tuple(s.evaluate({}) for s in sizes)
-        length = math.prod(shape) * width_of(leaf)
-        shape = (*shape, width_of(leaf)) if isinstance(leaf, Vector) else shape
-        made = "".join((name, *(f"_{component}" for component in path)))
-        value = "result" if role == "output" else name
-        found.append(BufferInfo(made, role, scalar_of(leaf).name, length, value, path, shape))
-    return found
-
-
-def _three(sizes: tuple[int, ...]) -> tuple[int, int, int]:
-    x, y, z = (*sizes, 1, 1)[:3]
-    return x, y, z
 
 
 # --- words that the rows' terms share -------------------------------------------------------------------

@@ -23,6 +23,15 @@ Milliseconds = Annotated[float, Meta(ge=0)]
 Name = Annotated[str, Meta(pattern=r"^[\w-]*$")]
 
 
+class PeerTime(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long a peer takes, by the best of its schedules; or why that is not known."""
+
+    library: str
+    how: str = ""
+    ms: Milliseconds | None = None
+    problem: str = ""
+
+
 class BenchRow(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="row"):
     """What was found for a program on a device.
 
@@ -35,7 +44,9 @@ class BenchRow(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
     kernel
         The name of the best kernel's folder; empty where none was found, for `problem`.
     library, library_ms
-        What the program is compared with, in the same run.
+        The fastest of what the program is compared with, in the same run.
+    peers
+        All of them.
     phases, numbers
         The way to the best kernel, and the parameters of its plan.
     median_ms, points
@@ -58,6 +69,7 @@ class BenchRow(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
     best_ms: Milliseconds | None = None
     library: str = ""
     library_ms: Milliseconds | None = None
+    peers: list[PeerTime] = []
     phases: list[str] = []
     numbers: dict[str, int] = {}
     median_ms: Milliseconds | None = None

@@ -1,109 +1,73 @@
-"""The programs that libraries are made for, and how a user of NumPy or torch computes them.
+"""What a program is compared with on a device: libraries, and texts written by hand.
 
-Calls take a program's inputs by their names.
+One table: on a CPU NumPy, SciPy, Numba and Halide, and OpenCL C by hand; on an NVIDIA GPU torch. `lift_egraph.bench`
+has a module for each. A library that is not installed is named with what brings it.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view as windows
-
+from lift_egraph.bench import by_hand
+from lift_egraph.bench.in_numpy import CALLS
+from lift_egraph.bench.in_torch import on_the_gpu, torch_calls
 from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.devices import describe
+from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.programs import load as bundled
 from lift_egraph.records.record import program_hash
 
-A = np.ndarray
-Call = Callable[..., Any]
+BY_HAND = "by hand"
+INSTALL = "pip install 'lift-egraph[bench]'"
+SCHEDULED = {"SciPy": "in_scipy", "Numba": "in_numba", "Halide": "in_halide"}
+"""Libraries for CPUs beside NumPy, and the modules that have schedules in them for each program, as ``MAKERS``."""
 
+HELD_BY = {
+    "SciPy": ("spmv", "bfs"),
+    "Numba": (
+        "asum", "dot", "matvec", "jacobi5", "j2d9pt", "gauss25", "laplace7", "softmax_rows", "norm_rows", "conv_layer",
+        "scan", "spmv", "kmeans", "bfs",
+    ),
+    "Halide": ("jacobi5", "j2d9pt", "gauss25", "laplace7", "conv_layer", "softmax_rows", "norm_rows"),
+}  # fmt: skip
+"""The programs of each, known where it is not installed too."""
 
-def _jacobi(A: A) -> A:
-    p, c = np.pad(A, 1, mode="edge"), slice(1, -1)
-    return np.float32(0.2) * (p[:-2, c] + p[c, :-2] + p[c, c] + p[c, 2:] + p[2:, c])
-
-
-def _gauss(A: A, W: A) -> A:
-    p, (m, n) = np.pad(A, 2, mode="edge"), A.shape
-    return sum(W[5 * i + j] * p[i : i + m, j : j + n] for i in range(5) for j in range(5))  # pyright: ignore
-
-
-def _convolved(X: A, F: A) -> A:
-    patches = windows(np.pad(X, ((0, 0), (1, 1), (1, 1))), (3, 3), (1, 2)).transpose(0, 3, 4, 1, 2)
-    (channels, height, width), filters = X.shape, len(F)
-    return (F.reshape(filters, -1) @ patches.reshape(9 * channels, -1)).reshape(filters, height, width)
-
-
-def _softmax(X: A) -> A:
-    e = np.exp(X - X.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
-def _norm(X: A, g: A, b: A) -> A:
-    return (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + np.float32(1e-5)) * g + b
-
-
-NUMPY: dict[str, Call] = {
-    "mm": lambda A, B: A @ B,
-    "mm_tn": lambda A, B: A.T @ B,
-    "mm_nt": lambda A, B: A @ B.T,
-    "mm_batch": lambda A, C: A @ C,
-    "matvec": lambda A, x: A @ x,
-    "vecmat": lambda A, x: A.T @ x,
-    "asum": lambda x: np.abs(x).sum(),
-    "dot": lambda x, y: x.dot(y),
-    "scan": lambda xs: xs.cumsum(dtype=xs.dtype),
-    "jacobi5": _jacobi,
-    "gauss25": _gauss,
-    "conv_layer": _convolved,
-    "softmax_rows": _softmax,
-    "norm_rows": _norm,
-}
-
-
-def torch_calls() -> dict[str, Call]:
-    """The same in torch, on the GPU. The sum is without absolute values, which torch would write to memory first."""
-    import torch  # pyright: ignore[reportMissingImports]
-
-    own = torch.nn.functional
-    return {
-        **{name: NUMPY[name] for name in ("mm", "mm_batch", "matvec", "vecmat", "mm_tn", "mm_nt")},
-        "asum": lambda x: x.sum(),
-        "dot": torch.dot,
-        "scan": lambda xs: xs.cumsum(0, dtype=xs.dtype),
-        "conv_layer": lambda X, F: own.conv2d(X[None], F, padding=1),
-        "softmax_rows": lambda X: torch.softmax(X, -1),
-        "norm_rows": lambda X, g, b: own.layer_norm(X, (X.shape[-1],), g, b),
-    }
+WORK = (
+    "mm:M=512,K=512,N=512", "mm", "mm:M=2048,K=2048,N=2048", "mm_batch", "mm_tn", "mm_nt", "matvec", "vecmat",
+    "matvec:M=524288,N=128", "matvec:M=128,N=524288", "asum", "dot", "jacobi5", "j2d9pt", "gauss25", "laplace7",
+    "conv_layer", "softmax_rows", "norm_rows", "scan", "spmv", "kmeans", "bfs",
+)  # fmt: skip
+"""What a benchmark measures by default: programs, with sizes where these are not their defaults."""
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """The names of these programs.
+    """The names of the programs that libraries are made for.
 
     >>> names()[:4]
-    ('asum', 'conv_layer', 'dot', 'gauss25')
+    ('asum', 'bfs', 'conv_layer', 'dot')
     """
-    return tuple(sorted(NUMPY))
+    return tuple(sorted(CALLS))
 
 
 def load(name: str) -> ir.Program:
-    """One of these programs."""
-    text = (files("lift_egraph.bench") / "libraries" / f"{name}.lift").read_text(encoding="utf-8")
-    return parse_program(text, f"{name}.lift")
+    """One of these programs; some are bundled ones."""
+    own = files("lift_egraph.bench") / "libraries" / f"{name}.lift"
+    return parse_program(own.read_text(encoding="utf-8"), f"{name}.lift") if own.is_file() else bundled(name)
 
 
 def of(program: ir.Program) -> str | None:
     """Which of these a program at concrete sizes is; None if it is another one, whatever its name is."""
-    if program.name not in NUMPY:
+    if program.name not in CALLS:
         return None
     try:
         own = specialise(load(program.name), dict(program.sizes))
@@ -114,45 +78,59 @@ def of(program: ir.Program) -> str | None:
 
 @dataclass(frozen=True)
 class Peer:
-    """What a program is compared with: a library's name, and how long its call takes if another clock is needed."""
+    """One thing that a program is compared with.
+
+    Attributes
+    ----------
+    library, how
+        Its name, and which of its schedules this is.
+    make
+        Makes a function that computes the result; by then it is compiled.
+    plan
+        Kernels that do, on the same device.
+    milliseconds
+        How long it takes by another clock, from the rounds of timing.
+    problem
+        Why it cannot be had.
+    """
 
     library: str
-    call: Callable[[], object] | None = None
+    how: str = ""
+    make: Callable[[], Callable[[], object]] | None = None
+    plan: Plan | None = None
     milliseconds: Callable[[int], float] | None = None
+    problem: str = ""
 
 
-def peer(program: ir.Program, device: DeviceInfo, inputs: Mapping[str, Any]) -> Peer | None:
-    """The library for a program and a device: torch for an NVIDIA GPU, where it is installed; NumPy on a CPU."""
+def peers(program: ir.Program, device: DeviceInfo, inputs: Mapping[str, Any]) -> list[Peer]:
+    """All that a program at concrete sizes is compared with on a device; nothing for a program of another kind."""
     name = of(program)
     if name is None:
-        return None
-    if device.kind == "cpu":
-        return Peer("NumPy", call=partial(NUMPY[name], **inputs))
+        return []
+    if device.kind != "cpu":
+        return list(_of_gpu(name, inputs))
+    numpy = Peer("NumPy", make=lambda: partial(CALLS[name], **inputs))
+    plans = by_hand.plans(name, program, describe(device))
+    return [numpy, *_scheduled(name, inputs), *(Peer(BY_HAND, how, plan=plan) for how, plan in plans.items())]
+
+
+def _scheduled(name: str, inputs: Mapping[str, Any]) -> Iterator[Peer]:
+    for library, module in SCHEDULED.items():
+        if name not in HELD_BY[library]:
+            continue
+        try:
+            makers = importlib.import_module(f"lift_egraph.bench.{module}").MAKERS[name]
+        except ImportError:
+            yield Peer(library, problem=f"not installed: {INSTALL}")
+        else:
+            yield from (Peer(library, how, make=partial(make, inputs)) for how, make in makers.items())
+
+
+def _of_gpu(name: str, inputs: Mapping[str, Any]) -> Iterator[Peer]:
     try:
         calls = torch_calls()
     except ImportError:
-        return None
-    return Peer("torch", milliseconds=partial(on_the_gpu, calls[name], inputs)) if name in calls else None
-
-
-def on_the_gpu(call: Call, inputs: Mapping[str, Any], rounds: int) -> float:
-    """Milliseconds of a call in torch, by CUDA graphs of ten calls: without launches."""
-    import torch  # pyright: ignore[reportMissingImports]
-
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    given = {name: torch.from_numpy(np.ascontiguousarray(value)).cuda() for name, value in inputs.items()}
-    for _ in range(3):
-        call(*given.values())
-    torch.cuda.synchronize()
-    graph, times = torch.cuda.CUDAGraph(), []
-    with torch.cuda.graph(graph):
-        for _ in range(10):
-            call(*given.values())
-    for _ in range(rounds):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end) / 10)
-    return statistics.median(times)
+        yield Peer("torch", problem="not installed: pip install torch")
+        return
+    if name in calls:
+        yield Peer("torch", milliseconds=partial(on_the_gpu, calls[name], inputs))

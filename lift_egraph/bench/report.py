@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lift_egraph.bench.folder import BenchRow, Crossing, key_of
-from lift_egraph.bench.tables import Row, Table
+from lift_egraph.bench.tables import Row, Table, text_of
 from lift_egraph.errors import OutputProblem
 
 BESIDE = "program", "sizes", "naive ms", "best ms", "library", "library ms", "library / best", "p", "plan", "seconds"
@@ -16,13 +16,14 @@ PLANS = "program", "device", "plan", "parameters", "best ms", "median ms", "poin
 
 
 def tables(rows: Sequence[BenchRow], crossings: Sequence[Crossing]) -> list[Table]:
-    """Beside libraries on each device; each device's kernels on the others; which plan won, and what its parameters
-    are worth.
+    """Beside the fastest library on each device, then beside all; each device's kernels on the others; which plan won,
+    and what its parameters are worth.
     """
     made: list[Table] = []
     for device in dict.fromkeys(key_of(row.device) for row in rows):
         there = [_beside(row) for row in rows if key_of(row.device) == device]
         made.append(Table(f"On {device}", BESIDE, there, BESIDE_NOTES))
+        made += _all_peers([row for row in rows if key_of(row.device) == device], device)
     if crossings:
         across = [_across(crossing) for crossing in crossings]
         made.append(Table("Each device's best kernel on the others", ACROSS, across, ACROSS_NOTES))
@@ -33,9 +34,14 @@ def tables(rows: Sequence[BenchRow], crossings: Sequence[Crossing]) -> list[Tabl
 
 
 BESIDE_NOTES = (
-    "kernels by the device's own clock; NumPy by the wall clock, torch by CUDA graphs of ten calls; medians of rounds "
-    "in turns; library / best: above 1, ours is faster",
+    "kernels, also those by hand, by the device's own clock; libraries by the wall clock, torch by CUDA graphs of ten "
+    "calls; medians of rounds in turns; library: the fastest of all peers; library / best: above 1, ours is faster",
     "p: the sign test of the best kernel against the runner-up, in turns; from 0.05 on they are as fast as each other",
+)
+PEERS_NOTES = (
+    "milliseconds, of the best of each peer's schedules, which is named; its result was compared with the kernel's, "
+    "which was validated; compilation and first runs are not in the times; –: it has nothing for this program, or a "
+    "note says why",
 )
 ACROSS_NOTES = (
     "each kernel was validated on the device where it ran, and timed in turns with that device's own best; relative "
@@ -60,6 +66,22 @@ def _beside(row: BenchRow) -> Row:
     how = row.problem or ", ".join(dict.fromkeys(row.phases))
     times = row.naive_ms, row.best_ms, row.library or None, row.library_ms, faster
     return row.program, _sizes(row), *times, row.p_value, how, round(row.seconds, 1)
+
+
+def _all_peers(rows: Sequence[BenchRow], device: str) -> list[Table]:
+    """The times of all peers on a device, each of them a column."""
+    libraries = list(dict.fromkeys(peer.library for row in rows for peer in row.peers))
+    if not libraries:
+        return []
+    lines = [(row.program, _sizes(row), row.best_ms, *(_peer(row, name) for name in libraries)) for row in rows]
+    problems = {(peer.library, peer.problem): row.program for row in rows for peer in row.peers if peer.problem}
+    notes = [f"{library}: {text} ({program})" for (library, text), program in problems.items()]
+    return [Table(f"All peers on {device}", ("program", "sizes", "best ms", *libraries), lines, [*PEERS_NOTES, *notes])]
+
+
+def _peer(row: BenchRow, library: str) -> str | None:
+    found = next((peer for peer in row.peers if peer.library == library and peer.ms is not None), None)
+    return found and f"{text_of(found.ms)} {found.how}".strip()
 
 
 def _across(c: Crossing) -> Row:

@@ -11,8 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from lift_egraph.bench.folder import FORMAT, BenchRow, Crossing, Folder, kernel_name, key_of
-from lift_egraph.bench.peers import peer
+from lift_egraph.bench.comparison import compared
+from lift_egraph.bench.folder import FORMAT, BenchRow, Crossing, Folder, PeerTime, kernel_name, key_of
+from lift_egraph.bench.peers import peers
 from lift_egraph.bench.timing import interleaved
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
@@ -63,7 +64,7 @@ class Bench:
     devices: Sequence[DeviceInfo]
     folder: Folder
     others: Sequence[Folder] = ()
-    budget: float = 60.0
+    budget: float = 25.0
     rounds: int = 5
 
     def run(self, keep: Keep, listen: Listener = lambda event: None) -> None:
@@ -113,7 +114,7 @@ class Bench:
         assert best is not None
         name = kernel_name(source.name, program_hash(special), device)
         write(found, self.folder.kernel(name))
-        listen(Event("beside", "timing it in turns with the naive kernel and a library"))
+        listen(Event("beside", "timing it in turns with the naive kernel and libraries"))
         with suppress(LiftError):  # what was measured once stands
             facts |= self._beside(special, found, best, device)
         listen(Event("points", "timing other points of its plan"))
@@ -125,21 +126,20 @@ class Bench:
         return row(seconds, kernel=name, phases=phases, numbers=dict(found.numbers), p_value=p_value, **facts)  # pyright: ignore
 
     def _beside(self, special: ir.Program, found: Report, best: Candidate, device: DeviceInfo) -> dict[str, object]:
-        """The times of the best kernel, the naive one and a library, in turns."""
+        """The times of the best kernel, the naive one and the peers, in turns."""
         inputs = random_inputs(special, SEED, "float")
-        other = peer(special, device, {name: np.asarray(value) for name, value in inputs.items()})
+        others = peers(special, device, {name: np.asarray(value) for name, value in inputs.items()})
         naive = {} if found.no_baseline or not found.candidates[0].valid else {"naive": found.candidates[0].plan}
-        calls = {"library": other.call} if other and other.call else {}
         with Runner(device) as runner:
             runner.load_inputs("floats", inputs)
-            times = interleaved(runner, {"best": best.plan, **naive}, calls, self.rounds)
+            times, beside = compared(runner, {"best": best.plan, **naive}, others, self.rounds)
         facts: dict[str, object] = {f"{what}_ms": ms for what, ms in times.items()}
-        if other and other.milliseconds:
-            facts["library_ms"] = other.milliseconds(self.rounds)
-        if other is None and found.numpy_ms is not None:
-            facts["library_ms"] = found.numpy_ms
-        library = other.library if other else "the interpreter, in NumPy"
-        return {**facts, "library": library if "library_ms" in facts else ""}
+        first = min((peer for peer in beside if peer.ms is not None), key=lambda peer: peer.ms or 0.0, default=None)
+        if first is not None:
+            return {**facts, "peers": beside, "library": _named(first), "library_ms": first.ms}
+        if not others and found.numpy_ms is not None:
+            return {**facts, "library": "the interpreter, in NumPy", "library_ms": found.numpy_ms}
+        return {**facts, "peers": beside}
 
     def _points(self, source: ir.Program, special: ir.Program, found: Report, device: DeviceInfo) -> dict[str, object]:
         """The median time over points of the best one's plan."""
@@ -202,6 +202,10 @@ class Bench:
         with Runner(device, time_limit=budget.kernel_seconds(data_bytes(special))) as runner:
             load_references(runner, reference)
             yield runner, reference
+
+
+def _named(peer: PeerTime) -> str:
+    return f"{peer.library}, {peer.how}" if peer.how else peer.library
 
 
 def read_kernel(folder: Folder, name: str) -> tuple[ir.Program, Plan]:

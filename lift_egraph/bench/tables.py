@@ -16,7 +16,10 @@ from rich.table import Table as Shown
 
 from lift_egraph.codegen.device_info import DeviceInfo
 
-PACKAGES = ("lift-egraph", "numpy", "egglog", "pyopencl", "pocl-binary-distribution")
+PACKAGES = (
+    "lift-egraph", "numpy", "scipy", "numba", "halide", "egglog", "pyopencl", "pocl-binary-distribution",
+    "intel-opencl-rt",
+)  # fmt: skip
 Row = Sequence[str | float | int | None]
 
 

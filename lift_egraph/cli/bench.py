@@ -33,7 +33,7 @@ def bench(
     ] = None,
     budget: Annotated[
         float, typer.Option(callback=options.check_budget, metavar="SECONDS", help="Time for each search.")
-    ] = 60.0,
+    ] = 25.0,
     rounds: Annotated[int, typer.Option(min=1, help="Of timing in turns.")] = 5,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where results and kernels are kept; it goes on there.")
@@ -45,12 +45,12 @@ def bench(
     plot: Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Draw the comparison with libraries.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure what `optimize` finds beside NumPy, or torch on a GPU, on devices here.
+    """Measure what `optimize` finds beside NumPy, SciPy, Numba, Halide and kernels by hand, or torch on a GPU.
 
-    Three tables: the kernels beside libraries in the same run; each device's best kernels on the others; which plan
-    won, and its speed at the median point of its parameters. They are also written to DIR/bench.md. Each result is kept
-    as it comes: Ctrl-C shows what is there, and the same command goes on. A folder of others holds native code of
-    whoever made it.
+    Tables: the kernels beside the fastest library in the same run, and beside all; each device's best kernels on the
+    others; which plan won, and its speed at the median point of its parameters. They are also written to DIR/bench.md.
+    Each result is kept as it comes: Ctrl-C shows what is there, and the same command goes on. A folder of others holds
+    native code of whoever made it.
     """
     from lift_egraph.bench.folder import Folder
     from lift_egraph.bench.report import require_picture
@@ -67,7 +67,7 @@ def bench(
         require_picture(plot)
     from lift_egraph.bench import peers
 
-    chosen = [read_program_with_sizes(text, _read) for text in programs or peers.names()]
+    chosen = [read_program_with_sizes(text, _read) for text in programs or peers.WORK]
     devices = _devices(device or [])
     found = Bench(chosen, devices, folder, [Folder(path) for path in others or ()], budget, rounds)
     interrupted = False

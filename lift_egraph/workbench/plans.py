@@ -34,7 +34,7 @@ from lift_egraph.workbench.staged_loops import staged_loops
 from lift_egraph.workbench.staged_rows import staged_rows
 from lift_egraph.workbench.tiles import tiles
 from lift_egraph.workbench.trees import trees
-from lift_egraph.workbench.windows import rows_of_windows
+from lift_egraph.workbench.windows import bands_of_rows, rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
 FEW, GROUP_PLANS = 16, 2  # last results of a group's work-items; how many plans are tried
@@ -58,7 +58,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     yield from index_plans(term, device)
     yield from () if device.has_groups else range_plans(term, device)
     lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
-    stencils = list(rows_of_windows(term)) if device.has_groups else []
+    stencils = list(rows_of_windows(term) if device.has_groups else bands_of_rows(term, device))
     has_layers = any((factors := product_of(nest)) and factors.views for nest in alike.values())
     yield from () if has_layers else stencils
     yield from staged_loops(term, device) if device.has_groups else ()

@@ -1,7 +1,9 @@
-"""Plans for stencils on GPUs, whose work-items compute several neighbours each.
+"""Plans for stencils, whose work-items compute several neighbours each.
 
-Neighbouring work-items still read neighbouring elements: a work-item goes along the last dimension but one, so that
-what the windows of its rows have in common is read once, and stays in registers.
+On GPUs neighbouring work-items still read neighbouring elements: a work-item goes along the last dimension but one, so
+that what the windows of its rows have in common is read once, and stays in registers. On CPUs a work-item has a band of
+neighbouring rows, which it computes in vectors: what their windows have in common is read from memory once, and stays
+in the core's cache.
 
 Source: 000 §5.3.1 on thread coarsening; Rawat et al., "Register optimizations for stencils on GPUs", PPoPP 2018.
 """
@@ -10,26 +12,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import Array, DataType, array
+from lift_egraph.language.types import WIDTHS, Array, DataType, array
 from lift_egraph.workbench.plan import Plan, Step
 
-WINDOW_ROWS = (8, 4)  # of a work-item
+WINDOW_ROWS = (8, 4)  # of a work-item on a GPU
+BAND_ROWS = (32, 16, 8)  # of a work-item on a CPU, as far as every core has several bands
+BANDS, BAND_WIDTHS = 4, 2  # of each core at the least; how many widths of vectors are tried
 
 
 def rows_of_windows(term: ir.Expr) -> Iterator[Plan]:
     """Stencils in at least two dimensions whose work-items compute some rows of a column, most rows first."""
-    lengths, leaf = _lengths(term)
-    windows = sum(isinstance(part, ir.Slide) for part in ir.subterms(term))
-    if windows < 2 or len(lengths) < 2:
+    if not _is_stencil(term):
         return
+    lengths, leaf = _lengths(term)
     rows, columns = lengths[-2:]
     for own in [n for n in WINDOW_ROWS if rows % n == 0 and n < rows]:
         column = sk.map_(sk.of_type(array(leaf, own), sk.map_(length=own)), length=columns)
         sketch = sk.contains(sk.map_(sk.contains(column), sk.split(own), length=rows // own))
         yield Plan((Step("rows", sketch, {rows: (own,)}),), ())
+
+
+def bands_of_rows(term: ir.Expr, device: Device) -> Iterator[Plan]:
+    """Stencils in at least two dimensions whose work-items compute bands of rows, or of planes, in vectors."""
+    if not _is_stencil(term):
+        return
+    lengths, leaf = _lengths(term)
+    (rows, *row), columns = lengths, lengths[-1]
+    fitting = [own for own in BAND_ROWS if rows % own == 0 and rows >= own * BANDS * device.compute_units]
+    widths = [width for width in device.widths if width <= WIDTHS[-1] and columns % width == 0]
+    for own in fitting[:1]:
+        made = sk.of_type(array(leaf, own, *row), sk.map_(length=own))
+        band = sk.map_(sk.contains(made), sk.split(own), length=rows // own)
+        for width in widths[:BAND_WIDTHS]:
+            yield Plan((Step("rows", sk.contains(band), {rows: (own,)}),), (width,))
+
+
+def _is_stencil(term: ir.Expr) -> bool:
+    """Whether a result in at least two dimensions has windows in two of them."""
+    windows = sum(isinstance(part, ir.Slide) for part in ir.subterms(term))
+    return windows >= 2 and len(_lengths(term)[0]) >= 2
 
 
 def _lengths(term: ir.Expr) -> tuple[list[int], DataType]:

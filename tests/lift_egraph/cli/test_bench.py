@@ -10,10 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from lift_egraph.bench import peers, run
+from lift_egraph.bench import run
 from lift_egraph.bench.folder import Folder
-from lift_egraph.language.check import specialise
-from lift_egraph.language.syntax import parse_program
 from tests.codegen.opencl import needs_opencl
 from tests.command import lift
 from tests.lift_egraph.cli.test_main import fail, succeed
@@ -95,31 +93,6 @@ def changed(kernel: Path, before: str, after: str) -> None:
     (kernel / "kernel.cl").write_text(text.replace(before, after, 1))
     launch["kernel_sha256"] = sha256((kernel / "kernel.cl").read_text())
     (kernel / "launch.json").write_text(json.dumps(launch))
-
-
-def test_which_library_a_program_has():
-    for name in peers.names():
-        assert peers.of(specialise(peers.load(name))) == name
-    small = specialise(peers.load("mm"), {"M": 4, "N": 5, "K": 6})
-    assert peers.of(small) == "mm"
-    assert peers.of(specialise(parse_program("program mm(A: [f32]N) where N = 4 = map(fun v => v + 1.0, A)"))) is None
-    other = "program mm(A: [[f32]K]M, B: [[f32]N]K) where M = 4, K = 4, N = 4 = A"
-    assert peers.of(specialise(parse_program(other))) is None
-
-
-def test_what_libraries_compute_is_what_the_programs_mean():
-    import numpy as np
-
-    from lift_egraph.meaning.inputs import random_inputs
-    from lift_egraph.meaning.interp import evaluate
-
-    for name in peers.names():
-        program = peers.load(name)
-        small = specialise(program, {size: 6 for size, _ in program.sizes} | ({"B": 2} if name == "mm_batch" else {}))
-        inputs = random_inputs(small, 3, "float")
-        ours = evaluate(small.body, inputs)
-        theirs = peers.NUMPY[name](**{key: np.asarray(value) for key, value in inputs.items()})
-        np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4, err_msg=name)
 
 
 def test_bad_requests(tmp_path: Path):

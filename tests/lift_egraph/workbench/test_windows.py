@@ -1,4 +1,4 @@
-"""Stencils on GPUs: a work-item computes neighbours in the last dimension but one, and the rules lead there."""
+"""Stencils: on GPUs a work-item computes neighbours in the last dimension but one, on CPUs bands of rows in vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.extract.cost import StructuralCost
@@ -21,7 +21,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.phases import lowering_phase
 from lift_egraph.workbench.plan import planned_phase
-from lift_egraph.workbench.windows import rows_of_windows
+from lift_egraph.workbench.windows import bands_of_rows, rows_of_windows
 
 BLUR = parse_program(
     """program blur(A: [[f32]24]16, W: [f32]9) =
@@ -33,12 +33,23 @@ CUBES = parse_program(
            map(map(transpose) . transpose,
              slide(3, 1, map(slide2d(3, 1), pad(1, 1, clamp, map(pad2d(1, 1, clamp), u))))))"""
 )
+TALL = parse_program(
+    """program tall(A: [[f32]48]256, W: [f32]9) =
+         map2d(fun w => reduce(add, 0.0, map(mul, zip(join(w), W))), slide2d(3, 1, pad2d(1, 1, clamp, A)))"""
+)
+DEEP = parse_program(
+    """program deep(u: [[[f32]16]5]64) =
+         map(map(map(fun w => at(1, at(1, at(0, w))) + at(1, at(0, at(1, w))) - 2.0 * at(1, at(1, at(1, w))))),
+           map(map(transpose) . transpose,
+             slide(3, 1, map(slide2d(3, 1), pad(1, 1, clamp, map(pad2d(1, 1, clamp), u))))))"""
+)
+BANDS = {"tall": 8, "deep": 8}
 GRIDS = {"blur": ("mapGlb(0)", "mapGlb(1)"), "cubes": ("mapGlb(0)", "mapGlb(1)", "mapGlb(2)")}
 
 
-def lowered(term: ir.Expr) -> list[Extracted]:
-    *_, state = run_phase(term, lowering_phase(NVIDIA, (), Limits()))
-    model = StructuralCost().on(NVIDIA)
+def lowered(term: ir.Expr, device: Device = NVIDIA, widths: tuple[int, ...] = ()) -> list[Extracted]:
+    *_, state = run_phase(term, lowering_phase(device, widths, Limits()))
+    model = StructuralCost().on(device)
     return best_terms(state.graph, state.root, model, 8, key=skeleton, tries=60, per_shape=3, patience=200)
 
 
@@ -61,6 +72,34 @@ def test_work_items_compute_rows_of_a_column(program: ir.Program):
         assert np.array_equal(runner.run(kernel, "inputs"), evaluate(program.body, inputs))
 
 
+@pytest.mark.parametrize("program", [TALL, DEEP], ids=lambda program: program.name)
+def test_work_items_of_a_cpu_compute_bands_of_rows_in_vectors(program: ir.Program):
+    device = replace(POCL, compute_units=2)
+    plan, *_ = bands_of_rows(program.body, device)
+    (step,) = plan.steps
+    *_, (reached, _) = search_stage(
+        program.body, Stage(planned_phase(step.name, step.tiling, (), Limits(iterations=8)), step.sketch, step.weigh)
+    )
+    assert reached.term is not None
+    inputs = random_inputs(program, 0, "integer")
+    item = next(
+        t.term
+        for t in lowered(reached.term, device, plan.widths)
+        if levels(t.term) == {"mapSeq", "mapGlb(0)"} and any(isinstance(s, ir.Vectorize) for s in ir.subterms(t.term))
+    )
+    kernel = compile_program(replace(program, body=item), POCL)
+    assert kernel.kernels[0].launch.global_size == (BANDS[program.name], 1, 1)
+    with Runner(find_device("Portable")) as runner:
+        runner.load_inputs("inputs", inputs)
+        assert np.array_equal(runner.run(kernel, "inputs"), evaluate(program.body, inputs))
+
+
+def test_every_core_has_several_bands():
+    device = replace(POCL, compute_units=8)
+    assert [dict(plan.steps[0].tiling) for plan in bands_of_rows(TALL.body, device)] == [{256: (8,)}] * 2
+    assert not list(bands_of_rows(TALL.body, replace(POCL, compute_units=16)))
+
+
 def levels(term: ir.Expr) -> set[str]:
     return {t.level.name for t in ir.subterms(term) if isinstance(t, ir.MapLevel)}
 
@@ -74,4 +113,6 @@ def levels(term: ir.Expr) -> set[str]:
     ],
 )
 def test_others_have_no_such_plan(text: str):
-    assert not list(rows_of_windows(parse_program(text).body))
+    term = parse_program(text).body
+    assert not list(rows_of_windows(term))
+    assert not list(bands_of_rows(term, POCL))
