@@ -13,15 +13,26 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, read_part, term_classes
 from lift_egraph.egraph.kbest import KBest, Rating
 from lift_egraph.egraph.members import TERMS
-from lift_egraph.egraph.pattern_nodes import CONSTANTS, name_in_language, pattern_node
 from lift_egraph.errors import SketchProblem
-from lift_egraph.guided.sketch import ANY, Contains, Named, OfType, OneOf, PatternSketch, Sketch, parts, subsketches
+from lift_egraph.guided.readings import Forms, fits, names
+from lift_egraph.guided.sketch import (
+    ANY,
+    Contains,
+    Hole,
+    Named,
+    OfType,
+    OneOf,
+    PatternSketch,
+    Sketch,
+    parts,
+    subsketches,
+)
 from lift_egraph.language import ir
-from lift_egraph.language.types import Array
 
 Weigh = Callable[[FrozenEGraph, ClassId, ENode], float]
 WEIGHTS = {"app": 20.0, "combine": 50.0, "component": 5.0, "make_pair": 2.0, "Fn_lam": 0.1, "Ex___init__": 0.5}
@@ -81,6 +92,8 @@ def satisfying(
 class Matcher:
     """Sketches on one e-graph, of which the cheapest members and scopes are computed once.
 
+    They are computed when a class has the form of a sketch: most e-graphs of a search have no such class.
+
     Parameters
     ----------
     count
@@ -89,34 +102,46 @@ class Matcher:
 
     def __init__(self, graph: FrozenEGraph, weigh: Weigh = term_size, count: int = 1):
         self.graph, self.count = graph, count
-        self._nodes = closed_nodes(graph)
-        self._weights = {site: w for site in self._nodes if (w := weigh(graph, *site)) < math.inf}
-        self._by_name: dict[str, list[tuple[ClassId, ENode, Reading]]] = {}
-        for owner, node in self._weights:
-            reading = read(graph, owner, node)
-            if reading is not None:
-                self._by_name.setdefault(reading.name, []).append((owner, node, reading))
-        search = KBest(graph, self)
-        self._users = search.users
-        self._cheapest: dict[ClassId, Member] = {}
-        for owner, (vertex,) in search.settled.items():
-            edge = search.best_edge(vertex)
-            inside = tuple(self._cheapest[v.class_id] for v in edge.parts)
-            self._cheapest[owner] = Member(edge.rating.cost, owner, edge.node, inside)
-        self._tables: dict[Sketch, Table] = {ANY: {c: [m] for c, m in self._cheapest.items()}}
+        self._weigh = weigh
+        self._forms = Forms(graph)
+        self._tables: dict[Sketch, Table] = {}
+
+    @cached_property
+    def _nodes(self) -> dict[tuple[ClassId, ENode], tuple[ClassId, ...]]:
+        return closed_nodes(self.graph)
+
+    @cached_property
+    def _weights(self) -> dict[tuple[ClassId, ENode], float]:
+        return {site: w for site in self._nodes if (w := self._weigh(self.graph, *site)) < math.inf}
+
+    @cached_property
+    def _search(self) -> KBest:
+        return KBest(self.graph, self)
+
+    @cached_property
+    def _cheapest(self) -> dict[ClassId, Member]:
+        found: dict[ClassId, Member] = {}
+        for owner, (vertex,) in self._search.settled.items():
+            edge = self._search.best_edge(vertex)
+            inside = tuple(found[v.class_id] for v in edge.parts)
+            found[owner] = Member(edge.rating.cost, owner, edge.node, inside)
+        return found
 
     def matches(self, root: ClassId, sketch: Sketch) -> list[Match]:
         """The cheapest members of a class that satisfy a sketch."""
         found = []
-        for member in self._table(sketch).get(root, ()):
+        for member in self._members(root, sketch):
             names = {name: read_part(self.graph, m.choice()) for name, m in member.names}
             found.append(Match(member.cost, from_egg(self.graph, member.choice()), names))
         return found
 
     def best(self, root: ClassId, sketch: Sketch) -> Choice | None:
         """The cheapest member of a class that satisfies a sketch, as nodes of the e-graph."""
-        found = self._table(sketch).get(root, ())
+        found = self._members(root, sketch)
         return found[0].choice() if found else None
+
+    def _members(self, root: ClassId, sketch: Sketch) -> list[Member]:
+        return self._table(sketch).get(root, []) if root in self._forms(sketch) else []
 
     def require(self, root: ClassId, sketch: Sketch) -> Match:
         """The cheapest member of a class that satisfies a sketch.
@@ -128,13 +153,14 @@ class Matcher:
         """
         found = self.matches(root, sketch)
         if not found:
-            raise SketchProblem(self.why_not(sketch))
+            raise SketchProblem(self.why_not(root, sketch))
         return found[0]
 
-    def why_not(self, sketch: Sketch) -> str:
-        """Which part of a sketch no class satisfies."""
+    def why_not(self, root: ClassId, sketch: Sketch) -> str:
+        """Which part of a sketch no class satisfies, if a class does not."""
+        is_formed = root in self._forms(sketch)
         for part in subsketches(sketch):
-            if not self._table(part):
+            if not self._forms(part) or (is_formed and not self._table(part)):
                 text = f"no term in the e-graph satisfies {part}"
                 inside = [p for p in parts(part) if p != ANY]
                 if inside:
@@ -142,10 +168,13 @@ class Matcher:
                 if isinstance(part, PatternSketch):
                     text += self._near(part)
                 return text
-        return f"{len(self._table(sketch))} terms in the e-graph satisfy {sketch}, but not the program"
+        count, what = (
+            (len(self._table(sketch)), "satisfy") if is_formed else (len(self._forms(sketch)), "have the form")
+        )
+        return f"{count} terms in the e-graph {what} {sketch}, but not the program"
 
     def _near(self, pattern: PatternSketch) -> str:
-        there = [r for name in _names(pattern.name) for _, _, r in self._by_name.get(name, ())]
+        there = [r for name in names(pattern.name) for _, _, r in self._forms.called(name)]
         if not there:
             return f"; there is no {pattern.name} at all"
         lengths = sorted({r.length for r in there if r.length is not None})
@@ -160,6 +189,8 @@ class Matcher:
         return known
 
     def _compute(self, sketch: Sketch) -> Table:
+        if isinstance(sketch, Hole):
+            return {c: [m] for c, m in self._cheapest.items()}
         if isinstance(sketch, PatternSketch):
             return self._pattern(sketch)
         if isinstance(sketch, Contains):
@@ -196,14 +227,14 @@ class Matcher:
     def _pattern(self, pattern: PatternSketch) -> Table:
         table: Table = {}
         wanted = [self._table(p) for p in pattern.parts]
-        for name in _names(pattern.name):
-            for owner, node, reading in self._by_name.get(name, ()):
-                if not _fits(pattern, reading):
+        for name in names(pattern.name):
+            for owner, node, reading in self._forms.called(name):
+                if (owner, node) not in self._weights:
                     continue
                 inside = self._nodes[owner, node]
-                if any(p not in (ANY,) and not isinstance(p, Named) for p in pattern.parts[len(inside) :]):
-                    continue  # a function such as join has no argument that a sketch could describe
-                tables = itertools.chain(wanted, itertools.repeat(self._tables[ANY]))
+                if not fits(pattern, reading, len(inside)):
+                    continue
+                tables = itertools.chain(wanted, itertools.repeat(self._table(ANY)))
                 options = [t.get(p) for t, p in zip(tables, inside, strict=False)]
                 if all(options):
                     made = [self._member(owner, node, chosen) for chosen in itertools.product(*options)]  # pyright: ignore
@@ -228,7 +259,7 @@ class Matcher:
             if len(known) >= self.count:
                 continue
             known.append(member)
-            for owner, node, inside in self._users.get(member.class_id, ()):
+            for owner, node, inside in self._search.users.get(member.class_id, ()):
                 if len(table.get(owner, ())) >= self.count or (owner, node) not in self._weights:
                     continue
                 for i, part in enumerate(inside):
@@ -242,55 +273,6 @@ class Matcher:
 
 def _cheapest(members: list[Member], count: int) -> list[Member]:
     return sorted(members, key=lambda m: m.cost)[:count]
-
-
-# --- what a node is in the language ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A node as a pattern of the language: its name, numbers, and the length of the array that it works on."""
-
-    name: str
-    numbers: tuple[int, ...] = ()
-    length: int | None = None
-
-
-def read(graph: FrozenEGraph, owner: ClassId, node: ENode) -> Reading | None:
-    """What a node is in the language; None for literals and what only the e-graph knows.
-
-    Functions without a name for their argument, such as ``join``, are read as their body.
-    """
-    op, first = node.op, node.children[0] if node.children else None
-    pattern = pattern_node(op)
-    if pattern is not None:
-        length = None
-        if pattern.signature.loop is not None:
-            array = graph.domain(owner) if op in CONSTANTS else graph.type_of(node.classes[pattern.signature.loop])
-            length = array.size.constant if isinstance(array, Array) else None
-        return Reading(name_in_language(pattern, node.children), pattern.sizes(node.children), length)
-    if op == "Fn_vec":
-        return Reading("vectorize", (int(node.children[0]),))
-    if op == "Op_lift":
-        return Reading("map")
-    if op in ("call1", "call2", "call3", "Op_scalar"):
-        return Reading(str(first))
-    if op == "Ex___init__":
-        return Reading("variable")
-    return Reading(f"input {first}") if op == "Ex_input" else None
-
-
-def _names(name: str) -> tuple[str, ...]:
-    if name != "mapPar":
-        return (name,)
-    return tuple(ir.Level(kind, d).name for kind in ("glb", "wrg", "lcl") for d in (0, 1, 2))
-
-
-def _fits(pattern: PatternSketch, reading: Reading) -> bool:
-    wanted = (*pattern.numbers, *(None,) * len(reading.numbers))
-    return pattern.length in (None, reading.length) and all(
-        w in (None, n) for w, n in zip(wanted, reading.numbers, strict=False)
-    )
 
 
 # --- scopes ----------------------------------------------------------------------------------------------

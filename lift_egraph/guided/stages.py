@@ -141,7 +141,7 @@ def search_stage(seed: ir.Expr, stage: Stage, *, early: bool = True) -> Iterator
         reached = Reached(
             stage,
             found[0].term if found else None,
-            "" if found else matcher.why_not(stage.sketch),
+            "" if found else matcher.why_not(state.root, stage.sketch),
             tuple(state.iterations),
             StopReason.SATISFIED if found and early else state.stop_reason,
             time.perf_counter() - began,
