@@ -1,9 +1,8 @@
 """The cheapest members of a class of a frozen e-graph that satisfy a sketch.
 
 For each part of the sketch, innermost first, a table gives the cheapest satisfying members of every class that
-has one (`lift_egraph.egraph.kbest` finds those of the hole); `Contains` spreads from its seeds to the classes above in
-order of cost, so that cycles do no harm. Nodes whose variables are not all free in their class are left out: the
-members found are closed wherever their class is.
+has one; `Contains` spreads from its seeds to the classes above in order of cost, so that cycles do no harm. Nodes
+whose variables are not all free in their class are left out: the members found are closed wherever their class is.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, read_part, term_classes
-from lift_egraph.egraph.kbest import KBest, Rating
-from lift_egraph.egraph.members import TERMS
 from lift_egraph.errors import SketchProblem
 from lift_egraph.guided.readings import Forms, fits, names
+from lift_egraph.guided.scopes import Site, closed_sites, users_of
 from lift_egraph.guided.sketch import (
     ANY,
     Contains,
@@ -107,24 +105,51 @@ class Matcher:
         self._tables: dict[Sketch, Table] = {}
 
     @cached_property
-    def _nodes(self) -> dict[tuple[ClassId, ENode], tuple[ClassId, ...]]:
-        return closed_nodes(self.graph)
+    def _closed(self) -> list[Site]:
+        return closed_sites(self.graph)
 
     @cached_property
-    def _weights(self) -> dict[tuple[ClassId, ENode], float]:
-        return {site: w for site in self._nodes if (w := self._weigh(self.graph, *site)) < math.inf}
+    def _weights(self) -> dict[int, float]:
+        """What each node that may be in a member counts, by the node's identity: it is in one class only."""
+        weights = ((id(site.node), self._weigh(self.graph, site.owner, site.node)) for site in self._closed)
+        return {node: weight for node, weight in weights if weight < math.inf}
 
     @cached_property
-    def _search(self) -> KBest:
-        return KBest(self.graph, self)
+    def _sites(self) -> list[Site]:
+        """The nodes that may be in a member."""
+        return [site for site in self._closed if id(site.node) in self._weights]
+
+    @cached_property
+    def _users(self) -> dict[ClassId, list[int]]:
+        return users_of(self._sites)
 
     @cached_property
     def _cheapest(self) -> dict[ClassId, Member]:
+        """The cheapest member of each class, by Knuth's generalisation of Dijkstra's algorithm."""
         found: dict[ClassId, Member] = {}
-        for owner, (vertex,) in self._search.settled.items():
-            edge = self._search.best_edge(vertex)
-            inside = tuple(found[v.class_id] for v in edge.parts)
-            found[owner] = Member(edge.rating.cost, owner, edge.node, inside)
+        least: dict[ClassId, float] = {}
+        queue: list[tuple[float, int, Site]] = []
+        missing = [len(set(site.parts)) for site in self._sites]
+        tick = itertools.count()
+
+        def offer(site: Site) -> None:
+            cost = self._weights[id(site.node)] + sum(found[p].cost for p in site.parts)
+            if site.owner not in found and cost < least.get(site.owner, math.inf):
+                least[site.owner] = cost
+                heapq.heappush(queue, (cost, next(tick), site))
+
+        for site in self._sites:
+            if not site.parts:
+                offer(site)
+        while queue:
+            cost, _, (owner, node, parts) = heapq.heappop(queue)
+            if owner in found:
+                continue
+            found[owner] = Member(cost, owner, node, tuple(found[p] for p in parts))
+            for number in self._users.get(owner, ()):
+                missing[number] -= 1
+                if not missing[number]:
+                    offer(self._sites[number])
         return found
 
     def matches(self, root: ClassId, sketch: Sketch) -> list[Match]:
@@ -210,17 +235,8 @@ class Matcher:
             for c, members in self._table(sketch.inner).items()
         }
 
-    def rate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
-        """The weight of a node and of its parts, as a cost model; members are not told apart."""
-        weight = self._weights.get((owner, node))
-        return None if weight is None else Rating(weight + sum(p.cost for p in parts), None)
-
-    def accepts(self, shape: object) -> bool:
-        """Whether a whole term of this shape is legal: all are."""
-        return True
-
     def _member(self, owner: ClassId, node: ENode, inside: tuple[Member, ...]) -> Member:
-        cost = self._weights[owner, node] + sum(m.cost for m in inside)
+        cost = self._weights[id(node)] + sum(m.cost for m in inside)
         names = tuple(name for m in inside for name in m.names) if any(m.names for m in inside) else ()
         return Member(cost, owner, node, inside, names)
 
@@ -229,20 +245,18 @@ class Matcher:
         wanted = [self._table(p) for p in pattern.parts]
         for name in names(pattern.name):
             for owner, node, reading in self._forms.called(name):
-                if (owner, node) not in self._weights:
-                    continue
-                inside = self._nodes[owner, node]
-                if not fits(pattern, reading, len(inside)):
+                inside = tuple(term_classes(self.graph, node))
+                if id(node) not in self._weights or not fits(pattern, reading, len(inside)):
                     continue
                 tables = itertools.chain(wanted, itertools.repeat(self._table(ANY)))
                 options = [t.get(p) for t, p in zip(tables, inside, strict=False)]
                 if all(options):
                     made = [self._member(owner, node, chosen) for chosen in itertools.product(*options)]  # pyright: ignore
                     table[owner] = _cheapest([*table.get(owner, ()), *made], self.count)
-        for sort in ("Fn", "Op"):  # functions with such a body, and operators that are such functions
-            for owner, node in self._weights:
-                if self.graph.sorts[owner] == sort and node.op in ("Fn_lam", "Op_fn"):
-                    bodies = table.get(self._nodes[owner, node][0])
+        for op in ("Fn_lam", "Op_fn"):  # functions with such a body, and operators that are such functions
+            for owner, node, inside in self._sites if table else ():
+                if node.op == op:
+                    bodies = table.get(inside[0])
                     if bodies:
                         made = [self._member(owner, node, (b,)) for b in bodies]
                         table[owner] = _cheapest([*table.get(owner, ()), *made], self.count)
@@ -259,8 +273,9 @@ class Matcher:
             if len(known) >= self.count:
                 continue
             known.append(member)
-            for owner, node, inside in self._search.users.get(member.class_id, ()):
-                if len(table.get(owner, ())) >= self.count or (owner, node) not in self._weights:
+            for number in self._users.get(member.class_id, ()):
+                owner, node, inside = self._sites[number]
+                if len(table.get(owner, ())) >= self.count:
                     continue
                 for i, part in enumerate(inside):
                     if part != member.class_id or any(p not in self._cheapest for p in inside):
@@ -273,59 +288,3 @@ class Matcher:
 
 def _cheapest(members: list[Member], count: int) -> list[Member]:
     return sorted(members, key=lambda m: m.cost)[:count]
-
-
-# --- scopes ----------------------------------------------------------------------------------------------
-
-
-def closed_nodes(graph: FrozenEGraph) -> dict[tuple[ClassId, ENode], tuple[ClassId, ...]]:
-    """The nodes of terms whose free variables are all free in their class, with their parts.
-
-    A variable is free in a class if it is in every member; a member with more, such as the projection of a pair
-    that mentions it, would let the variable escape its binder.
-    """
-    sites = {
-        (c, n): tuple(term_classes(graph, n)) for c, ns in graph.nodes.items() if graph.sorts[c] in TERMS for n in ns
-    }
-    users: dict[ClassId, list[tuple[ClassId, ENode]]] = {}
-    for site, inside in sites.items():
-        for part in set(inside):
-            users.setdefault(part, []).append(site)
-    free: dict[ClassId, frozenset[ClassId]] = {}
-    bound: dict[ClassId, frozenset[ClassId]] = {}
-
-    def mentioned(node: ENode, inside: tuple[ClassId, ...]) -> frozenset[ClassId] | None:
-        if node.op == "Ex___init__":
-            return frozenset(node.classes)
-        if any(p not in free for p in inside):
-            return None
-        names = frozenset[ClassId]().union(*(free[p] for p in inside))
-        return names - _binders(graph, node.classes[0], bound) if node.op == "Fn_lam" else names
-
-    waiting = list(sites)
-    while waiting:
-        later: set[tuple[ClassId, ENode]] = set()
-        for site in waiting:
-            owner, node = site
-            names = mentioned(node, sites[site])
-            if names is None:
-                continue
-            smaller = names if owner not in free else free[owner] & names
-            if free.get(owner) != smaller:
-                free[owner] = smaller
-                later.update(users.get(owner, ()))
-        waiting = list(later)
-    kept = {}
-    for site, inside in sites.items():
-        names = mentioned(site[1], inside)
-        if names is not None and names <= free[site[0]]:
-            kept[site] = inside
-    return kept
-
-
-def _binders(graph: FrozenEGraph, pattern: ClassId, known: dict[ClassId, frozenset[ClassId]]) -> frozenset[ClassId]:
-    if pattern not in known:
-        n = graph.nodes[pattern][0]
-        inside: Iterator[frozenset[ClassId]] = (_binders(graph, c, known) for c in n.classes)
-        known[pattern] = frozenset(n.classes) if n.op == "P_var" else frozenset[ClassId]().union(*inside)
-    return known[pattern]
