@@ -52,8 +52,8 @@ class Reached:
         The cheapest term that satisfies the stage's sketch; None while there is none.
     why_not
         Which part of the sketch is not satisfied, where none is; or the error that ended the search.
-    seconds
-        Of saturation, matching and extraction together.
+    seconds, cpu_seconds
+        Of saturation, matching and extraction together, by the clock and of the search process.
     peak_mb
         The peak resident memory of the search process in this stage, in 10⁶ bytes; the interpreter and
         egglog take some 90 of them. 0 where the system does not say.
@@ -69,6 +69,7 @@ class Reached:
     tuples: int
     nodes: int
     classes: int
+    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,11 @@ class Guided:
         return sum(s.seconds for s in self.stages)
 
     @property
+    def cpu_seconds(self) -> float:
+        """Of all stages."""
+        return sum(s.cpu_seconds for s in self.stages)
+
+    @property
     def peak_mb(self) -> float:
         """The largest of all stages."""
         return max((s.peak_mb for s in self.stages), default=0.0)
@@ -134,7 +140,7 @@ def search_stages(program: ir.Expr, stages: Sequence[Stage]) -> Iterator[Reached
 def search_stage(seed: ir.Expr, stage: Stage, *, early: bool = True) -> Iterator[tuple[Reached, Saturation]]:
     """The state of a stage after each iteration, with its e-graph; `early`: until its sketch is satisfied."""
     _forget_peak()
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), time.process_time()
     for state in run_phase(seed, stage.phase):
         matcher = Matcher(state.graph, stage.weigh)
         found = matcher.matches(state.root, stage.sketch)
@@ -149,6 +155,7 @@ def search_stage(seed: ir.Expr, stage: Stage, *, early: bool = True) -> Iterator
             state.graph.tuples,
             state.graph.node_count,
             state.graph.class_count,
+            time.process_time() - began_cpu,
         )
         yield reached, state
         if found and early:
