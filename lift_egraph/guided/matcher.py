@@ -16,7 +16,7 @@ from functools import cached_property
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, read_part, term_classes
 from lift_egraph.errors import SketchProblem
-from lift_egraph.guided.readings import Forms, fits, names
+from lift_egraph.guided.readings import Forms, fits, names, parts_described
 from lift_egraph.guided.scopes import Site, closed_sites, users_of
 from lift_egraph.guided.sketch import (
     ANY,
@@ -242,11 +242,13 @@ class Matcher:
 
     def _pattern(self, pattern: PatternSketch) -> Table:
         table: Table = {}
-        wanted = [self._table(p) for p in pattern.parts]
+        wanted, least, formed = [self._table(p) for p in pattern.parts], parts_described(pattern), self._forms(pattern)
         for name in names(pattern.name):
             for owner, node, reading in self._forms.called(name):
+                if owner not in formed or id(node) not in self._weights or not fits(pattern, reading):
+                    continue
                 inside = tuple(term_classes(self.graph, node))
-                if id(node) not in self._weights or not fits(pattern, reading, len(inside)):
+                if len(inside) < least:
                     continue
                 tables = itertools.chain(wanted, itertools.repeat(self._table(ANY)))
                 options = [t.get(p) for t, p in zip(tables, inside, strict=False)]

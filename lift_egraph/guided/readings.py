@@ -58,17 +58,18 @@ def names(name: str) -> tuple[str, ...]:
     return tuple(ir.Level(kind, d).name for kind in ("glb", "wrg", "lcl") for d in (0, 1, 2))
 
 
-def fits(pattern: PatternSketch, reading: Reading, parts: int) -> bool:
-    """Whether a node with so many parts has the numbers and the length that a sketch asks for.
-
-    A function such as ``join`` has no argument that a sketch could describe.
-    """
+def fits(pattern: PatternSketch, reading: Reading) -> bool:
+    """Whether a node has the numbers and the length that a sketch asks for."""
     wanted = (*pattern.numbers, *(None,) * len(reading.numbers))
-    return (
-        pattern.length in (None, reading.length)
-        and all(w in (None, n) for w, n in zip(wanted, reading.numbers, strict=False))
-        and all(p == ANY or isinstance(p, Named) for p in pattern.parts[parts:])
+    return pattern.length in (None, reading.length) and all(
+        w in (None, n) for w, n in zip(wanted, reading.numbers, strict=False)
     )
+
+
+def parts_described(pattern: PatternSketch) -> int:
+    """How many parts a node has at least: a function such as ``join`` has no argument that a sketch could describe."""
+    described = (i for i, p in enumerate(pattern.parts, 1) if p != ANY and not isinstance(p, Named))
+    return max(described, default=0)
 
 
 class Forms:
@@ -140,14 +141,14 @@ class Forms:
         return self(sketch.inner)
 
     def _pattern(self, pattern: PatternSketch) -> Set[ClassId]:
-        wanted = [self(p) for p in pattern.parts]
+        wanted, least = [self(p) for p in pattern.parts], parts_described(pattern)
         found: set[ClassId] = set()
         for name in names(pattern.name):
             for owner, node, reading in self.called(name):
+                if owner in found or not fits(pattern, reading):
+                    continue
                 inside = tuple(term_classes(self.graph, node))
-                if fits(pattern, reading, len(inside)) and all(
-                    c in classes for classes, c in zip(wanted, inside, strict=False)
-                ):
+                if len(inside) >= least and all(c in classes for classes, c in zip(wanted, inside, strict=False)):
                     found.add(owner)
         for op in ("Fn_lam", "Op_fn"):  # functions with such a body, and operators that are such functions
             sites = self._by_op.get(op, ()) if found else ()
