@@ -58,11 +58,12 @@ def main() -> None:
     harness.report(
         arguments.out,
         f"Tiling of nested maps, tile {TILE} in each dimension",
-        ("program", "", "sketches", "found", "seconds", "peak MB", "e-nodes", "e-classes", "iterations", "ended by"),
+        ("program", "", "sketches", *goals.FIGURES),
         rows,
         notes=(
             "seconds are those of saturation, matching and extraction in the search process; its start takes "
-            "another 1 to 2 s for each search",
+            "another 1 to 2 s for each search; CPU seconds are those of the search process, which other work on the "
+            "machine does not change much",
             "e-nodes and e-classes are those of the largest stage; the peak is that of the whole search process",
             f"unguided: the same rules all at once, within {free.seconds:.0f} s and {free.memory_mb} MB",
         ),

@@ -40,6 +40,9 @@ Types and lengths: ``eq(Ty.arr(n, t)).to(ty(xs))`` finds the length n and the el
 by ``n < m`` and ``eq(m % n).to(i64(0))``. For what a rule chooses freely, the phase that runs it gives the choice:
 ``tile(m, n)`` holds for each n by which arrays of length m may be split, ``lane_width(w)`` for the lanes of vectors.
 ``*chunked(m, n)`` are all the conditions for chunks of n: ``tile(m, n)``, n divides m, and n is less.
+What the types of a term imply need not be asked for: in ``map_(Fn.map(n, f), xss)`` the rows of xss have the length n.
+A number that two conditions share makes the e-graph pair all arrays of that length, which can take longer than all
+other rules together.
 
 Names: a rule substitutes nothing. It uses a body as it stands, under the same binder, and ``app(Fn.lam(p, b), x)`` is
 "let p = x in b". So it must see to it that no variable gets under a binder that is not its own, or away from its own:

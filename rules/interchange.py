@@ -32,9 +32,10 @@ from lift_egraph.dsl import (
 
 
 @rule("map (map f) xss = transpose (map (map f) (transpose xss))", source="000 Listing 5.15")
-def map_map_on_matrix(f: Fn, n: i64, m: i64, k: i64, xss: Ex, t: Ty):
+def map_map_on_matrix(f: Fn, n: i64, m: i64, xss: Ex, t: Ty):
+    # the rows have the length n, but to ask for it joins all types with all maps of that length first
     yield rewrite(map_(Fn.map(n, f), xss)).to(
-        transpose(map_(Fn.map(m, f), transpose(xss))), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss))
+        transpose(map_(Fn.map(m, f), transpose(xss))), eq(Ty.arr(m, t)).to(ty(xss))
     )
 
 

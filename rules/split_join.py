@@ -62,11 +62,12 @@ def split_of_map(f: Fn, xs: Ex, n: i64):
 
 
 @rule("split n (zip xs ys) = map zip (zip (split n xs) (split n ys))")
-def split_of_zip(xs: Ex, ys: Ex, n: i64, m: i64, t: Ty, u: Ty):
+def split_of_zip(xs: Ex, ys: Ex, n: i64, m: i64, k: i64, t: Ty, u: Ty):
+    # zipped arrays have one length, but to ask for it joins all arrays of that length first
     yield rewrite(split(n, zip_(xs, ys))).to(
         map_(Fn.zip(Ty.pair(Ty.arr(n, t), Ty.arr(n, u))), zip_(split(n, xs), split(n, ys))),
         eq(Ty.arr(m, t)).to(ty(xs)),
-        eq(Ty.arr(m, u)).to(ty(ys)),
+        eq(Ty.arr(k, u)).to(ty(ys)),
     )
 
 

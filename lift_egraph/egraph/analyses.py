@@ -244,11 +244,17 @@ def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, w: Ex, f: Fn, t: Ty, u: Ty, n
 
 
 @ruleset
-def _names(f: Fn, p: P, q: P, x: Ex, z: Ex, op: Op, t: Ty, u: Ty, n: i64, m: i64, v: V, e: Ex):
+def _names(
+    p: P, q: P, x: Ex, y: Ex, z: Ex, xs: Ex, op: Op, t: Ty, n: i64, m: i64, v: V, e: Ex, level: String, d: i64
+):  # fmt: skip
     """Names that side conditions mention must exist first: a query matches existing terms only."""
-    yield egglog.rule(eq(f).to(Fn.lam(p, x)), sorts.tile(m, n)).then(V.of("chunk", p, n))
-    yield egglog.rule(eq(t).to(Ty.arr(n, u)), eq(f).to(Fn.lam(P.pair(P.var(v), q), x))).then(V.of("slice", P.var(v), n))
-    yield egglog.rule(eq(t).to(Ty.arr(n, u)), eq(f).to(Fn.lam(P.pair(q, P.var(v)), x))).then(V.of("slice", P.var(v), n))
+    for mapped in (sorts.map_(Fn.lam(p, x), xs), sorts.map_level(level, d, Fn.lam(p, x), xs)):
+        yield egglog.rule(eq(e).to(mapped), eq(Ty.arr(m, t)).to(ty(xs)), sorts.tile(m, n)).then(V.of("chunk", p, n))
+    rows = [sorts.map_(Fn.lam(pair, x), sorts.zip_(y, z)) for pair in (P.pair(P.var(v), q), P.pair(q, P.var(v)))]
+    for row in (*rows, sorts.reduce_seq(Fn.lam(P.pair(P.var(v), q), x), y, z)):
+        yield egglog.rule(eq(e).to(sorts.map_(Fn.lam(p, row), xs)), eq(Ty.arr(n, t)).to(ty(xs))).then(
+            V.of("slice", P.var(v), n)
+        )
     for match in _MATCHES:
         for combined in match.combined:
             yield egglog.rule(eq(e).to(match.term), *match.facts).then(

@@ -99,10 +99,14 @@ class PatternNode:
         """The sorts of its numbers and texts."""
         return tuple(s for p in self.signature.parameters if p.form is None for s in KINDS[p.kind].sorts)
 
+    @cached_property
+    def _places_of_sizes(self) -> tuple[int, ...]:
+        kinds = [KINDS[p.kind] for p in self.signature.parameters if p.form is None for _ in KINDS[p.kind].sorts]
+        return tuple(place for place, kind in enumerate(kinds) if kind.sorts == ("i64",))
+
     def sizes(self, children: Sequence[Any]) -> tuple[int, ...]:
         """Those of its children that are sizes, counts or widths."""
-        kinds = [p.kind for p in self.signature.parameters if p.form is None for _ in KINDS[p.kind].sorts]
-        return tuple(int(c) for c, kind in zip(children, kinds, strict=False) if KINDS[kind].sorts == ("i64",))
+        return tuple([int(children[place]) for place in self._places_of_sizes if place < len(children)])
 
     def term(self, numbers: tuple[Any, ...], parts: tuple[Any, ...]) -> ir.Expr:
         """The pattern with these numbers and texts, terms and functions."""

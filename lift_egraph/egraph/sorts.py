@@ -6,6 +6,10 @@ scope, so that no rule needs substitution. Sizes are concrete integers. Constant
 (`Fn.join(t)` …) are indexed by the type of their argument: polymorphic ones would merge
 instances of different sizes.
 
+Terms that differ in the names of binders stay apart. One class for them would be one of a hundred classes less of mm
+1024³ with all rules after 4 iterations, and 7 of a hundred with the algorithmic ones after 6; with slots for free
+variables, too, 5 and 15 of a hundred: so many classes have cheapest members that are equal up to names.
+
 `lift_egraph.egraph.analyses` computes types and scopes, `lift_egraph.egraph.encoding` turns terms into these sorts, and
 `lift_egraph.egraph.frozen` reads e-graphs back.
 """

@@ -1,9 +1,8 @@
 """The cheapest members of a class of a frozen e-graph that satisfy a sketch.
 
 For each part of the sketch, innermost first, a table gives the cheapest satisfying members of every class that
-has one (`lift_egraph.egraph.kbest` finds those of the hole); `Contains` spreads from its seeds to the classes above in
-order of cost, so that cycles do no harm. Nodes whose variables are not all free in their class are left out: the
-members found are closed wherever their class is.
+has one; `Contains` spreads from its seeds to the classes above in order of cost, so that cycles do no harm. Nodes
+whose variables are not all free in their class are left out: the members found are closed wherever their class is.
 """
 
 from __future__ import annotations
@@ -11,17 +10,27 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, read_part, term_classes
-from lift_egraph.egraph.kbest import KBest, Rating
-from lift_egraph.egraph.members import TERMS
-from lift_egraph.egraph.pattern_nodes import CONSTANTS, name_in_language, pattern_node
 from lift_egraph.errors import SketchProblem
-from lift_egraph.guided.sketch import ANY, Contains, Named, OfType, OneOf, PatternSketch, Sketch, parts, subsketches
+from lift_egraph.guided.readings import Forms, fits, names, parts_described
+from lift_egraph.guided.scopes import Site, closed_sites, users_of
+from lift_egraph.guided.sketch import (
+    ANY,
+    Contains,
+    Hole,
+    Named,
+    OfType,
+    OneOf,
+    PatternSketch,
+    Sketch,
+    parts,
+    subsketches,
+)
 from lift_egraph.language import ir
-from lift_egraph.language.types import Array
 
 Weigh = Callable[[FrozenEGraph, ClassId, ENode], float]
 WEIGHTS = {"app": 20.0, "combine": 50.0, "component": 5.0, "make_pair": 2.0, "Fn_lam": 0.1, "Ex___init__": 0.5}
@@ -81,6 +90,8 @@ def satisfying(
 class Matcher:
     """Sketches on one e-graph, of which the cheapest members and scopes are computed once.
 
+    They are computed when a class has the form of a sketch: most e-graphs of a search have no such class.
+
     Parameters
     ----------
     count
@@ -89,34 +100,73 @@ class Matcher:
 
     def __init__(self, graph: FrozenEGraph, weigh: Weigh = term_size, count: int = 1):
         self.graph, self.count = graph, count
-        self._nodes = closed_nodes(graph)
-        self._weights = {site: w for site in self._nodes if (w := weigh(graph, *site)) < math.inf}
-        self._by_name: dict[str, list[tuple[ClassId, ENode, Reading]]] = {}
-        for owner, node in self._weights:
-            reading = read(graph, owner, node)
-            if reading is not None:
-                self._by_name.setdefault(reading.name, []).append((owner, node, reading))
-        search = KBest(graph, self)
-        self._users = search.users
-        self._cheapest: dict[ClassId, Member] = {}
-        for owner, (vertex,) in search.settled.items():
-            edge = search.best_edge(vertex)
-            inside = tuple(self._cheapest[v.class_id] for v in edge.parts)
-            self._cheapest[owner] = Member(edge.rating.cost, owner, edge.node, inside)
-        self._tables: dict[Sketch, Table] = {ANY: {c: [m] for c, m in self._cheapest.items()}}
+        self._weigh = weigh
+        self._forms = Forms(graph)
+        self._tables: dict[Sketch, Table] = {}
+
+    @cached_property
+    def _closed(self) -> list[Site]:
+        return closed_sites(self.graph)
+
+    @cached_property
+    def _weights(self) -> dict[int, float]:
+        """What each node that may be in a member counts, by the node's identity: it is in one class only."""
+        weights = ((id(site.node), self._weigh(self.graph, site.owner, site.node)) for site in self._closed)
+        return {node: weight for node, weight in weights if weight < math.inf}
+
+    @cached_property
+    def _sites(self) -> list[Site]:
+        """The nodes that may be in a member."""
+        return [site for site in self._closed if id(site.node) in self._weights]
+
+    @cached_property
+    def _users(self) -> dict[ClassId, list[int]]:
+        return users_of(self._sites)
+
+    @cached_property
+    def _cheapest(self) -> dict[ClassId, Member]:
+        """The cheapest member of each class, by Knuth's generalisation of Dijkstra's algorithm."""
+        found: dict[ClassId, Member] = {}
+        least: dict[ClassId, float] = {}
+        queue: list[tuple[float, int, Site]] = []
+        missing = [len(set(site.parts)) for site in self._sites]
+        tick = itertools.count()
+
+        def offer(site: Site) -> None:
+            cost = self._weights[id(site.node)] + sum(found[p].cost for p in site.parts)
+            if site.owner not in found and cost < least.get(site.owner, math.inf):
+                least[site.owner] = cost
+                heapq.heappush(queue, (cost, next(tick), site))
+
+        for site in self._sites:
+            if not site.parts:
+                offer(site)
+        while queue:
+            cost, _, (owner, node, parts) = heapq.heappop(queue)
+            if owner in found:
+                continue
+            found[owner] = Member(cost, owner, node, tuple(found[p] for p in parts))
+            for number in self._users.get(owner, ()):
+                missing[number] -= 1
+                if not missing[number]:
+                    offer(self._sites[number])
+        return found
 
     def matches(self, root: ClassId, sketch: Sketch) -> list[Match]:
         """The cheapest members of a class that satisfy a sketch."""
         found = []
-        for member in self._table(sketch).get(root, ()):
+        for member in self._members(root, sketch):
             names = {name: read_part(self.graph, m.choice()) for name, m in member.names}
             found.append(Match(member.cost, from_egg(self.graph, member.choice()), names))
         return found
 
     def best(self, root: ClassId, sketch: Sketch) -> Choice | None:
         """The cheapest member of a class that satisfies a sketch, as nodes of the e-graph."""
-        found = self._table(sketch).get(root, ())
+        found = self._members(root, sketch)
         return found[0].choice() if found else None
+
+    def _members(self, root: ClassId, sketch: Sketch) -> list[Member]:
+        return self._table(sketch).get(root, []) if root in self._forms(sketch) else []
 
     def require(self, root: ClassId, sketch: Sketch) -> Match:
         """The cheapest member of a class that satisfies a sketch.
@@ -128,13 +178,14 @@ class Matcher:
         """
         found = self.matches(root, sketch)
         if not found:
-            raise SketchProblem(self.why_not(sketch))
+            raise SketchProblem(self.why_not(root, sketch))
         return found[0]
 
-    def why_not(self, sketch: Sketch) -> str:
-        """Which part of a sketch no class satisfies."""
+    def why_not(self, root: ClassId, sketch: Sketch) -> str:
+        """Which part of a sketch no class satisfies, if a class does not."""
+        is_formed = root in self._forms(sketch)
         for part in subsketches(sketch):
-            if not self._table(part):
+            if not self._forms(part) or (is_formed and not self._table(part)):
                 text = f"no term in the e-graph satisfies {part}"
                 inside = [p for p in parts(part) if p != ANY]
                 if inside:
@@ -142,10 +193,13 @@ class Matcher:
                 if isinstance(part, PatternSketch):
                     text += self._near(part)
                 return text
-        return f"{len(self._table(sketch))} terms in the e-graph satisfy {sketch}, but not the program"
+        count, what = (
+            (len(self._table(sketch)), "satisfy") if is_formed else (len(self._forms(sketch)), "have the form")
+        )
+        return f"{count} terms in the e-graph {what} {sketch}, but not the program"
 
     def _near(self, pattern: PatternSketch) -> str:
-        there = [r for name in _names(pattern.name) for _, _, r in self._by_name.get(name, ())]
+        there = [r for name in names(pattern.name) for _, _, r in self._forms.called(name)]
         if not there:
             return f"; there is no {pattern.name} at all"
         lengths = sorted({r.length for r in there if r.length is not None})
@@ -160,6 +214,8 @@ class Matcher:
         return known
 
     def _compute(self, sketch: Sketch) -> Table:
+        if isinstance(sketch, Hole):
+            return {c: [m] for c, m in self._cheapest.items()}
         if isinstance(sketch, PatternSketch):
             return self._pattern(sketch)
         if isinstance(sketch, Contains):
@@ -179,39 +235,30 @@ class Matcher:
             for c, members in self._table(sketch.inner).items()
         }
 
-    def rate(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: tuple[Rating, ...]) -> Rating | None:
-        """The weight of a node and of its parts, as a cost model; members are not told apart."""
-        weight = self._weights.get((owner, node))
-        return None if weight is None else Rating(weight + sum(p.cost for p in parts), None)
-
-    def accepts(self, shape: object) -> bool:
-        """Whether a whole term of this shape is legal: all are."""
-        return True
-
     def _member(self, owner: ClassId, node: ENode, inside: tuple[Member, ...]) -> Member:
-        cost = self._weights[owner, node] + sum(m.cost for m in inside)
+        cost = self._weights[id(node)] + sum(m.cost for m in inside)
         names = tuple(name for m in inside for name in m.names) if any(m.names for m in inside) else ()
         return Member(cost, owner, node, inside, names)
 
     def _pattern(self, pattern: PatternSketch) -> Table:
         table: Table = {}
-        wanted = [self._table(p) for p in pattern.parts]
-        for name in _names(pattern.name):
-            for owner, node, reading in self._by_name.get(name, ()):
-                if not _fits(pattern, reading):
+        wanted, least, formed = [self._table(p) for p in pattern.parts], parts_described(pattern), self._forms(pattern)
+        for name in names(pattern.name):
+            for owner, node, reading in self._forms.called(name):
+                if owner not in formed or id(node) not in self._weights or not fits(pattern, reading):
                     continue
-                inside = self._nodes[owner, node]
-                if any(p not in (ANY,) and not isinstance(p, Named) for p in pattern.parts[len(inside) :]):
-                    continue  # a function such as join has no argument that a sketch could describe
-                tables = itertools.chain(wanted, itertools.repeat(self._tables[ANY]))
+                inside = tuple(term_classes(self.graph, node))
+                if len(inside) < least:
+                    continue
+                tables = itertools.chain(wanted, itertools.repeat(self._table(ANY)))
                 options = [t.get(p) for t, p in zip(tables, inside, strict=False)]
                 if all(options):
                     made = [self._member(owner, node, chosen) for chosen in itertools.product(*options)]  # pyright: ignore
                     table[owner] = _cheapest([*table.get(owner, ()), *made], self.count)
-        for sort in ("Fn", "Op"):  # functions with such a body, and operators that are such functions
-            for owner, node in self._weights:
-                if self.graph.sorts[owner] == sort and node.op in ("Fn_lam", "Op_fn"):
-                    bodies = table.get(self._nodes[owner, node][0])
+        for op in ("Fn_lam", "Op_fn"):  # functions with such a body, and operators that are such functions
+            for owner, node, inside in self._sites if table else ():
+                if node.op == op:
+                    bodies = table.get(inside[0])
                     if bodies:
                         made = [self._member(owner, node, (b,)) for b in bodies]
                         table[owner] = _cheapest([*table.get(owner, ()), *made], self.count)
@@ -228,8 +275,9 @@ class Matcher:
             if len(known) >= self.count:
                 continue
             known.append(member)
-            for owner, node, inside in self._users.get(member.class_id, ()):
-                if len(table.get(owner, ())) >= self.count or (owner, node) not in self._weights:
+            for number in self._users.get(member.class_id, ()):
+                owner, node, inside = self._sites[number]
+                if len(table.get(owner, ())) >= self.count:
                     continue
                 for i, part in enumerate(inside):
                     if part != member.class_id or any(p not in self._cheapest for p in inside):
@@ -242,108 +290,3 @@ class Matcher:
 
 def _cheapest(members: list[Member], count: int) -> list[Member]:
     return sorted(members, key=lambda m: m.cost)[:count]
-
-
-# --- what a node is in the language ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A node as a pattern of the language: its name, numbers, and the length of the array that it works on."""
-
-    name: str
-    numbers: tuple[int, ...] = ()
-    length: int | None = None
-
-
-def read(graph: FrozenEGraph, owner: ClassId, node: ENode) -> Reading | None:
-    """What a node is in the language; None for literals and what only the e-graph knows.
-
-    Functions without a name for their argument, such as ``join``, are read as their body.
-    """
-    op, first = node.op, node.children[0] if node.children else None
-    pattern = pattern_node(op)
-    if pattern is not None:
-        length = None
-        if pattern.signature.loop is not None:
-            array = graph.domain(owner) if op in CONSTANTS else graph.type_of(node.classes[pattern.signature.loop])
-            length = array.size.constant if isinstance(array, Array) else None
-        return Reading(name_in_language(pattern, node.children), pattern.sizes(node.children), length)
-    if op == "Fn_vec":
-        return Reading("vectorize", (int(node.children[0]),))
-    if op == "Op_lift":
-        return Reading("map")
-    if op in ("call1", "call2", "call3", "Op_scalar"):
-        return Reading(str(first))
-    if op == "Ex___init__":
-        return Reading("variable")
-    return Reading(f"input {first}") if op == "Ex_input" else None
-
-
-def _names(name: str) -> tuple[str, ...]:
-    if name != "mapPar":
-        return (name,)
-    return tuple(ir.Level(kind, d).name for kind in ("glb", "wrg", "lcl") for d in (0, 1, 2))
-
-
-def _fits(pattern: PatternSketch, reading: Reading) -> bool:
-    wanted = (*pattern.numbers, *(None,) * len(reading.numbers))
-    return pattern.length in (None, reading.length) and all(
-        w in (None, n) for w, n in zip(wanted, reading.numbers, strict=False)
-    )
-
-
-# --- scopes ----------------------------------------------------------------------------------------------
-
-
-def closed_nodes(graph: FrozenEGraph) -> dict[tuple[ClassId, ENode], tuple[ClassId, ...]]:
-    """The nodes of terms whose free variables are all free in their class, with their parts.
-
-    A variable is free in a class if it is in every member; a member with more, such as the projection of a pair
-    that mentions it, would let the variable escape its binder.
-    """
-    sites = {
-        (c, n): tuple(term_classes(graph, n)) for c, ns in graph.nodes.items() if graph.sorts[c] in TERMS for n in ns
-    }
-    users: dict[ClassId, list[tuple[ClassId, ENode]]] = {}
-    for site, inside in sites.items():
-        for part in set(inside):
-            users.setdefault(part, []).append(site)
-    free: dict[ClassId, frozenset[ClassId]] = {}
-    bound: dict[ClassId, frozenset[ClassId]] = {}
-
-    def mentioned(node: ENode, inside: tuple[ClassId, ...]) -> frozenset[ClassId] | None:
-        if node.op == "Ex___init__":
-            return frozenset(node.classes)
-        if any(p not in free for p in inside):
-            return None
-        names = frozenset[ClassId]().union(*(free[p] for p in inside))
-        return names - _binders(graph, node.classes[0], bound) if node.op == "Fn_lam" else names
-
-    waiting = list(sites)
-    while waiting:
-        later: set[tuple[ClassId, ENode]] = set()
-        for site in waiting:
-            owner, node = site
-            names = mentioned(node, sites[site])
-            if names is None:
-                continue
-            smaller = names if owner not in free else free[owner] & names
-            if free.get(owner) != smaller:
-                free[owner] = smaller
-                later.update(users.get(owner, ()))
-        waiting = list(later)
-    kept = {}
-    for site, inside in sites.items():
-        names = mentioned(site[1], inside)
-        if names is not None and names <= free[site[0]]:
-            kept[site] = inside
-    return kept
-
-
-def _binders(graph: FrozenEGraph, pattern: ClassId, known: dict[ClassId, frozenset[ClassId]]) -> frozenset[ClassId]:
-    if pattern not in known:
-        n = graph.nodes[pattern][0]
-        inside: Iterator[frozenset[ClassId]] = (_binders(graph, c, known) for c in n.classes)
-        known[pattern] = frozenset(n.classes) if n.op == "P_var" else frozenset[ClassId]().union(*inside)
-    return known[pattern]

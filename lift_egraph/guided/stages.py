@@ -53,8 +53,8 @@ class Reached:
         The cheapest term that satisfies the stage's sketch; None while there is none.
     why_not
         Which part of the sketch is not satisfied, where none is; or the error that ended the search.
-    seconds
-        Of saturation, matching and extraction together.
+    seconds, cpu_seconds
+        Of saturation, matching and extraction together, by the clock and of the search process.
     peak_mb
         The peak resident memory of the search process in this stage, in 10⁶ bytes; the interpreter and
         egglog take some 90 of them. 0 where the system does not say.
@@ -73,6 +73,7 @@ class Reached:
     nodes: int
     classes: int
     nearest: Nearest | None = None
+    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,11 @@ class Guided:
         return sum(s.seconds for s in self.stages)
 
     @property
+    def cpu_seconds(self) -> float:
+        """Of all stages."""
+        return sum(s.cpu_seconds for s in self.stages)
+
+    @property
     def peak_mb(self) -> float:
         """The largest of all stages."""
         return max((s.peak_mb for s in self.stages), default=0.0)
@@ -146,14 +152,14 @@ def _is_last(state: Saturation, stage: Stage) -> bool:
 def search_stage(seed: ir.Expr, stage: Stage, *, early: bool = True) -> Iterator[tuple[Reached, Saturation]]:
     """The state of a stage after each iteration, with its e-graph; `early`: until its sketch is satisfied."""
     _forget_peak()
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), time.process_time()
     for state in run_phase(seed, stage.phase):
         matcher = Matcher(state.graph, stage.weigh)
         found = matcher.matches(state.root, stage.sketch)
         reached = Reached(
             stage,
             found[0].term if found else None,
-            "" if found else matcher.why_not(stage.sketch),
+            "" if found else matcher.why_not(state.root, stage.sketch),
             tuple(state.iterations),
             StopReason.SATISFIED if found and early else state.stop_reason,
             time.perf_counter() - began,
@@ -161,6 +167,7 @@ def search_stage(seed: ir.Expr, stage: Stage, *, early: bool = True) -> Iterator
             state.graph.tuples,
             state.graph.node_count,
             state.graph.class_count,
+            time.process_time() - began_cpu,
         )
         yield reached, state
         if found and early:

@@ -10,6 +10,7 @@ from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, 
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.errors import SketchProblem, SyntaxProblem
 from lift_egraph.guided.matcher import Matcher, satisfying
+from lift_egraph.guided.readings import Forms
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise, type_of
 from lift_egraph.meaning.inputs import random_inputs
@@ -61,6 +62,33 @@ def test_the_program_satisfies_its_own_shape(mm: Saturation):
     )
     (match,) = satisfying(mm.graph, mm.root, exact)
     assert alpha_equal(match.term, MM.body)
+
+
+@pytest.mark.parametrize(
+    "sketch",
+    [
+        s.nest(s.map_(length=2), s.reduce_(length=8), s.call("mul")),
+        s.join(s.map_(s.ANY, s.named("xs", s.split(2)))),
+        s.contains(s.one_of(s.split(4), s.transpose(s.input_("B")))),
+        s.of_type("[[f32]8]8", s.transpose(s.ANY)),
+    ],
+)
+def test_every_class_with_a_satisfying_member_has_the_form(mm: Saturation, sketch: s.Sketch):
+    forms, matcher = Forms(mm.graph)(sketch), Matcher(mm.graph)
+    satisfied = {c for c in mm.graph.nodes if matcher.best(c, sketch) is not None}
+    table = matcher._table(sketch)  # without regard to forms
+    assert set(table) == satisfied
+    assert satisfied
+    assert satisfied <= forms
+
+
+def test_members_are_not_looked_for_where_no_class_has_the_form(mm: Saturation):
+    def weigh(*site: object) -> float:
+        raise AssertionError("a member was looked for")
+
+    assert not Matcher(mm.graph, weigh).matches(mm.root, s.nest(s.map_(), s.map_(length=5)))
+    with pytest.raises(AssertionError):
+        Matcher(mm.graph, weigh).matches(mm.root, s.nest(s.map_(), s.map_(length=4)))
 
 
 def test_functions_without_names_read_as_their_body():
