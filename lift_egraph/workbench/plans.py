@@ -29,10 +29,12 @@ from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.register_blocks import register_blocks
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
+from lift_egraph.workbench.staged_columns import staged_columns
 from lift_egraph.workbench.staged_loops import staged_loops
 from lift_egraph.workbench.staged_rows import staged_rows
 from lift_egraph.workbench.tiles import tiles
 from lift_egraph.workbench.trees import trees
+from lift_egraph.workbench.window_tiles import window_tiles
 from lift_egraph.workbench.windows import rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
@@ -69,6 +71,8 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     if device.has_groups:
         yield from trees(term, device)
         yield from staged_rows(term, device)
+        yield from staged_columns(term, device)
+        yield from window_tiles(term, device)
 
 
 def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
@@ -83,6 +87,8 @@ def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
             yield from register_blocks(nest, device)
     yield from trees(term, device)
     yield from staged_rows(term, device)
+    yield from staged_columns(term, device)
+    yield from window_tiles(term, device)
 
 
 def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
