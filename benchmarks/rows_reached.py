@@ -91,7 +91,8 @@ def found_shapes(row: Row, dialect: str, device: Device, seconds: float) -> Iter
     program = row.plain_program(dialect, row.sizes_on(dialect, "small"))
     began = time.perf_counter()
     additions = Additions() if device.has_groups else Additions(plans=partial(asked_for, row.name, dialect))
-    for item in search(program, device, Budget(), StructuralCost(), additions):
+    budget = Budget(seconds=max(seconds, Budget().seconds))
+    for item in search(program, device, budget, StructuralCost(), additions):
         if isinstance(item, Found):
             try:
                 yield item, shape(compile_program(replace(program, body=item.term), device))

@@ -64,10 +64,8 @@ PLANNED = {
     "block_registers": book.block_registers,
 }
 LONG = 1 << 15  # the length from which an array is reduced, or scanned, in chunks
-# the memory to which a phase copies data
-COPYING = dict.fromkeys(
-    ("first_tile", "second_tile", "loop_tile", "row_tile", "column_tile", "window_copies", "vector_tile"), ("local",)
-)
+# the phases that copy data to local memory
+COPYING = ("first_tile", "second_tile", "loop_tile", "row_tile", "column_tile", "window_copies", "vector_tile")
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ class Nest:
 
 def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
     """A phase of a plan, whose rules look for what lets bind."""
-    return Phase(name, PLANNED[name], book.lets_kept, tiling, widths, limits, COPYING.get(name, ()))
+    return Phase(name, PLANNED[name], book.lets_kept, tiling, widths, limits, ("local",) if name in COPYING else ())
 
 
 def nests(term: ir.Expr) -> Iterator[Nest]:

@@ -58,7 +58,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
             alike[nest.maps, nest.length, nest.result] = nest
     yield from index_plans(term, device)
     lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
-    stencils = list(rows_of_windows(term)) if device.has_groups else []
+    stencils = [*rows_of_windows(term), *window_tiles(term, device)] if device.has_groups else []
     has_layers = any((factors := product_of(nest)) and factors.views for nest in alike.values())
     yield from () if has_layers else stencils
     yield from staged_loops(term, device) if device.has_groups else ()
@@ -72,7 +72,6 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
         yield from trees(term, device)
         yield from staged_rows(term, device)
         yield from staged_columns(term, device)
-        yield from window_tiles(term, device)
 
 
 def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
