@@ -27,17 +27,21 @@ from lift_egraph.rules.fusion import (
 )
 from lift_egraph.rules.interchange import (
     interchange_rules,
+    lifted_rules,
     loop_interchange_rules,
     map_loop_interchange,
     map_loop_interchange_rows,
     map_loop_interchange_zip,
     map_map_interchange,
+    map_map_zip_left,
+    map_reduce_interchange,
     matrix_rules,
     outer_zip_rules,
 )
 from lift_egraph.rules.iteration import iteration_rules
 from lift_egraph.rules.movement import (
     chunk_rules,
+    map_of_join,
     movement_rules,
     reordering_rules,
     reordering_simplification,
@@ -48,12 +52,14 @@ from lift_egraph.rules.movement import (
 from lift_egraph.rules.opencl_memory import (
     block_rows_rules,
     block_rules,
+    column_tile_rules,
     copy_columns,
     hold_vectors,
     loop_tile_rules,
     memory_rules,
     register_rules,
     result_rules,
+    round_rules,
     row_tile_rules,
     shared_rules,
     stage_first_tile,
@@ -70,9 +76,9 @@ from lift_egraph.rules.opencl_parallel import (
     map_to_wrg2,
     third_dimension_rules,
 )
-from lift_egraph.rules.opencl_vector import vector_rules, wide_rules
+from lift_egraph.rules.opencl_vector import loop_vector_rules, vector_rules, vectorise_zip, wide_rules
 from lift_egraph.rules.packing import pack_columns, pack_vectors, packing_rules
-from lift_egraph.rules.partition import coarsening_rules, partial_reduce_rules, strided_rules
+from lift_egraph.rules.partition import coarsening_rules, one_item_rules, partial_reduce_rules, strided_rules
 from lift_egraph.rules.reduction import (
     combine_lifted_with_map,
     loop_rules,
@@ -99,8 +105,8 @@ from lift_egraph.rules.split_join import (
     zip_takes_names,
 )
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, invariant_rules, let_simplification
-from lift_egraph.rules.stencil import stencil_rules, stencil_simplification
-from lift_egraph.rules.trees import let_of_one, map_of_one, reduce_of_one, tree_rules
+from lift_egraph.rules.stencil import slide_tiling, stencil_rules, stencil_simplification
+from lift_egraph.rules.trees import let_of_one, map_of_one, map_of_one_row, reduce_of_one, tree_rules
 from lift_egraph.rules.views import view_rules
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
@@ -126,6 +132,9 @@ algebra: tuple[Rule, ...] = algebra_rules
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
 rows: tuple[Rule, ...] = (split_and_join, *fission_rules, *matrix_rules)
+window_tiles: tuple[Rule, ...] = (slide_tiling, map_of_join, map_fusion)
+window_levels: tuple[Rule, ...] = (*loop_rules, *group_rules)
+window_copies: tuple[Rule, ...] = (*block_rules, *round_rules, copy_columns)
 loops: tuple[Rule, ...] = (
     *(reduce_map_to_seq, combine_lifted_with_map, split_reduce_seq_zip, map_loop_interchange_zip),
     *fission_rules,
@@ -144,11 +153,21 @@ row_sums: tuple[Rule, ...] = (
     *(let_reduction, let_outwards, *reduced_rules, *fission_rules, *reduction_rules),
     *(split_of_zip, zip_takes_names, *zip_movement_rules, map_fusion, *one_chunk_rules),
 )
+column_sums: tuple[Rule, ...] = (
+    *(map_reduce_interchange, map_map_zip_left, *fission_rules, split_of_zip, zip_takes_names),
+    *(transpose_of_zips, map_fusion, *one_chunk_rules),
+)
 row_loops: tuple[Rule, ...] = (*loops, map_loop_interchange_rows, transpose_of_zips, reduce_seq_fusion)
 row_tile: tuple[Rule, ...] = (stage_second_tile, copy_columns, *row_tile_rules)
 tree: tuple[Rule, ...] = (partial_reduce_strided, reduce_of_one, let_of_one)
 tree_levels: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules, map_of_one)
+column_levels: tuple[Rule, ...] = (
+    *(*loop_rules, *group_rules, *shared_rules, map_of_one_row, *lifted_rules, *reduction_rules),
+)
+column_tile: tuple[Rule, ...] = (stage_second_tile, copy_columns, *column_tile_rules)
 loop_tile: tuple[Rule, ...] = loop_tile_rules
+item_vectors: tuple[Rule, ...] = (*vector_rules, vectorise_zip, *loop_vector_rules)
+vector_tile: tuple[Rule, ...] = (*loop_tile_rules, *one_item_rules)
 block_registers: tuple[Rule, ...] = (hold_vectors, *block_rows_rules)
 matrices: tuple[Rule, ...] = (*view_rules, *fission_rules, *let_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
@@ -182,15 +201,19 @@ guided: tuple[Rule, ...] = (
     *strided_rules,
     *partial_reduce_rules,
     *outer_zip_rules,
+    *lifted_rules,
     *stencil_rules,
     *stencil_simplification,
     *loop_interchange_rules,
     *pair_loop_rules,
     *chunk_rules,
     *coarsening_rules,
+    *one_item_rules,
     *wide_rules,
+    *loop_vector_rules,
     *third_dimension_rules,
     *block_rules,
+    *round_rules,
     *result_rules,
     *shared_rules,
     *(
@@ -201,6 +224,7 @@ guided: tuple[Rule, ...] = (
         *block_rows_rules,
         *loop_tile_rules,
         *row_tile_rules,
+        *column_tile_rules,
     ),
     *packing_rules,
     *view_rules,

@@ -98,6 +98,15 @@ def map_reduce_interchange(p: P, op: Op, z: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
 
 
 @rule(
+    "reduce (lift ⊕) (fill n z) xss = map (reduce ⊕ z) (transpose xss)", source="000 Listing 5.18, from right to left"
+)
+def reduce_of_lifted(op: Op, z: Ex, xss: Ex, n: i64, m: i64, t: Ty):
+    yield rewrite(reduce_(op.lift(), fill(n, z), xss)).to(
+        map_(Fn.reduce(op, z, Ty.arr(m, t)), transpose(xss)), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss))
+    )
+
+
+@rule(
     "map (λ(r, q). map (λv. b) r) (zip xss ys) = transpose (map (λc. map (λ(v, q). b) (zip c ys)) (transpose xss)),  "
     "r not free in b, c fresh",
     source="000 §5.4.5: Listing 5.17 with the zip outside",
@@ -193,5 +202,6 @@ def map_loop_interchange_zip(p: P, a: P, q: P, r: P, b: Ex, z: Ex, c: Ex, xs: Ex
 
 interchange_rules = (map_map_interchange, map_map_zip_right, map_map_zip_left, map_reduce_interchange)
 matrix_rules = (map_map_on_matrix,)
+lifted_rules = (reduce_of_lifted,)
 outer_zip_rules = (map_map_zip_outside,)
 loop_interchange_rules = (map_loop_interchange, map_loop_interchange_rows, map_loop_interchange_zip)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import egglog
 
 from lift_egraph.dsl import (
+    ONE_CHUNK,
     Ex,
     Fn,
     P,
@@ -15,6 +16,7 @@ from lift_egraph.dsl import (
     as_scalar,
     as_vector,
     bvs,
+    chunked,
     eq,
     fresh,
     fvf,
@@ -169,6 +171,20 @@ def copy_in_rounds(xss: Ex, r: V, i: V, m: i64, n: i64, items: i64, q: i64, w: i
 
 
 @rule(
+    "mapLcl f xs = join (mapSeq (mapLcl f) (split n xs)),  n | length",
+    source="new: as many elements as there are work-items in each round",
+    phase="memory",
+    notes={"n < m": ONE_CHUNK},
+)
+def items_in_rounds(e: Ex, f: Fn, xs: Ex, d: i64, n: i64, m: i64, t: Ty):
+    part = V("$part", Ty.arr(n, t))
+    left, where = map_level("lcl", d, f, xs), (eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n))
+    each = Fn.lam(P.var(part), map_level("lcl", d, f, Ex(part)))
+    yield egglog.rule(eq(e).to(left), *where).then(part)  # the condition needs it to exist
+    yield rewrite(left).to(join(map_level("seq", 0, each, split(n, xs))), *where, fvf(f).not_contains(part))
+
+
+@rule(
     "toLocal (mapLcl(1) (mapLcl(0) id) xss) = toLocal (transpose (mapLcl(1) (mapLcl(0) id) (transpose xss)))",
     source="new: neighbours take the elements of a column",
     phase="memory",
@@ -258,6 +274,17 @@ def stage_row(v: V, p: P, b: Ex, xs: Ex, n: i64, t: Ty):
 
 
 @rule(
+    "reduceSeq f z xs = toLocal (mapLcl(1) (mapLcl(0) id) (reduceSeq f z xs)),  z a matrix",
+    source="000 Figure 2.10d: what the items of a group have meets in local memory",
+    phase="memory",
+)
+def meet_in_local(f: Fn, z: Ex, xs: Ex, m: i64, n: i64, t: Ty):
+    yield rewrite(reduce_seq(f, z, xs)).to(
+        to_memory("local", _by_items(reduce_seq(f, z, xs), n, t)), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(z))
+    )
+
+
+@rule(
     "reduceSeq (λ(a, q). mapLcl(0) f (zip a xs)) z ys = let v = toPrivate (mapLcl(0) id xs) in reduceSeq (λ(a, q). "
     "mapLcl(0) f (zip a v)) z ys,  a and q not free in xs, v fresh",
     source="000 Figure 2.10d: what each work-item reads in all steps of a loop",
@@ -311,10 +338,12 @@ def _rows_in_vectors(matrix: Ex, w: i64, n: i64, t: Ty) -> Ex:
 
 memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
+round_rules = (items_in_rounds,)
 result_rules = (result_in_global,)
 shared_rules = (result_in_local,)
 tile_copy_rules = (copy_in_rounds, copy_columns)
 register_rules = (hold_vectors, write_blocks)
 row_tile_rules = (stage_row,)
+column_tile_rules = (meet_in_local,)
 loop_tile_rules = (stage_tile, hold_items)
 block_rows_rules = (write_block,)

@@ -20,17 +20,21 @@ from lift_egraph.dsl import (
     as_vector,
     associative,
     at,
+    bvs,
     call2,
     commutative,
     eq,
     fill,
     fresh,
+    fv,
+    fvf,
     fvo,
     i64,
     lane_width,
     map_,
     neutral,
     reduce_,
+    reduce_seq,
     rewrite,
     rule,
     scalar_like,
@@ -139,5 +143,35 @@ def reduce_by_dot(a: V, b: V, z: Ex, xs: Ex, w: i64, n: i64):
         )
 
 
+@rule(
+    "reduceSeq (λ(as, q). asScalar (map f (asVector w (zip as xs)))) z ys = asScalar (reduceSeq (λ(vs, q). map f (zip "
+    "vs (asVector w xs))) (asVector w z) ys),  as not free in f and xs, vs fresh",
+    source="000 Listing 5.11: a loop keeps its results in vectors",
+    phase="lowering",
+    notes={
+        "Ty.arr(n / w, Ty.lanes(w, t)) = ty(map_(f, as_vector(w, zip_(Ex(a), xs))))": "only where there are no "
+        "elements may f make vectors with other lanes"
+    },
+)
+def vectorise_loop(e: Ex, a: V, q: P, f: Fn, xs: Ex, z: Ex, ys: Ex, w: i64, n: i64, t: Ty):
+    vectors = V("$vectors", Ty.arr(n / w, Ty.lanes(w, t)))
+    made = map_(f, as_vector(w, zip_(Ex(a), xs)))
+    left = reduce_seq(Fn.lam(P.pair(P.var(a), q), as_scalar(made)), z, ys)
+    where = eq(Ty.arr(n, t)).to(ty(z)), w > 0, eq(Ty.arr(n / w, Ty.lanes(w, t))).to(ty(made))
+    yield egglog.rule(eq(e).to(left), *where).then(vectors)  # the conditions need it to exist
+    step = map_(f, zip_(Ex(vectors), as_vector(w, xs)))
+    yield rewrite(left).to(
+        as_scalar(reduce_seq(Fn.lam(P.pair(P.var(vectors), q), step), as_vector(w, z), ys)),
+        *where,
+        fvf(f).not_contains(a),
+        fv(xs).not_contains(a),
+        fvf(f).not_contains(vectors),
+        fresh(vectors, xs),
+        bvs(q).not_contains(vectors),
+        bvs(q).not_contains(a),
+    )
+
+
 vector_rules = (vectorise_map,)
+loop_vector_rules = (vectorise_loop,)
 wide_rules = (vectorise_zip, vectorise_reduce, reduce_by_vectors, reduce_by_dot)

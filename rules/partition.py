@@ -20,12 +20,14 @@ from lift_egraph.dsl import (
     commutative,
     eq,
     fill,
+    fresh,
     i64,
     join,
     made,
     map_,
     map_level,
     neutral,
+    pty,
     reduce_,
     rewrite,
     rule,
@@ -65,6 +67,23 @@ def thread_coarsening(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64, m: i64):
         yield rewrite(map_level(kind, d, Fn.lam(p, b), xs)).to(
             join(map_level(kind, d, each, split(n, xs))), *in_chunks(p, b, xs, t, n, m)
         )
+
+
+@rule(
+    "mapLcl (λp. b) xs = join (mapLcl (λc. mapSeq (λp. b) c) (split n xs)),  n = length, c fresh",
+    source="001 §5.2.1 (Serialize), of all that a group has",
+    phase="lowering",
+)
+def one_item(p: P, b: Ex, xs: Ex, d: i64, t: Ty, n: i64):
+    chunk = V.of("chunk", p, n)
+    each = Fn.lam(P.var(chunk), map_level("seq", 0, Fn.lam(p, b), Ex(chunk)))
+    yield rewrite(map_level("lcl", d, Fn.lam(p, b), xs)).to(
+        join(map_level("lcl", d, each, split(n, xs))),
+        eq(Ty.arr(n, t)).to(ty(xs)),
+        tile(n, n),
+        eq(t).to(pty(p)),
+        fresh(chunk, b),
+    )
 
 
 @rule(
@@ -150,5 +169,6 @@ def partial_reduce_in_steps(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
 
 
 strided_rules = (split_join_strided,)
+one_item_rules = (one_item,)
 coarsening_rules = (thread_coarsening, thread_coarsening_strided)
 partial_reduce_rules = (reduce_reordered, partial_reduce_in_parts, partial_reduce_to_one, partial_reduce_in_steps)

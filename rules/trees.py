@@ -58,4 +58,13 @@ def map_of_one(p: P, b: Ex, xs: Ex, t: Ty):
     )
 
 
-tree_rules = (reduce_of_one, let_of_one, map_of_one)
+@rule("map (λp. at 0 b) xs = join (map (λp. map (map id) b) xs),  one row in b", source="000 Listing 2.4, for lines")
+def map_of_one_row(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
+    x, row = V(ELEMENT, t), V("$row", Ty.arr(n, t))
+    copy = Fn.lam(P.var(row), map_(Fn.lam(P.var(x), Ex(x)), Ex(row)))
+    yield rewrite(map_(Fn.lam(p, at(FIRST, b)), xs)).to(
+        join(map_(Fn.lam(p, map_(copy, b)), xs)), eq(Ty.arr(ONE, Ty.arr(n, t))).to(ty(b))
+    )
+
+
+tree_rules = (reduce_of_one, let_of_one, map_of_one, map_of_one_row)

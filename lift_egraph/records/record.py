@@ -33,7 +33,8 @@ PHASES = (
     *("blocking", "rows_at_a_time", "columns", "rows", "lanes", "groups", "loops", "scans", "scan_blocks"),
     *("index_chunks", "views", "levels", "first_tile", "second_tile", "registers", "sharing_columns", "matrices"),
     *("item_loops", "loop_tile", "block_levels", "block_registers", "row_sums", "row_loops", "row_tile", "tree"),
-    *("tree_levels", "algorithmic", "lowering", "sharing", "memory"),
+    *("tree_levels", "column_sums", "column_levels", "column_tile", "window_tiles", "window_levels", "window_copies"),
+    *("item_vectors", "vector_tile", "algorithmic", "lowering", "sharing", "memory"),
 )
 """What a phase of a way may be called; those of plans are in `lift_egraph.workbench.plan.PLANNED`, too."""
 

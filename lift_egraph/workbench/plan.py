@@ -34,6 +34,7 @@ PLANNED = {
     "blocking": book.blocking,
     "rows_at_a_time": book.rows_at_a_time,
     "columns": book.columns,
+    "window_tiles": book.window_tiles,
     "rows": book.rows,
     "lanes": book.lanes,
     "groups": book.groups,
@@ -47,17 +48,24 @@ PLANNED = {
     "registers": book.registers,
     "item_loops": book.item_loops,
     "row_sums": book.row_sums,
+    "column_sums": book.column_sums,
     "row_loops": book.row_loops,
     "row_tile": book.row_tile,
     "tree": book.tree,
     "tree_levels": book.tree_levels,
+    "column_levels": book.column_levels,
+    "column_tile": book.column_tile,
+    "window_levels": book.window_levels,
+    "window_copies": book.window_copies,
     "loop_tile": book.loop_tile,
+    "item_vectors": book.item_vectors,
+    "vector_tile": book.vector_tile,
     "block_levels": book.block_levels,
     "block_registers": book.block_registers,
 }
 LONG = 1 << 15  # the length from which an array is reduced, or scanned, in chunks
-# the memory to which a phase copies data
-COPYING = {"first_tile": ("local",), "second_tile": ("local",), "loop_tile": ("local",), "row_tile": ("local",)}
+# the phases that copy data to local memory
+COPYING = ("first_tile", "second_tile", "loop_tile", "row_tile", "column_tile", "window_copies", "vector_tile")
 
 
 @dataclass(frozen=True)
@@ -166,7 +174,7 @@ class Nest:
 
 def planned_phase(name: str, tiling: Tiling, widths: tuple[int, ...], limits: Limits) -> Phase:
     """A phase of a plan, whose rules look for what lets bind."""
-    return Phase(name, PLANNED[name], book.lets_kept, tiling, widths, limits, COPYING.get(name, ()))
+    return Phase(name, PLANNED[name], book.lets_kept, tiling, widths, limits, ("local",) if name in COPYING else ())
 
 
 def nests(term: ir.Expr) -> Iterator[Nest]:

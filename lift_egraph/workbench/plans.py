@@ -30,10 +30,12 @@ from lift_egraph.workbench.range_plans import range_plans
 from lift_egraph.workbench.register_blocks import register_blocks
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
+from lift_egraph.workbench.staged_columns import staged_columns
 from lift_egraph.workbench.staged_loops import staged_loops
 from lift_egraph.workbench.staged_rows import staged_rows
 from lift_egraph.workbench.tiles import tiles
 from lift_egraph.workbench.trees import trees
+from lift_egraph.workbench.window_tiles import window_tiles
 from lift_egraph.workbench.windows import bands_of_rows, rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
@@ -58,7 +60,8 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     yield from index_plans(term, device)
     yield from () if device.has_groups else range_plans(term, device)
     lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
-    stencils = list(rows_of_windows(term) if device.has_groups else bands_of_rows(term, device))
+    in_groups = device.has_groups
+    stencils = [*rows_of_windows(term), *window_tiles(term, device)] if in_groups else [*bands_of_rows(term, device)]
     has_layers = any((factors := product_of(nest)) and factors.views for nest in alike.values())
     yield from () if has_layers else stencils
     yield from staged_loops(term, device) if device.has_groups else ()
@@ -71,6 +74,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     if device.has_groups:
         yield from trees(term, device)
         yield from staged_rows(term, device)
+        yield from staged_columns(term, device)
 
 
 def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
@@ -85,6 +89,8 @@ def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
             yield from register_blocks(nest, device)
     yield from trees(term, device)
     yield from staged_rows(term, device)
+    yield from staged_columns(term, device)
+    yield from window_tiles(term, device)
 
 
 def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:

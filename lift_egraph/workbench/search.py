@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice, product
 from math import inf
 
 from lift_egraph.algebra.declared import believe
@@ -46,7 +46,7 @@ from lift_egraph.workbench.phases import (
     stages_phase,
     summarise,
 )
-from lift_egraph.workbench.plan import Plan, Recipe, planned_phase
+from lift_egraph.workbench.plan import PLANNED, Plan, Recipe, planned_phase
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.spectrum import Version, kind_of, versions
@@ -271,9 +271,12 @@ class _Search:
             yield from self.with_parameters(followed)
 
     def of_stages(self, program: ir.Program, parts: Cut, start: Start) -> Iterator[PhaseSummary | Found]:
-        """What is found for each stage alone, put together: the best of each, and others of one among the best."""
+        """What is found for each stage alone, put together: the best of each, others of one among the best, and what
+        plans lead to for all: where a kind of plan is predicted wrongly, it is so in every stage.
+        """
         stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
         options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
+        by_plans: dict[ir.Input, dict[tuple[str, ...], Found]] = {stage: {} for stage in stages}
         small = rests(parts)
         share = self.budget.search_seconds * self.budget.stages_share / (len(stages) - len(small))
         for depth in range(3):
@@ -289,11 +292,18 @@ class _Search:
                     else:
                         found.append(item)
                 known = [*options[stage], *found]
+                for item in look.ranked(alone, found):
+                    if any(leg.name in PLANNED for leg in item.way):
+                        by_plans[stage].setdefault(tuple(leg.name for leg in item.way), item)
                 options[stage] = look.ranked(alone, known)[: self.budget.stage_terms] if found else known
             best = {stage: found[0] for stage, found in options.items()}
             others = ({**best, stage: f} for stage, found in options.items() for f in found[1:])
             for chosen in (best, *others) if depth else (best,):
                 yield joined(parts, chosen, start)
+            if depth == 1:
+                all_plans = product(*(found.values() for found in by_plans.values()))
+                for terms in islice(all_plans, self.budget.stage_terms**2):
+                    yield joined(parts, dict(zip(stages, terms, strict=True)), start)
 
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
         """One stage as a program, and the search for it."""

@@ -1,7 +1,8 @@
 """Plans for loops over one array for each element of another, as over all bodies for each body.
 
 A group takes some elements, one a work-item. The loop is outside of the items, over chunks of its array that the group
-copies to local memory, so that memory is read once for a group and not once for each item.
+copies to local memory, so that memory is read once for a group and not once for each item. On a CPU a group is one
+work-item, which has a vector of elements.
 
 Source: Nyland, Harris and Prins, "Fast N-body simulation with CUDA", GPU Gems 3, 2007; 000 Table 4.2.
 """
@@ -16,11 +17,12 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import Array, DataType, array
+from lift_egraph.language.types import WIDTHS, Array, DataType, array
 from lift_egraph.workbench.plan import Plan, Step, length_of
 
 MapSketch = Callable[..., sk.PatternSketch]
 GROUPS = (128, 256)  # work-items, and the elements of a chunk
+TILE = 512  # elements of a chunk that one work-item copies
 
 
 def staged_loops(term: ir.Expr, device: Device) -> Iterator[Plan]:
@@ -34,6 +36,11 @@ def staged_loops(term: ir.Expr, device: Device) -> Iterator[Plan]:
         case _:
             return
     if own is None:
+        return
+    if not device.has_groups:
+        width = max(w for w in device.widths if w <= WIDTHS[-1])
+        if width > 1 and count % width == length % TILE == 0 and count > width and length > TILE:
+            yield _in_vectors(own, count, length, width)
         return
     for group in GROUPS:
         fits = group < min(count, length) and group <= device.max_work_group
@@ -57,23 +64,54 @@ def _read(elements: ir.Expr, binder: ir.Binder, loop: ir.Expr) -> DataType | Non
 
 def _staged(element: DataType, count: int, length: int, group: int) -> Plan:
     """Groups of so many of the elements, each a work-item's, and chunks of as many steps of the loop."""
-    own, chunks = sk.of_type(array(element, group), sk.variable()), sk.split(group)
-    step = sk.contains(sk.reduce_seq(length=group))
+    own, step = sk.of_type(array(element, group), sk.variable()), sk.contains(sk.reduce_seq(length=group))
     item = partial(sk.map_level, "mapLcl(0)", length=group)
-
-    def in_groups(grid: MapSketch, loop: sk.Sketch, items: MapSketch) -> sk.Sketch:
-        """Groups whose items go on with the result of a loop over chunks."""
-        return sk.contains(grid(sk.contains(items(sk.ANY, sk.zip_(sk.contains(loop))))))
-
-    def loop(body: sk.Sketch) -> sk.Sketch:
-        return sk.reduce_seq(sk.contains(body), sk.ANY, chunks, length=length // group)
-
-    each, groups = partial(sk.map_, length=group), partial(sk.map_level, "mapWrg(0)")
+    loop, groups = partial(_loop, length, group), partial(sk.map_level, "mapWrg(0)")
     staged = sk.let(sk.to_memory("local"), sk.contains(item(step)))
     steps = (
-        Step("tiling", sk.contains(sk.map_(sk.contains(sk.map_(length=group)), chunks)), {count: (group,)}),
-        Step("item_loops", in_groups(sk.map_, loop(each(step, sk.zip_(sk.ANY, own))), each), {length: (group,)}),
-        Step("levels", in_groups(groups, loop(item(step, sk.zip_(sk.ANY, own))), item), {}, (), lowered),
-        Step("loop_tile", in_groups(groups, sk.let(sk.to_memory("private"), loop(staged)), item), {}),
+        *_out_of_items(element, count, group, length, group),
+        Step("levels", _in_groups(groups, loop(item(step, sk.zip_(sk.ANY, own))), item), {}, (), lowered),
+        Step("loop_tile", _in_groups(groups, sk.let(sk.to_memory("private"), loop(staged)), item), {}),
     )
     return Plan(steps, (), lowered_by=None)
+
+
+def _in_vectors(element: DataType, count: int, length: int, width: int) -> Plan:
+    """Groups of one work-item, which has a vector of elements, and chunks that it copies alone."""
+    item, groups = partial(sk.map_level, "mapLcl(0)"), partial(sk.map_level, "mapWrg(0)")
+
+    def vectors(items: MapSketch, grid: MapSketch, copy: sk.Sketch | None = None) -> sk.Sketch:
+        """Groups with a loop that keeps its results in a vector; of its chunks there may be a copy."""
+        step = sk.contains(items(sk.vectorize(width, sk.contains(sk.reduce_seq(length=TILE))), length=1))
+        loop = _loop(length, TILE, step if copy is None else sk.let(copy, step))
+        return sk.contains(grid(sk.contains(sk.as_scalar(items(sk.vectorize(width), sk.zip_(loop), length=1)))))
+
+    copy = sk.to_memory("local", sk.contains(item(sk.contains(sk.map_seq(length=TILE)), length=1)))
+    steps = (
+        *_out_of_items(element, count, width, length, TILE),
+        Step("item_vectors", vectors(sk.map_, sk.map_), {}, (width,)),
+        Step("levels", vectors(item, groups), {}, (), lowered),
+        Step("vector_tile", vectors(item, groups, copy), {TILE: (TILE,)}),
+    )
+    return Plan(steps, (width,), lowered_by=None)
+
+
+def _out_of_items(element: DataType, count: int, group: int, length: int, tile: int) -> tuple[Step, Step]:
+    """The steps after which a loop over chunks is outside of the elements of each group."""
+    own, each = sk.of_type(array(element, group), sk.variable()), partial(sk.map_, length=group)
+    step = each(sk.contains(sk.reduce_seq(length=tile)), sk.zip_(sk.ANY, own))
+    groups = sk.contains(sk.map_(sk.contains(each()), sk.split(group)))
+    return (
+        Step("tiling", groups, {count: (group,)}),
+        Step("item_loops", _in_groups(sk.map_, _loop(length, tile, step), each), {length: (tile,)}),
+    )
+
+
+def _loop(length: int, tile: int, body: sk.Sketch) -> sk.Sketch:
+    """A loop over chunks of an array."""
+    return sk.reduce_seq(sk.contains(body), sk.ANY, sk.split(tile), length=length // tile)
+
+
+def _in_groups(grid: MapSketch, loop: sk.Sketch, items: MapSketch) -> sk.Sketch:
+    """Groups whose items go on with the result of a loop over chunks."""
+    return sk.contains(grid(sk.contains(items(sk.ANY, sk.zip_(sk.contains(loop))))))

@@ -23,14 +23,15 @@ ROWS, LANES = 8, 32  # rows of a group, and work-items of each; as many steps fo
 
 
 def staged_rows(term: ir.Expr, device: Device) -> Iterator[Plan]:
-    """Maps over rows, with one sum of products with an input in each."""
+    """Maps over rows that lie in memory, with one sum of products with an input in each."""
     found = list(nests(term)) if isinstance(term, ir.Map) else []
     if len(found) != 1 or len(found[0].maps) != 1 or not found[0].commutes or found[0].result != F32:
         return
     (nest,) = found
     rows, vector = length_of(nest.maps[0]), _vector(nest.array)
     fits = rows % ROWS == 0 and rows > ROWS and nest.length % (LANES * ROWS) == 0 and nest.length > LANES * ROWS
-    if vector and fits and device.max_work_group >= ROWS * LANES:
+    lie_apart = isinstance(nest.maps[0], ir.Transpose)
+    if vector and fits and not lie_apart and device.max_work_group >= ROWS * LANES:
         yield _staged(nest, rows, vector)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from difflib import SequenceMatcher
 from math import inf
 
 from lift_egraph.language import ir
@@ -11,8 +12,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
-from lift_egraph.workbench.phases import LOWERED, Found, Leg
-from lift_egraph.workbench.plan import PLANNED
+from lift_egraph.workbench.phases import Found, Leg
 from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.stage_cut import Cut
 
@@ -51,15 +51,27 @@ def rests(parts: Cut) -> list[ir.Input]:
     return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values())]
 
 
+def _at_once(ways: Mapping[ir.Input, tuple[Leg, ...]]) -> list[dict[ir.Input, Leg]]:
+    """The legs of all stages, in the order of each: one phase takes several stages where their ways have it."""
+    made: list[dict[ir.Input, Leg]] = []
+    for stage, way in ways.items():
+        known, names = [next(iter(legs.values())).name for legs in made], [leg.name for leg in way]
+        merged: list[dict[ir.Input, Leg]] = []
+        for tag, a, b, c, d in SequenceMatcher(None, known, names, autojunk=False).get_opcodes():
+            if tag == "equal":
+                merged += [{**legs, stage: leg} for legs, leg in zip(made[a:b], way[c:d], strict=True)]
+            else:
+                merged += [*made[a:b], *({stage: leg} for leg in way[c:d])]
+        made = merged
+    return made
+
+
 def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: Start) -> Found:
     """What was found for each stage as one term, and the phases that lead there: each takes all stages as far as it did
     one.
     """
     terms, legs = dict(parts.stages), list(start[1])
-    for name in (*PLANNED, "algorithmic", *LOWERED, "memory"):
-        of_stages = {stage: leg for stage, f in chosen.items() for leg in f.way if leg.name == name}
-        if not of_stages:
-            continue
+    for of_stages in _at_once({stage: found.way for stage, found in chosen.items()}):
         terms |= {stage: leg.term for stage, leg in of_stages.items()}
         tiling: dict[int, tuple[int, ...]] = {}
         for leg in of_stages.values():

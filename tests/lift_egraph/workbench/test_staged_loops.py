@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import NVIDIA
+from lift_egraph.codegen.devices import INTEL, NVIDIA
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
@@ -30,6 +30,18 @@ def test_a_group_copies_chunks_for_all_of_its_items():
     assert kernel.local_bytes == 128 * 4
     assert kernel.source.count("barrier(") == 2
     assert kernel.launch.local_size == (128, 1, 1)
+
+
+def test_on_a_cpu_an_item_has_a_vector_of_elements():
+    program = parse_program(PULLS.format("2.0").replace("256", "1024"))
+    (plan,) = staged_loops(program.body, INTEL)
+    term = reached(program, plan)
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+    (kernel,) = compile_program(replace(program, body=term), INTEL).kernels
+    assert kernel.local_bytes == 512 * 4
+    assert kernel.launch.local_size == (1, 1, 1)
+    assert "float16" in kernel.source
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
-from lift_egraph.workbench.phases import invariants_phase, stages_phase
+from lift_egraph.workbench.phases import Found, Leg, invariants_phase, stages_phase
 from lift_egraph.workbench.stage_cut import cut
-from lift_egraph.workbench.stages import has_invariants, has_stages
+from lift_egraph.workbench.stages import has_invariants, has_stages, joined
 
 # a program, and how many maps that compute are in its cheapest version
 STAGES = {
@@ -123,6 +123,22 @@ def test_stages_of_the_steps_of_an_iterate_run_so_often():
     check_nesting(lowered)
     inputs = random_inputs(program, 0, "integer")
     assert np.array_equal(evaluate(lowered, inputs), evaluate(program.body, inputs))
+
+
+def test_a_phase_takes_several_stages_in_the_order_of_each():
+    program = parse_program("program p(x: [f32]8) = let y = map(abs, x) in map(neg, y)")
+    parts = cut(program.body)
+    assert parts is not None
+
+    def found(stage: ir.Input, *names: str) -> Found:
+        return Found(
+            1.0, parts.stages[stage], tuple(Leg(n, parts.stages[stage], i, "gpu") for i, n in enumerate(names))
+        )
+
+    first, second = parts.stages
+    ways = {first: found(first, "groups", "tiling", "tree"), second: found(second, "tiling", "columns", "tree")}
+    legs = joined(parts, ways, (program.body, ())).way
+    assert [(leg.name, leg.iterations) for leg in legs] == [("groups", 0), ("tiling", 1), ("columns", 1), ("tree", 2)]
 
 
 @pytest.mark.parametrize(
