@@ -177,7 +177,7 @@ class Budget:
     repeats: Count = 5
     timing_seconds: Positive = 0.05
     timing_share: Share = 0.03
-    turns_share: Share = 0.03
+    turns_share: Share = 0.05
     cut_off: Ratio = 4.0
 
     def __post_init__(self) -> None:

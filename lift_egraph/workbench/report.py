@@ -40,9 +40,11 @@ class Candidate:
     `measured_ms` is the median of its runs, and half of them lie in `spread_ms`; `times_ms` has them all. `way` has the
     phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`. `failure` says in a
     word what is wrong where it is not valid, `limit` how many seconds its build and run were given, `recorded` when it
-    was measured before, if it comes from the records. `tried_ms` is the least of its runs before it was validated.
+    was measured before, if it comes from the records. `tried_ms` is the least of its runs before it was validated, and
+    `beside_ms` the time of another kernel, the same for all, in the slower of the moments before and after it.
     `turns_ms` are its times in turns with other kernels, if it was among the best
-    (`lift_egraph.workbench.confirmation`); `measured_ms` and `spread_ms` are of these then. `host` names the machine
+    (`lift_egraph.workbench.confirmation`); `measured_ms` and `spread_ms` are of these then, as if all rounds had been
+    equally quiet. `host` names the machine
     where it ran, if it is another one.
     """
 
@@ -64,6 +66,13 @@ class Candidate:
     tried_ms: float | None = None
     turns_ms: tuple[float, ...] = ()
     host: str = ""
+    beside_ms: float | None = None
+
+    @property
+    def least_ms(self) -> float:
+        """The least of all its runs: whatever else the host does only adds to a time."""
+        known = [ms for ms in (self.tried_ms, self.measured_ms) if ms is not None]
+        return min((*known, *self.times_ms), default=math.inf)
 
     @property
     def lowered(self) -> str:

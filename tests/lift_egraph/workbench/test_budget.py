@@ -171,8 +171,9 @@ def see(
             return [(1.0,) for _ in plans]
 
         def measure(self, plan, name, **options):
-            seen.limits |= options
-            seen.measured.append(plan)
+            if "max_time" in options:  # else it is a trial, or the kernel that is timed beside others
+                seen.limits |= options
+                seen.measured.append(plan)
             return Timing(1.0, 1.0, 1, (1.0, 1.0))
 
     class Ordered(Lanes):
