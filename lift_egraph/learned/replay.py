@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.stats import rankdata
@@ -80,6 +80,7 @@ def contests(method: str) -> tuple[Contest, ...]:
     """All that are compared, with a method of learning beside the published one."""
     return (
         Contest(ANALYTICAL, ANALYTICAL, Greedy),
+        Contest("analytical, corrected", ANALYTICAL, partial(ByFamily, boldness=0.0, promising=0.0)),
         Contest("analytical by family", ANALYTICAL, ByFamily),
         Contest("published", "published", Greedy),
         Contest(method, method, Greedy),
