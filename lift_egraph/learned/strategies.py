@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Protocol
 
@@ -159,6 +160,10 @@ class ByFamily:
         """One may be an exception, several are not."""
         self._failures[point.family] += 1
         self.learn(point, FAILED ** self._failures[point.family] * point.predicted)
+
+
+CORRECTED = partial(ByFamily, boldness=0.0, promising=0.0)
+"""What was measured in a family corrects its predictions, and no family goes first."""
 
 
 class Confident:

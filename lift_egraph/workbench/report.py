@@ -174,6 +174,8 @@ class Report:
         The parameters of the best one's plan; empty where it has none.
     drawn
         What that plan leads to at so many points, each as likely as any other.
+    checks
+        How often declared laws and alternatives were tried.
     """
 
     source: ir.Program
@@ -191,6 +193,7 @@ class Report:
     records: Recorded | None = None
     numbers: Mapping[str, int] = field(default_factory=dict)
     drawn: Callable[[int], Sequence[Found]] = lambda count: ()
+    checks: tuple[str, ...] = ()
 
     @property
     def valid(self) -> list[Candidate]:
@@ -308,6 +311,7 @@ class Report:
             "baseline": {"measured_ms": self.baseline_ms, "refused": self.no_baseline or None},
             "only_naive": self.only_naive or None,
             "validation": self.validation,
+            "checks": self.checks,
             "numpy_ms": self.numpy_ms,
             "roofline": self.roofline and vars(self.roofline),
             "records": self.records and vars(self.records),
