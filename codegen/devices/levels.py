@@ -98,7 +98,7 @@ def why_not(levels: tuple[Level, ...], max_work_group: int, warp: int | None, ca
     missing = [name for name in NEEDED if name not in names]
     if missing:
         return f"levels: {', '.join(missing)} missing; there must be {', '.join(NEEDED)}, and may be a sub_group"
-    by_name = {level.name: level for level in levels}
+    by_name: dict[LevelName, Level] = {level.name: level for level in levels}
     for level in levels:
         if level.name != "vector" and any(n != int(n) for n in level.workers):
             return f"levels, {level.name}: workers must be whole numbers, got {list(level.workers)}"
@@ -121,7 +121,7 @@ def _why_no_memory(levels: dict[LevelName, Level], has_warps: bool, cache: int, 
             if name not in where and getattr(level, key):
                 return f"levels, {name}: {key} stands at the level {' or '.join(where)}"
     grid, group, item = levels["grid"], levels["group"], levels["item"]
-    needed = {"grid": ("bandwidth",), "group": ("caches",)}
+    needed: dict[LevelName, tuple[str, ...]] = {"grid": ("bandwidth",), "group": ("caches",)}
     if has_warps:
         needed = {"grid": ("bandwidth",), "group": ("caches", "local_memory", "registers"), "item": ("registers",)}
     missing = [f"{name}: {key}" for name, keys in needed.items() for key in keys if not getattr(levels[name], key)]

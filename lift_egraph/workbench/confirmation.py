@@ -21,6 +21,7 @@ from statistics import median
 NEAR = 1.3  # times the least time of all, up to which the least time of a kernel lets it take part …
 FIRST, FEW_ROUNDS = 8, 7  # … so many at most, and the best two in any case; first for so many rounds …
 MOST, ROUNDS = 4, 31  # … and so many of them for so many more …
+FEWEST = 3  # rounds that count at all
 LEAST_ROUNDS = 9  # … for which there is time, if others are to meet the best again
 BESIDE = 4.0  # times the best time up to which the naive kernel is timed beside them
 SLOW = 1.25  # times its least time that the kernel beside takes in a slow moment; in others it says nothing
@@ -109,12 +110,14 @@ def sessions(
 
     def session(who: Sequence[int], rounds: int, seconds: float, finalists: Sequence[int] = ()) -> Session:
         times = turns(who, rounds, seconds)
-        found = Session(dict(zip(who, map(tuple, times), strict=True)), tuple(finalists)) if times else Session({})
+        if not times or len(times[0]) < FEWEST:  # fewer say less than what is known
+            return Session({})
+        found = Session(dict(zip(who, map(tuple, times), strict=True)), tuple(finalists))
         for n, own in found.levelled.items():
             took[n] = median(own)
         return found
 
-    field = _affordable(field, promised, 1, left())
+    field = _affordable(field, promised, FEWEST, left())
     while len(field) > 1:
         if len(field) > MOST:
             short = session(field, FEW_ROUNDS, left() / 4)

@@ -159,12 +159,14 @@ class Race:
         promised = [c.least_ms / self._slowdown(c) for c in valid]
         naive = next((n for n, c in enumerate(valid) if c is self._naive), None)
         times = [c.measured_ms or 0.0 for c in valid]
+        levelled: dict[int, list[float]] = {}
         for session in sessions(promised, times, turns, lambda: end - clock.spent, naive):
-            for c in valid if session.finalists else ():
-                c.turns_ms = ()
-            for n, own in session.levelled.items():
-                valid[n].retimed(own)
-                valid[n].turns_ms = session.times[n] if n in session.finalists else ()
+            levelled |= session.levelled
+            if session.finalists:  # without these the times of the others were better
+                for n, c in enumerate(valid):
+                    c.turns_ms = session.times[n] if n in session.finalists else ()
+                    if n in levelled:
+                        c.retimed(levelled[n])
 
     def _slowdown(self, candidate: Candidate) -> float:
         """How slow its host was when a candidate was timed."""

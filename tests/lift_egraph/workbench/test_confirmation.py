@@ -134,15 +134,16 @@ def test_the_naive_kernel_is_timed_beside_the_last_if_it_is_not_far_behind():
     assert asked([5.0, 1.0, 1.1], [5.0, 1.0, 1.1], 10, beside=0) == [((1, 2), True)]
 
 
-@pytest.mark.parametrize(("seconds", "meet"), [(0.5, []), (1.7, [((0, 1), True)]), (2.6, [((0, 1, 2), True)])])
-def test_long_kernels_meet_as_far_as_there_is_time_for_a_turn_of_each(seconds: float, meet: list[object]):
+@pytest.mark.parametrize(("seconds", "meet"), [(2.0, []), (5.0, [((0, 1), True)]), (7.6, [((0, 1, 2), True)])])
+def test_long_kernels_meet_as_far_as_there_is_time_for_some_turns_of_each(seconds: float, meet: list[object]):
     times = [400.0, 410.0, 420.0, 430.0]
     assert asked(times, times, seconds) == meet
 
 
-def test_a_session_that_fails_is_the_last():
-    failed = list(sessions([1.0, 1.1], [1.0, 1.1], lambda *_: [], lambda: 10.0))
-    assert [session.finalists for session in failed] == [()]
+def test_a_session_that_fails_or_had_no_time_is_the_last_and_does_not_count():
+    for times in ([], [[0.5, 0.5], [0.4, 0.4]]):  # two rounds say nothing
+        failed = list(sessions([1.0, 1.1], [1.0, 1.1], lambda *_, times=times: times, lambda: 10.0))
+        assert failed == [Session({})]
 
 
 def test_a_slow_half_of_the_rounds_changes_no_order():

@@ -179,7 +179,7 @@ def test_what_was_timed_while_its_host_was_slow_meets_the_best():
 
         def in_turns(self, candidates: list[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
             asked.extend(c.measured_ms for c in candidates)
-            return [(1.1, 1.1) if c.measured_ms == 1.0 else (0.9, 0.9) for c in candidates]
+            return [rounds * ((1.1 if c.measured_ms == 1.0 else 0.9),) for c in candidates]
 
     timed = [(1.0, 5.0, ""), (2.0, 10.0, ""), (2.1, 5.1, ""), (1.9, 10.0, "another host")]
     made = [replace(NAIVE, measured_ms=ms, beside_ms=b, host=h, valid=True, message="all equal") for ms, b, h in timed]
@@ -190,3 +190,22 @@ def test_what_was_timed_while_its_host_was_slow_meets_the_best():
     race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
     assert asked == [1.0, 2.0]
     assert Report(PROGRAM, "", "", [], race.candidates, 10, 1.0).best is made[1]
+
+
+def test_without_time_for_the_last_turns_what_was_measured_stands():
+    class Lanes(SimpleNamespace):
+        busy, ended, patience = 0, "", None
+
+        def free(self, beside: bool) -> bool:
+            return False
+
+        def in_turns(self, candidates: list[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
+            return [rounds * (9.0,) if len(candidates) > 4 else (9.0,) for _ in candidates]
+
+    made = [replace(NAIVE, measured_ms=1 + n / 100, valid=True, message="all equal") for n in range(6)]
+    race = Race([], cast(Any, None))
+    race.candidates.extend(made)
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    inbox.put(SearchEnd(End("finished", "finished")))
+    race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
+    assert [(c.measured_ms, c.turns_ms) for c in made] == [(1 + n / 100, ()) for n in range(6)]
