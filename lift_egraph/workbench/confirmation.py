@@ -21,6 +21,7 @@ from statistics import median
 NEAR = 1.3  # times the least time of all, up to which the least time of a kernel lets it take part …
 FIRST, FEW_ROUNDS = 8, 7  # … so many at most, and the best two in any case; first for so many rounds …
 MOST, ROUNDS = 4, 31  # … and so many of them for so many more …
+LEAST_SECONDS = 1.4  # that there must be for the first rounds: many kernels take long to build
 FEWEST = 3  # rounds that count at all
 LEAST_ROUNDS = 9  # … for which there is time, if others are to meet the best again
 BESIDE = 4.0  # times the best time up to which the naive kernel is timed beside them
@@ -117,7 +118,7 @@ def sessions(
             took[n] = median(own)
         return found
 
-    field = _affordable(field, promised, FEWEST, left())
+    field = _affordable(field if left() >= LEAST_SECONDS else field[:MOST], promised, FEWEST, left())
     while len(field) > 1:
         if len(field) > MOST:
             short = session(field, FEW_ROUNDS, left() / 4)

@@ -115,6 +115,7 @@ def asked(
 def test_many_meet_for_some_rounds_then_the_better_half():
     times = [1 + n / 100 for n in range(12)]
     assert asked(times, times, 10) == [(tuple(range(FIRST)), False), (tuple(range(MOST)), True)]
+    assert asked(times, times, 1.3) == [(tuple(range(MOST)), True)]  # there is no time for many
 
 
 def test_what_may_be_fast_takes_part_however_long_it_took():
