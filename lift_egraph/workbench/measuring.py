@@ -247,7 +247,8 @@ class Lanes:
                 self._changed.notify_all()
 
     def _evaluate(self, runner: Runner, candidate: Candidate, together: list[Candidate]) -> tuple[Candidate, Runner]:
-        runner.deadline = time.perf_counter() + self._clock.left + self._grace
+        for_turns = self._budget.turns_seconds  # is kept for these, however long the last kernels take
+        runner.deadline = time.perf_counter() + self._clock.left + self._grace - for_turns
         cut_off_ms = self._budget.cut_off * self._best_ms
         if len(together) > 1:
             runner.build([c.plan for c in together])
