@@ -56,20 +56,19 @@ def cpu_time(kernel: Kernel, root: Region, device: Device, cpu: Cpu) -> Estimate
     share = ceil(groups / used) / groups if launch.local_size else 1 / used  # of the core with the most work
     core = _Core(device, cpu)
     cycles = core.cycles(root) + core.barriers(root)
-    strided, streamed = _misses(footprint, device, cpu)
+    strided, streamed = _misses(footprint, device)
     ns = 1000 / device.clock_mhz
     busy = max(cycles, strided) + _EXPOSED * min(cycles, strided)
     compute = (max(busy, streamed) * ns + groups * cpu.group_ns) * share
     beyond = footprint.fetched(device.cache).lines if footprint.size() > device.cache else 0.0
     moved = beyond * LINE
-    bandwidth = min(cpu.bandwidth, cpu.unit_bandwidth * device.compute_units)
-    memory = moved / (bandwidth * min(1.0, 1.4 * used / device.compute_units))
+    memory = moved / (device.bandwidth * min(1.0, 1.4 * used / device.compute_units))
     return Estimate(max(compute, memory) / 1e6, compute / 1e6, memory / 1e6, moved, used)
 
 
-def _misses(footprint: Footprint, device: Device, cpu: Cpu) -> tuple[float, float]:
+def _misses(footprint: Footprint, device: Device) -> tuple[float, float]:
     """Cycles for lines that are not in the first cache: the strided ones and the streamed ones."""
-    levels = [footprint.fetched(cpu.l1), footprint.fetched(cpu.l2)]
+    levels = [footprint.fetched(size) for size in device.caches]
     levels.append(footprint.fetched(device.cache) if footprint.size() > device.cache else Touched())
     levels.append(Touched())
     strided = streamed = 0.0

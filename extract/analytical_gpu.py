@@ -43,11 +43,11 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
     used = min(groups, device.compute_units)
     work = _count(root, kernel, device, gpu)
 
-    registers = min(work.registers, gpu.most_registers)
+    registers, unit = min(work.registers, device.registers), device.level("group")
     together = min(
         gpu.resident_items // group,
-        int(gpu.registers / registers) // group,
-        gpu.local_bytes // kernel.local_bytes if kernel.local_bytes else gpu.resident_items,
+        int(unit.registers / registers) // group,
+        unit.local_memory // kernel.local_bytes if kernel.local_bytes else gpu.resident_items,
         ceil(groups / device.compute_units),
     )
     together = max(together, 1)
@@ -61,12 +61,12 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
     compute = cycles / (device.clock_mhz * 1000)
 
     in_flight = warps * gpu.warp * work.bytes_in_flight * used
-    reached = min(1.0, in_flight / (gpu.bandwidth * gpu.memory_latency))
+    reached = min(1.0, in_flight / (device.bandwidth * gpu.memory_latency))
     last = device.cache
     moved = 0.0
     if (size := footprint.size()) > last:  # work-items of a group run together, so L1 bounds it too
         moved = max(size, work.missed, min(footprint.fetched(last).lines * LINE, work.l2_bytes))
-    memory = max(moved, work.l2_bytes / gpu.l2_bandwidth) / (gpu.bandwidth * reached) / 1e6
+    memory = max(moved, work.l2_bytes / gpu.l2_bandwidth) / (device.bandwidth * reached) / 1e6
     return Estimate(max(compute, memory) + _LEAST_MS, compute, memory, moved, used)
 
 
@@ -84,7 +84,7 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
         work.instructions += times * count
         work.barriers += times * region.barriers
         lines = _lines_of_item(region, gpu)
-        is_kept = lines * resident * gpu.l1_line <= gpu.l1
+        is_kept = lines * resident * gpu.l1_line <= device.caches[0]
         is_kept_beyond = is_kept or lines * resident * device.compute_units * gpu.sector <= device.cache
         for access in region.accesses:
             work.load_cycles += times / gpu.warp * _load_cycles(access, region, gpu)
@@ -99,7 +99,7 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
             most, work.chains = times * count, max(len(region.chains), 1)
         work.bytes_in_flight = max(work.bytes_in_flight, min(loaded, 64))
     work.registers += sum(held.values()) / 4
-    excess = work.registers - gpu.most_registers
+    excess = work.registers - device.registers
     if excess > 0:
         work.instructions *= 1 + _SPILL_INSTRUCTIONS * excess / work.registers
     return work

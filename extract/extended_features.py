@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
-from lift_egraph.codegen.devices import Cpu, Device
+from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.accesses import Region, analyse
 from lift_egraph.extract.cache_lines import Together, warp_and_line
@@ -158,8 +158,7 @@ def _add_regions(totals: _Totals, kernel: Kernel, device: Device) -> None:
     totals.groups += groups
     used = min(groups, device.compute_units)
     totals.imbalance = max(totals.imbalance, ceil(groups / used) * device.compute_units / groups)
-    own = device.throughput
-    l1, l2 = (own.l1, own.l2) if isinstance(own, Cpu) else (own.l1, device.cache)
+    l1, l2, *_ = *device.caches, device.cache
     totals.touched += footprint.size()
     beyond = (footprint.fetched(capacity).lines * LINE for capacity in (l1, l2, device.cache))
     totals.beyond = tuple(a + b for a, b in zip(totals.beyond, beyond, strict=True))

@@ -99,10 +99,6 @@ class Cpu:
 
     Parameters
     ----------
-    bandwidth, unit_bandwidth
-        GB/s between global memory and all compute units, at the most, and what each of them adds.
-    l1, l2
-        Bytes of a unit's own caches.
     most_lanes
         Lanes of ``f32`` that the runtime's compiler uses, where the device has more.
     group_ns
@@ -115,36 +111,15 @@ class Cpu:
         The compiler lets neighbouring work-items share vectors.
     """
 
-    bandwidth: float
-    unit_bandwidth: float
-    l1: int
-    l2: int
     group_ns: float
     barrier_cycles: float
     calls_functions: bool
     vectorises_items: bool
     most_lanes: int = 16
 
-    @property
-    def own_cache(self) -> int:
-        """Bytes of the largest cache of a unit's own."""
-        return self.l2
-
     def own_lanes(self, vector_width: int) -> int:
         """Lanes of ``f32`` in the registers that the compiler uses."""
         return min(vector_width, self.most_lanes)
-
-    def own_registers(self, vector_width: int) -> int:
-        """Registers of a work-item: x86 has twice as many where they have 16 lanes."""
-        return 32 if self.own_lanes(vector_width) >= 16 else 16
-
-    def private_bytes(self, vector_width: int) -> int:
-        """Private memory that a work-item may have: what is spilled stays in the first cache."""
-        return 4 * self.own_lanes(vector_width) * _VECTOR_REGISTERS * _SPILLED
-
-    def resident(self, registers: int) -> int:
-        """Work-items that a unit runs at once."""
-        return 1
 
 
 @dataclass(frozen=True)
@@ -153,20 +128,16 @@ class Gpu:
 
     Parameters
     ----------
-    bandwidth
-        GB/s between global memory and all compute units.
     warp
         Work-items that run in lock-step and whose neighbouring accesses are merged.
     lanes
         Fused multiply-adds of ``f32`` that a unit does in a cycle.
     resident_items
         Work-items that a unit holds at once, at the most.
-    registers, most_registers
-        Registers of 32 bits that a unit has, and the most that one work-item gets.
-    local_bytes, local_bytes_a_cycle
-        Local memory that a unit has for all its groups, and how much of it is read in a cycle.
-    l1, l1_line
-        Bytes of a unit's own cache, and of a line of that.
+    local_bytes_a_cycle
+        Bytes of local memory that a unit reads in a cycle.
+    l1_line
+        Bytes of a line of a unit's own cache.
     sector, sectors_a_cycle
         Bytes that memory is moved in, and how many of these pieces a cycle brings from the cache.
     l2_bandwidth
@@ -177,15 +148,10 @@ class Gpu:
         Cycles of a group at a barrier.
     """
 
-    bandwidth: float
     warp: int
     lanes: int
     resident_items: int
-    registers: int
-    most_registers: int
-    local_bytes: int
     local_bytes_a_cycle: int
-    l1: int
     l1_line: int
     sector: int
     sectors_a_cycle: int
@@ -193,26 +159,9 @@ class Gpu:
     memory_latency: float
     barrier_cycles: float
 
-    @property
-    def own_cache(self) -> int:
-        """Bytes of the largest cache of a unit's own."""
-        return self.l1
-
     def own_lanes(self, vector_width: int) -> int:
         """Work-items are the lanes."""
         return vector_width
-
-    def own_registers(self, vector_width: int) -> int:
-        """Registers of a work-item."""
-        return self.most_registers
-
-    def private_bytes(self, vector_width: int) -> int:
-        """Private memory that a work-item may have: what is spilled goes to global memory."""
-        return 4 * self.most_registers
-
-    def resident(self, registers: int) -> int:
-        """Work-items of so many registers that a unit holds at once."""
-        return self.registers // registers
 
 
 @dataclass(frozen=True)
@@ -245,7 +194,8 @@ class Device:
     throughput
         What the cost model of its kind counts with.
     levels
-        Who works on it, from the grid on: which parallel maps there are, and how many workers are worth trying.
+        Who works on it, from the grid on, with which memory: which parallel maps there are, and how many workers are
+        worth trying.
     variants
         Descriptions that count instead; the first that fits.
     """
@@ -309,8 +259,29 @@ class Device:
 
     @property
     def registers(self) -> int:
-        """Registers of a work-item."""
-        return self.throughput.own_registers(self.vector_width)
+        """Registers of a work-item: x86 has twice as many where they have 16 lanes."""
+        return self.level("item").registers or (32 if self.lanes >= 16 else 16)
+
+    @property
+    def private_bytes(self) -> int:
+        """Private memory that a work-item may have: what is spilled stays near on a CPU, and goes far on a GPU."""
+        known = self.level("item").registers
+        return 4 * known if known else 4 * self.lanes * _VECTOR_REGISTERS * _SPILLED
+
+    def resident(self, registers: int) -> int:
+        """Work-items of so many registers that a unit holds at once."""
+        return max(self.level("group").registers // registers, 1)
+
+    @property
+    def bandwidth(self) -> float:
+        """GB/s between global memory and all compute units."""
+        one, most = self.level("group").bandwidth, self.level("grid").bandwidth
+        return min(most, one * self.compute_units) if one else most
+
+    @property
+    def caches(self) -> tuple[int, ...]:
+        """Bytes of a compute unit's own caches, the nearest first."""
+        return self.level("group").caches
 
     def fits(self, info: DeviceInfo) -> bool:
         """Whether it describes an OpenCL device."""
@@ -332,7 +303,7 @@ class Device:
             compute_units=info.compute_units,
             clock_mhz=info.clock_mhz or found.clock_mhz,
             vector_width=info.vector_width if found.kind == "cpu" else found.vector_width,
-            cache=info.cache if info.cache > found.throughput.own_cache else found.cache,
+            cache=info.cache if info.cache > found.caches[-1] else found.cache,
             max_work_group=min(info.max_work_group, found.max_work_group),
             local_memory=min(info.local_memory, found.local_memory),
         )

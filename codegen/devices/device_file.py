@@ -89,7 +89,8 @@ def _device(name: str, table: dict[str, Any]) -> Device:
 def _possible(device: Device, place: str) -> Device:
     """The device, if its levels fit its limits."""
     figures = device.throughput
-    problem = why_not(device.levels, device.max_work_group, figures.warp if isinstance(figures, Gpu) else None)
+    warp = figures.warp if isinstance(figures, Gpu) else None
+    problem = why_not(device.levels, device.max_work_group, warp, device.cache, device.local_memory)
     if problem:
         raise _Wrong(place + problem)
     return device
@@ -144,11 +145,11 @@ def _value(expected: Any, key: str, value: Any, base: Any, place: str) -> Any:
         is_number = type(value) is int or (type(value) is float and expected is float)
         right = is_number and (0 < value < 2**63 or (value == 0 and key in _MAY_BE_ZERO))
         wanted = f"a {'whole ' if expected is int else ''}number {least} and below 2^63"
-    elif expected == tuple[float, ...]:
-        right = (
-            isinstance(value, list) and bool(value) and all(type(v) in (int, float) and 0 < v < 2**63 for v in value)
-        )
-        wanted, value = "a list of numbers above 0 and below 2^63", tuple(value) if right else value
+    elif expected in (tuple[float, ...], tuple[int, ...]):
+        kinds = (int,) if expected == tuple[int, ...] else (int, float)
+        right = isinstance(value, list) and bool(value) and all(type(v) in kinds and 0 < v < 2**63 for v in value)
+        wanted = f"a list of {'whole ' * (float not in kinds)}numbers above 0 and below 2^63"
+        value = tuple(value) if right else value
     elif expected == tuple[str, ...]:
         right, wanted = isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of texts"
         value = tuple(value) if right else value

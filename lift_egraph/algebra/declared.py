@@ -6,6 +6,9 @@ A law is about what an operator computes, so it is known by that: with its lets 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter
 
 from lift_egraph.algebra.equations import Leaves, arguments_of, operator, sides
 from lift_egraph.algebra.trials import COUNT, tried
@@ -15,23 +18,45 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.language.pretty import print_term
 
 SEEDS = 6  # of the values that a law is tried on: whole numbers, then fractions
+_ORDER = [seed for pair in zip(range(SEEDS // 2), range(SEEDS // 2, SEEDS), strict=True) for seed in pair]
+_LEAST = 2  # of these, both kinds of numbers
 _BELIEVED: dict[object, ir.Law] = {}
 HOW = "equal, as was declared and tried on random values"
 
 
-def believe(laws: Iterable[ir.Law]) -> None:
-    """Try laws, and believe those that hold.
+@dataclass(frozen=True)
+class Trial:
+    """On how many values a law held, and whether there was time for all that are wanted."""
+
+    law: ir.Law
+    values: int
+    enough: bool = True
+
+    def __str__(self) -> str:
+        few = "" if self.enough else f" only, of {SEEDS * COUNT} that are wanted: there was no time for more"
+        return f"{self.law.called} is {self.law.name} on {self.values} values{few}"
+
+
+def believe(laws: Iterable[ir.Law], seconds: float = inf) -> list[Trial]:
+    """Try laws, and believe those that hold; returns how often those were tried that were not believed before.
+
+    Parameters
+    ----------
+    seconds
+        For all of them; each is tried on some values however long that takes.
 
     Raises
     ------
     RuleProblem
         If one does not hold, with values for which it fails, or cannot be tried.
     """
+    trials, end = list[Trial](), perf_counter() + seconds
     for law in laws:
         key = _key(law.name, law.operator, law.about)
         if key is None or key not in _BELIEVED:
-            _try(law)
+            trials.append(_try(law, end))
             _BELIEVED[key] = law
+    return trials
 
 
 def believed() -> int:
@@ -60,19 +85,22 @@ def _form(function: ir.Function) -> Leaves | None:
     return None if op is None else op.at(*arguments_of(op)[:2])
 
 
-def _try(law: ir.Law) -> None:
+def _try(law: ir.Law, end: float) -> Trial:
     found = sides(law.name, law.operator, law.about)
     if found is None:
         raise RuleProblem(law.called, law.place, "only operators on scalars and tuples of them have laws")
-    known = 0
-    for seed in range(SEEDS):
+    known = count = 0
+    for seed in _ORDER:
+        if count >= _LEAST and perf_counter() > end:
+            break
         against, finite = tried(*found, seed, fractions=seed >= SEEDS // 2)
         if against is not None:
             raise RuleProblem(law.called, law.place, f"it is not {_in_words(law)}: {against}")
-        known += finite
-    if known < COUNT:
+        known, count = known + finite, count + 1
+    if known < COUNT * count / SEEDS:
         why = "on most values that it was tried on neither side is a finite number"
         raise RuleProblem(law.called, law.place, f"whether it is {_in_words(law)} is not known: {why}")
+    return Trial(law, count * COUNT, count == SEEDS)
 
 
 _EQUATIONS = {

@@ -97,6 +97,8 @@ def show_report(report: Report) -> None:
     if best is not None:
         for line in _verdict(report, best):
             console.print(line, soft_wrap=True)
+    for check in report.checks:
+        console.print(f"Tried: {check}.", soft_wrap=True)
     for reason in report.loops:
         console.print(f"{reason[0].upper()}{reason[1:]}.", soft_wrap=True)
     console.print(f"Search ended: {report.stop_reason}; {report.seconds:.1f} s in all.", soft_wrap=True)

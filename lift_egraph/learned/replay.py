@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 from lift_egraph.errors import ModelProblem
 from lift_egraph.learned.methods import DEFAULT, Fitted, Method, method_of
 from lift_egraph.learned.samples import Floats, Samples
-from lift_egraph.learned.strategies import AtRandom, ByFamily, Confident, Greedy, Point, Strategy
+from lift_egraph.learned.strategies import CORRECTED, AtRandom, ByFamily, Confident, Greedy, Point, Strategy
 
 LEAST_POINTS = 10  # of a program and input: among fewer nothing can be chosen
 DRAWS = 30  # random orders, of which the mean is taken
@@ -80,10 +80,11 @@ def contests(method: str) -> tuple[Contest, ...]:
     """All that are compared, with a method of learning beside the published one."""
     return (
         Contest(ANALYTICAL, ANALYTICAL, Greedy),
-        Contest("analytical by family", ANALYTICAL, ByFamily),
+        Contest("analytical by family", ANALYTICAL, CORRECTED),
+        Contest("analytical, families first", ANALYTICAL, ByFamily),
         Contest("published", "published", Greedy),
         Contest(method, method, Greedy),
-        Contest(f"{method} by family", method, ByFamily),
+        Contest(f"{method} by family", method, CORRECTED),
         Contest(f"{method} confident", method, Confident),
     )
 

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Protocol
 
@@ -18,6 +19,7 @@ import numpy as np
 Family = tuple[str, ...]
 """What the kernels of one way have in common."""
 
+_AT_ONCE = 1e-9  # of what is expected of kernels that go before all others, in their order
 FAILED = 3.0  # times its prediction that a kernel counts which was wrong or did not end; the next like it, 9 times
 
 
@@ -100,30 +102,55 @@ class Greedy:
 
 
 class ByFamily:
-    """The prediction, times the ratio that was measured in its family.
+    """The prediction, times the ratio that was measured in its family: a bandit, whose arms are the families.
 
-    A family of which nothing was measured yet is believed, or has the least ratio of the others where that is less: so
-    one that is predicted wrongly costs one kernel, and no family waits until another is done.
+    The first are the kernels with the least prediction of each promising family: so it shows what it is worth, also
+    where predictions tie. Then the lower confidence bound is expected: the less was measured of a family beside others,
+    the more its kernels may be better than what was. Families that were not promising have the least ratio of the
+    others, or are believed where that is more, so none waits until another is done.
+
+    Parameters
+    ----------
+    boldness
+        How far that bound lies below what was measured, in logarithms of times; with 0 it is no lower.
+    promising
+        Up to how many times the least prediction of all one of a family may be that goes first; with 0 none does.
+
+    Source: P. Auer, N. Cesa-Bianchi and P. Fischer, Finite-time analysis of the multiarmed bandit problem, 2002 (UCB1).
 
     Examples
     --------
     >>> strategy, tiled, planned = ByFamily(), Point(("tiled",), 2.0), Point(("planned",), 3.0)
-    >>> strategy.expected([tiled])
-    [2.0]
     >>> strategy.learn(tiled, 6.0)
     >>> strategy.learn(planned, 4.5)
-    >>> strategy.expected([Point((name,), 2.0) for name in ("tiled", "planned", "another")])
-    [6.0, 3.0, 2.0]
+    >>> waiting = [Point((name,), 2.0) for name in ("tiled", "planned", "another")]
+    >>> [round(ms, 3) for ms in strategy.expected(waiting)]  # the last one first
+    [4.674, 2.337, 0.0]
+    >>> ByFamily(boldness=0.0, promising=0.0).expected(waiting)
+    [2.0, 2.0, 2.0]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, boldness: float = 0.3, promising: float = 1.5) -> None:
+        self._boldness, self._promising = boldness, promising
         self._ratios: dict[Family, list[float]] = {}
         self._failures: Counter[Family] = Counter()
+        self._least = math.inf
 
     def expected(self, points: Sequence[Point]) -> Sequence[float]:
         ratios = {family: median(known) for family, known in self._ratios.items()}
         unknown = min([1.0, *ratios.values()])
-        return [p.predicted * ratios.get(p.family, unknown) for p in points]
+        found = [p.predicted * ratios.get(p.family, unknown) for p in points]
+        self._least = min([self._least, *(p.predicted for p in points)])
+        limit = self._promising * self._least
+        return [ms * self._bound(p.family, p.predicted <= limit) for p, ms in zip(points, found, strict=True)]
+
+    def _bound(self, family: Family, is_promising: bool) -> float:
+        """The part of what is expected of a family's kernels that they may take."""
+        known = len(self._ratios.get(family, ()))
+        if not known:
+            return _AT_ONCE if is_promising else 1.0
+        measured = sum(map(len, self._ratios.values()))
+        return math.exp(-self._boldness * math.sqrt(math.log(measured) / known))
 
     def learn(self, point: Point, measured: float) -> None:
         if point.predicted > 0:
@@ -133,6 +160,10 @@ class ByFamily:
         """One may be an exception, several are not."""
         self._failures[point.family] += 1
         self.learn(point, FAILED ** self._failures[point.family] * point.predicted)
+
+
+CORRECTED = partial(ByFamily, boldness=0.0, promising=0.0)
+"""What was measured in a family corrects its predictions, and no family goes first."""
 
 
 class Confident:

@@ -181,6 +181,9 @@ class _Text:
             text = f"t{name}(m{name}({', '.join(arguments)}))"
             if op == "div" and t.is_float:  # the meaning of a quotient takes ten times as long
                 text = f"{arguments[0]} / {arguments[1]} if {arguments[1]} else {text}"
+            elif op in ("div", "mod"):  # of what is not negative, Python's own are the same
+                sign = "//" if op == "div" else "%"
+                text = f"{arguments[0]} {sign} {arguments[1]} if {arguments[0]} >= 0 < {arguments[1]} else {text}"
         self.steps.lines.append(f"{name} = {text}")
         return name
 

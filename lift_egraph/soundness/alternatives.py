@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import inf
+from time import perf_counter
 
 import numpy as np
 
@@ -26,17 +28,25 @@ SHOWN = 12  # values of an input in a message
 
 @dataclass(frozen=True)
 class Agreement:
-    """At how many sizes an alternative agreed with its function."""
+    """At how many sizes an alternative agreed with its function, and whether there was time for all that are wanted."""
 
     alternative: ir.Alternative
     sizes: int
+    enough: bool = True
 
     def __str__(self) -> str:
-        return f"{self.alternative.name} agrees with {self.alternative.of.name} at {self.sizes} sizes"
+        few = "" if self.enough else f" only, of {WANTED} that are wanted: there was no time for more"
+        sizes = f"{self.sizes} size{'s' * (self.sizes != 1)}"
+        return f"{self.alternative.name} agrees with {self.alternative.of.name} at {sizes}{few}"
 
 
-def check_alternative(alternative: ir.Alternative, seed: int = 0) -> Agreement:
-    """Compare an alternative with its function.
+def check_alternative(alternative: ir.Alternative, seed: int = 0, seconds: float = inf) -> Agreement:
+    """Compare an alternative with its function, at small sizes first.
+
+    Parameters
+    ----------
+    seconds
+        After which no other size is drawn or tried; one is, however long that takes.
 
     Raises
     ------
@@ -44,13 +54,17 @@ def check_alternative(alternative: ir.Alternative, seed: int = 0) -> Agreement:
         If they disagree: with the sizes and the inputs, or if no sizes are found at which it may be taken.
     """
     name, of = alternative.name, alternative.of
-    found = sorted(_drawn(alternative, seed), key=lambda one: effort(one[1][0].body) + effort(one[1][1].body))
+    end = perf_counter() + seconds
+    found = sorted(_drawn(alternative, seed, end), key=lambda one: effort(one[1][0].body) + effort(one[1][1].body))
     if not found:
         names = ", ".join((*size_variables(of), *(n for n, *_ in alternative.tunables)))
         problem = f"no sizes {names} were found at which it may be taken and computes a {type_of(of.body)}"
         raise RuleProblem(name, alternative.place, problem)
-    agreed = 0
+    agreed, enough = 0, perf_counter() <= end
     for sizes, (one, other) in found[:WANTED]:
+        if agreed and perf_counter() > end:
+            enough = False
+            break
         if type_of(one.body) != type_of(other.body):
             what = f"{of.name} is a {type_of(one.body)}, the alternative a {type_of(other.body)}"
             raise RuleProblem(name, alternative.place, f"at {_assigned(sizes)} {what}")
@@ -62,10 +76,10 @@ def check_alternative(alternative: ir.Alternative, seed: int = 0) -> Agreement:
             agreed += kind == "integer" and equal is True
     if not agreed:
         raise RuleProblem(name, alternative.place, "it is too much to interpret at all sizes at which it may be taken")
-    return Agreement(alternative, agreed)
+    return Agreement(alternative, agreed, enough)
 
 
-def _drawn(alternative: ir.Alternative, seed: int) -> Iterator[tuple[Sizes, Both]]:
+def _drawn(alternative: ir.Alternative, seed: int, end: float) -> Iterator[tuple[Sizes, Both]]:
     """Different sizes at which an alternative may be taken, and both terms there."""
     generator = np.random.default_rng(seed)
     chosen = {name: (low, high) for name, low, high in alternative.tunables}
@@ -87,7 +101,7 @@ def _drawn(alternative: ir.Alternative, seed: int) -> Iterator[tuple[Sizes, Both
         if both is not None and all(0 < effort(one.body) + 1 < MOST_EFFORT for one in both):
             yield sizes, both
             count += 1
-            if count >= 4 * WANTED:
+            if count >= 4 * WANTED or perf_counter() > end:
                 return
 
 

@@ -110,8 +110,7 @@ def space_of(
 
 
 def _limits(device: Device) -> dict[str, float]:
-    private = device.throughput.private_bytes(device.vector_width)
-    return {"items": device.max_work_group, "local": device.local_memory, "private": private}
+    return {"items": device.max_work_group, "local": device.local_memory, "private": device.private_bytes}
 
 
 def _read(rows: Sequence[Sequence[int]], points: Sequence[Mapping[str, int]]) -> list[Form | None]:

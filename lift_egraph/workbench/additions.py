@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
+from time import perf_counter
 
 from lift_egraph import rules as book
 from lift_egraph.codegen.devices import Device
@@ -35,12 +37,16 @@ Plans = Callable[[ir.Expr, Device], Iterable[Plan]]
 
 @dataclass(frozen=True)
 class Additions:
-    """The rules, plans and alternatives of a user; `files` are run where `own_rules` is asked for."""
+    """The rules, plans and alternatives of a user; `files` are run where `own_rules` is asked for.
+
+    `checks` says how often the alternatives were compared with their functions.
+    """
 
     files: tuple[RuleFile, ...] = ()
     rules: tuple[Rule, ...] = ()
     plans: Plans | None = None
     alternatives: tuple[ir.Alternative, ...] = ()
+    checks: tuple[str, ...] = ()
 
     def own_rules(self) -> tuple[OwnRule, ...]:
         """All rules.
@@ -89,6 +95,7 @@ def additions_of(
     *,
     alternatives: Iterable[ir.Alternative] = (),
     examples: int = EXAMPLES,
+    seconds: float = inf,
     listen: Listener = lambda event: None,
 ) -> Additions:
     """What a user gives, after a look at it.
@@ -101,6 +108,8 @@ def additions_of(
         Other algorithms for functions.
     examples
         How many programs ``lift-egraph rules check`` makes for each rule; with 0 it is only seen that rules can be run.
+    seconds
+        For comparing all alternatives with their functions.
 
     Raises
     ------
@@ -111,8 +120,10 @@ def additions_of(
         function.
     """
     own = tuple(alternatives)
-    for alternative in own if examples else ():
-        listen(Event("alternatives", str(check_alternative(alternative))))
+    checks, end = list[str](), perf_counter() + seconds
+    for left, alternative in zip(range(len(own), 0, -1), own if examples else (), strict=False):
+        checks.append(str(check_alternative(alternative, seconds=(end - perf_counter()) / left)))
+        listen(Event("alternatives", checks[-1]))
     given = (rules,) if isinstance(rules, Rule | Path | str) else tuple(rules)
     for item in given:
         if not isinstance(item, Rule | Path | str):
@@ -131,9 +142,9 @@ def additions_of(
             raise RuleProblem(verdict.name, verdict.place, f"{whose} has the same name: change it")
 
     if not sources:
-        return Additions(tuple(files), alone, plans, own)
+        return Additions(tuple(files), alone, plans, own, tuple(checks))
     for verdict in check_rules(sources, simplification=book.simplification, examples=examples, listen=look):
         if not verdict.passed:
             text = verdict.problem or f"it {str(verdict.counterexample).removeprefix(f'{verdict.name} ')}"
             raise RuleProblem(verdict.name, verdict.place, text)
-    return Additions(tuple(files), alone, plans, own)
+    return Additions(tuple(files), alone, plans, own, tuple(checks))

@@ -53,6 +53,9 @@ class Budget:
     roofline_share
         The part for measuring what the device reaches, where that is not known; where it would take longer, it is
         not measured.
+    checks_share
+        The part for trying declared laws, and again for comparing alternatives with their functions: then no more
+        examples are tried.
     search_share
         The part after which the search ends. Kernels are generated, validated and timed while it goes on.
     lanes
@@ -136,6 +139,7 @@ class Budget:
     least_reference: Positive = 2.0
     numpy_share: Share = 0.03
     roofline_share: Share = 0.1
+    checks_share: Share = 0.1
     search_share: Share = 0.8
     lanes: Count = 2
     kernel_share: Share = 0.25
@@ -177,7 +181,7 @@ class Budget:
     repeats: Count = 5
     timing_seconds: Positive = 0.05
     timing_share: Share = 0.03
-    turns_share: Share = 0.03
+    turns_share: Share = 0.05
     cut_off: Ratio = 4.0
 
     def __post_init__(self) -> None:
@@ -200,6 +204,11 @@ class Budget:
     def roofline_seconds(self) -> float:
         """How long it may take to measure the device's roofline."""
         return self.seconds * self.roofline_share
+
+    @property
+    def checks_seconds(self) -> float:
+        """How long declared laws may be tried, and alternatives be compared with their functions."""
+        return self.seconds * self.checks_share
 
     @property
     def search_seconds(self) -> float:

@@ -36,7 +36,7 @@ from lift_egraph.codegen.running.validate import References
 from lift_egraph.errors import DeviceProblem, LiftError
 from lift_egraph.language import ir
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.measuring import Clock, evaluate, grace_of
+from lift_egraph.workbench.measuring import Beside, Clock, evaluate, grace_of
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.sampled import Sampled
@@ -48,7 +48,7 @@ IDLE = 60.0  # seconds after which a worker without work ends its process for ke
 TRIES = 2  # how often a kernel is sent whose worker ended
 OUTCOME = (
     "valid", "message", "failure", "max_error", "error_bound", "measured_ms", "spread_ms", "times_ms", "tried_ms",
-    "limit", "host",
+    "limit", "host", "beside_ms",
 )  # fmt: skip
 
 R = TypeVar("R")
@@ -110,7 +110,7 @@ class Workers:
         self.ended, self.patience = "", job.kernel_seconds + grace_of(job.budget)
         self._executor, self._job, self._clock, self._inbox = executor, job, clock, inbox
         self._sent: dict[Future[Any], tuple[Candidate, int]] = {}
-        self._best_ms = float("inf")
+        self._best_ms, self._beside = float("inf"), Beside()
 
     @property
     def busy(self) -> int:
@@ -127,7 +127,7 @@ class Workers:
         cut_off_ms = self._job.budget.cut_off * self._best_ms
         try:
             future = self._executor.submit(
-                evaluated, self._job, candidate.program, bare(candidate.plan), limit, cut_off_ms
+                evaluated, self._job, candidate.program, bare(candidate.plan), limit, cut_off_ms, self._beside.plan
             )
         except (Exception, CancelledError) as problem:  # it is broken, or shut down
             self.ended = f"the executor takes no more work: {_shown(problem)}"
@@ -152,6 +152,7 @@ class Workers:
                 setattr(candidate, name, value)
             if candidate.measured_ms is not None:
                 self._best_ms = min(self._best_ms, candidate.measured_ms)
+                self._beside.offer(candidate)
         return candidate
 
     def working(self) -> AbstractContextManager[None]:
@@ -191,14 +192,17 @@ def prepared(job: Job) -> tuple[str, float | None, Roofline | None]:
             return reference.how, in_numpy, roofline(station.runner.device, budget.roofline_seconds)
 
 
-def evaluated(job: Job, lowered: ir.Program, plan: Plan, limit: float, cut_off_ms: float) -> dict[str, Any]:
+def evaluated(
+    job: Job, lowered: ir.Program, plan: Plan, limit: float, cut_off_ms: float, beside: Plan | None = None
+) -> dict[str, Any]:
     """What becomes of a kernel: the fields of a candidate in `OUTCOME`."""
     candidate = Candidate(lowered, plan, 0.0, 0.0, host=platform.node())
     with _station(job) as station:
         station.runner.deadline = time.perf_counter() + limit
         with _lock(job.device, fcntl.LOCK_SH) as change:
             alone = change(fcntl.LOCK_EX)
-            evaluate(candidate, station.runner, station.reference, job.budget, cut_off_ms, alone, station.beside)
+            exactly = station.whole_numbers
+            evaluate(candidate, station.runner, station.reference, job.budget, cut_off_ms, alone, beside, exactly)
     return {name: getattr(candidate, name) for name in OUTCOME}
 
 
@@ -225,7 +229,7 @@ class _Station:
         return self._parts[1]
 
     @cached_property
-    def beside(self) -> WholeNumbers:
+    def whole_numbers(self) -> WholeNumbers:
         job = self._job
         compiled = partial(compile_program, device=job.description)
         return WholeNumbers(job.source, job.program, compiled, job.seed)

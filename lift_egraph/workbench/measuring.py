@@ -20,6 +20,7 @@ from math import isfinite
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
 from lift_egraph.errors import BuildProblem, DeviceProblem, LiftError, RunProblem
@@ -38,7 +39,8 @@ Measured = Future[tuple[Candidate, Runner]]
 BUDGET = Budget()
 TOO_SLOW = "far slower than the best in its first runs"
 _SWITCH = 0.0005  # seconds until a lane that waits gets the interpreter: it asks hundreds of times for each kernel
-_TRIALS = 3  # runs before a kernel is validated
+_TRIALS = 3  # runs before a kernel is validated, and of that which is timed beside it
+_SHORT_MS = 10.0  # of the kernel that is timed beside others
 LEAST_TURNS = 0.5  # seconds that there must be for turns
 GRACE = 0.5  # seconds, beside a share of the budget
 NEAR = 1.25  # times the best time, up to which kernels are held against more
@@ -146,6 +148,18 @@ class Measurers(Protocol):
     def in_turns(self, candidates: Sequence[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]: ...
 
 
+class Beside:
+    """The kernel that is timed beside all that are measured after it: the first one that takes little time."""
+
+    def __init__(self) -> None:
+        self.plan: Plan | None = None
+
+    def offer(self, candidate: Candidate) -> None:
+        """It is this one if there is none yet."""
+        if self.plan is None and candidate.least_ms <= _SHORT_MS:
+            self.plan = candidate.plan
+
+
 class Lanes:
     """Workers that validate and time candidates; each puts its candidate into a queue when it is done with it.
 
@@ -153,7 +167,7 @@ class Lanes:
     ----------
     others
         What else is stopped while a kernel is timed, if the device is the CPU.
-    beside
+    whole_numbers
         What the fastest kernels are held against, too.
     """
 
@@ -166,7 +180,7 @@ class Lanes:
         kernel_seconds: float,
         inbox: queue.SimpleQueue[Any],
         others: tuple[Pausable, ...] = (),
-        beside: WholeNumbers | None = None,
+        whole_numbers: WholeNumbers | None = None,
     ) -> None:
         self.count = min(budget.lanes, os.cpu_count() or 1)
         self.busy, self.ended, self.patience = 0, "", None
@@ -175,7 +189,7 @@ class Lanes:
         self._built: dict[Runner, set[int]] = {runner: set() for runner in self._runners}
         self._threads = ThreadPoolExecutor(self.count)
         self._reference, self._budget, self._clock, self._inbox = reference, budget, clock, inbox
-        self._best_ms, self._ended, self._beside = float("inf"), False, beside
+        self._best_ms, self._ended, self._beside, self._whole = float("inf"), False, Beside(), whole_numbers
         self._grace = grace_of(budget)
         self._shares_the_cpu, self._others = info.kind == "cpu", others
         self._changed, self._wanted, self._is_timing, self._is_working = threading.Condition(), 0, False, False
@@ -203,17 +217,23 @@ class Lanes:
         self._idle.append(runner)
         if candidate.measured_ms is not None:
             self._best_ms = min(self._best_ms, candidate.measured_ms)
+            self._beside.offer(candidate)
         return candidate
 
     def in_turns(self, candidates: Sequence[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
         """The times of kernels in turns, while no other is at work; none where that fails, or it is too late."""
-        runner, left = self._idle[-1], self._clock.left + self._grace
+        runner = max(self._idle, key=lambda idle: sum(id(c) in self._built[idle] for c in candidates))
+        left = self._clock.left + self._grace
         if left < LEAST_TURNS:
             return []
         runner.deadline = time.perf_counter() + left
+        plans = [c.plan for c in candidates]
         try:
             with self._alone(runner):
-                plans = [c.plan for c in candidates]
+                missing = [c.plan for c in candidates if id(c) not in self._built[runner]]
+                if len(missing) > 1:
+                    runner.build(missing)
+                self._built[runner].update(map(id, candidates))
                 return runner.in_turns(plans, self._reference.timed, rounds=rounds, max_time=seconds)
         except LiftError:  # what was measured stands
             return []
@@ -232,12 +252,14 @@ class Lanes:
                 self._changed.notify_all()
 
     def _evaluate(self, runner: Runner, candidate: Candidate, together: list[Candidate]) -> tuple[Candidate, Runner]:
-        runner.deadline = time.perf_counter() + self._clock.left + self._grace
+        for_turns = self._budget.turns_seconds  # is kept for these, however long the last kernels take
+        runner.deadline = time.perf_counter() + self._clock.left + self._grace - for_turns
         cut_off_ms = self._budget.cut_off * self._best_ms
         if len(together) > 1:
             runner.build([c.plan for c in together])
         alone = self._alone(runner)
-        evaluate(candidate, runner, self._reference, self._budget, cut_off_ms, alone, self._beside)
+        others = self._beside.plan, self._whole
+        evaluate(candidate, runner, self._reference, self._budget, cut_off_ms, alone, *others)
         if self._ended:  # what it says was made by the end, not by its kernel
             candidate.valid, candidate.message = False, NOT_RUN
         return candidate, runner
@@ -280,7 +302,8 @@ def evaluate(
     budget: Budget = BUDGET,
     cut_off_ms: float = float("inf"),
     alone: AbstractContextManager[None] | None = None,
-    beside: WholeNumbers | None = None,
+    beside: Plan | None = None,
+    whole_numbers: WholeNumbers | None = None,
 ) -> None:
     """Validate a candidate, and time it if it is valid. Failures are noted on it.
 
@@ -291,6 +314,8 @@ def evaluate(
     alone
         Entered for as long as it is timed.
     beside
+        Another kernel, whose time in that moment says how slow the host is.
+    whole_numbers
         What it is held against on whole numbers, if it is nearly as fast as the best.
 
     Raises
@@ -304,6 +329,8 @@ def evaluate(
             tried = {"repeats": _TRIALS, "min_time": 0.0, "cut_off_ms": cut_off_ms}
             candidate.tried_ms = runner.measure(candidate.plan, reference.timed, **tried).min_ms
             if candidate.tried_ms > cut_off_ms:
+                with alone or nullcontext():
+                    candidate.beside_ms = _beside_ms(runner, beside, reference.timed)
                 candidate.message, candidate.failure = f"{TOO_SLOW}: not compared", "too slow"
                 return
         verdict = reference.check(candidate.program, candidate.plan, runner)
@@ -311,6 +338,7 @@ def evaluate(
         candidate.max_error, candidate.error_bound = verdict.max_error, verdict.error_bound
         if verdict.valid:
             with alone or nullcontext():
+                before = _beside_ms(runner, beside, reference.timed)
                 timing = runner.measure(
                     candidate.plan,
                     reference.timed,
@@ -319,10 +347,12 @@ def evaluate(
                     max_time=budget.seconds * budget.timing_share,
                     cut_off_ms=cut_off_ms,
                 )
+                after = _beside_ms(runner, beside, reference.timed)
+            candidate.beside_ms = None if before is None or after is None else max(before, after)
             candidate.measured_ms, candidate.spread_ms = timing.median_ms, timing.spread_ms
             candidate.times_ms = timing.times_ms
-            if beside and timing.median_ms <= NEAR * cut_off_ms / budget.cut_off:
-                hold(candidate, beside.check(candidate.program, runner))
+            if whole_numbers and timing.median_ms <= NEAR * cut_off_ms / budget.cut_off:
+                hold(candidate, whole_numbers.check(candidate.program, runner))
     except (BuildProblem, RunProblem, DeviceProblem) as problem:
         require_room()
         candidate.valid, candidate.message, candidate.failure = False, str(problem), _failure(problem)
@@ -335,6 +365,16 @@ def hold(candidate: Candidate, outcome: Outcome | None) -> None:
     candidate.message = f"{candidate.message}; {outcome.message}" if outcome.valid else outcome.message
     if not outcome.valid:
         candidate.valid, candidate.measured_ms, candidate.spread_ms, candidate.times_ms = False, None, None, ()
+
+
+def _beside_ms(runner: Runner, beside: Plan | None, inputs: str) -> float | None:
+    """The least time of some runs of the kernel beside."""
+    if beside is None:
+        return None
+    try:
+        return runner.measure(beside, inputs, repeats=_TRIALS, min_time=0.0).min_ms
+    except LiftError:  # the time is over, which is no fault of the kernel that was measured
+        return None
 
 
 def _failure(problem: LiftError) -> Validity:

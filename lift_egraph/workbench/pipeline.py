@@ -27,7 +27,7 @@ from lift_egraph.extract.models import PerformanceModel, StructuralModel
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.learned.model import Model
-from lift_egraph.learned.strategies import Strategy
+from lift_egraph.learned.strategies import CORRECTED, ByFamily, Strategy
 from lift_egraph.process.child import Stream
 from lift_egraph.records.journal import journal_at
 from lift_egraph.soundness.many_rules import EXAMPLES
@@ -101,7 +101,7 @@ def optimize(
     strategy
         Which kernel goes next, by these predictions and by what was measured: a new one of
         `lift_egraph.learned.strategies`, by default `ByFamily`. One that compares kernels by where they stand
-        (`Confident`) takes a performance model that was learned.
+        (`Confident`) takes a performance model that was learned; with such a model families do not go first by default.
     rules
         Rules of your own, or files with rules, that take part in the search beside the book's. They are checked for
         soundness first, which takes seconds beside the budget, unless they are to be used `unchecked`.
@@ -142,7 +142,7 @@ def optimize(
     _require_portable(structural, f"the structural cost {type(structural).__name__}")
     _require_portable(plans, "the function for plans")
     require_elements(program, sizes or {})
-    believe(program.laws)
+    laws = believe(program.laws, budget.checks_seconds)
     special = specialise(program, sizes)
     require_result(special)
     given_device = device, description
@@ -150,7 +150,8 @@ def optimize(
     model = model.exact if exact else model
     examples = 0 if unchecked else EXAMPLES
     alternatives = () if exact else program.alternatives
-    additions = additions_of(rules, plans, alternatives=alternatives, examples=examples, listen=listen)
+    own = {"alternatives": alternatives, "examples": examples, "seconds": budget.checks_seconds}
+    additions = additions_of(rules, plans, **own, listen=listen)
     recording = Recording(journal_at(records), special, info, model, must=records is not None, exact=exact)
     baseline = _baseline(special, info, model, performance, exact)
     naive = [baseline] if isinstance(baseline, Candidate) else []
@@ -176,7 +177,8 @@ def optimize(
         return performance.place(candidate.plan, model) if strategy and isinstance(performance, Model) else ()
 
     together = model.built_together
-    race = Race(naive, make, 1e3 * kernel_seconds, recording, tuning, together, strategy, place)
+    chosen = strategy or (CORRECTED() if isinstance(performance, Model) else ByFamily())
+    race = Race(naive, make, 1e3 * kernel_seconds, recording, tuning, together, chosen, place)
     how, in_numpy, roof = "", None, None
     told = "timing the naive kernel" if naive else f"there is none: {baseline}"
     try:
@@ -197,7 +199,8 @@ def optimize(
             raise
     no_baseline = "" if naive else str(baseline)
     found = race.phases, race.candidates, top, clock.spent, no_baseline, tuple(race.refused), how, in_numpy, roof
-    report = Report(special, str(info), race.stop_reason, *found, recording.summary(), exact=exact)
+    checks = (*map(str, laws), *additions.checks)
+    report = Report(special, str(info), race.stop_reason, *found, recording.summary(), exact=exact, checks=checks)
     if not report.valid:
         messages = [c.message for c in report.rejected] or [r.message for r in report.refused]
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
@@ -226,8 +229,8 @@ def _here(
         in_numpy = numpy_ms(program, reference.inputs[reference.timed], budget.numpy_seconds)
         roof = roofline(info, budget.roofline_seconds)
     workers = replace(budget, lanes=room.workers)
-    beside = WholeNumbers(job.source, program, compiled, job.seed)
-    lanes = Lanes(info, reference, workers, clock, job.kernel_seconds, inbox, (finder,), beside)
+    whole_numbers = WholeNumbers(job.source, program, compiled, job.seed)
+    lanes = Lanes(info, reference, workers, clock, job.kernel_seconds, inbox, (finder,), whole_numbers)
     return reference.how, in_numpy, roof, lanes
 
 

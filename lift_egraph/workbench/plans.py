@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
-from lift_egraph.codegen.devices import Cpu, Device
+from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
@@ -305,10 +305,9 @@ def _products_of_lines(nest: Nest, width: int, blocks: Iterable[int], device: De
     block = next((b for b in blocks if rows % b == 0 and b < rows), None)
     if block and _packs_rows(nest, width):
         yield plan_of(_twice_packed_product, nest, block=block, width=width)
-    unit = device.throughput
-    if FAR * ELEMENT * nest.length * columns <= device.cache or not isinstance(unit, Cpu):
+    if FAR * ELEMENT * nest.length * columns <= device.cache or device.has_groups:
         return
-    most = max(unit.l2 // (NEAR * ELEMENT * nest.length), width)
+    most = max(device.caches[-1] // (NEAR * ELEMENT * nest.length), width)
     tile = next((n for n in range(most // width * width, 0, -width) if columns % n == 0 and n < columns), None)
     if tile and block:
         yield plan_of(_cached_product, nest, (("tile", "width"),), block=block, width=width, tile=tile)

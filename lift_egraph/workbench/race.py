@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ from lift_egraph.learned.strategies import ByFamily, Family, Point, Strategy
 from lift_egraph.process.child import End
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import kernels
-from lift_egraph.workbench.confirmation import BESIDE, ROUNDS, contenders
-from lift_egraph.workbench.measuring import Clock, Measured, Measurers, SearchEnd
+from lift_egraph.workbench.confirmation import sessions, slowdown
+from lift_egraph.workbench.measuring import Clock, Measured, Measurers, SearchEnd, grace_of
 from lift_egraph.workbench.phases import Found, PhaseSummary, family
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Refusal
@@ -34,6 +34,7 @@ from lift_egraph.workbench.tuned import Tunable, Tuning
 LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
 TOGETHER = 4  # terms of one family that are compiled before one of another
 WORSE = 1.25  # times the best time, above which another point of a plan is not expected to be of use
+CONFIRMING = 2  # times the share of the budget that is kept for it which timing in turns takes where there is time
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
 
 
@@ -96,6 +97,7 @@ class Race:
         self._searching = True
         self._tuning, self._together = tuning, together
         self._began: dict[int, float] = {}
+        self._again: set[int] = set()
         self._tuning_seconds, self._best_ms = 0.0, float("inf")
 
     def run(
@@ -140,19 +142,36 @@ class Race:
                     self._done(lanes, message)
         self.stop_reason = lanes.ended or self.stop_reason
         if not lanes.busy:
-            self._confirm(lanes, budget, listen)
+            self._confirm(lanes, budget, clock, listen)
 
-    def _confirm(self, lanes: Measurers, budget: Budget, listen: Listener) -> None:
+    def _confirm(self, lanes: Measurers, budget: Budget, clock: Clock, listen: Listener) -> None:
         """Time the best kernels again, in turns, and beside them the naive one, which they are compared with."""
-        valid = sorted((c for c in self.candidates if c.valid), key=lambda c: c.measured_ms or 0.0)
+        valid = [c for c in self.candidates if c.valid and c.measured_ms is not None]
+        if len(valid) < 2 or lanes.ended:
+            return
+        seconds = min(CONFIRMING * budget.turns_seconds, max(clock.left, 0.0) + grace_of(budget) / 2)
+        end = clock.spent + seconds
+
+        def turns(who: Sequence[int], rounds: int, seconds: float) -> Sequence[Sequence[float]]:
+            listen(Event("confirm", f"timing the best {len(who)} kernels in turns"))
+            return lanes.in_turns([valid[n] for n in who], rounds, seconds)
+
+        promised = [c.least_ms / self._slowdown(c) for c in valid]
+        naive = next((n for n, c in enumerate(valid) if c is self._naive), None)
         times = [c.measured_ms or 0.0 for c in valid]
-        best = contenders(times)
-        timed = [c for n, c in enumerate(valid) if n < best or (c is self._naive and times[n] <= BESIDE * times[0])]
-        if len(timed) > 1 and not lanes.ended:
-            listen(Event("confirm", f"timing the best {best} kernels in turns"))
-            for n, own in enumerate(lanes.in_turns(timed, ROUNDS, budget.turns_seconds)):
-                timed[n].retimed(own)
-                timed[n].turns_ms = own if n < best else ()
+        levelled: dict[int, list[float]] = {}
+        for session in sessions(promised, times, turns, lambda: end - clock.spent, naive):
+            levelled |= session.levelled
+            if session.finalists:  # without these the times of the others were better
+                for n, c in enumerate(valid):
+                    c.turns_ms = session.times[n] if n in session.finalists else ()
+                    if n in levelled:
+                        c.retimed(levelled[n])
+
+    def _slowdown(self, candidate: Candidate) -> float:
+        """How slow its host was when a candidate was timed."""
+        alike = [c.beside_ms for c in self.candidates if c.host == candidate.host and c.beside_ms is not None]
+        return slowdown(candidate.beside_ms, min(alike, default=0.0))
 
     def _done(self, lanes: Measurers, measured: Measured) -> bool:
         """What was measured is kept at once: nothing that ends this process takes it back.
@@ -160,6 +179,10 @@ class Race:
         Returns whether it is another point of a plan.
         """
         candidate = lanes.done(measured)
+        if candidate.failure == "too slow" and self._slowdown(candidate) > 1 and id(candidate) not in self._again:
+            self._again.add(id(candidate))
+            candidate.message, candidate.failure = NOT_RUN, "wrong"
+            self._ready.append(_Ready(candidate, self._point(candidate), True, id(candidate) in self._began))
         if self._records:
             self._records.add(candidate)
         if candidate.message != NOT_RUN:
@@ -215,7 +238,7 @@ class Race:
         """Correct predictions by what was measured."""
         point = self._point(candidate)
         if candidate.measured_ms is not None:
-            self._strategy.learn(point, candidate.measured_ms)
+            self._strategy.learn(point, candidate.measured_ms / self._slowdown(candidate))
             self._best_ms = min(self._best_ms, candidate.measured_ms)
         elif candidate.failure == "too slow" and candidate.tried_ms is not None:
             self._strategy.learn(point, candidate.tried_ms)

@@ -40,9 +40,11 @@ class Candidate:
     `measured_ms` is the median of its runs, and half of them lie in `spread_ms`; `times_ms` has them all. `way` has the
     phases that led to it. Which rules they applied, and where, only a derivation knows: `explain`. `failure` says in a
     word what is wrong where it is not valid, `limit` how many seconds its build and run were given, `recorded` when it
-    was measured before, if it comes from the records. `tried_ms` is the least of its runs before it was validated.
+    was measured before, if it comes from the records. `tried_ms` is the least of its runs before it was validated, and
+    `beside_ms` the time of another kernel, the same for all, in the slower of the moments before and after it.
     `turns_ms` are its times in turns with other kernels, if it was among the best
-    (`lift_egraph.workbench.confirmation`); `measured_ms` and `spread_ms` are of these then. `host` names the machine
+    (`lift_egraph.workbench.confirmation`); `measured_ms` and `spread_ms` are of these then, as if all rounds had been
+    equally quiet. `host` names the machine
     where it ran, if it is another one.
     """
 
@@ -64,6 +66,13 @@ class Candidate:
     tried_ms: float | None = None
     turns_ms: tuple[float, ...] = ()
     host: str = ""
+    beside_ms: float | None = None
+
+    @property
+    def least_ms(self) -> float:
+        """The least of all its runs: whatever else the host does only adds to a time."""
+        known = [ms for ms in (self.tried_ms, self.measured_ms) if ms is not None]
+        return min((*known, *self.times_ms), default=math.inf)
 
     @property
     def lowered(self) -> str:
@@ -167,6 +176,8 @@ class Report:
         What that plan leads to at so many points, each as likely as any other.
     exact
         Whether kernels had to keep each bit of floats.
+    checks
+        How often declared laws and alternatives were tried.
     """
 
     source: ir.Program
@@ -185,6 +196,7 @@ class Report:
     numbers: Mapping[str, int] = field(default_factory=dict)
     drawn: Callable[[int], Sequence[Found]] = lambda count: ()
     exact: bool = False
+    checks: tuple[str, ...] = ()
 
     @property
     def valid(self) -> list[Candidate]:
@@ -303,6 +315,7 @@ class Report:
             "baseline": {"measured_ms": self.baseline_ms, "refused": self.no_baseline or None},
             "only_naive": self.only_naive or None,
             "validation": self.validation,
+            "checks": self.checks,
             "numpy_ms": self.numpy_ms,
             "roofline": self.roofline and vars(self.roofline),
             "records": self.records and vars(self.records),

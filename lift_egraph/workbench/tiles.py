@@ -48,7 +48,7 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         held = least <= tall * lanes <= TILE_RESULTS[1] and items <= device.max_work_group
         if fits and held and all(n * depth % items == 0 for n in tile) and sum(tile) * depth * 4 <= device.local_memory:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
-            running = min(items * rounds, device.throughput.resident(2 * tall * broad))
+            running = min(items * rounds, device.resident(2 * tall * broad))
             reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
             found.append((rounds * tile[0] * tile[1] * reads * (1 + LATENCY / running), numbers))

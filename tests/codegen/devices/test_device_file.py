@@ -16,6 +16,8 @@ from tests.codegen.devices.test_devices import INFO
 
 RTX = dataclasses.replace(INFO, platform="NVIDIA CUDA", name="NVIDIA GeForce RTX 4090", kind="gpu")
 
+POCL_TEXT = (FOLDER / "pocl.toml").read_text()
+SLOW = '[[levels]]\nname = "grid"\nbandwidth = 1\n[[levels]]\nname = "group"\nbandwidth = 1'
 GROUP, SUB = 'like = "pocl"\n[[levels]]\nname = "group"\n', 'name = "sub_group"\n'
 NVIDIA_TEXT = (FOLDER / "nvidia.toml").read_text()
 
@@ -37,7 +39,8 @@ def test_the_example_of_the_readme(described):
     assert not device.fits(dataclasses.replace(RTX, name="NVIDIA H100"))
     found = device.on(RTX)
     assert (found.name, found.emission, found.compute_units) == ("mine", NVIDIA.emission, RTX.compute_units)
-    assert (found.throughput.bandwidth, found.throughput.resident_items, found.throughput.warp) == (900.0, 1536, 32)
+    assert (found.bandwidth, found.throughput.resident_items, found.throughput.warp) == (900.0, 1536, 32)
+    assert (found.caches, found.level("group").local_memory, found.registers) == ((98304,), 102400, 255)
 
 
 def test_a_file_of_its_own_says_everything(described):
@@ -45,7 +48,7 @@ def test_a_file_of_its_own_says_everything(described):
 
 
 def test_kernels_and_predictions_follow_the_file(described):
-    device = described('like = "pocl"\n[emission]\nunroll_by = 0\n[throughput]\nbandwidth = 1', "very slow.toml")
+    device = described(f'like = "pocl"\n[emission]\nunroll_by = 0\n{SLOW}', "very slow.toml")
     program = specialise(low.scal(65536), {"N": 32 << 20})
     plan = compile_program(program, device)
     assert "for very_slow\n" in plan.source
@@ -58,17 +61,17 @@ def test_the_files_variants_count_before_those_it_inherits(described, name, band
         like = "nvidia"
         [[variants]]
         named = "X1 fast"
-        throughput.bandwidth = 80
+        levels = [{ name = "grid", bandwidth = 80 }]
         [[variants]]
         named = "X1"
-        throughput.bandwidth = 40
+        levels = [{ name = "grid", bandwidth = 40 }]
     """)
-    assert device.on(dataclasses.replace(RTX, name=name)).throughput.bandwidth == bandwidth
+    assert device.on(dataclasses.replace(RTX, name=name)).bandwidth == bandwidth
 
 
 def test_what_the_file_says_counts_before_inherited_variants(described):
-    device = described('like = "nvidia"\nthroughput.bandwidth = 80')
-    assert device.on(dataclasses.replace(RTX, name="H200")).throughput.bandwidth == 80
+    device = described('like = "nvidia"\nlevels = [{ name = "grid", bandwidth = 80 }]')
+    assert device.on(dataclasses.replace(RTX, name="H200")).bandwidth == 80
 
 
 def test_levels_of_the_same_name_are_like_those_of_the_other_file(described):
@@ -103,8 +106,24 @@ def test_figures_have_a_unit_and_a_source(path):
         ('like = "pocl"\ncache = 1.5', "cache: expected a whole number above 0 and below 2.63, got 1.5"),
         ('like = "pocl"\ncache = true', "cache: expected a whole number above 0 and below 2.63, got True"),
         ('like = "pocl"\ncache = 0x8000000000000000', "cache: expected a whole number above 0 and below 2.63, got 92"),
-        ('like = "pocl"\nthroughput.bandwidth = -3', "throughput.bandwidth: expected a number above 0 .*, got -3"),
-        ('like = "pocl"\nthroughput.bandwidth = nan', "throughput.bandwidth: expected a number above 0 .*, got nan"),
+        ('like = "pocl"\nthroughput.group_ns = -3', "throughput.group_ns: expected a number of at least 0 .*, got -3"),
+        (f"{GROUP}bandwidth = nan", r"levels\[1\].bandwidth: expected a number above 0 .*, got nan"),
+        (f"{GROUP}caches = [1.5]", r"levels\[1\].caches: expected a list of whole numbers above 0 .*, got \[1.5\]"),
+        (f"{GROUP}bandwidth = 300", "levels, group: a unit's bandwidth, 300, is more than that of all, 200"),
+        (
+            f"{GROUP}caches = [64, 32]",
+            r"levels, group: caches \[64, 32\] must grow, and be at most the cache of all, 335",
+        ),
+        (f"{GROUP}caches = [64, 1000000000]", r"levels, group: caches .* must grow, and be at most the cache of all"),
+        (f"{GROUP}caches = [64]", r"levels, group: 2 of a unit's own caches must be given, got \[64\]"),
+        (
+            f"{GROUP}local_memory = 64".replace("pocl", "nvidia"),
+            "local_memory, 64, is less than one group may have, 49",
+        ),
+        (f"{GROUP}registers = 64".replace("pocl", "nvidia"), "levels, item: 255 registers are more than .* unit, 64"),
+        ('like = "pocl"\n[[levels]]\nname = "item"\ncaches = [9]', "levels, item: caches stands at the level group"),
+        (re.sub("(?m)^registers.*", "", NVIDIA_TEXT), "levels, group: registers, item: registers: missing"),
+        (re.sub("(?m)^bandwidth.*", "", POCL_TEXT), "levels, grid: bandwidth: missing"),
         ('like = "pocl"\nlaunch_overhead = -1', "launch_overhead: expected a number of at least 0 .*, got -1"),
         ('like = "pocl"\nemission.unroll_by = "4"', "emission.unroll_by: expected a whole number of .*, got '4'"),
         ('like = "pocl"\nemission.sincos = 1', "emission.sincos: expected true or false, got 1"),
@@ -114,7 +133,7 @@ def test_figures_have_a_unit_and_a_source(path):
         ('like = "pocl"\nplatform = 1', "platform: expected a text, got 1"),
         ('like = "pocl"\nkind = "gpu"', "kind: what it is based on is a cpu, got 'gpu'"),
         ('kind = "tpu"', "kind: expected 'cpu' or 'gpu', got 'tpu'"),
-        ('kind = "gpu"\n[throughput]\nwarp = 32', "throughput.bandwidth, throughput.lanes, .*: missing"),
+        ('kind = "gpu"\n[throughput]\nwarp = 32', "throughput.lanes, throughput.resident_items, .*: missing"),
         ('like = "pocl"\nlevels = 3', r"levels: expected tables, each under \[\[levels\]\], got 3"),
         ('like = "pocl"\n[[levels]]\nworkers = [3]', r"levels\[1\].name: expected 'grid' or 'group' or .*, got None"),
         ('like = "pocl"\n[[levels]]\nname = "team"', r"levels\[1\].name: expected 'grid' or 'group' or .*, got 'team'"),

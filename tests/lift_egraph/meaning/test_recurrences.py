@@ -26,6 +26,8 @@ TEXTS = [
     "reduceSeq(fun ((i, m), (j, a)) => (select(a > m, j, i), max(m, a)), (0, 0.0), zip(generate(600, id), xs))",
     "scan(fun ((s, n), (t, m)) => (s && t || not(t), select(s, m, n + m)), (false, 2.0), "
     "map(fun x => (x > 0.2, 1.0), xs))",
+    "scanSeq(fun (s, i) => (s * 7 + i) % 11 + s / 3, 1, generate(600, id))",
+    "scanSeq(fun (s, i) => (s * 7 - i) % 11 + s / 3, 1, generate(600, id))",
     WELFORD,
 ]
 

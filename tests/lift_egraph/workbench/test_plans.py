@@ -187,7 +187,8 @@ def test_rows_of_uneven_length_are_taken_one_after_the_other():
 
 def test_columns_that_no_cache_holds_are_in_tiles():
     program = parse_program(STAGES["rows times columns"][0])
-    small = replace(CPU, cache=1024, throughput=replace(POCL.throughput, l2=512))
+    levels = (replace(level, caches=(256, 512)) if level.name == "group" else level for level in CPU.levels)
+    small = replace(CPU, cache=1024, levels=tuple(levels))
     plan, *others = plans(program.body, small)
     assert [step.name for step in plan.steps] == ["packing", "tiling", "blocking"]
     assert others == list(plans(program.body, CPU))

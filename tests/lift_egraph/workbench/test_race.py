@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
@@ -61,8 +62,13 @@ class Told(Tuning):
         return [found(name) for name in self.proposed] if candidate.plan.kernels[0].source == self.after else []
 
 
-def order(predicted: dict[str, float], tuning: Told, budget: Budget) -> list[str]:
-    """The order in which terms are measured, one at a time, that all take what they are predicted to take."""
+def order(
+    predicted: dict[str, float], tuning: Told, budget: Budget, become: Callable[[Candidate], None] = lambda c: None
+) -> list[str]:
+    """The order in which terms are measured, one at a time, that all take what they are predicted to take.
+
+    What becomes of them may be another thing.
+    """
     measured: list[str] = []
     times = {**predicted, **tuning.proposed}
 
@@ -87,6 +93,7 @@ def order(predicted: dict[str, float], tuning: Told, budget: Budget) -> list[str
             self.busy += 1
             measured.append(candidate.plan.kernels[0].source)
             candidate.measured_ms, candidate.message = candidate.predicted_ms, "all equal"
+            become(candidate)
             done: Future[Candidate] = Future()
             done.set_result(candidate)
             inbox.put(done)
@@ -148,3 +155,57 @@ def test_the_best_are_timed_in_turns_at_the_end():
     assert [found.is_tie(c) for c in found.valid] == [False, True, False, False, False, False]
     assert found.runner_up is found.valid[1]
     assert found.p_value(found.valid[2]) == 2 * 0.5**ROUNDS
+
+
+def test_what_was_too_slow_while_its_host_was_slow_is_tried_once_more():
+    def always(candidate: Candidate) -> None:
+        name = candidate.plan.kernels[0].source
+        candidate.beside_ms = {"a": 2.0, "b": 1.0, "c": 1.1}[name]
+        if name != "b":
+            candidate.measured_ms, candidate.message, candidate.failure = None, "far slower", "too slow"
+
+    enough = replace(LEAST, measured=9)
+    assert order({"b": 1.0, "a": 1.1, "c": 1.2}, Told("", {}), enough, always) == ["b", "a", "c", "a"]
+
+
+def test_what_was_timed_while_its_host_was_slow_meets_the_best():
+    asked: list[float | None] = []
+
+    class Lanes(SimpleNamespace):
+        busy, ended, patience = 0, "", None
+
+        def free(self, beside: bool) -> bool:
+            return False
+
+        def in_turns(self, candidates: list[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
+            asked.extend(c.measured_ms for c in candidates)
+            return [rounds * ((1.1 if c.measured_ms == 1.0 else 0.9),) for c in candidates]
+
+    timed = [(1.0, 5.0, ""), (2.0, 10.0, ""), (2.1, 5.1, ""), (1.9, 10.0, "another host")]
+    made = [replace(NAIVE, measured_ms=ms, beside_ms=b, host=h, valid=True, message="all equal") for ms, b, h in timed]
+    race = Race([], cast(Any, None))
+    race.candidates.extend(made)
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    inbox.put(SearchEnd(End("finished", "finished")))
+    race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
+    assert asked == [1.0, 2.0]
+    assert Report(PROGRAM, "", "", [], race.candidates, 10, 1.0).best is made[1]
+
+
+def test_without_time_for_the_last_turns_what_was_measured_stands():
+    class Lanes(SimpleNamespace):
+        busy, ended, patience = 0, "", None
+
+        def free(self, beside: bool) -> bool:
+            return False
+
+        def in_turns(self, candidates: list[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
+            return [rounds * (9.0,) if len(candidates) > 4 else (9.0,) for _ in candidates]
+
+    made = [replace(NAIVE, measured_ms=1 + n / 100, valid=True, message="all equal") for n in range(6)]
+    race = Race([], cast(Any, None))
+    race.candidates.extend(made)
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    inbox.put(SearchEnd(End("finished", "finished")))
+    race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
+    assert [(c.measured_ms, c.turns_ms) for c in made] == [(1 + n / 100, ()) for n in range(6)]

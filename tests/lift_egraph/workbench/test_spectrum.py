@@ -118,6 +118,17 @@ def test_ranges_of_a_program_hold_for_its_alternatives_which_stand_for_it_alone(
     assert [reached(itself, version) for version in versions(itself.body, (alternative,))] == [True]
 
 
+def test_alternatives_are_compared_until_their_time_is_over_and_at_one_size_at_least():
+    text = "program p(xs: [f32]N) = map(abs, xs)\nalternative p = map(fun x => max(x, -x), xs)"
+    (alternative,) = parse_program(text).alternatives
+    told = check_alternative(alternative, seconds=0.0)
+    assert (told.sizes, told.enough) == (1, False)
+    assert str(told).endswith("agrees with p at 1 size only, of 16 that are wanted: there was no time for more")
+    told = check_alternative(alternative)
+    assert str(told).endswith(f"agrees with p at {told.sizes} sizes")
+    assert additions_of((), None, alternatives=[alternative]).checks == (str(told),)
+
+
 def test_what_a_function_reads_is_not_bound_inside_of_it():
     source = parse_program("""
         function scaled(xs: [f32]n, k: f32) = map(fun x => x * k, xs)
