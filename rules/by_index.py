@@ -14,6 +14,7 @@ from egglog.egraph import FactLike
 from lift_egraph.dsl import (
     ACCUMULATOR,
     ELEMENT,
+    ONE_CHUNK,
     Ex,
     Fn,
     Op,
@@ -138,6 +139,7 @@ def _in_chunks(
     "e) i x) (zip (split n is) (split n xs))))),  k = length of zs, n | length, ⊕ associative, e its identity",
     source="Henriksen et al.: subhistograms",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def reduce_by_index_in_chunks(
     a: Ex, op: Op, zs: Ex, e: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64, n: i64
@@ -151,6 +153,7 @@ def reduce_by_index_in_chunks(
     "identity",
     source="Henriksen et al.: subhistograms",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def reduce_by_index_of_map_in_chunks(
     a: Ex, op: Op, zs: Ex, e: Ex, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64, n: i64
@@ -164,6 +167,7 @@ def reduce_by_index_of_map_in_chunks(
     "n | length, ⊕ associative, e its identity",
     source="Henriksen et al.: subhistograms",
     reassociates=True,
+    notes={"n < m": ONE_CHUNK},
 )
 def reduce_by_index_of_maps_in_chunks(
     a: Ex, op: Op, zs: Ex, e: Ex, f: Fn, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64, n: i64

@@ -42,6 +42,8 @@ from lift_egraph.dsl import (
     zip_,
 )
 
+ONE_VECTOR = "what one vector holds is reduced as it stands, and the rule would match its own result"
+
 
 @rule(
     "map f xs = asScalar (map (vectorize w f) (asVector w xs)),  w | length, no vectors in xs and f",
@@ -82,6 +84,7 @@ def vectorise_zip(xs: Ex, ys: Ex, w: i64, n: i64, t: Ty, u: Ty):
     phase="lowering",
     reassociates=True,
     commutes=True,
+    notes={"w < n": ONE_VECTOR},
 )
 def vectorise_reduce(s: String, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
     op = Op.scalar(s)

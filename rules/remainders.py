@@ -20,6 +20,7 @@ from lift_egraph.dsl import (
     Ty,
     V,
     app,
+    associative,
     concat,
     eq,
     fvf,
@@ -40,6 +41,8 @@ from lift_egraph.dsl import (
     ty,
     zip_,
 )
+
+ANY_PADDING = "any padding is right, and with this one k divides the length"
 
 
 def with_rest(xs: Ex, t: Ty, n: i64, k: i64) -> tuple[FactLike, ...]:
@@ -139,17 +142,20 @@ def slice_of_slice(xs: Ex, s: i64, r: i64, a: i64, b: i64):
 
 @rule(
     "map f xs = slice 0 n (map f (pad 0 r clamp xs)),  r = k - n mod k",
-    notes={"(n % k) > 0": "what k divides needs no padding"},
+    notes={"(n % k) > 0": "what k divides needs no padding", "k - (n % k)": ANY_PADDING, "n % k": ANY_PADDING},
 )
 def map_of_padded(f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
     yield rewrite(map_(f, xs)).to(slice_(0, n, map_(f, pad(0, k - n % k, "clamp", xs))), *with_rest(xs, t, n, k))
 
 
 @rule(
-    "reduce ⊕ z xs = reduce ⊕ z (pad 0 r (constant z) xs),  r = k - n mod k, z neutral, a scalar",
+    "reduce ⊕ z xs = reduce ⊕ z (pad 0 r (constant z) xs),  r = k - n mod k, ⊕ associative, z neutral, a scalar",
     notes={
         "Ty.arr(n, t) = ty(xs)": "z may be counted any number of times",
         "(n % k) > 0": "what k divides needs no padding",
+        "k - (n % k)": ANY_PADDING,
+        "n % k": ANY_PADDING,
+        "0": "what is neutral may stand before the elements as well",
     },
 )
 def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
@@ -157,6 +163,7 @@ def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
         reduce_(op, z, pad_constant(0, k - n % k, z, xs)),
         *with_rest(xs, t, n, k),
         eq(Ty.scalar(s)).to(ty(z)),
+        associative(op),
         neutral(op, z),
     )
 

@@ -56,7 +56,8 @@ class Rule:
         The egglog rules.
     notes
         Changes with which the rule would be as right, and why it is as it is: a condition by itself is one that the
-        rule needs not for its soundness but against waste. ``rules check --mutate`` verifies them.
+        rule needs not for its soundness but against waste, and a size by itself one for which any other would do.
+        ``rules check --mutate`` verifies them.
     """
 
     name: str

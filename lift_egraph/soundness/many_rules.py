@@ -21,7 +21,7 @@ from lift_egraph.process.child import Server
 EXAMPLES = 200  # programs for each rule
 BATCH = 20  # examples of one request
 CAUGHT_BEFORE = "it was caught before"
-FEW_ATTEMPTS = 40  # to make a program that a mutant applies to
+FEW_ATTEMPTS = 80  # to make a program that a mutant applies to: more than a clash of names gets
 FIRST = 4  # examples of a mutant, which is given up if it fires in none
 BATCH_SECONDS = 30.0  # a batch takes about half a second
 SHRINK_SECONDS = 60.0

@@ -30,7 +30,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import binder_type, domain, type_of
 from lift_egraph.language.index_arrays import REVERSE
 from lift_egraph.language.scalar import LAWS as LAWS_OF, OPERATIONS
-from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair
+from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair, Scalar, Vector
 from lift_egraph.soundness.clashes import PARTS, breaks_names, is_about_names
 from lift_egraph.soundness.found_laws import facts_of, found_laws
 from lift_egraph.soundness.match_binders import Binders, Prepared
@@ -204,7 +204,7 @@ class Match(Binders):
                 context = context.urging(hidden)
             elif mode == "closed" and not visible:
                 context = context.closed()
-            used = visible if self.choose((False, True, True)) else None
+            used = visible - self._hidden(hole) if self.choose((False, True, True)) else None
             self.values[hole.name] = self._part(hole, context, used)
 
     def _part(self, hole: Hole, context: Context, used: set[ir.Var] | None) -> Term | Operator:
@@ -239,14 +239,19 @@ class Match(Binders):
 
     def _part_with_clash(self, hole: Hole, context: Context, visible: set[ir.Var]) -> Term | Operator:
         """A part that mentions the variable that clashes, if it shall, and else none that would."""
-        clashes = [c for c in self.prepared.clashes if c.other == hole]
-        if self.clash in clashes:
-            made = self._part(hole, context.urging({self.free}), {self.free, *visible})
+        hidden = self._hidden(hole)
+        if self.clash is not None and self.clash.other == hole:
+            context = context.without(hidden - {self.free}).urging({self.free})
+            made = self._part(hole, context, {self.free, *(visible - hidden)})
             if self.free not in ir.free_variables(made.function if isinstance(made, Operator) else made.meaning):
                 raise Rejected(f"{self.free.name} is not free in {hole}")
             return made
-        hidden = {v for c in clashes for v in ir.bound_variables(self._made(c.binder))}
         return self._part(hole, context.without(hidden).urging(visible), visible - hidden)
+
+    def _hidden(self, hole: Hole) -> set[ir.Var]:
+        """What would clash with a part if it were free in it."""
+        binders = (c.binder for c in self.prepared.clashes if c.other == hole and not c.shares)
+        return {v for binder in binders for v in ir.bound_variables(self._made(binder))}
 
     def _scopes(self, p: Pattern, above: tuple[ir.Binder, ...], found: dict[str, list[set[ir.Var]]]) -> None:
         if isinstance(p, Hole):
@@ -334,6 +339,8 @@ class Match(Binders):
     def _facts(self, form: Form) -> Iterator[ActionLike]:
         """The facts that steer the rule, and those that its program needs."""
         yield from facts_of(self.kept, self.value)
+        if self.choose((False, True)):
+            yield from self._names_of_others(form)
         for variable, derived in self.skolems.items():
             if variable in self.bound:
                 yield egglog.union(sorts.V(variable.name, type_to_egg(variable.type))).with_(derived)
@@ -354,6 +361,25 @@ class Match(Binders):
                     binder = self.pattern(c.parts[0])
                     assert isinstance(binder, ir.Var)
                     yield getattr(sorts, c.op)(sorts.V(binder.name, type_to_egg(binder.type)))
+
+    def _names_of_others(self, form: Form) -> Iterator[ActionLike]:
+        """The names that the rule makes, as other matches made them before, also in arrays of another type."""
+        other = self.choose(tuple(t for t in (F32, I32, F64) if t != self.context.real))
+        for v in sorted(self._made_names(form), key=str):
+            if v not in self.skolems:
+                for t in dict.fromkeys((v.type, with_scalar(v.type, other))):
+                    yield sorts.V(v.name, type_to_egg(t))
+
+
+def with_scalar(t: DataType, scalar: Scalar) -> DataType:
+    """The type with another scalar in place of all numbers."""
+    if isinstance(t, Array):
+        return Array(t.size, with_scalar(t.element, scalar))
+    if isinstance(t, Pair):
+        return Pair(with_scalar(t.first, scalar), with_scalar(t.second, scalar))
+    if isinstance(t, Vector):
+        return Vector(scalar, t.width)
+    return t if t == BOOL else scalar
 
 
 def elements(t: DataType) -> int:

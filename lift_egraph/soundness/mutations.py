@@ -69,7 +69,7 @@ def mutants_of(rule: Rule) -> tuple[Mutant, ...]:
     Raises
     ------
     RuleProblem
-        If the rule cannot be read, or notes what is no condition or change of it.
+        If the rule cannot be read, or notes what is no condition, size or change of it.
 
     Examples
     --------
@@ -90,9 +90,10 @@ def mutants_of(rule: Rule) -> tuple[Mutant, ...]:
                 made = edits.edited(rule, at, changed, f"{rule.law};  {kind}: {change}")
                 found[changed] = Mutant(kind, where + change, made, condition, rewrite, sizes)
     changes = {m.change_alone for m in found.values()}
+    changes |= {shown(m.sizes[0]) for m in found.values() if m.sizes is not None}
     for noted, _ in rule.notes:
         if noted not in changes:
-            raise RuleProblem(rule.name, rule.place, f"it notes {noted!r}, which is no condition or change of it")
+            raise RuleProblem(rule.name, rule.place, f"it notes {noted!r}, which is no condition, size or change of it")
     order = sorted(found.values(), key=lambda m: m.condition is None)
     return tuple(order)
 

@@ -204,11 +204,23 @@ class Context:
         if isinstance(t, Array):
             p = self.variable(t.element, (*missing,))
             return ir.Map(ir.Lambda(p, self.using(p, missing)), term)
+        assert isinstance(t, Scalar)
         for v in missing:
-            leaves = [e for e in self._inside(v) if type_of(e) == t != BOOL]
+            inside = list(self._inside(v))
+            leaves = [e for e in inside if type_of(e) == t != BOOL]
             if leaves:
                 term = ir.Call("sub", (term, self.one_of(*leaves)))
+            elif others := [e for e in inside if isinstance(type_of(e), Scalar)]:
+                term = self._depending(term, t, self.one_of(*others))
         return term
+
+    def _depending(self, term: ir.Expr, t: Scalar, other: ir.Expr) -> ir.Expr:
+        """The term, or another one where a scalar of another type says so."""
+        of = type_of(other)
+        assert isinstance(of, Scalar)
+        condition = other if of == BOOL else ir.Call("lt", (other, self.literal(2, of)))
+        changed = ir.Call("not", (term,)) if t == BOOL else ir.Call("add", (term, self.literal(1, t)))
+        return ir.Call("select", (condition, term, changed))
 
     # --- operators of reductions ---
 
@@ -254,10 +266,10 @@ class Context:
 
 
 AFFINE = "affine"  # (a, b) ⊕ (c, d) = (a·c, a·d + b)
-DISTANCE = "distance"  # |a - b|; 0 may be counted again
+UNEVEN = "uneven"  # |a - b| - a·b: 0 may be counted again after one element, but not after two
 OWN_LAWS = {
     AFFINE: ("associative", "identity", "neutral"),
-    DISTANCE: ("commutative", "neutral"),
+    UNEVEN: ("commutative", "neutral"),
 }  # of operators that a user makes
 
 
@@ -269,7 +281,7 @@ def laws_on(t: DataType) -> tuple[str, ...]:
         same = t.first == t.second and isinstance(t.first, Scalar) and t.first != BOOL
         return (AFFINE,) if same else ()
     known = tuple(op for op, laws in LAWS.items() if isinstance(t, Scalar) and t.name in laws.neutral)
-    return (*known, DISTANCE) if t in (F32, F64, I32) else known
+    return (*known, UNEVEN) if t in (F32, F64, I32) else known
 
 
 def has_laws(op: str | None, laws: Iterable[str]) -> bool:
@@ -280,8 +292,9 @@ def has_laws(op: str | None, laws: Iterable[str]) -> bool:
 def operator_on(op: str, t: DataType) -> ir.Lambda:
     """An operator with laws, on arrays elementwise."""
     a, b = ir.Var("x", t), ir.Var("y", t)
-    if op == DISTANCE:
-        return ir.Lambda(ir.PairBinder(a, b), ir.Call("abs", (ir.Call("sub", (a, b)),)))
+    if op == UNEVEN:
+        apart = ir.Call("abs", (ir.Call("sub", (a, b)),))
+        return ir.Lambda(ir.PairBinder(a, b), ir.Call("sub", (apart, ir.Call("mul", (a, b)))))
     if op == AFFINE:
         assert isinstance(t, Pair)
         p, q, r, s = (ir.Var(name, t.first) for name in ("x", "y", "u", "v"))
@@ -300,4 +313,4 @@ def neutral(op: str, t: DataType) -> ir.Expr:
     if isinstance(t, Pair):
         return ir.MakePair(neutral("mul", t.first), neutral("add", t.second))
     assert isinstance(t, Scalar)
-    return ir.Literal(0.0 if t.is_float else 0, t) if op == DISTANCE else ir.Literal(LAWS[op].neutral[t.name], t)
+    return ir.Literal(0.0 if t.is_float else 0, t) if op == UNEVEN else ir.Literal(LAWS[op].neutral[t.name], t)

@@ -8,10 +8,11 @@ the rule without it must find nothing wrong. What is right without a condition i
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_edits import Rewrite
-from lift_egraph.egraph.rule_forms import Equation, Form, Node, forms, shown
+from lift_egraph.egraph.rule_forms import Equation, Form, Hole, Node, Pattern, forms, holes, replace_holes, shown
 from lift_egraph.errors import RuleProblem, TypeProblem
 from lift_egraph.soundness.implied_names import implied
 from lift_egraph.soundness.instances import Instances
@@ -35,8 +36,10 @@ class Redundancy:
         if mutant.sizes is not None and not self._sizes_fit(mutant, Node("!=", mutant.sizes, "Unit")):
             return "both sizes are equal, as the conditions and types say"
         if mutant.condition is None:
-            right = next(form.right for form in forms(mutant.rule) if form.left == self._form(mutant).left)
-            return "the same up to names and to what commutes" if same(right, self._form(mutant).right) else None
+            form = self._form(mutant)
+            right = next(f.right for f in forms(mutant.rule) if f.left == form.left)
+            sides = (self._with_equal_types(form, side) for side in (right, form.right))
+            return "the same up to names and to what commutes" if same(*sides) else None
         if mutant.kind == "removed":
             return None if self.noted(mutant) is not None else self._unneeded(mutant)
         reason = self._without.get((mutant.rewrite, mutant.condition))
@@ -45,9 +48,10 @@ class Redundancy:
         return self._lets_nothing_in(mutant)
 
     def noted(self, mutant: Mutant) -> str | None:
-        """What the rule notes of the condition that a mutant lacks, or of what it has in its place."""
-        removed = mutant.kind == "removed"
-        return dict(self.rule.notes).get((mutant.condition if removed else mutant.change_alone) or "")
+        """What the rule notes of the condition that a mutant lacks, of what it has in its place, or of a size."""
+        notes, removed = dict(self.rule.notes), mutant.kind == "removed"
+        found = notes.get((mutant.condition if removed else mutant.change_alone) or "")
+        return notes.get(shown(mutant.sizes[0])) if found is None and mutant.sizes is not None else found
 
     def why(self, mutant: Mutant) -> str | None:
         """Why a mutant in which no check found anything wrong is as right as the rule; None if nothing says so."""
@@ -62,6 +66,14 @@ class Redundancy:
         elif (changed := self._changed(mutant)) is not None:
             self._allowed.setdefault((mutant.rewrite, mutant.condition or ""), []).append(changed[1])
         return reason
+
+    def _with_equal_types(self, form: Form, side: Pattern) -> Pattern:
+        """One side of a form, with one name for all types that are equal wherever it matches."""
+        typing, _ = solved(form)
+        first: dict[Any, Hole] = {}
+        types = sorted((h for h in holes(side) if h.sort == "Ty" and h.name in typing.values), key=str)
+        equal = {h.name: first.setdefault(typing.find(typing.values[h.name]), h) for h in types}
+        return replace_holes(side, {name: h for name, h in equal.items() if name != h.name})
 
     def _unneeded(self, mutant: Mutant) -> str | None:
         """Why the other conditions leave nothing to a condition; None if they do."""

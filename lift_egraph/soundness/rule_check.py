@@ -273,7 +273,7 @@ def false_claim(
         if start is not None and law == "identity":
             sides = a, on(start, a)
         elif start is not None:  # once more changes nothing
-            sides = on(start, a), on(start, on(start, a))
+            sides = on(start, a), on(on(start, a), start)
         elif law == "commutative":
             sides = on(a, b), on(b, a)
         else:

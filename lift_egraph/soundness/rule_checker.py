@@ -22,7 +22,7 @@ from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, open_term
-from lift_egraph.egraph.members import SLACK, MemberSampler, changes, uses
+from lift_egraph.egraph.members import SLACK, MemberSampler, Site, changes, uses
 from lift_egraph.egraph.rule import Rule, together
 from lift_egraph.egraph.rule_forms import Form
 from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
@@ -173,13 +173,16 @@ class RuleChecker:
         inputs = self._inputs(program, seed, kind)
         expected = evaluate(program.body, inputs)
         step = self.graphs(program.body, facts)
-        changed = False
-        if (wrong_type := _misnamed(step)) is not None:
+        made, changed = changes(step.old, step.new), False
+        if (wrong_type := _misnamed(step.new, made)) is not None:
             return RuleReport(
                 self.rule, 1, 1, Counterexample(self.rule, program, program.body, inputs, expected, wrong_type), 1
             )
-        for term in self._members(step, seed):
+        for term in self._members(step.new, made, seed):
             changed = True
+            if isinstance(term, str):
+                wrong = Counterexample(self.rule, program, program.body, inputs, expected, term)
+                return RuleReport(self.rule, 1, 1, wrong, 1)
             free = ir.Program("free", inputs_of(term), term)
             given = {**self._inputs(free, seed, kind), **inputs}
             found = _outcome(term, type_of(program.body), given)
@@ -220,10 +223,12 @@ class RuleChecker:
 
         A rule that names what is there already (``λv. join v = join``) gives the term itself.
         """
-        yield from self._members(self.graphs(term, facts), seed)
+        step = self.graphs(term, facts)
+        members = self._members(step.new, changes(step.old, step.new), seed)
+        yield from (t for t in members if not isinstance(t, str))
 
-    def _members(self, step: Step, seed: int) -> Iterator[ir.Expr]:
-        new, changed = step.new, changes(step.old, step.new)
+    def _members(self, new: FrozenEGraph, changed: set[Site], seed: int) -> Iterator[ir.Expr | str]:
+        """Distinct terms that use what is new, or why something that does is no term."""
         sampler = MemberSampler(new, changed)
         seen = set()
         rng, tried, fruitless = random.Random(seed), set(), 0
@@ -238,8 +243,9 @@ class RuleChecker:
             tried.add(choice)
             try:
                 member = closed(open_term(new, choice))
-            except TypeProblem:  # a function whose type no analysis reached
-                continue
+            except TypeProblem as problem:  # parts that do not fit
+                yield f"no term: {problem}"
+                return
             name = canonical(member)
             if name not in seen:
                 fruitless = 0
@@ -269,10 +275,9 @@ def _allowed(expected: Value, found: Value, nan_unsafe: bool, signed_zero: bool)
     return change(expected, found)
 
 
-def _misnamed(step: Step) -> str | None:
+def _misnamed(new: FrozenEGraph, changed: set[Site]) -> str | None:
     """A function that the rule made which states another argument than its class has; other rules would trust it."""
-    new = step.new
-    for owner, node in changes(step.old, new):
+    for owner, node in changed:
         own, of = new.own_domain(node), new.domain(owner)
         if own is not None and of is not None and own != of:
             return f"a function of {own} that stands for one of {of}"

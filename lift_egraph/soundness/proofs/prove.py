@@ -25,6 +25,7 @@ from lift_egraph.soundness.proofs.typed import Typed
 from lift_egraph.soundness.proofs.values import Function, Value
 from lift_egraph.soundness.proofs.words import element_text
 
+FOUND = {"acts": "folds that act like monoids", "built_in": "operators that are an operation in other words"}
 COMPLETE = ("wrap", "mirror")  # boundaries that need as many elements as they add
 
 
@@ -83,6 +84,9 @@ def prove_rule(rule: Rule) -> Proof:
 def _prove(form: Form) -> Proof:
     if form.claims:
         return Proof(False, "it states laws of operators")
+    for c in form.conditions:
+        if isinstance(c, Node) and c.op in FOUND:
+            return Proof(False, f"this has no proofs about {FOUND[c.op]}")
     integers = Integers()
     try:
         typed = Typed(form, integers)

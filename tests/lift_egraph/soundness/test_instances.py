@@ -12,12 +12,14 @@ from lift_egraph.egraph.rule import Rule, rule
 from lift_egraph.egraph.rule_forms import Form, forms
 from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import check_program
+from lift_egraph.language.check import check_program, type_of
+from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import LAWS
+from lift_egraph.language.types import BOOL, F32, F64, I32, Array, DataType, Pair
 from lift_egraph.rules import all_rules
 from lift_egraph.soundness.instances import Instances
 from lift_egraph.soundness.pattern_types import typing_of
-from lift_egraph.soundness.random_terms import Replayer
+from lift_egraph.soundness.random_terms import Context, Replayer
 from tests.depth import depth
 
 
@@ -107,6 +109,16 @@ def test_an_operator_with_laws_has_them():
         known = [known_operator(t.operator) for t in ir.subterms(example.program.body) if isinstance(t, ir.Reduce)]
         own = any(str(fact).startswith("associative(") for fact in example.facts)  # of an operator that a user makes
         assert own or any(name is not None and LAWS[name[0]].associative for name in known)
+
+
+@pytest.mark.parametrize("of", [F64, I32, BOOL, Pair(I32, BOOL), Array(nat(3), I32)], ids=str)
+@pytest.mark.parametrize("t", [F32, BOOL, Array(nat(2), F32)], ids=str)
+def test_a_term_depends_on_a_variable_of_any_type(t: DataType, of: DataType):
+    v = ir.Var("x", of)
+    context = Context(Replayer(()), F32).bind(v)
+    made = context.using(ir.Input("a", t), {v})
+    assert v in ir.free_variables(made)
+    assert type_of(made) == t
 
 
 def test_a_left_hand_side_without_a_type_is_refused():

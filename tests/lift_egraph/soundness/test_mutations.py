@@ -11,6 +11,8 @@ from lift_egraph.egraph import sorts as s
 from lift_egraph.egraph.rule import rule
 from lift_egraph.egraph.rule_forms import forms, shown
 from lift_egraph.errors import RuleProblem
+from lift_egraph.rules import simplification
+from lift_egraph.rules.by_index import reduce_by_index_in_chunks, reduce_by_index_to_seq
 from lift_egraph.soundness.implied_names import implied
 from lift_egraph.soundness.instances import Instances
 from lift_egraph.soundness.many_rules import check_rules
@@ -82,8 +84,34 @@ def test_what_is_noted_is_verified():
     outcomes = {v.change: v.outcome for v in check_rules(((noted,),), examples=20, jobs=1, mutate=True, kinds=kinds)}
     assert outcomes["n > 1"].startswith("open: the rule notes it as right (less waste), but")
     assert outcomes["1 becomes n"].startswith("open: ")
-    with pytest.raises(RuleProblem, match=r"it notes 'n > 2', which is no condition or change of it"):
+    with pytest.raises(RuleProblem, match=r"it notes 'n > 2', which is no condition, size or change of it"):
         mutants_of(replace(noted, notes=(("n > 2", ""),)))
+
+
+def test_a_note_on_a_size_holds_for_any_number_in_its_place():
+    @rule("map f xs = slice 0 n (map f (pad 0 2 clamp xs))", notes={"2": "any padding is right"})
+    def padded(f: s.Fn, n: i64, xs: s.Ex, t: s.Ty):
+        yield rewrite(s.map_(f, xs)).to(
+            s.slice_(0, n, s.map_(f, s.pad(0, 2, "clamp", xs))), eq(s.Ty.arr(n, t)).to(s.ty(xs))
+        )
+
+    found = check_rules(((padded,),), examples=20, jobs=1, mutate=True, kinds=("off by one",))
+    outcomes = {v.change: v.outcome for v in found}
+    assert outcomes["2 becomes 3"] == outcomes["2 becomes 1"] == "redundant: noted: any padding is right"
+    assert outcomes["n becomes n + 1"].startswith("caught")
+
+
+def test_names_of_equal_types_are_one():
+    of = Redundancy(reduce_by_index_to_seq)
+    why = [of.known(m) for m in mutants_of(reduce_by_index_to_seq) if m.change == "V($x, v) becomes V($acc, t)"]
+    assert why == ["the same up to names and to what commutes", None, None]  # the first place does not use the name
+
+
+def test_a_condition_is_needed_although_the_rule_makes_its_names_only_where_it_holds():
+    wanted = {"removed: m % n = 0", "weakened: Ty.arr(k, t) = ty(zs) becomes Ty.arr(k, any other) = ty(zs)"}
+    found = {f"{m.kind}: {m.change}": m for m in mutants_of(reduce_by_index_in_chunks)}
+    for change in wanted:  # another match may have made the names
+        assert RuleCheck(found[change].rule, simplification=simplification).run(30).counterexample is not None, change
 
 
 def test_conditions_that_imply_another_are_found():

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from lift_egraph.dsl import Ex, rewrite, rule, transpose
+from lift_egraph.dsl import Ex, Op, reduce_, rewrite, rule, transpose
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.rules import simplification
 from lift_egraph.soundness.counterexamples import shown
@@ -38,3 +38,14 @@ def test_a_counterexample_can_be_made_again_in_three_lines(law: Rule):
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(found.reproducer, {})
     assert f"expected\n  {shown(found.expected)}\nfound\n  {shown(found.found)}" in printed.getvalue()
+
+
+def test_a_rule_that_makes_what_is_no_term_is_wrong():
+    @rule("reduce ⊕ z xs = reduce ⊕ xs z")
+    def exchanged(op: Op, z: Ex, xs: Ex):
+        yield rewrite(reduce_(op, z, xs)).to(reduce_(op, xs, z))
+
+    found = check_rule(exchanged, 4, shrink_steps=0).counterexample
+    assert found is not None
+    assert isinstance(found.found, str)
+    assert found.found.startswith("no term: ")
