@@ -167,7 +167,7 @@ def search_stage(seed: ir.Expr, stage: Stage, *, early: bool = True) -> Iterator
             state.graph.tuples,
             state.graph.node_count,
             state.graph.class_count,
-            time.process_time() - began_cpu,
+            cpu_seconds=time.process_time() - began_cpu,
         )
         yield reached, state
         if found and early:
