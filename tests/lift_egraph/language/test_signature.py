@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from lift_egraph.api import LiftError, Matcher, StructuralCost, alpha_equal, best_terms, judge, naive_term, references
+from lift_egraph.api import LiftError, StructuralCost, alpha_equal, best_terms, judge, naive_term, references
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC
 from lift_egraph.egraph import sorts
@@ -34,6 +34,7 @@ from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES
 from lift_egraph.egraph.picture import to_networkx
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.rule_forms import read_term
+from lift_egraph.guided.readings import Forms
 from lift_egraph.language import ir, signature as sig
 from lift_egraph.language.check import CONCRETE, CONDITIONS, codomain, domain, type_of
 from lift_egraph.language.inference import made_type
@@ -188,8 +189,7 @@ def finding(term: ir.Expr) -> None:
 
 def sketches(term: ir.Expr) -> None:
     graph = frozen(term)
-    names = set(Matcher(graph)._by_name)
-    assert ir.name_of(term) in names
+    assert graph.roots["root"] in {owner for owner, _, _ in Forms(graph).called(ir.name_of(term))}
 
 
 def rule_check(term: ir.Expr) -> None:

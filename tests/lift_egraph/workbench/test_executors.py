@@ -58,7 +58,8 @@ def command(pid: int) -> str:
 
 
 def verdicts(report: workbench.Report) -> dict[str, tuple[bool, str]]:
-    return {c.lowered: (c.valid, c.message) for c in report.candidates}
+    """What is said of each kernel, but on random whole numbers: only of the fastest, which are not always the same."""
+    return {c.lowered: (c.valid, c.message.partition("; with i32 for f32")[0]) for c in report.candidates}
 
 
 @needs_opencl
