@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from math import prod
 from typing import Any, Union
 
+from lift_egraph.caching import cached_property
 from lift_egraph.language.ir import SEQ, Expr, Level
 from lift_egraph.language.nat import Nat, NatVar, maximum, minimum, nat
 from lift_egraph.language.types import I32, SCALAR_BYTES, Scalar, Vector, scalar_of, width_of

@@ -13,12 +13,12 @@ import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from lift_egraph.caching import cached_property
 from lift_egraph.errors import InputProblem
 
 MOST_BYTES = 2**28  # of JSON text, unpacked; the largest file of extraction-gym has a fifth of it

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from lift_egraph.caching import cached_property
 from lift_egraph.codegen.c_ast import Computed
 from lift_egraph.language.nat import Nat, NatVar, Operation
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import prod
 from typing import Any, Generic, TypeVar
 
+from lift_egraph.caching import cached_property
 from lift_egraph.codegen.c_ast import Body
 from lift_egraph.errors import DeviceProblem, InputProblem
 from lift_egraph.language.nat import Nat

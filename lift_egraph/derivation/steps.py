@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import egglog
 from egglog.declarations import RewriteDecl
 
+from lift_egraph.caching import cached_property
 from lift_egraph.derivation.parts import part_of, text_of
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg

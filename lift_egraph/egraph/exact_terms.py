@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Union
 
+from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.pattern_nodes import name_in_language, pattern_node, place_name

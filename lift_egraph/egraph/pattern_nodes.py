@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
+from lift_egraph.caching import cached_property
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, iterate_step, size_of

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Union
 
 from egglog import declarations as egg
 
+from lift_egraph.caching import cached_property
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_files import line_in
 from lift_egraph.errors import RuleProblem

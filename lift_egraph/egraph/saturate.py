@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, TypeGuard
 
 import egglog
 from egglog import i64
 from egglog.egraph import ActionLike
 
+from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import check_depth, to_egg, type_to_egg

@@ -12,8 +12,8 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
+from lift_egraph.caching import cached_property
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, from_egg, read_part, term_classes
 from lift_egraph.errors import SketchProblem
 from lift_egraph.guided.readings import Forms, fits, names, parts_described

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from functools import cached_property
 
+from lift_egraph.caching import cached_property
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.members import TERMS
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, name_in_language, pattern_node

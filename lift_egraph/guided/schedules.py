@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
+from lift_egraph.caching import cached_property
 from lift_egraph.egraph.frozen import from_egg
 from lift_egraph.egraph.growth import columns
 from lift_egraph.egraph.locate import locate

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, dataclass_transform
 
+from lift_egraph.caching import cached_property
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.ranges import Values
 from lift_egraph.language.signature import Signature

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import gcd
 from operator import add, floordiv, mod, mul, sub
 from typing import Union
 
+from lift_egraph.caching import cached_property
 from lift_egraph.errors import SizeProblem
 
 Bound = int | None  # None: unbounded on that side

@@ -26,9 +26,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Union
 
+from lift_egraph.caching import cached_property
 from lift_egraph.language.types import SCALAR_BYTES, Scalar
 
 KINDS = ("nat", "offset", "count", "width", "level", "space", "boundary", "indices", "name")

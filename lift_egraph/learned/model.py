@@ -11,7 +11,6 @@ import io
 import zipfile
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +18,7 @@ import msgspec
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
+from lift_egraph.caching import cached_property
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.plans.kernel import Plan

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.stats import rankdata
 
+from lift_egraph.caching import cached_property
 from lift_egraph.errors import ModelProblem
 from lift_egraph.learned.methods import DEFAULT, Fitted, Method, method_of
 from lift_egraph.learned.samples import Floats, Samples

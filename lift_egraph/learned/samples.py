@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from lift_egraph.caching import cached_property
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 import egglog
@@ -18,6 +18,7 @@ from egglog import i64
 from egglog.bindings import EggSmolError
 from egglog.egraph import ActionLike
 
+from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import analyses
 from lift_egraph.egraph.encoding import to_egg

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
+from lift_egraph.caching import cached_property
 from lift_egraph.errors import LiftError, SearchProblem, SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of

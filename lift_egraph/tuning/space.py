@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
+from lift_egraph.caching import cached_property
 from lift_egraph.errors import SizeProblem
 from lift_egraph.tuning.conditions import Condition, domain, needed
 from lift_egraph.tuning.diagram import Diagram

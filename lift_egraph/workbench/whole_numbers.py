@@ -12,9 +12,9 @@ import random
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from lift_egraph.algebra.chances import chance_of_zero
+from lift_egraph.caching import cached_property
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import Reference, compare
