@@ -87,8 +87,9 @@ class Printer:
                 return self.index.atomic(index), POSTFIX
             case c_ast.Load():
                 return self.load(value)
-            case c_ast.Lane(vector=vector, lane=lane):
-                return f"{self.closed(vector)}.s{_lane(lane.constant)}", POSTFIX
+            case c_ast.Lane():
+                text = self.lane(value)
+                return (f"({text} != 0)" if value.type == BOOL else text), POSTFIX  # a lane's true is -1
             case c_ast.Pack(items=items, type=t):
                 return f"({type_name(t)})({', '.join(self.lane_value(i) for i in items)})", POSTFIX
             case c_ast.Operate():
@@ -99,7 +100,12 @@ class Printer:
                 return f"({test}) ? ({parts[0]}) : ({parts[1]})", TERNARY
         raise NotImplementedError(type(value).__name__)
 
+    def lane(self, place: c_ast.Lane) -> str:
+        """A lane as it stands in its vector."""
+        return f"{self.closed(place.vector)}.s{_lane(place.lane.constant)}"
+
     def lane_value(self, item: c_ast.CExpr) -> str:
+        """A scalar as a lane."""
         return f"-({self.text(item)})" if item.type == BOOL else self.text(item)
 
     def closed(self, value: c_ast.CExpr) -> str:
@@ -251,9 +257,9 @@ class Printer:
         return f"{kind} {buffer.name}[{max(buffer.length, 1)}]{aligned}"  # C has no empty arrays
 
     def store(self, place: c_ast.CExpr, value: c_ast.CExpr) -> str:
-        text = broadcast(self.text(value), value.type, place.type)
         if isinstance(place, c_ast.Lane):
-            return f"{self.text(place)} = {text}"
+            return f"{self.lane(place)} = {self.lane_value(value)}"
+        text = broadcast(self.text(value), value.type, place.type)
         assert isinstance(place, c_ast.Load)
         if place.buffer.space == "private":
             return f"{self.variable(place)} = {text}"

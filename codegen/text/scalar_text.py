@@ -111,9 +111,7 @@ class ScalarText:
         wide = width_of(item.type) > 1
         scalar = scalar_of(operand)
         if kind == "comparison":
-            if scalar == BOOL:  # a bool that was a lane is -1 where others are 1
-                arguments = self.masks(item, arguments) if wide else [(f"!({x})", UNARY) for x in texts]
-            text, level = self.infix(symbol, arguments)
+            text, level = self.infix(symbol, self.masks(item, arguments) if scalar == BOOL else arguments)
             return (
                 (self.convert(text, "int", width_of(item.type)), POSTFIX)
                 if wide and scalar.name in _MASKS

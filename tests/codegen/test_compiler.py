@@ -66,6 +66,10 @@ program parity_of_lanes(xs: [f32]N, flags: [bool]N, flag: bool) where N = 48 =
   let odd = mapSeq(vectorize(8, reduceSeq(fun (p, x, f) => p != ((x > 0.0) == (f != flag)), false)),
       asVector(8, transpose(split(8, zip(xs, flags))))) in
   (reduceSeq(ne, true, asScalar(odd)), mapSeq(fun v => v == flag, asScalar(odd)))
+program lanes_as_numbers(xs: [f32]N) where N = 64 =
+  let some = mapSeq(vectorize(8, reduceSeq(fun (p, x) => p || x > 0.5, false)), asVector(8, transpose(split(8, xs)))) in
+  (reduceSeq(fun (n, p) => n + to_i32(p), 0, asScalar(some)),
+    asScalar(mapSeq(vectorize(4, fun p => !p), asVector(4, asScalar(some)))))
 program vector_flags(xs: [f32]N) where N = 16 =
   asScalar(mapSeq(vectorize(8, fun x => x < 0.25), asVector(8, xs)))
 program vector_doubles(xs: [f64]N, limit: f64) where N = 16 =
