@@ -13,12 +13,9 @@ from dataclasses import dataclass
 
 import harness
 import numpy as np
+from chunked import in_chunks
 
 from lift_egraph.api import Program, parse_program
-from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
-from lift_egraph.language.nat import nat
-from lift_egraph.language.types import Array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
@@ -138,15 +135,6 @@ def outcome(program: Program) -> Outcome:
         loop, made = (leaves_of(evaluate(t, inputs)) for t in (program.body, chunked))
         right += all(np.allclose(a, b, rtol=ROUNDING) for a, b in zip(loop, made, strict=True))
     return Outcome("", right)
-
-
-def in_chunks(term: ir.Expr) -> ir.Expr:
-    """The term with each reduction as a reduction of those of chunks."""
-    if isinstance(term, ir.Reduce):
-        chunk = ir.Var("chunk", Array(nat(4), type_of(term.initial)))
-        partial = ir.Lambda(chunk, ir.Reduce(term.operator, term.initial, chunk))
-        return ir.Reduce(term.operator, term.initial, ir.Map(partial, ir.Split(nat(4), term.array)))
-    return ir.map_parts(term, lambda part: in_chunks(part) if isinstance(part, ir.Expr) else part)
 
 
 def rows() -> Iterator[harness.Row]:

@@ -33,8 +33,13 @@ class Trial:
     enough: bool = True
 
     def __str__(self) -> str:
-        few = "" if self.enough else f" only, of {SEEDS * COUNT} that are wanted: there was no time for more"
+        few = "" if self.enough else only_of(SEEDS * COUNT)
         return f"{self.law.called} is {self.law.name} on {self.values} values{few}"
+
+
+def only_of(wanted: int) -> str:
+    """What is said behind a number of trials that is less than was wanted."""
+    return f" only, of {wanted} that are wanted: there was no time for more"
 
 
 def believe(laws: Iterable[ir.Law], seconds: float = inf) -> list[Trial]:

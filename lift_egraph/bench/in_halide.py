@@ -7,7 +7,7 @@ Arrays of Halide have their innermost dimension first. A pipeline is compiled wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,15 @@ def _edge(array: Any) -> Any:
 def _in_rows(out: Any, x: Any, y: Any, rows: int) -> None:
     """Bands of rows for each core, each of them in vectors."""
     out.vectorize(x, LANES).parallel(y, rows)
+
+
+def _folded_in_lanes(folds: Iterable[Any], r: Any, out: Any, y: Any) -> None:
+    """Each fold of a row over partial results in vectors, where the row is used."""
+    for folded in folds:
+        inner, outer, v = hl.RVar("inner"), hl.RVar("outer"), hl.Var("v")
+        parts = folded.update().split(r.x, outer, inner, 4 * LANES).rfactor(inner, v)
+        folded.compute_at(out, y).update().atomic().vectorize(inner)
+        parts.compute_at(out, y).vectorize(v).update().vectorize(v)
 
 
 def _jacobi(A: Any) -> Scheduled:
@@ -100,11 +109,7 @@ def _softmax(X: Any) -> Scheduled:
     def by_hand() -> None:
         out.vectorize(x, LANES).parallel(y, 32)
         e.compute_at(out, y).vectorize(x, LANES)
-        for folded in (top, total):
-            inner, outer, v = hl.RVar("inner"), hl.RVar("outer"), hl.Var("v")
-            parts = folded.update().split(r.x, outer, inner, 4 * LANES).rfactor(inner, v)
-            folded.compute_at(out, y).update().atomic().vectorize(inner)
-            parts.compute_at(out, y).vectorize(v).update().vectorize(v)
+        _folded_in_lanes((top, total), r, out, y)
 
     return out, by_hand
 
@@ -125,11 +130,7 @@ def _norm(X: Any, g: Any, b: Any) -> Scheduled:
     def by_hand() -> None:
         out.vectorize(x, LANES).parallel(y, 32)
         scale.compute_at(out, y)
-        for folded in (total, squares):
-            inner, outer, v = hl.RVar("inner"), hl.RVar("outer"), hl.Var("v")
-            parts = folded.update().split(r.x, outer, inner, 4 * LANES).rfactor(inner, v)
-            folded.compute_at(out, y).update().atomic().vectorize(inner)
-            parts.compute_at(out, y).vectorize(v).update().vectorize(v)
+        _folded_in_lanes((total, squares), r, out, y)
 
     return out, by_hand
 

@@ -9,6 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
+from lift_egraph.algebra.declared import only_of
 from lift_egraph.errors import LiftError, RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import size_variables, type_of
@@ -35,7 +36,7 @@ class Agreement:
     enough: bool = True
 
     def __str__(self) -> str:
-        few = "" if self.enough else f" only, of {WANTED} that are wanted: there was no time for more"
+        few = "" if self.enough else only_of(WANTED)
         sizes = f"{self.sizes} size{'s' * (self.sizes != 1)}"
         return f"{self.alternative.name} agrees with {self.alternative.of.name} at {sizes}{few}"
 

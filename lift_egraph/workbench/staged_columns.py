@@ -17,6 +17,7 @@ from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.language.types import F32, array
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, nests
+from lift_egraph.workbench.staged_rows import loop_of_chunks
 from lift_egraph.workbench.trees import ITEM, combined, halves, halving, in_strides
 
 MapSketch = Callable[..., sk.PatternSketch]
@@ -60,10 +61,8 @@ def _staged(nest: Nest, columns: int, vector: str) -> Plan:
     def loop(by_lines: MapSketch, by_columns: MapSketch, copy: sk.Sketch | None = None) -> sk.Sketch:
         """A loop over chunks of the vector, of which there may be a copy."""
         item = by_columns(sk.contains(sk.reduce_seq(length=STEPS)), length=COLUMNS)
-        step = by_lines(sk.contains(item), length=SHARE)
-        body = sk.contains(step) if copy is None else sk.contains(sk.let(copy, sk.contains(step)))
         pieces = sk.of_type(array(F32, chunks, SHARE, STEPS))
-        return sk.reduce_seq(body, sk.ANY, sk.zip_(sk.ANY, pieces), length=chunks)
+        return loop_of_chunks(by_lines(sk.contains(item), length=SHARE), pieces, chunks, copy)
 
     def tree(lines: sk.Sketch) -> sk.Sketch:
         """A copy of the line that is left of lines in local memory, by the items of a group."""

@@ -67,10 +67,8 @@ def _staged(nest: Nest, rows: int, vector: str) -> Plan:
     def loop(by_rows: MapSketch, by_lanes: MapSketch, copy: sk.Sketch | None = None) -> sk.Sketch:
         """A loop over chunks of the vector, of which there may be a copy."""
         item = by_lanes(sk.contains(sk.reduce_seq(length=ROWS)), length=LANES)
-        step = by_rows(sk.contains(item), length=ROWS)
-        body = sk.contains(step) if copy is None else sk.contains(sk.let(copy, sk.contains(step)))
         pieces = sk.of_type(array(F32, chunks, LANES, ROWS))
-        return sk.reduce_seq(body, sk.ANY, sk.zip_(sk.ANY, pieces), length=chunks)
+        return loop_of_chunks(by_rows(sk.contains(item), length=ROWS), pieces, chunks, copy)
 
     ends = sk.contains(sk.reduce_(length=LANES))
     tree = sk.at(0, sk.contains(combined(LANES, sk.variable())))
@@ -90,3 +88,9 @@ def _staged(nest: Nest, rows: int, vector: str) -> Plan:
         Step("row_tile", blocks(made_of(loop(high, ITEM, copy), met, high), *grid), {}),
     )
     return Plan(plan, (), lowered_by=None)
+
+
+def loop_of_chunks(step: sk.Sketch, pieces: sk.Sketch, chunks: int, copy: sk.Sketch | None = None) -> sk.Sketch:
+    """A loop that zips something with the chunks of a vector, of each of which there may be a copy."""
+    body = sk.contains(step) if copy is None else sk.contains(sk.let(copy, sk.contains(step)))
+    return sk.reduce_seq(body, sk.ANY, sk.zip_(sk.ANY, pieces), length=chunks)

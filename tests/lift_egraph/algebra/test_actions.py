@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.chunked import in_chunks
 from lift_egraph.algebra.actions import Action, Refusal, action_of
 from lift_egraph.algebra.laws import associative, commutative, neutral
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
-from lift_egraph.language.nat import nat
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
-from lift_egraph.language.types import Array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
@@ -94,15 +92,6 @@ def test_linear_folds_are_reductions(name):
         inputs = random_inputs(program, seed, "integer")
         for term in (changed, in_chunks(changed)):
             assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
-
-
-def in_chunks(term: ir.Expr) -> ir.Expr:
-    """The term with each reduction as one of the reductions of chunks."""
-    if isinstance(term, ir.Reduce):
-        chunk = ir.Var("chunk", Array(nat(4), type_of(term.initial)))
-        partial = ir.Lambda(chunk, ir.Reduce(term.operator, term.initial, chunk))
-        return ir.Reduce(term.operator, term.initial, ir.Map(partial, ir.Split(nat(4), term.array)))
-    return ir.map_parts(term, lambda part: in_chunks(part) if isinstance(part, ir.Expr) else part)
 
 
 @pytest.mark.parametrize("name", NOT_LINEAR)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.chunked import in_chunks
 from lift_egraph.algebra.actions import Refusal, action_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.laws import associative
@@ -14,7 +15,6 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.actions import refusals, with_actions
-from tests.lift_egraph.algebra.test_actions import in_chunks
 
 #  operator, initial value, what is made of each element
 COMBINING = {

@@ -127,7 +127,8 @@ def test_a_point_that_the_search_found_itself_is_no_other_point():
     assert order({"a": 1.0, "b": 1.5}, Told("a", {"b": 1.5}), replace(LEAST, tuning_share=0.0)) == ["a", "b"]
 
 
-def test_the_best_are_timed_in_turns_at_the_end():
+def times_in_turns(race: Race, turns: Callable[[list[Candidate], int], list[tuple[float, ...]]]) -> list[float | None]:
+    """The times before of what meets in turns, once the search has ended."""
     asked: list[float | None] = []
 
     class Lanes(SimpleNamespace):
@@ -138,15 +139,22 @@ def test_the_best_are_timed_in_turns_at_the_end():
 
         def in_turns(self, candidates: list[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
             asked.extend(c.measured_ms for c in candidates)
-            return [tuple(ms for _ in range(rounds)) for ms in (1.2, 1.1, 1.1, 1.3, 3.6)]
+            return turns(candidates, rounds)
+
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    inbox.put(SearchEnd(End("finished", "finished")))
+    race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
+    return asked
+
+
+def test_the_best_are_timed_in_turns_at_the_end():
+    def turns(candidates: list[Candidate], rounds: int) -> list[tuple[float, ...]]:
+        return [tuple(ms for _ in range(rounds)) for ms in (1.2, 1.1, 1.1, 1.3, 3.6)]
 
     times = 3.0, 1.0, 1.05, 1.02, 1.5, 1.04
     made = [replace(NAIVE, measured_ms=ms, spread_ms=(ms, ms), valid=True, message="all equal") for ms in times]
     race = Race(made, cast(Any, None))
-    inbox: SimpleQueue[Any] = SimpleQueue()
-    inbox.put(SearchEnd(End("finished", "finished")))
-    race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
-    assert asked == [1.0, 1.02, 1.04, 1.05, 3.0]  # the last one is naive
+    assert times_in_turns(race, turns) == [1.0, 1.02, 1.04, 1.05, 3.0]  # the last one is naive
     found = Report(PROGRAM, "", "", [], race.candidates, 10, 1.0)
     assert [c.measured_ms for c in found.valid] == [1.1, 1.1, 1.2, 1.3, 1.5, 3.6]
     assert [len(c.turns_ms) for c in found.valid] == [ROUNDS] * 4 + [0, 0]
@@ -169,43 +177,23 @@ def test_what_was_too_slow_while_its_host_was_slow_is_tried_once_more():
 
 
 def test_what_was_timed_while_its_host_was_slow_meets_the_best():
-    asked: list[float | None] = []
-
-    class Lanes(SimpleNamespace):
-        busy, ended, patience = 0, "", None
-
-        def free(self, beside: bool) -> bool:
-            return False
-
-        def in_turns(self, candidates: list[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
-            asked.extend(c.measured_ms for c in candidates)
-            return [rounds * ((1.1 if c.measured_ms == 1.0 else 0.9),) for c in candidates]
+    def turns(candidates: list[Candidate], rounds: int) -> list[tuple[float, ...]]:
+        return [rounds * ((1.1 if c.measured_ms == 1.0 else 0.9),) for c in candidates]
 
     timed = [(1.0, 5.0, ""), (2.0, 10.0, ""), (2.1, 5.1, ""), (1.9, 10.0, "another host")]
     made = [replace(NAIVE, measured_ms=ms, beside_ms=b, host=h, valid=True, message="all equal") for ms, b, h in timed]
     race = Race([], cast(Any, None))
     race.candidates.extend(made)
-    inbox: SimpleQueue[Any] = SimpleQueue()
-    inbox.put(SearchEnd(End("finished", "finished")))
-    race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
-    assert asked == [1.0, 2.0]
+    assert times_in_turns(race, turns) == [1.0, 2.0]
     assert Report(PROGRAM, "", "", [], race.candidates, 10, 1.0).best is made[1]
 
 
 def test_without_time_for_the_last_turns_what_was_measured_stands():
-    class Lanes(SimpleNamespace):
-        busy, ended, patience = 0, "", None
-
-        def free(self, beside: bool) -> bool:
-            return False
-
-        def in_turns(self, candidates: list[Candidate], rounds: int, seconds: float) -> list[tuple[float, ...]]:
-            return [rounds * (9.0,) if len(candidates) > 4 else (9.0,) for _ in candidates]
+    def turns(candidates: list[Candidate], rounds: int) -> list[tuple[float, ...]]:
+        return [rounds * (9.0,) if len(candidates) > 4 else (9.0,) for _ in candidates]
 
     made = [replace(NAIVE, measured_ms=1 + n / 100, valid=True, message="all equal") for n in range(6)]
     race = Race([], cast(Any, None))
     race.candidates.extend(made)
-    inbox: SimpleQueue[Any] = SimpleQueue()
-    inbox.put(SearchEnd(End("finished", "finished")))
-    race.run(inbox, cast(Any, Lanes()), Budget(60), Clock(60), 1, lambda event: None)
+    times_in_turns(race, turns)
     assert [(c.measured_ms, c.turns_ms) for c in made] == [(1 + n / 100, ()) for n in range(6)]
