@@ -90,7 +90,13 @@ int main(int argc, char **argv) {
   const char *source = contents(argv[1]);
   cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &status);
   check(status, "clCreateProgramWithSource");
-  check(clBuildProgram(program, 1, &device, "-cl-mad-enable" /* "build_options" */, NULL, NULL), "clBuildProgram");
+  status = clBuildProgram(program, 1, &device, "-cl-mad-enable" /* "build_options" */, NULL, NULL);
+  if (status != CL_SUCCESS) {
+    char log[4096] = "";
+    clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
+    fprintf(stderr, "%s\n", log);
+  }
+  check(status, "clBuildProgram");
 
   /* "buffers": inputs are filled before the first kernel. */
   cl_mem xs = buffer(context, N), ys = buffer(context, N), tmp = buffer(context, N / 4), result = buffer(context, 1);

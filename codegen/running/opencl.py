@@ -15,6 +15,7 @@ import pyopencl as cl
 
 from lift_egraph.codegen.plans.kernel import Kernel, Origins, Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
+from lift_egraph.codegen.running.host_cpu import name_host_cpu
 from lift_egraph.errors import BuildProblem, RunProblem
 
 _LOG_LINES = 24
@@ -30,6 +31,8 @@ def build(context: cl.Context, plan: Plan | OpenPlan) -> cl.Program:
     BuildProblem
         If the compiler refuses them.
     """
+    for device in context.devices:
+        name_host_cpu(device)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)
         try:

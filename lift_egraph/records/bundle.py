@@ -40,6 +40,7 @@ MODULES = (
     "codegen/running/__init__.py",
     "codegen/running/comparing.py",
     "codegen/running/facts.py",
+    "codegen/running/host_cpu.py",
 )
 EMPTY = "__init__.py", "codegen/__init__.py"
 MAIN = "import sys\n\nfrom lift_egraph.records.measure import main\n\nsys.exit(main(sys.argv[0]))\n"

@@ -66,6 +66,7 @@ class _Worker:
         import pyopencl as cl
 
         from lift_egraph.codegen.running.facts import facts_of
+        from lift_egraph.codegen.running.host_cpu import name_host_cpu
 
         self.cl, self.np, self.bundle = cl, np, bundle
         found: list[tuple[str, Any, Any]] = []
@@ -76,6 +77,7 @@ class _Worker:
         index, known, device = _chosen(found, text)
         self.facts = asdict(facts_of(index, known, device))
         self.versions = {"pyopencl": cl.VERSION_TEXT, "numpy": np.__version__, "python": platform.python_version()}
+        name_host_cpu(device)
         self.context = cl.Context([device])
         self.queue = cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         self._inputs: dict[tuple[str, str], Any] = {}

@@ -53,7 +53,10 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
     def run(length: int) -> subprocess.CompletedProcess[str]:
         command = [directory / "dot", directory / "kernel.cl", str(length)]
         variables = {**os.environ, "OCL_ICD_VENDORS": str(directory)}
-        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env=variables)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env=variables)
+        if "unknown target CPU" in done.stderr:
+            pytest.skip("PoCL's LLVM does not know this CPU, and a program in C does not tell it of another")
+        return done
 
     return run
 
