@@ -11,10 +11,11 @@ import pytest
 
 from lift_egraph import language
 from lift_egraph.language import build, functions, grammar, ir
+from lift_egraph.language.elaboration import INFIX
 from lift_egraph.language.grammar import Source, Tree, parse_tree
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.syntax import INFIX, parse_program
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import SCALAR_BYTES, WIDTHS
 
 PAGE = Path(language.__file__).with_name("README.md").read_text(encoding="utf-8")

@@ -1,0 +1,294 @@
+"""Elaboration of expressions: what the tree of one means, given what the names around it mean.
+
+A tree denotes a term, a function, or a size; which of them it may be follows from where it stands. Terms are made by
+the functions of `lift_egraph.language.build`, whose complaints get the place of the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lift_egraph.errors import SizeProblem, TypeProblem
+from lift_egraph.language import build, functions, ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Tree, suggestion
+from lift_egraph.language.nat import ARITHMETIC, Nat, nat
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.type_text import read_size, read_type, size_infix
+from lift_egraph.language.types import I32, Scalar, size_names
+from lift_egraph.language.unapplied import Met
+
+INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the names in the text mean; with `any_size`, unknown names in sizes are sizes too."""
+
+    values: Mapping[str, Any]  # terms, and local functions
+    sizes: frozenset[str]
+    any_size: bool = False
+    met: Met = field(default_factory=Met)
+
+    def size(self, name: str, place: Place) -> Nat:
+        if not self.any_size and name not in self.sizes:
+            meant = "is a value, not a size" if name in self.values else "is no known size"
+            raise Misplaced(f"{name!r} {meant}{suggestion(name, self.sizes)}", place, SizeProblem)
+        return nat(name)
+
+    def with_new_size(self, pattern: Tree) -> Scope:
+        """The scope in ``fun (x: [t]n) =>``, where ``n`` may be a new name."""
+        match pattern:
+            case Tree("bind", (_, Tree("array_type", (_, Tree("name", (name,)))))):
+                return replace(self, sizes=self.sizes | {name})
+        return self
+
+
+def outer_scope(known: Iterable[ir.Input | ir.Var]) -> Scope:
+    """The scope of a term by itself."""
+    values = {item.name: item for item in known}
+    sizes = frozenset(n for item in values.values() for n in size_names(item.type))
+    return Scope(values, sizes, any_size=True)
+
+
+@dataclass(frozen=True)
+class Itself:
+    """What the name of a function means inside of it."""
+
+
+def value_of(tree: Tree, scope: Scope) -> ir.Expr:
+    """The term that a tree denotes."""
+    return _as_value(_meaning(tree, scope), tree.place)
+
+
+def _as_value(meaning: Any, place: Place) -> ir.Expr:
+    try:
+        return functions.as_expr(meaning)
+    except (TypeProblem, SizeProblem) as problem:
+        raise Misplaced(str(problem), place, type(problem)) from None
+
+
+def _meaning(tree: Tree, scope: Scope) -> Any:
+    """The term or the function that a tree denotes."""
+    try:
+        match tree:
+            case Tree("call", (callee, *arguments)):
+                return _call(callee, arguments, scope)
+            case Tree("name", (name,)):
+                return _name(name, tree.place, scope)
+            case Tree("number", (value, type_name)):
+                return functions.literal(value, None if type_name is None else Scalar(type_name))
+            case Tree("infix", (sign, left, right)):
+                return _infix(sign, operand_of(left, scope), operand_of(right, scope), tree.place)
+            case Tree("fun", _):
+                return abstraction_of(tree, scope)
+            case Tree("let", (pattern, value, body)):
+                return _let(pattern, value, body, scope)
+            case Tree("choice", parts):
+                return functions.Section("select")(*(operand_of(part, scope) for part in parts))
+            case Tree("tuple", items):
+                return build.tuple_(*(value_of(i, scope) for i in items))
+            case Tree("element", (array, index)):
+                operand = operand_of(index, scope)
+                return functions.indexed(value_of(array, scope), operand if (i := _whole(operand)) is None else i)
+            case Tree("negate", (value,)):
+                inner = operand_of(value, scope)
+                return -inner if isinstance(inner, Nat) else functions.Section("neg")(inner)
+            case Tree("deny", (value,)):
+                return functions.Section("not")(operand_of(value, scope))
+            case Tree("compose", (outer, inner)):
+                return functions.Composition(function_of(outer, scope), function_of(inner, scope))
+    except (TypeProblem, SizeProblem) as problem:
+        raise Misplaced(str(problem), tree.place, type(problem)) from None
+    raise Misplaced("an index function stands only in gather and scatter; a function is fun x => …", tree.place)
+
+
+def _let(pattern: Tree, value: Tree, body: Tree, scope: Scope) -> Any:
+    """A shared value, or a local function: that is put in wherever its name stands, with the types it has there."""
+    meaning = value_of(value, scope) if pattern.kind != "bind" else _meaning(value, scope)
+    if isinstance(meaning, ir.Expr | Nat):
+        return build.let(meaning, abstraction_of(Tree("fun", (pattern, body), pattern.place), scope))
+    if pattern.items[1] is not None:
+        raise Misplaced("a function has no type annotation: its parameters may", pattern.place)
+    return _meaning(body, replace(scope, values={**scope.values, binder_name(pattern): meaning}))
+
+
+def _name(name: str, place: Place, scope: Scope) -> Any:
+    if isinstance(scope.values.get(name), Itself):
+        raise Misplaced(f"{name!r} is used in itself: there is no recursion, but its alternatives may use it", place)
+    if name in scope.values:
+        return scope.values[name]
+    if name in build.BUILTINS:
+        return build.BUILTINS[name]
+    if name in scope.sizes:
+        return nat(name)
+    if name in SUFFIXES:
+        return build.BUILTINS[f"to_{name}"]
+    known = [*scope.values, *build.BUILTINS, *scope.sizes]
+    raise Misplaced(f"unknown name {name!r}{suggestion(name, known)}", place)
+
+
+def operand_of(tree: Tree, scope: Scope) -> Any:
+    """The term, the size or the whole number without a type that a tree denotes: the last two take one from beside."""
+    match tree:
+        case Tree("number", (int() as number, None)) if not isinstance(number, bool):
+            return number
+    meaning = _meaning(tree, scope)
+    return meaning if isinstance(meaning, Nat) else _as_value(meaning, tree.place)
+
+
+def _infix(sign: str, left: Any, right: Any, place: Place) -> Any:
+    """Sizes and whole numbers together are a size, whose division rounds down; else it is a scalar operation."""
+    first, second = _whole(left), _whole(right)
+    with_size = isinstance(left, Nat) or isinstance(right, Nat)
+    if sign in ARITHMETIC and with_size and first is not None and second is not None:
+        return size_infix(sign, first, second, place)
+    return functions.Section(INFIX[sign])(left, right)
+
+
+def _whole(operand: Any) -> Nat | None:
+    """The size that an operand is, or may be read as."""
+    if isinstance(operand, ir.Literal) and operand.type == I32:
+        return nat(int(operand.value))
+    return nat(operand) if isinstance(operand, int | Nat) else None
+
+
+def function_of(tree: Tree, scope: Scope) -> Any:
+    function = _meaning(tree, scope)
+    if isinstance(function, Nat):
+        function = functions.as_expr(function)
+    if isinstance(function, ir.Expr):
+        raise Misplaced(f"this is a value of the type {type_of(function)}, not a function", tree.place, TypeProblem)
+    return function
+
+
+def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
+    function = function_of(callee, scope)
+    if isinstance(function, functions.PartialPattern):
+        kinds = function.kinds[len(function.given) :]
+        if 0 < len(arguments) <= len(kinds):
+            for kind, argument in zip(kinds, arguments, strict=False):
+                function = function(_argument(function, kind, argument, scope))
+            return function
+        return function(*arguments)  # says how many it takes
+    if isinstance(function, functions.Section):
+        return function(*(operand_of(a, scope) for a in arguments))
+    values = [value_of(a, scope) for a in arguments]
+    zips = function in build.ZIPS.values()
+    if zips and len(values) >= 2:
+        return function(*values)
+    if zips or not values:
+        raise TypeProblem(f"{callee.items[0]} takes two or more arrays" if zips else "a function takes an argument")
+    return functions.apply(function, values[0] if len(values) == 1 else build.tuple_(*values))
+
+
+def _argument(pattern: functions.PartialPattern, kind: str, tree: Tree, scope: Scope) -> Any:
+    if kind in ("size", "count"):
+        return read_size(tree, scope.size)
+    if kind == "index":
+        return _index(tree, scope)
+    if kind == "boundary":
+        return _boundary(tree, scope)
+    if kind == "value":  # what an operation starts with has the type of the elements
+        is_start = any(isinstance(f, functions.Section) for f in pattern.given[-1:])
+        return operand_of(tree, scope) if is_start else value_of(tree, scope)
+    if pattern.name == "iterate" and tree.kind == "fun":
+        return abstraction_of(tree, scope.with_new_size(tree.items[0]))
+    return _meaning(tree, scope) if kind == "any" else function_of(tree, scope)
+
+
+def _index(tree: Tree, scope: Scope) -> ir.IndexFunction:
+    match tree:
+        case Tree("name", ("reverse",)):
+            return build.reverse
+        case Tree("call", (Tree("name", ("stride",)), step)):
+            return build.stride(read_size(step, scope.size))
+        case Tree("index", ("n", _)):
+            raise Misplaced("n is the length of the array here; name the index differently", tree.place)
+        case Tree("index", (name, body)):
+            inner = replace(scope, sizes=scope.sizes | {name, "n"})
+            return ir.IndexFunction(name, read_size(body, inner.size))
+    hint = "elements at computed places are found by lookup(indices, xs)"
+    raise Misplaced(f"expected an index function: i => …, reverse or stride(s); {hint}", tree.place)
+
+
+def _boundary(tree: Tree, scope: Scope) -> Any:
+    match tree:
+        case Tree("name", (name,)) if name in ir.BOUNDARIES and name != "constant":
+            return name
+        case Tree("call", (Tree("name", ("constant",)), value)):
+            return build.constant(operand_of(value, scope))
+    hint = suggestion(tree.items[0], ir.BOUNDARIES) if tree.kind == "name" else ""
+    raise Misplaced(f"expected a boundary: clamp, mirror, wrap or constant(value){hint}", tree.place)
+
+
+def abstraction_of(tree: Tree, scope: Scope) -> functions.Abstraction:
+    pattern, body = tree.items
+    binders = list(_binders(pattern))
+    require_distinct(binders)
+    names = [binder_name(b) for b in binders]
+    scope.met.meet(tree, _Reader(scope))
+
+    def make(*variables: ir.Expr) -> ir.Expr:
+        scope.met.apply(tree)
+        values = {**scope.values, **dict(zip(names, variables, strict=True))}
+        return value_of(body, replace(scope, values=values))
+
+    return functions.Abstraction(_pattern(pattern, scope), make)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads parts of a function that was not applied."""
+
+    scope: Scope
+
+    def meaning(self, tree: Tree, values: Mapping[str, Any]) -> Any:
+        inner = replace(self.scope, values={**self.scope.values, **values})
+        with functions.opened(inner.values, inner.sizes):
+            return _meaning(tree, inner)
+
+    def value(self, tree: Tree, values: Mapping[str, Any]) -> ir.Expr:
+        return _as_value(self.meaning(tree, values), tree.place)
+
+    def names(self, pattern: Tree) -> functions.Names:
+        return _pattern(pattern, self.scope)
+
+    def trying(self) -> _Reader:
+        return _Reader(replace(self.scope, met=Met()))
+
+
+def _binders(pattern: Tree) -> Iterable[Tree]:
+    if pattern.kind == "bind":
+        yield pattern
+    else:
+        for entry in pattern.items:
+            yield from _binders(entry)
+
+
+def _pattern(tree: Tree, scope: Scope) -> functions.Names:
+    if tree.kind == "bind":
+        name, annotation = tree.items
+        return functions.Bind(name, None if annotation is None else read_type(annotation, scope.size))
+    parts = [_pattern(entry, scope) for entry in tree.items]
+    nested = parts.pop()
+    while parts:
+        nested = (parts.pop(), nested)
+    return nested
+
+
+def require_distinct(named: Iterable[Tree]) -> None:
+    seen: set[str] = set()
+    for tree in named:
+        if tree.items[0] in seen:
+            raise Misplaced(f"{tree.items[0]!r} is declared twice", tree.place)
+        seen.add(tree.items[0])
+
+
+def binder_name(tree: Tree) -> str:
+    name = tree.items[0]
+    if name in functions.RESERVED:
+        raise Misplaced(f"{name!r} is a word of the language; choose another name", tree.place)
+    return name

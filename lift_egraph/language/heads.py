@@ -1,0 +1,154 @@
+"""The heads of programs: inputs with their ranges, sizes, functions with their laws, and alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lift_egraph.errors import SizeProblem, TypeProblem
+from lift_egraph.language import build, functions, ir
+from lift_egraph.language.check import size_variables
+from lift_egraph.language.definitions import Definition, alternative_of, defined, law_of, meant_on, tunables_of
+from lift_egraph.language.elaboration import (
+    Itself,
+    Scope,
+    binder_name,
+    function_of,
+    operand_of,
+    require_distinct,
+    value_of,
+)
+from lift_egraph.language.grammar import Misplaced, Source, Tree, located, suggestion
+from lift_egraph.language.nat import Nat
+from lift_egraph.language.ranges import Values, check_range
+from lift_egraph.language.type_text import read_range, read_size, read_type
+from lift_egraph.language.types import size_names
+
+
+def program_of(tree: Tree, source: Source) -> ir.Program:
+    """The program of a text, with the laws and the alternatives that stand around it."""
+    known: dict[str, Definition] = {}
+    laws: list[ir.Law] = []
+    alternatives: list[ir.Alternative] = []
+    made: ir.Program | None = None
+    for part in tree.items:
+        if part.kind == "alternative":
+            alternatives.append(_alternative(part, known, alternatives, source))
+            continue
+        if part.items[0] in known:
+            raise Misplaced(f"{part.items[0]!r} is declared twice", part.place)
+        found = _main(part, known) if part.kind == "main" else _function(part, known)
+        made = found if part.kind == "main" else made
+        with located(part.place):
+            known[found.name] = Definition(found) if part.kind == "main" else defined(found.name, found)
+        laws += [_law(law, known[found.name], known, source) for law in part.items[2] if law.kind == "law"]
+    assert made is not None
+    return replace(made, laws=tuple(laws), alternatives=tuple(alternatives))
+
+
+def _scope_of(name: str, inputs: Iterable[ir.Input], sizes: Iterable[str], known: Mapping[str, Any]) -> Scope:
+    """The scope of a function's body; a name that is also one of a pattern, an input or a size means that."""
+    sizes = frozenset(sizes)
+    meant = {n: d for n, d in {name: Itself(), **known}.items() if n not in {*build.BUILTINS, *sizes}}
+    return Scope({**meant, **{i.name: i for i in inputs}}, sizes)
+
+
+def _inputs(trees: Sequence[Tree], known: Mapping[str, Any]) -> tuple[ir.Input, ...]:
+    require_distinct(trees)
+    every = Scope({}, frozenset(), any_size=True)
+    for i in trees:
+        if i.items[0] in known:
+            raise Misplaced(f"{i.items[0]!r} is the name of a function above; choose another name", i.place)
+    return tuple(ir.Input(binder_name(i), read_type(i.items[1], every.size)) for i in trees)
+
+
+def _main(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
+    name, inputs, sizes, body = tree.items
+    require_distinct(sizes)
+    declared = _inputs(inputs, known)
+    defaults = {s.items[0]: s.items[1].items[0] for s in sizes if s.items[1] is not None}
+    in_types = frozenset(n for i in declared for n in size_names(i.type))
+    scope = _scope_of(name, declared, in_types | {s.items[0] for s in sizes}, known)
+    ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
+    made = build.make_program(name, declared, lambda: value_of(body, scope), scope.sizes, ranges)
+    scope.met.require_right()
+    for size in sizes:
+        _check_size(size, size_variables(made))
+    return replace(made, sizes=tuple(defaults.items()))
+
+
+def _function(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
+    name, inputs, _, body = tree.items
+    declared = _inputs(inputs, known)
+    scope = _scope_of(name, declared, {n for i in declared for n in size_names(i.type)}, known)
+    ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
+    made = build.make_program(name, declared, lambda: value_of(body, scope), scope.sizes, ranges)
+    scope.met.require_right()
+    return made
+
+
+def _law(tree: Tree, definition: Definition, known: Mapping[str, Any], source: Source) -> ir.Law:
+    name, about = tree.items
+    if name not in ir.LAWS:
+        raise Misplaced(f"there is no law {name!r}; the laws are {', '.join(ir.LAWS)}", tree.place)
+    scope = Scope(known, frozenset())
+    with located(tree.place):
+        read = function_of if name == "distributes" else operand_of
+        meant = None if about is None else read(about, scope)
+        if isinstance(meant, functions.Section):
+            meant = meant_on(meant, definition)
+        return law_of(name, definition.program.name, definition, meant, source.at(tree.place))
+
+
+def _alternative(
+    tree: Tree, known: Mapping[str, Definition], others: Sequence[ir.Alternative], source: Source
+) -> ir.Alternative:
+    name, demands, body = tree.items
+    if name not in known:
+        raise Misplaced(f"there is no function or program {name!r} above{suggestion(name, known)}", tree.place)
+    of = known[name].program
+    sizes = frozenset(size_variables(of))
+    chosen = {d.items[0]: read_range(d.items[1], Scope({}, sizes).size) for d in demands if d.kind == "tunable"}
+    require_distinct([d for d in demands if d.kind == "tunable"])
+    for d in demands:
+        if d.kind == "tunable" and d.items[0] in sizes | {i.name for i in of.inputs}:
+            raise Misplaced(f"{d.items[0]!r} is a name of {name} already; choose another", d.place)
+        if d.kind == "device" and d.items[0] != "on":
+            raise Misplaced(f"expected 'on', as in 'on gpu', found {d.items[0]!r}", d.place)
+    scope = _scope_of(name, of.inputs, {*sizes, *chosen}, known)
+    guards = [_guard(d, scope) for d in demands if d.kind == "guard"]
+    devices = [d.items[1] for d in demands if d.kind == "device"]
+    if len(devices) > 1:
+        raise Misplaced("an alternative is for one kind of device, or for all", tree.place)
+    number = 1 + sum(other.of.name == name for other in others)
+    with located(tree.place):
+        made = build.make_program(name, of.inputs, lambda: value_of(body, scope), scope.sizes)
+        scope.met.require_right()
+        device = devices[0] if devices else None
+        facts = [*tunables_of(chosen)], guards, device, source.at(tree.place)
+        return alternative_of(f"{name}_{number}", replace(of, sizes=()), made.body, *facts)
+
+
+def _guard(tree: Tree, scope: Scope) -> tuple[str, Nat, Nat]:
+    sign, left, right = tree.items
+    return sign, read_size(left, scope.size), read_size(right, scope.size)
+
+
+def _range(item: ir.Input, tree: Tree, scope: Scope) -> Values:
+    found = read_range(tree, scope.size)
+    try:
+        check_range(item.name, item.type, found)
+    except (TypeProblem, SizeProblem) as problem:
+        raise Misplaced(str(problem), tree.place, type(problem)) from None
+    return found
+
+
+def _check_size(size: Tree, used: Collection[str]) -> None:
+    name, value = size.items
+    if name not in used:
+        raise Misplaced(f"nothing has the size {name!r}{suggestion(name, used)}", size.place, SizeProblem)
+    if value is None:
+        return
+    if not isinstance(value.items[0], int) or value.items[0] < 1:
+        raise Misplaced(f"the size {name} must be a whole number of at least 1", value.place, SizeProblem)
