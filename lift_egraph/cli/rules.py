@@ -106,7 +106,7 @@ def check(
     What passes is then tried to be proved for all sizes. A rule that is not proved may be right; the line below says
     where the proof fails, with sizes and an index if there are any. It takes z3 ([prove]) for rules that are not ours.
 
-    With --mutate, mutants are checked in place of each rule: one condition is removed, weakened, shifted by one or
+    With --mutate, mutants of each rule that passes are checked: one condition is removed, weakened, shifted by one or
     asked of another variable, or one part of the right-hand side is exchanged. Each is caught, redundant, as the
     other conditions imply what was changed or the rule notes why it has it, or open: no example needs it; the exit
     code is then 1. A note counts only if the check finds nothing wrong with what it says.

@@ -159,8 +159,8 @@ def check_rules(
     seconds
         How long a batch of 20 examples may take.
     mutate
-        Whether to check, in place of each rule, its mutants (`lift_egraph.soundness.mutations`): those that pass show
-        what the check of the rule cannot see. Their counterexamples are not shrunk.
+        Whether to check the mutants of each rule that passes (`lift_egraph.soundness.mutations`): those that pass too
+        show what the check of the rule cannot see. Their counterexamples are not shrunk.
     kinds
         Which kinds of mutants; all by default.
     caught
@@ -203,7 +203,13 @@ def check_rules(
                         rule = waiting.get_nowait()
                     except queue.Empty:
                         return
-                    for one in _mutants(server, rule, kinds, seconds) if mutate else (rule,):
+                    todo = (rule,)
+                    if mutate:
+                        *_, itself = _check(server, rule, examples, seconds, shrink, prove=False)
+                        todo = _mutants(server, rule, kinds, seconds) if itself.passed else ()
+                        if not itself.passed:  # what is wrong with its mutants would say nothing about its conditions
+                            done.put(("verdict", itself))
+                    for one in todo:
                         last = one.verdict
                         if mutate and caught(last.name, last.kind, last.change):
                             last = replace(last, problem=CAUGHT_BEFORE)
@@ -265,7 +271,9 @@ def _mutants(server: Server, rule: _Known, kinds: Collection[str], seconds: floa
             yield replace(rule, verdict=replace(rule.verdict, kind=kind, change=change), mutant=number, of=of)
 
 
-def _check(server: Server, rule: _Known, examples: int, seconds: float, shrink: bool) -> Iterator[Verdict]:
+def _check(
+    server: Server, rule: _Known, examples: int, seconds: float, shrink: bool, *, prove: bool = True
+) -> Iterator[Verdict]:
     """Verdicts on one rule, each with more examples; the last one holds."""
     verdict = rule.verdict
     began = time.perf_counter()
@@ -291,7 +299,7 @@ def _check(server: Server, rule: _Known, examples: int, seconds: float, shrink: 
             verdict = replace(verdict, redundant=why, noted=noted)
         elif verdict.counterexample is not None and shrink:
             verdict = replace(verdict, counterexample=_shrunk(server, verdict.counterexample))
-        else:
+        elif prove:
             verdict = replace(verdict, **_proof(server))
     except RuleProblem as problem:
         verdict = replace(verdict, problem=problem.text, place=problem.place)

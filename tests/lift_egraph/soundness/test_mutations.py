@@ -149,3 +149,14 @@ def test_near_misses_break_one_condition_after_the_other():
     broken = [instances.draw(str(n), False, n)[0].broken for n in range(6)]
     assert [shown(form.conditions[i]) for i in broken if i is not None][:3] == [shown(c) for c in form.conditions]
     assert broken[:3] == broken[3:]
+
+
+def test_a_rule_that_does_not_pass_has_no_mutants_worth_a_word():
+    @rule("map f xs = xs  where xs has 0 - 1 elements")
+    def never(f: s.Fn, n: i64, xs: s.Ex, t: s.Ty):
+        yield rewrite(s.map_(f, xs)).to(xs, eq(s.Ty.arr(n, t)).to(s.ty(xs)), n < 0)
+
+    (found,) = check_rules(((never,),), examples=20, jobs=1, mutate=True)
+    assert (found.kind, found.passed) == ("", False)
+    assert found.problem is not None
+    assert "never" in found.name
