@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise, type_of
+from lift_egraph.language.nat import Nat
 from lift_egraph.language.pretty import print_program
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import Array, DataType, Pair
 from lift_egraph.meaning.workload import effort
 
 MOST_EFFORT = 6e6  # of the small program: 0.15 seconds
@@ -100,7 +102,8 @@ def _at(
         program = specialise(source, small)
     except LiftError:
         return None
-    for text in _texts(replace(lowered, inputs=program.inputs, sizes=(), laws=()), sizes, small, numbers):
+    derived = _derived(source.body, sizes, small)
+    for text in _texts(replace(lowered, inputs=program.inputs, sizes=(), laws=()), derived, sizes, small, numbers):
         try:
             body = parse_program(text).body
             if type_of(body) == type_of(program.body):
@@ -110,15 +113,53 @@ def _at(
     return None
 
 
-def _texts(lowered: ir.Program, sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int]) -> Iterator[str]:
-    """The term as text: as it is, with the program's sizes in it replaced, and with their parts by its numbers, too."""
+def _derived(body: ir.Expr, sizes: Mapping[str, int], small: Mapping[str, int]) -> dict[int, int]:
+    """The numbers that sizes of the program make, such as ``2 * N`` and ``N - 1``, and what stands for them."""
+    found: dict[int, set[int]] = {}
+    for size in {size for part in ir.subterms(body) for size in _sizes_of(part) if size.variables}:
+        before, after = (size.substitute(dict(chosen)).constant for chosen in (sizes, small))
+        if before is not None and after is not None:
+            found.setdefault(before, set()).add(after)
+    return {before: after.pop() for before, after in found.items() if len(after) == 1}
+
+
+def _sizes_of(part: ir.Part) -> Iterator[Nat]:
+    """Of a node: its own sizes, and the lengths of its value."""
+    yield from (value for name in part.__dataclass_fields__ if isinstance(value := getattr(part, name), Nat))  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(part, ir.Expr):
+        todo: list[DataType] = [type_of(part)]
+        while todo:
+            match todo.pop():
+                case Array(element=element, size=size):
+                    todo.append(element)
+                    yield size
+                case Pair(first=first, second=second):
+                    todo += [first, second]
+                case _:
+                    pass
+
+
+def _texts(
+    lowered: ir.Program,
+    derived: Mapping[int, int],
+    sizes: Mapping[str, int],
+    small: Mapping[str, int],
+    numbers: set[int],
+) -> Iterator[str]:
+    """The term as text: as it is, with the program's sizes in it replaced, with what these make, too, with what is left
+    of them beside a rest, and with their parts by its numbers.
+    """
     text = print_program(lowered)
     yield text
     head, equals, body = text.partition("=\n")
     whole = {sizes[name]: small[name] for name in sizes}
+    made = {n: s for n, s in derived.items() if n not in numbers} | whole
+    rests = range(1, max(numbers, default=0) + 1)
+    divided = {v - r: s - r for v, s in sorted(made.items(), reverse=True) for r in rests if r < s and v not in numbers}
     divisors = numbers | {a * b for a in numbers for b in numbers}
     parts = {v // d: s // d for v, s in whole.items() for d in divisors if v % d == 0 and s % d == 0}
-    for renamed in (whole, {**{n: s for n, s in parts.items() if n not in numbers}, **whole}):
+    for more in ({}, made, divided, parts):
+        renamed = {**{n: s for n, s in more.items() if n not in numbers}, **(made if more else {}), **whole}
         replaced = re.sub(r"\b\d+\b", lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
         if replaced != body:
             yield head + equals + replaced

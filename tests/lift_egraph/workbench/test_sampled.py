@@ -15,6 +15,7 @@ from lift_egraph.errors import SizeProblem
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
+from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, run
@@ -100,6 +101,30 @@ def test_a_plan_is_shrunk_with_the_numbers_that_are_parts_of_its_sizes():
     assert dict(found.program.sizes) == dict.fromkeys("KMN", 96)  # 3 * 32, as 128 is 4 * 32
     inputs = random_inputs(found.program, 0, "integer")
     assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
+
+
+@pytest.mark.parametrize(
+    ("source", "lowered", "small"),
+    [
+        (
+            "program last(xs: [f32]N) where N = 3011 = generate(2 * N, fun i => xs[min(i / 2 + 1, N - 1)])",
+            "program last(xs: [f32]3011) = mapGlb(0, fun i => xs[min(i / 2 + 1, 3010)], generate(6022, id))",
+            "mapGlb(0, fun i => xs[min(i / 2 + 1, 35)], generate(72, id))",
+        ),
+        (
+            "program rest(xs: [f32]N) where N = 3003 = map(abs, xs)",
+            "program rest(xs: [f32]3003) = concat(asScalar(mapGlb(0, abs, asVector(16, slice(0, 2992, xs)))), "
+            "mapGlb(0, abs, slice(2992, 11, xs)))",
+            "concat(asScalar(mapGlb(0, abs, asVector(16, slice(0, 48, xs)))), mapGlb(0, abs, slice(48, 11, xs)))",
+        ),
+    ],
+    ids=["what sizes make", "what a rest leaves"],
+)
+def test_numbers_that_follow_from_sizes_become_small_ones(source: str, lowered: str, small: str):
+    program = parse_program(source)
+    found = twin(program, dict(program.sizes), parse_program(lowered))
+    assert found is not None
+    assert " ".join(print_term(found.lowered.body).split()).replace("( ", "(") == small
 
 
 def test_time_and_memory_decide(monkeypatch: pytest.MonkeyPatch):
