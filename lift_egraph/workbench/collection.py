@@ -6,10 +6,12 @@ the same call goes on where it stopped.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -27,13 +29,14 @@ from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked
 from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.pipeline import found_device
 from lift_egraph.workbench.recording import Recording
-from lift_egraph.workbench.report import NOT_RUN, Event, Listener
+from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener
+from lift_egraph.workbench.surveying import survey
 from lift_egraph.workbench.validation import reference_of, room_for
 
 REFERENCE = 30.0  # seconds of interpreting what kernels are compared with, at most
-SLOW = 100.0  # times the best, from which a kernel is neither compared nor timed
-RUNS, TIMING = 9, 1.0  # of a kernel: so many, unless they take more seconds
-LONGEST, LONGEST_KERNEL = 7200.0, 5.0  # seconds for the points of one program, and for a kernel's build and run
+SLOW = 20.0  # times the best, from which one run tells the time of a kernel
+RUNS, TIMING, LEAST_TIMING = 9, 0.5, 0.02  # of a kernel: so many, unless they take more seconds; and for so many, then
+LONGEST, LONGEST_KERNEL = 7200.0, 3.0  # seconds for the points of one program, and for a kernel's build and run
 SPARE = 3  # times the points that are wanted which are drawn: some are not valid
 
 
@@ -114,16 +117,29 @@ def collect(
         repeats=RUNS,
         cut_off=SLOW,
         most_kernel=LONGEST_KERNEL,
+        timing_seconds=LEAST_TIMING,
         timing_share=TIMING / LONGEST,
         reference_share=REFERENCE / LONGEST,
     )
-    job = Job(program, special, info, model, budget, budget.kernel_seconds(data_bytes(special)), seed)
+    job = Job(program, special, info, model, budget, budget.kernel_seconds(data_bytes(special)), seed, measure=survey)
     clock, inbox = Clock(LONGEST), SimpleQueue[Any]()
-    waiting = chain([first], found)
+    waiting: Iterator[tuple[str, Candidate]] | None = chain([first], found)
+    ready, together = deque[Candidate](), model.built_together
     with Workers(executor, job, clock, inbox) if executor else _here(job, clock, inbox) as lanes:
         while not lanes.ended and clock.left > 0:
-            while valid + new + lanes.busy < points and lanes.free(False) and (following := next(waiting, None)):
-                lanes.submit(following[1])
+            missing = points - valid - new - lanes.busy
+            batch = min(missing, 1 if lanes.busy or waiting is None else together)
+            if 0 < batch <= len(ready) and lanes.free(False):
+                lanes.submit(ready.popleft(), [*islice(ready, together - 1)])
+                continue
+            if waiting and len(ready) < min(missing, 2 * together) and inbox.empty():
+                with lanes.working():  # while others are built, and none is timed
+                    following = next(waiting, None)
+                if following is None:
+                    waiting = None
+                else:
+                    ready.append(following[1])
+                continue
             if not lanes.busy:
                 break
             candidate = lanes.done(inbox.get(timeout=lanes.patience))
@@ -137,8 +153,9 @@ def collect(
 
 
 def _here(job: Job, clock: Clock, inbox: SimpleQueue[Any]) -> Lanes:
-    """What measures on this host: one kernel at a time, so that none disturbs another."""
+    """What measures on this host: a kernel is timed alone, while others stand still that are built or compared."""
     compiled = partial(compile_program, device=job.description)
-    room, seconds = room_for(job.program, job.device, 1), job.budget.reference_seconds
+    room, seconds = room_for(job.program, job.device, job.budget.lanes), job.budget.reference_seconds
     reference = reference_of(job.source, job.program, room, compiled, seed=job.seed, seconds=seconds)
-    return Lanes(job.device, reference, replace(job.budget, lanes=1), clock, job.kernel_seconds, inbox)
+    budget = replace(job.budget, lanes=room.workers)
+    return Lanes(job.device, reference, budget, clock, job.kernel_seconds, inbox, measure=job.measure)

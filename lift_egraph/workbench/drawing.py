@@ -1,11 +1,14 @@
 """Random points of a program's space: low-level terms of all that its search yields, each kind as often as the others.
 
-A kind is a family of terms that a search finds, or the points of its plans with parameters.
+A kind is a family of terms that a search finds, or the points of its plans with parameters. The space is searched in
+rounds, each with other chunk sizes, until it has terms enough: a wide search with a few sizes finds more of it than a
+usual one with many, as what is cheap in an e-graph is much alike.
 """
 
 from __future__ import annotations
 
 import random
+import time
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
@@ -17,6 +20,7 @@ from lift_egraph.codegen.running.run import check_limits
 from lift_egraph.errors import LiftError, SearchProblem
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.language import ir
+from lift_egraph.language.binders import canonical
 from lift_egraph.process.child import Stream
 from lift_egraph.records.record import point_of
 from lift_egraph.workbench.budget import Budget
@@ -26,9 +30,26 @@ from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.tuned import Tunable
 
-CHUNKS = (2, 4, 8, 16, 32, 64)  # of short arrays, from which those of a search are drawn …
-DRAWN_CHUNKS = 4  # … so many
+CHUNKS = (2, 4, 8, 16, 32, 64, 128, 256, 512)  # of short arrays, from which those of a round are drawn …
+DRAWN_CHUNKS = 3  # … so many
+ENOUGH = 2.0  # terms, for each point that is wanted, with which no further round begins: kernels of some are alike
 TRIES = 4  # terms that are compiled at most, for each point that is wanted
+WIDE = Budget(
+    search_share=1.0,
+    tuning_share=0.5,
+    widths=4,
+    seeds=48,
+    seed_tries=400,
+    seeds_per_shape=24,
+    worst_seed=16.0,
+    lowered=36,
+    lowered_tries=150,
+    lowered_per_shape=9,
+    staged=6,
+    copies=6,
+    copy_tries=60,
+    copies_per_shape=2,
+)  # how far a round looks: at what `optimize` would not try, too, as a model must tell it from what is good
 
 
 def drawn(
@@ -62,20 +83,7 @@ def drawn(
         If the search finds no low-level term.
     """
     draw = random.Random(seed)
-    chunks = tuple(draw.sample(CHUNKS, DRAWN_CHUNKS))
-    budget = Budget(seconds, search_share=1.0, cpu_blocks=chunks, gpu_blocks=chunks, tuning_share=1.0)
-    kinds: dict[str, list[Callable[[], Found]]] = defaultdict(list)
-    for message in Stream(
-        partial(search, source=source), program, device, budget, StructuralCost(), time_limit=seconds
-    ):
-        if isinstance(message, Found):
-            kinds[" ".join(family(message.way)) or "lowering"].append(partial(_same, message))
-        elif isinstance(message, Tunable):
-            name = f"{' '.join(family(message.base.way))}, parameters"
-            try:
-                kinds[name] += [partial(message.found, p) for p in message.space(device).sample(most, seed)]
-            except SearchProblem:  # nothing bounds a parameter
-                continue
+    kinds = _kinds(source, program, device, most, seconds, draw, seed)
     if not kinds:
         raise SearchProblem(
             f"the space of {program.name} is empty: in {seconds:g} s the search found no low-level term"
@@ -97,6 +105,36 @@ def drawn(
         if (text := kernels(made)) not in texts and point_of(made.program, made.plan) not in known:
             texts.add(text)
             yield name, made
+
+
+def _kinds(
+    source: ir.Program, program: ir.Program, device: Device, most: int, seconds: float, draw: random.Random, seed: int
+) -> dict[str, list[Callable[[], Found]]]:
+    """What makes the terms of each kind."""
+    kinds: dict[str, list[Callable[[], Found]]] = defaultdict(list)
+    terms, end = set[ir.Expr](), time.perf_counter() + seconds
+    sizes = draw.sample(CHUNKS, len(CHUNKS))
+    rounds = [tuple(sizes[at : at + DRAWN_CHUNKS]) for at in range(0, len(sizes), DRAWN_CHUNKS)]
+    for number, chunks in enumerate(rounds):
+        left = end - time.perf_counter()
+        if left <= 0 or sum(map(len, kinds.values())) >= ENOUGH * most:
+            break
+        share = left / (len(rounds) - number)
+        budget = replace(WIDE, seconds=share, cpu_blocks=chunks, gpu_blocks=chunks)
+        for message in Stream(
+            partial(search, source=source), program, device, budget, StructuralCost(), time_limit=share
+        ):
+            if isinstance(message, Found):
+                if (term := canonical(message.term)) not in terms:
+                    terms.add(term)
+                    kinds[" ".join(family(message.way)) or "lowering"].append(partial(_same, message))
+            elif isinstance(message, Tunable) and not number:  # plans are the same in all rounds
+                name = f"{' '.join(family(message.base.way))}, parameters"
+                try:
+                    kinds[name] += [partial(message.found, p) for p in message.space(device).sample(most, seed)]
+                except SearchProblem:  # nothing bounds a parameter
+                    continue
+    return kinds
 
 
 def _same(found: Found) -> Found:
