@@ -29,6 +29,7 @@ from lift_egraph.files import replacing
 from lift_egraph.learned.samples import Samples, row_of, samples_of
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.known import same_device
+from lift_egraph.records.record import Record
 
 if TYPE_CHECKING:
     from lift_egraph.learned.methods import Fitted
@@ -216,12 +217,28 @@ def read_samples(files: Sequence[Path], device: str | None = None) -> Samples:
     for path in files:
         if not path.exists():
             raise InputProblem(f"cannot read {path}: there is no such file")
-    models = [path for path in files if path.is_file() and zipfile.is_zipfile(path)]
+    models = [path for path in files if is_model(path)]
     if models and len(files) > 1:
         raise ModelProblem(f"{models[0]} is a model, which stands alone: give journals, or one model")
     if models:
         return load_model(models[0]).samples
-    return samples_of([record for path in files for record in Journal(path).read().records], device)
+    return samples_of(records_in(files), device)
+
+
+def is_model(path: Path) -> bool:
+    """Whether a file is no journal but looks like a model."""
+    return path.is_file() and zipfile.is_zipfile(path)
+
+
+def records_in(files: Sequence[Path]) -> list[Record]:
+    """The records in journals, compressed ones too, in their order.
+
+    Raises
+    ------
+    InputProblem
+        If a file cannot be read, or is none.
+    """
+    return [record for path in files for record in Journal(path).read().records]
 
 
 def _head_of(path: Path, data: np.ndarray) -> Head:

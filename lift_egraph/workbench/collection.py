@@ -35,8 +35,9 @@ from lift_egraph.workbench.validation import reference_of, room_for
 
 REFERENCE = 30.0  # seconds of interpreting what kernels are compared with, at most
 SLOW = 20.0  # times the best, from which one run tells the time of a kernel
-RUNS, TIMING, LEAST_TIMING = 9, 0.5, 0.02  # of a kernel: so many, unless they take more seconds; and for so many, then
+RUNS, TIMING, LEAST_TIMING = 9, 0.25, 0.02  # of a kernel: so many, unless they take more seconds; and for so many, then
 LONGEST, LONGEST_KERNEL = 7200.0, 3.0  # seconds for the points of one program, and for a kernel's build and run
+SEARCH_SHARE = 0.5  # of the seconds for the points of a program, that the search takes at most
 SPARE = 3  # times the points that are wanted which are drawn: some are not valid
 
 
@@ -70,6 +71,7 @@ def collect(
     device: str | DeviceInfo | None = None,
     description: Device | None = None,
     search: float = 60.0,
+    seconds: float = LONGEST,
     seed: int = 0,
     executor: Executor | None = None,
     listen: Listener = lambda event: None,
@@ -85,7 +87,9 @@ def collect(
     points
         How many it is to have at last, of this program at these sizes. There may be fewer in the space.
     search
-        Seconds in which the space is searched.
+        Seconds in which the space is searched, if it has not points enough before.
+    seconds
+        After which no more points are measured: a later call goes on. The search takes a half of them at most.
     seed
         Of the draw, and of the random inputs.
 
@@ -107,6 +111,7 @@ def collect(
     valid, new, failed = sum(r.validity == "valid" for r in known.values()), 0, 0
     if valid >= points:
         return Collection(special, valid)
+    clock, search = Clock(min(seconds, LONGEST)), min(search, SEARCH_SHARE * seconds)
     listen(Event("search", f"the space of {special.name}, for {search:g} s"))
     found = drawn(program, special, info, model, SPARE * (points - valid), search, seed, known)
     first = next(found, None)
@@ -122,7 +127,7 @@ def collect(
         reference_share=REFERENCE / LONGEST,
     )
     job = Job(program, special, info, model, budget, budget.kernel_seconds(data_bytes(special)), seed, measure=survey)
-    clock, inbox = Clock(LONGEST), SimpleQueue[Any]()
+    inbox = SimpleQueue[Any]()
     waiting: Iterator[tuple[str, Candidate]] | None = chain([first], found)
     ready, together = deque[Candidate](), model.built_together
     with Workers(executor, job, clock, inbox) if executor else _here(job, clock, inbox) as lanes:

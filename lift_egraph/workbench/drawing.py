@@ -32,7 +32,7 @@ from lift_egraph.workbench.tuned import Tunable
 
 CHUNKS = (2, 4, 8, 16, 32, 64, 128, 256, 512)  # of short arrays, from which those of a round are drawn …
 DRAWN_CHUNKS = 3  # … so many
-ENOUGH = 2.0  # terms, for each point that is wanted, with which no further round begins: kernels of some are alike
+ENOUGH = 0.7  # terms, for each point that is drawn at most, with which no further round begins
 TRIES = 4  # terms that are compiled at most, for each point that is wanted
 WIDE = Budget(
     search_share=1.0,
