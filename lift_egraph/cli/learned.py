@@ -27,7 +27,9 @@ Journals = Annotated[
 OnDevice = Annotated[
     str | None, typer.Option("--device", help="A part of the platform's or device's name, where there are several.")
 ]
-MethodText = Annotated[str, typer.Option("--method", help="How to learn: blended, forest, gaussian or published.")]
+MethodText = Annotated[
+    str, typer.Option("--method", help="How to learn: blended, even, residual, forest, gaussian or published.")
+]
 
 
 def collect(

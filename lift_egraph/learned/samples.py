@@ -114,6 +114,13 @@ class Samples:
         best = {space: self.seconds[self.spaces == space].min() for space in set(self.spaces)}
         return np.array([best[space] for space in self.spaces]) / self.seconds
 
+    @cached_property
+    def beside_predicted(self) -> Floats:
+        """How many times as fast as predicted each kernel is, beside the median of its program and input."""
+        ratio = self.analytical / self.seconds
+        middle = {space: np.median(ratio[self.spaces == space]) for space in set(self.spaces)}
+        return ratio / np.array([middle[space] for space in self.spaces])
+
     def taking(self, columns: Sequence[str]) -> Floats:
         """The features of these names."""
         return self.features[:, [self.columns.index(name) for name in columns]]
