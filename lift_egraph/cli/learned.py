@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,20 +112,21 @@ def train(
     The file holds the features and times that it was learned from, the device and the versions, as plain arrays. What
     --keep writes is a journal, from which the same model is learned again; the features are then computed anew.
     """
-    from lift_egraph.errors import ModelProblem
-    from lift_egraph.learned.model import Model, is_model, records_in
-    from lift_egraph.learned.samples import chosen_of
+    from lift_egraph.learned.model import Model, records_in
+    from lift_egraph.learned.samples import chosen_of, samples_of
     from lift_egraph.records.packed import write_packed
 
-    samples = _samples(files, device)
+    if keep is None:
+        kept, samples = (), _samples(files, device)
+    else:
+        records, notes = records_in(files)
+        kept, samples = chosen_of(records, device).records, samples_of(records, device)
+        _tell((*notes, *samples.notes))
     model = Model(samples, method)
     model.fitted  # what cannot be learned from is told before anything is written  # noqa: B018
     if keep is not None:
-        if is_model(files[0]):
-            raise ModelProblem(f"{files[0]} is a model, which has no records to keep: give journals")
-        chosen = chosen_of(records_in(files), device)
-        write_packed(chosen.records, keep)
-        typer.echo(f"wrote {keep}: {len(chosen.records)} records")
+        write_packed(kept, keep)
+        typer.echo(f"wrote {keep}: {len(kept)} records")
     model.save(out)
     typer.echo(f"wrote {out}: learned by {method} from {len(samples)} kernels of {len(set(samples.programs))} programs")
 
@@ -218,6 +220,10 @@ def _samples(files: list[Path], device: str | None) -> Samples:
     from lift_egraph.learned.model import read_samples
 
     samples = read_samples(files, device)
-    for note in samples.notes:
-        typer.echo(f"note: {note}", err=True)
+    _tell(samples.notes)
     return samples
+
+
+def _tell(notes: Iterable[str]) -> None:
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
