@@ -1,8 +1,8 @@
 """How well learned models predict programs that they have not seen, and how soon they lead to the best kernel.
 
-Each program is left out in turn. By default the kernels are those that come with the package, which the commands in
-`REMADE` measured; journals of other kernels or devices can be named. With ``--beside`` models that learned from another
-device's kernels predict these, too, and the other way round.
+Each program is left out in turn. By default the kernels are those that come with the package (`REMADE`); journals of
+other kernels or devices can be named. With ``--beside`` models that learned from another device's kernels predict
+these, too, and the other way round.
 """
 
 from __future__ import annotations
@@ -22,14 +22,7 @@ from lift_egraph.learned.samples import Samples
 from lift_egraph.learned.summary import Rows, accuracy, effort, redundancy
 
 BATCH, ROUNDS = 1000, 5  # predictions at once, and how often they are timed
-GRID = "M=1024,N=1024"
-STENCILS = ("stencil2d", "srad1", "srad2", "hotspot2d", "gradient", "j2d5pt", "j2d9pt", "gaussian")
-OTHERS = ("mm:M=512,K=512,N=512", "gemv:M=2048,N=4096", "nbody:N=4096", "convolution:M=256,N=256", "dot:N=4194304")
-REMADE = (
-    "`lift-egraph collect --device Portable --points 1000 --search 40 --seconds 1200 --out pocl.jsonl "
-    f"{' '.join(f'{name}:{GRID}' for name in STENCILS)} {' '.join(OTHERS)}`, again until all have their points; "
-    "`lift-egraph train pocl.jsonl --out pocl.npz --keep pocl.jsonl.xz`"
-)
+REMADE = "the commands in lift_egraph/learned/models/README.md"
 
 
 def table(title: str, rows: Rows, *notes: str) -> Table:

@@ -7,12 +7,17 @@ usual one with many, as what is cheap in an e-graph is much alike.
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from math import ceil
+from typing import TypeVar
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
@@ -29,6 +34,8 @@ from lift_egraph.workbench.phases import Found, family
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.tuned import Tunable
+
+M = TypeVar("M")
 
 CHUNKS = (2, 4, 8, 16, 32, 64, 128, 256, 512)  # of short arrays, from which those of a round are drawn …
 DRAWN_CHUNKS = 3  # … so many
@@ -110,31 +117,45 @@ def drawn(
 def _kinds(
     source: ir.Program, program: ir.Program, device: Device, most: int, seconds: float, draw: random.Random, seed: int
 ) -> dict[str, list[Callable[[], Found]]]:
-    """What makes the terms of each kind."""
+    """What makes the terms of each kind: rounds are searched side by side, one by each processor."""
     kinds: dict[str, list[Callable[[], Found]]] = defaultdict(list)
-    terms, end = set[ir.Expr](), time.perf_counter() + seconds
+    terms, plans, end = set[ir.Expr](), set[object](), time.perf_counter() + seconds
     sizes = draw.sample(CHUNKS, len(CHUNKS))
     rounds = [tuple(sizes[at : at + DRAWN_CHUNKS]) for at in range(0, len(sizes), DRAWN_CHUNKS)]
-    for number, chunks in enumerate(rounds):
-        left = end - time.perf_counter()
-        if left <= 0 or sum(map(len, kinds.values())) >= ENOUGH * most:
-            break
-        share = left / (len(rounds) - number)
-        budget = replace(WIDE, seconds=share, cpu_blocks=chunks, gpu_blocks=chunks)
-        for message in Stream(
-            partial(search, source=source), program, device, budget, StructuralCost(), time_limit=share
-        ):
+    beside = min(os.cpu_count() or 1, len(rounds))
+    while rounds and end > time.perf_counter() and sum(map(len, kinds.values())) < ENOUGH * most:
+        share = (end - time.perf_counter()) / ceil(len(rounds) / beside)
+        budgets = [replace(WIDE, seconds=share, cpu_blocks=c, gpu_blocks=c) for c in rounds[:beside]]
+        rounds = rounds[beside:]
+        for message in _messages([
+            Stream(partial(search, source=source), program, device, budget, StructuralCost(), time_limit=share)
+            for budget in budgets
+        ]):  # fmt: skip
             if isinstance(message, Found):
                 if (term := canonical(message.term)) not in terms:
                     terms.add(term)
                     kinds[" ".join(family(message.way)) or "lowering"].append(partial(_same, message))
-            elif isinstance(message, Tunable) and not number:  # plans are the same in all rounds
+            elif isinstance(message, Tunable) and (plan := canonical(message.base.term)) not in plans:
+                plans.add(plan)
                 name = f"{' '.join(family(message.base.way))}, parameters"
                 try:
                     kinds[name] += [partial(message.found, p) for p in message.space(device).sample(most, seed)]
                 except SearchProblem:  # nothing bounds a parameter
                     continue
     return kinds
+
+
+def _messages(streams: Sequence[Stream[M]]) -> Iterator[M]:
+    """What searches find that run side by side, the first search's before the second's."""
+    with ThreadPoolExecutor(len(streams)) as threads:
+        reading = [threads.submit(list, stream) for stream in streams]
+        try:
+            for found in reading:
+                yield from found.result()
+        except BaseException:  # also Ctrl-C: the others would go on
+            for stream in streams:
+                stream.signal(signal.SIGKILL)
+            raise
 
 
 def _same(found: Found) -> Found:
