@@ -158,9 +158,12 @@ def collect(
 
 
 def _here(job: Job, clock: Clock, inbox: SimpleQueue[Any]) -> Lanes:
-    """What measures on this host: a kernel is timed alone, while others stand still that are built or compared."""
+    """What measures on this host: a kernel is timed alone. Others that are built or compared stand still meanwhile, or
+    there are none: those that run on a GPU cannot be stopped.
+    """
     compiled = partial(compile_program, device=job.description)
-    room, seconds = room_for(job.program, job.device, job.budget.lanes), job.budget.reference_seconds
+    lanes = job.budget.lanes if job.device.kind == "cpu" else 1
+    room, seconds = room_for(job.program, job.device, lanes), job.budget.reference_seconds
     reference = reference_of(job.source, job.program, room, compiled, seed=job.seed, seconds=seconds)
     budget = replace(job.budget, lanes=room.workers)
     return Lanes(job.device, reference, budget, clock, job.kernel_seconds, inbox, measure=job.measure)
