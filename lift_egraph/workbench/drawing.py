@@ -1,8 +1,8 @@
 """Random points of a program's space: low-level terms of all that its search yields, each kind as often as the others.
 
 A kind is a family of terms that a search finds, or the points of its plans with parameters. The space is searched in
-rounds, each with other chunk sizes, until it has terms enough: a wide search with a few sizes finds more of it than a
-usual one with many, as what is cheap in an e-graph is much alike.
+rounds, until it has terms enough: first as `optimize` does, then wider, each time with other chunk sizes. What is cheap
+in an e-graph is much alike, so a wide search with a few sizes finds more than a usual one with many.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from math import ceil
-from typing import TypeVar
+from typing import Any
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
@@ -35,15 +35,13 @@ from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.tuned import Tunable
 
-M = TypeVar("M")
-
 CHUNKS = (2, 4, 8, 16, 32, 64, 128, 256, 512)  # of short arrays, from which those of a round are drawn …
 DRAWN_CHUNKS = 3  # … so many
 ENOUGH = 0.7  # terms, for each point that is drawn at most, with which no further round begins
 TRIES = 4  # terms that are compiled at most, for each point that is wanted
-WIDE = Budget(
-    search_share=1.0,
-    tuning_share=0.5,
+USUAL = Budget(search_share=1.0, tuning_share=0.5)
+WIDE = replace(
+    USUAL,
     widths=4,
     seeds=48,
     seed_tries=400,
@@ -119,18 +117,13 @@ def _kinds(
 ) -> dict[str, list[Callable[[], Found]]]:
     """What makes the terms of each kind: rounds are searched side by side, one by each processor."""
     kinds: dict[str, list[Callable[[], Found]]] = defaultdict(list)
-    terms, plans, end = set[ir.Expr](), set[object](), time.perf_counter() + seconds
+    terms, plans = set[ir.Expr](), set[object]()
     sizes = draw.sample(CHUNKS, len(CHUNKS))
-    rounds = [tuple(sizes[at : at + DRAWN_CHUNKS]) for at in range(0, len(sizes), DRAWN_CHUNKS)]
-    beside = min(os.cpu_count() or 1, len(rounds))
-    while rounds and end > time.perf_counter() and sum(map(len, kinds.values())) < ENOUGH * most:
-        share = (end - time.perf_counter()) / ceil(len(rounds) / beside)
-        budgets = [replace(WIDE, seconds=share, cpu_blocks=c, gpu_blocks=c) for c in rounds[:beside]]
-        rounds = rounds[beside:]
-        for message in _messages([
-            Stream(partial(search, source=source), program, device, budget, StructuralCost(), time_limit=share)
-            for budget in budgets
-        ]):  # fmt: skip
+    parts = [tuple(sizes[at : at + DRAWN_CHUNKS]) for at in range(0, len(sizes), DRAWN_CHUNKS)]
+    depths = (USUAL, parts[0]), *((WIDE, chunks) for chunks in (*parts[1:], parts[0]))
+    budgets = [replace(depth, cpu_blocks=chunks, gpu_blocks=chunks) for depth, chunks in depths]
+    with _Rounds(source, program, device, budgets, ENOUGH * most, seconds) as messages:
+        for message in messages:
             if isinstance(message, Found):
                 if (term := canonical(message.term)) not in terms:
                     terms.add(term)
@@ -145,17 +138,50 @@ def _kinds(
     return kinds
 
 
-def _messages(streams: Sequence[Stream[M]]) -> Iterator[M]:
-    """What searches find that run side by side, the first search's before the second's."""
-    with ThreadPoolExecutor(len(streams)) as threads:
-        reading = [threads.submit(list, stream) for stream in streams]
-        try:
-            for found in reading:
-                yield from found.result()
-        except BaseException:  # also Ctrl-C: the others would go on
-            for stream in streams:
-                stream.signal(signal.SIGKILL)
-            raise
+class _Rounds:
+    """Searches, one by each processor at a time; none is begun once they found enough, or after the end.
+
+    In a context: what they find, the first search's before the second's. Leaving it ends all.
+    """
+
+    def __init__(
+        self,
+        source: ir.Program,
+        program: ir.Program,
+        device: Device,
+        budgets: Sequence[Budget],
+        enough: float,
+        seconds: float,
+    ) -> None:
+        self._search, self._given, self._budgets = partial(search, source=source), (program, device), budgets
+        self._enough, self._end, self._found = enough, time.perf_counter() + seconds, 0
+        self._beside = min(os.cpu_count() or 1, len(budgets))
+        self._threads = ThreadPoolExecutor(self._beside)
+        self._streams: list[Stream[Any]] = []
+
+    def __enter__(self) -> Iterator[Any]:
+        reading = [self._threads.submit(self._read, number) for number in range(len(self._budgets))]
+        return (message for found in reading for message in found.result())
+
+    def _read(self, number: int) -> list[Any]:
+        share = (self._end - time.perf_counter()) / ceil((len(self._budgets) - number) / self._beside)
+        if share <= 0 or self._found >= self._enough:
+            return []
+        budget = replace(self._budgets[number], seconds=share)
+        stream = Stream(self._search, *self._given, budget, StructuralCost(), time_limit=share)
+        self._streams.append(stream)
+        messages: list[Any] = []
+        for message in stream:
+            messages.append(message)
+            self._found += isinstance(message, Found)
+        self._streams.remove(stream)
+        return messages
+
+    def __exit__(self, *_: object) -> None:
+        self._enough = 0  # also after Ctrl-C: no other begins
+        for stream in self._streams:
+            stream.signal(signal.SIGKILL)
+        self._threads.shutdown()
 
 
 def _same(found: Found) -> Found:
