@@ -1,7 +1,8 @@
 """How well learned models predict programs that they have not seen, and how soon they lead to the best kernel.
 
-Each program is left out in turn. By default the kernels are those that come with the package, which the commands in
-`REMADE` measured; journals of other kernels or devices can be named.
+Each program is left out in turn. By default the kernels are those that come with the package (`REMADE`); journals of
+other kernels or devices can be named. With ``--beside`` models that learned from another device's kernels predict
+these, too, and the other way round.
 """
 
 from __future__ import annotations
@@ -16,19 +17,12 @@ from lift_egraph.bench.tables import Table, markdown
 from lift_egraph.files import write_texts
 from lift_egraph.learned.methods import DEFAULT, METHODS, method_of
 from lift_egraph.learned.model import bundled, read_samples
-from lift_egraph.learned.replay import Evaluation, evaluate
+from lift_egraph.learned.replay import GOALS, Evaluation, evaluate
 from lift_egraph.learned.samples import Samples
 from lift_egraph.learned.summary import Rows, accuracy, effort, redundancy
 
 BATCH, ROUNDS = 1000, 5  # predictions at once, and how often they are timed
-GRID = "M=1024,N=1024"
-STENCILS = ("stencil2d", "srad1", "srad2", "hotspot2d", "gradient", "j2d5pt", "j2d9pt", "gaussian")
-REMADE = (
-    "`lift-egraph collect --search 40 --device Portable --out points.jsonl` with "
-    f"`--points 100 {' '.join(f'{name}:{GRID}' for name in STENCILS)}`, "
-    "`--points 80 mm:M=512,K=512,N=512 gemv:M=2048,N=4096 nbody:N=4096` and "
-    "`--points 40 convolution:M=256,N=256 j2d9pt:M=2048,N=4096`; `lift-egraph train points.jsonl --out pocl.npz`"
-)
+REMADE = "the commands in lift_egraph/learned/models/README.md"
 
 
 def table(title: str, rows: Rows, *notes: str) -> Table:
@@ -45,6 +39,38 @@ def in_the_mean(evaluation: Evaluation) -> Rows:
         row: dict[str, str | int | float] = {"model": model, "mean": float(np.mean(values)), "least": min(values)}
         found.append(row | {"mean of ranks": float(np.mean(ranks)), "least of ranks": min(ranks)})
     return found
+
+
+def by_method(samples: Samples) -> Rows:
+    """How well each method predicts, and the kernels until one has 90 % of the best throughput, by prediction alone."""
+    rows: Rows = []
+    for name in METHODS:
+        evaluation = evaluate(samples, name)
+        (accurate,) = (row for row in in_the_mean(evaluation) if row["model"] == name)
+        runs = [space.runs(name, GOALS[0]) for space in evaluation.spaces]
+        row: dict[str, str | int | float] = {"method": name, **{k: v for k, v in accurate.items() if k != "model"}}
+        rows.append(
+            row | {"median runs": float(np.median(runs)), "mean runs": float(np.mean(runs)), "worst": max(runs)}
+        )
+    return rows
+
+
+def transfer(samples: Samples, beside: Samples, method: str) -> Rows:
+    """What a model predicts that learned on the same device, and one that learned on another one, both ways."""
+    rows: Rows = []
+    for own, other in ((samples, beside), (beside, samples)):
+        for source in (own, other):
+            found = evaluate(own, method, learned_from=source)
+            (accurate,) = (row for row in in_the_mean(found) if row["model"] == method)
+            runs = [space.runs(f"{method} by family", GOALS[0]) for space in found.spaces]
+            row: dict[str, str | int | float] = {"kernels of": _shown(own), "learned from": _shown(source)}
+            row |= {k: v for k, v in accurate.items() if k != "model"}
+            rows.append(row | {"median runs": float(np.median(runs)), "worst": max(runs)})
+    return rows
+
+
+def _shown(samples: Samples) -> str:
+    return f"{samples.device.platform}, {len(samples)} kernels"
 
 
 def costs(samples: Samples) -> Rows:
@@ -68,6 +94,9 @@ def main() -> None:
     parser = harness.options("learned_pocl", __doc__ or "", has_device=False)
     parser.add_argument("files", nargs="*", type=Path, help="journals, or a model (default: the bundled one of PoCL)")
     parser.add_argument("--method", default=DEFAULT, help="beside the published one (default: %(default)s)")
+    parser.add_argument(
+        "--beside", type=Path, help="a model, or a journal, of another device: how well models transfer"
+    )
     parser.add_argument("--note", action="append", default=[], help="a line to write below the first table")
     arguments = parser.parse_args()
     samples = read_samples(arguments.files or [bundled()["pocl"]])
@@ -85,9 +114,16 @@ def main() -> None:
         ),
         table("By program", accuracy(found)),
         table("Kernels until one has a part of the best throughput", effort(found), "random: the mean of 30 orders"),
+        table(
+            "Methods", by_method(samples), "runs: kernels until one has 90 % of the best, in the order of prediction"
+        ),
         table("What they cost", costs(samples), f"predictions in batches of {BATCH}, on one core"),
         table("What features are worth", worth),
     ]
+    if arguments.beside:
+        rows = transfer(samples, read_samples([arguments.beside]), arguments.method)
+        note = "each program was left out on both devices; runs: predictions are corrected as kernels are measured"
+        made.append(table("Models on another device", rows, note))
     write_texts(arguments.out.parent, {arguments.out.name: markdown(made, [samples.device])})
     print(markdown(made, [samples.device]))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from lift_egraph.extract.models import PerformanceModel
     from lift_egraph.learned.model import Model
     from lift_egraph.learned.samples import Samples
+    from lift_egraph.learned.strategies import Strategy
 
 ANALYTICAL, LEARNED = "analytical", "learned"
 
@@ -24,7 +28,9 @@ Journals = Annotated[
 OnDevice = Annotated[
     str | None, typer.Option("--device", help="A part of the platform's or device's name, where there are several.")
 ]
-MethodText = Annotated[str, typer.Option("--method", help="How to learn: blended, forest, gaussian or published.")]
+MethodText = Annotated[
+    str, typer.Option("--method", help="How to learn: blended, even, residual, forest, gaussian or published.")
+]
 
 
 def collect(
@@ -37,6 +43,14 @@ def collect(
     search: Annotated[
         float, typer.Option(callback=options.check_budget, metavar="SECONDS", help="Time to search each space.")
     ] = 60.0,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            callback=lambda given: None if given is None else options.check_budget(given),
+            metavar="SECONDS",
+            help="Time for all programs: each has an equal share, and what one leaves goes to the others.",
+        ),
+    ] = None,
     device: DeviceText = None,
     description: DeviceFile = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draw, and of the random inputs.")] = 0,
@@ -44,7 +58,8 @@ def collect(
     """Measure random kernels of programs, for `train`.
 
     Each kernel is validated, timed and appended to the journal before the next one: Ctrl-C keeps what is there, and the
-    same command goes on. What fails for one program does not end the others; the exit code is 1 then.
+    same command goes on; so it does where --seconds ended it. What fails for one program does not end the others; the
+    exit code is 1 then.
     """
     from lift_egraph.cli.show import progress
     from lift_egraph.records.journal import Journal
@@ -52,14 +67,19 @@ def collect(
 
     chosen = [read_program_with_sizes(text) for text in programs]
     Journal(out).require_writable()
-    failed = False
-    for program in chosen:
+    failed, end = False, time.monotonic() + (seconds or math.inf)
+    for number, program in enumerate(chosen):
+        share = (end - time.monotonic()) / (len(chosen) - number)
+        if share <= 0:
+            typer.echo(f"{program.name}: no time is left; the same command goes on")
+            continue
         try:
             with progress() as listen:
                 found = collected(
                     program,
                     journal=out,
                     points=points,
+                    seconds=share,
                     device=device,
                     description=description,
                     search=search,
@@ -82,16 +102,31 @@ def train(
     out: Annotated[Path, typer.Option("--out", metavar="MODEL", help="Where to write, as FILE.npz.")],
     method: MethodText = "blended",
     device: OnDevice = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.jsonl.xz", help="Write the records that it learned from, small and compressed."),
+    ] = None,
 ) -> None:
     """Learn a performance model from records of one device, for `optimize --cost MODEL`.
 
-    The file holds the features and times that it was learned from, the device and the versions, as plain arrays.
+    The file holds the features and times that it was learned from, the device and the versions, as plain arrays. What
+    --keep writes is a journal, from which the same model is learned again; the features are then computed anew.
     """
-    from lift_egraph.learned.model import Model
+    from lift_egraph.learned.model import Model, records_in
+    from lift_egraph.learned.samples import chosen_of, samples_of
+    from lift_egraph.records.packed import write_packed
 
-    samples = _samples(files, device)
+    if keep is None:
+        kept, samples = (), _samples(files, device)
+    else:
+        records, notes = records_in(files)
+        kept, samples = chosen_of(records, device).records, samples_of(records, device)
+        _tell((*notes, *samples.notes))
     model = Model(samples, method)
     model.fitted  # what cannot be learned from is told before anything is written  # noqa: B018
+    if keep is not None:
+        write_packed(kept, keep)
+        typer.echo(f"wrote {keep}: {len(kept)} records")
     model.save(out)
     typer.echo(f"wrote {out}: learned by {method} from {len(samples)} kernels of {len(set(samples.programs))} programs")
 
@@ -161,10 +196,34 @@ def performance_of(text: str, device: str | None, description: Any) -> Performan
     return model
 
 
+def strategy_called(name: str | None, performance: PerformanceModel) -> Strategy | None:
+    """A new strategy of a name, for this performance model; none for the one by default.
+
+    Raises
+    ------
+    ModelProblem
+        If there is none, or it takes a model that was learned.
+    """
+    from lift_egraph.errors import ModelProblem
+    from lift_egraph.learned.model import Model
+    from lift_egraph.learned.strategies import COMPARING, strategy_of
+
+    if name is None:
+        return None
+    found = strategy_of(name)
+    if name in COMPARING and not isinstance(performance, Model):
+        raise ModelProblem(f"the strategy {name} compares kernels as a learned model does: give it --cost learned")
+    return found
+
+
 def _samples(files: list[Path], device: str | None) -> Samples:
     from lift_egraph.learned.model import read_samples
 
     samples = read_samples(files, device)
-    for note in samples.notes:
-        typer.echo(f"note: {note}", err=True)
+    _tell(samples.notes)
     return samples
+
+
+def _tell(notes: Iterable[str]) -> None:
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)

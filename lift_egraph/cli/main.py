@@ -17,7 +17,7 @@ from lift_egraph.cli.bench import bench
 from lift_egraph.cli.bundles import bundle, measure
 from lift_egraph.cli.explain import explain
 from lift_egraph.cli.extract import extract
-from lift_egraph.cli.learned import ANALYTICAL, collect, evaluate, performance_of, train
+from lift_egraph.cli.learned import ANALYTICAL, collect, evaluate, performance_of, strategy_called, train
 from lift_egraph.cli.options import (
     DeviceFile,
     DeviceText,
@@ -177,6 +177,15 @@ def optimize(
         str,
         typer.Option(metavar="MODEL", help="What predicts times: analytical, learned, or a file that `train` wrote."),
     ] = ANALYTICAL,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Which kernel is measured next: families (the default), by prediction and what was measured of each "
+            "family, whose best go first; corrected (with a learned model), without these; greedy, by prediction "
+            "alone; confident, by a learned model and how sure it is; or random.",
+        ),
+    ] = None,
     records: RecordsText = None,
     as_json: Json = False,
 ) -> None:
@@ -215,6 +224,7 @@ def optimize(
             seed=seed,
             exact=exact,
             performance=performance,
+            strategy=strategy_called(strategy, performance),
             rules=rules or (),
             unchecked=unchecked,
             records=records,

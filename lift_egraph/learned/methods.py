@@ -2,7 +2,8 @@
 
 All learn, from the features of a kernel, its throughput beside the best kernel of the same program and input. So what
 programs have in common is learned, and nothing of how long any of them takes. What is learned fails for programs unlike
-all others; there the analytical model still holds, so the method that is used by default takes the mean of both.
+all others; there the analytical model still holds. So the method that is used by default takes the mean of three: what
+is learned of throughput, what is learned of how wrong the analytical model is, and this model itself.
 
 Source: 002 §5 and §6: principal components with 95 % of the variance, and the 5 nearest neighbours.
 """
@@ -61,14 +62,20 @@ class Method:
 
     Attributes
     ----------
+    residual
+        Whether it learns how wrong the analytical prediction is, instead of the throughput.
     analytical
         The weight of the analytical prediction beside what was learned, in the geometric mean of both.
+    parts
+        Methods of which the geometric mean is taken in the place of one that is made.
     """
 
     name: str
     make: Callable[[], Pipeline]
     columns: tuple[str, ...] = NAMES
+    residual: bool = False
     analytical: float = 0.0
+    parts: tuple[Method, ...] = ()
 
     def fit(self, samples: Samples) -> Fitted:
         """Learn from samples.
@@ -82,21 +89,29 @@ class Method:
             raise ModelProblem(
                 f"a model needs {LEAST} right kernels at least, there are {len(samples)}: collect more points"
             )
+        learned = tuple(method._learned(samples) for method in self.parts or (self,))
+        return Fitted(self, learned, make_pipeline(*_unit_variance()).fit(samples.features))
+
+    def _learned(self, samples: Samples) -> Pipeline:
         rows = samples.taking(self.columns)
         if (rows == rows[0]).all():
             raise ModelProblem(
                 f"all {len(self.columns)} features are the same for all {len(samples)} kernels: nothing can be learned"
             )
-        places = make_pipeline(*_unit_variance()).fit(samples.features)
-        return Fitted(self, self.make().fit(rows, samples.throughput), places)
+        return self.make().fit(rows, samples.beside_predicted if self.residual else samples.throughput)
+
+    def _times(self, estimator: Pipeline, features: Floats, analytical: Floats) -> Floats:
+        rows = features[:, [NAMES.index(name) for name in self.columns]]
+        times = 1 / np.maximum(estimator.predict(rows), LEAST_THROUGHPUT)
+        return times * analytical if self.residual else times
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A method with what it learned; `places` brings features to unit variance."""
+    """A method with what it learned, each part by itself; `places` brings features to unit variance."""
 
     method: Method
-    estimator: Pipeline
+    estimators: tuple[Pipeline, ...]
     places: Pipeline
 
     def times(self, features: Floats, analytical: Floats) -> Floats:
@@ -109,21 +124,29 @@ class Fitted:
         analytical
             The times that the analytical model predicts, in any unit.
         """
-        rows = features[:, [NAMES.index(name) for name in self.method.columns]]
-        learned = 1 / np.maximum(self.estimator.predict(rows), LEAST_THROUGHPUT)
-        return learned ** (1 - self.method.analytical) * analytical**self.method.analytical
+        parts = self.method.parts or (self.method,)
+        logarithms = [
+            np.log(part._times(estimator, features, analytical))
+            for part, estimator in zip(parts, self.estimators, strict=True)
+        ]
+        learned, weight = np.exp(np.mean(logarithms, axis=0)), self.method.analytical
+        return learned ** (1 - weight) * analytical**weight
 
     def places_of(self, features: Floats) -> list[tuple[float, ...]]:
         """Where each kernel stands, for `lift_egraph.learned.strategies.Point`."""
         return [tuple(place) for place in self.places.transform(features).tolist()]
 
 
+_FOREST, _GAUSSIAN = Method("forest", forest), Method("gaussian", gaussian)
+_RESIDUAL = Method("residual", forest, residual=True)
 METHODS = {
     m.name: m
     for m in (
-        Method("blended", forest, analytical=0.5),
-        Method("forest", forest),
-        Method("gaussian", gaussian),
+        Method("blended", forest, analytical=1 / 3, parts=(_FOREST, _RESIDUAL)),
+        Method("even", forest, analytical=0.5),
+        _RESIDUAL,
+        _FOREST,
+        _GAUSSIAN,
         Method("published", published, PUBLISHED),
     )
 }

@@ -10,7 +10,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,7 @@ from lift_egraph.files import replacing
 from lift_egraph.learned.samples import Samples, row_of, samples_of
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.known import same_device
+from lift_egraph.records.record import Record
 
 if TYPE_CHECKING:
     from lift_egraph.learned.methods import Fitted
@@ -213,15 +214,41 @@ def read_samples(files: Sequence[Path], device: str | None = None) -> Samples:
     ModelProblem
         As `samples_of` raises it; or if there is a model beside other files.
     """
-    for path in files:
-        if not path.exists():
-            raise InputProblem(f"cannot read {path}: there is no such file")
-    models = [path for path in files if path.is_file() and zipfile.is_zipfile(path)]
+    models = [path for path in files if is_model(path)]
     if models and len(files) > 1:
         raise ModelProblem(f"{models[0]} is a model, which stands alone: give journals, or one model")
     if models:
         return load_model(models[0]).samples
-    return samples_of([record for path in files for record in Journal(path).read().records], device)
+    records, notes = records_in(files)
+    found = samples_of(records, device)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def is_model(path: Path) -> bool:
+    """Whether a file looks like a model, and not like a journal."""
+    return path.is_file() and zipfile.is_zipfile(path)
+
+
+def records_in(files: Sequence[Path]) -> tuple[list[Record], tuple[str, ...]]:
+    """The records in journals, compressed ones too, in their order; and what was left out, in words.
+
+    Raises
+    ------
+    InputProblem
+        If a file is not there, cannot be read, or is no journal.
+    ModelProblem
+        If one is a model.
+    """
+    records, notes = list[Record](), list[str]()
+    for path in files:
+        if not path.exists():
+            raise InputProblem(f"cannot read {path}: there is no such file")
+        if is_model(path):
+            raise ModelProblem(f"{path} is a model, which has no records: give journals")
+        contents = Journal(path).read()
+        records += contents.records
+        notes += [f"{path}: {note}" for note in contents.notes]
+    return records, tuple(notes)
 
 
 def _head_of(path: Path, data: np.ndarray) -> Head:

@@ -134,8 +134,13 @@ class Evaluation:
     contests: tuple[str, ...]
 
 
-def evaluate(samples: Samples, method: str = DEFAULT) -> Evaluation:
+def evaluate(samples: Samples, method: str = DEFAULT, learned_from: Samples | None = None) -> Evaluation:
     """Leave each program out in turn.
+
+    Parameters
+    ----------
+    learned_from
+        What models learn from, where that is not these samples: those of another device. The program is left out there.
 
     Raises
     ------
@@ -148,18 +153,22 @@ def evaluate(samples: Samples, method: str = DEFAULT) -> Evaluation:
         )
     entered = contests(method)
     names = tuple(dict.fromkeys(c.model for c in entered))
-    spaces = [s for held, fitted in left_out(samples, [method_of(n) for n in names if n != ANALYTICAL])
+    methods = [method_of(n) for n in names if n != ANALYTICAL]
+    spaces = [s for held, fitted in left_out(samples, methods, learned_from)
               for s in _spaces(held, fitted, entered)]  # fmt: skip
     if not spaces:
         raise ModelProblem(f"no program has {LEAST_POINTS} right kernels at one size: collect more points")
     return Evaluation(tuple(spaces), names, (CHANCE, *(c.name for c in entered)))
 
 
-def left_out(samples: Samples, methods: Sequence[Method]) -> Iterator[tuple[Samples, dict[str, Fitted]]]:
-    """The kernels of each program, and what each method learned from those of all others."""
-    programs = np.array(samples.programs)
+def left_out(
+    samples: Samples, methods: Sequence[Method], learned_from: Samples | None = None
+) -> Iterator[tuple[Samples, dict[str, Fitted]]]:
+    """The kernels of each program, and what each method learned from those of all others, or of another device's."""
+    source = learned_from or samples
+    programs, there = np.array(samples.programs), np.array(source.programs)
     for program in dict.fromkeys(samples.programs):
-        others = samples[programs != program]
+        others = source[there != program]
         yield samples[programs == program], {m.name: m.fit(others) for m in methods}
 
 

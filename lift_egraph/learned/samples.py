@@ -114,6 +114,13 @@ class Samples:
         best = {space: self.seconds[self.spaces == space].min() for space in set(self.spaces)}
         return np.array([best[space] for space in self.spaces]) / self.seconds
 
+    @cached_property
+    def beside_predicted(self) -> Floats:
+        """How many times as fast as predicted each kernel is, beside the median of its program and input."""
+        ratio = self.analytical / self.seconds
+        middle = {space: np.median(ratio[self.spaces == space]) for space in set(self.spaces)}
+        return ratio / np.array([middle[space] for space in self.spaces])
+
     def taking(self, columns: Sequence[str]) -> Floats:
         """The features of these names."""
         return self.features[:, [self.columns.index(name) for name in columns]]
@@ -125,8 +132,23 @@ def row_of(plan: Plan, device: Device, columns: Sequence[str] = NAMES) -> Floats
     return np.array([found[name] for name in columns])
 
 
-def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
-    """The right kernels of records, on one device, as the last record's versions made them.
+@dataclass(frozen=True)
+class Chosen:
+    """The records of right kernels on one device, as the last record's versions made them; each kernel once.
+
+    Attributes
+    ----------
+    notes
+        What was left out, in words.
+    """
+
+    records: tuple[Record, ...]
+    last: Record
+    notes: tuple[str, ...]
+
+
+def chosen_of(records: Sequence[Record], device: str | None = None) -> Chosen:
+    """The records that models can learn from.
 
     Parameters
     ----------
@@ -154,15 +176,35 @@ def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
             known_time = least.get(record.point)
             if known_time is None or min(record.samples) < min(known_time.samples):
                 least[record.point] = record
+    if not least:
+        raise ModelProblem(f"none of {len(named)} records is of a right kernel of this version: collect some")
     left_out = Counter[str]()
     left_out[
         f"of another version than {last.versions.get('lift-egraph')} with the driver {last.device.driver_version}"
     ] = len(named) - len(current)
     left_out["of kernels that are not right, or known twice"] = len(current) - len(least)
+    return Chosen(tuple(least.values()), last, _noted(left_out))
+
+
+def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
+    """The right kernels of records, on one device, as the last record's versions made them.
+
+    Parameters
+    ----------
+    device
+        A part of the platform's or device's name, where there are records of several.
+
+    Raises
+    ------
+    ModelProblem
+        If no record is of the device, or they are of several; or none of a right kernel is left.
+    """
+    chosen = chosen_of(records, device)
+    last, left_out = chosen.last, Counter[str]()
     model, kept, rows, times = describe(last.device), list[Record](), list[Floats](), list[float]()
-    for record in least.values():
+    for record in chosen.records:
         try:
-            plan = compile_program(parse_program(record.term), model)
+            plan = compile_program(parse_program(record.term), model, with_text=False)
             predicted = predict(plan, model).predicted_ms
         except LiftError:
             left_out["of terms that are not compiled any more"] += 1
@@ -171,12 +213,12 @@ def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
         times.append(1e-3 * predicted)
         kept.append(record)
     if not kept:
-        raise ModelProblem(f"none of {len(named)} records is of a right kernel of this version: collect some")
+        raise ModelProblem(f"none of {len(records)} records is of a right kernel of this version: collect some")
     return Samples(
         device=last.device,
         versions=dict(last.versions),
         columns=NAMES,
-        notes=tuple(f"{count} records left out: {why}" for why, count in left_out.items() if count),
+        notes=(*chosen.notes, *_noted(left_out)),
         programs=tuple(r.program.name for r in kept),
         inputs=tuple(", ".join(f"{n} = {v}" for n, v in r.program.sizes.items()) for r in kept),
         families=tuple(" ".join(family_of((p.phase, p.iterations) for p in r.phases)) for r in kept),
@@ -184,3 +226,7 @@ def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
         analytical=np.array(times),
         seconds=np.array([min(r.samples) for r in kept]),
     )
+
+
+def _noted(left_out: Counter[str]) -> tuple[str, ...]:
+    return tuple(f"{count} records left out: {why}" for why, count in left_out.items() if count)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from typing import Protocol
 
 import numpy as np
+
+from lift_egraph.errors import ModelProblem
 
 Family = tuple[str, ...]
 """What the kernels of one way have in common."""
@@ -221,3 +223,29 @@ class Confident:
         apart = ((here[:, None, :] - there[None, :, :]) ** 2).sum(2) / max(here.shape[1], 1)
         same = np.array([[p.family == q.family for q in second] for p in first])
         return self.shared**2 + self.of_family**2 * same + self.of_place**2 * np.exp(-apart / 2)
+
+
+STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "random": AtRandom,
+    "greedy": Greedy,
+    "corrected": CORRECTED,
+    "families": ByFamily,
+    "confident": Confident,
+}
+"""All, by the names that users give them."""
+
+COMPARING = ("confident",)
+"""Those that compare kernels by where they stand, which only a learned model says."""
+
+
+def strategy_of(name: str) -> Strategy:
+    """A new strategy of a name.
+
+    Raises
+    ------
+    ModelProblem
+        If there is none.
+    """
+    if name not in STRATEGIES:
+        raise ModelProblem(f"there is no strategy {name!r}; there are {', '.join(STRATEGIES)}")
+    return STRATEGIES[name]()

@@ -3,6 +3,8 @@
 A line is ``lift-record 1c291ca3 {…}``: the CRC-32 of the payload as eight hexadecimal digits, and the payload, which
 has no line break. A CRC-32 finds every flipped byte; it is no protection against somebody who means harm.
 
+A journal that was compressed by xz is read as what it was made from; nothing is appended to it.
+
 What is appended is written and synchronised to the disk (``fsync``) before the call returns, so neither a killed
 process nor a power cut takes it back. This module needs the standard library alone: bundles take it along.
 """
@@ -19,6 +21,8 @@ from pathlib import Path
 
 TAG = b"lift-record "
 DIGITS = 8
+XZ = b"\xfd7zXZ\x00"  # how a compressed file begins
+MOST = 1 << 30  # bytes of a journal that was compressed: a small file could else fill the memory
 
 
 def line_of(payload: bytes) -> bytes:
@@ -64,14 +68,37 @@ def read(path: Path) -> bytes:
     Raises
     ------
     OSError
-        If it cannot be read, or is a device or a pipe, which may have no end.
+        If it cannot be read, or is a device or a pipe, which may have no end; or is compressed, and damaged.
     """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if path.is_dir() else "Not a regular file")
     with path.open("rb") as file:
         with suppress(OSError):  # a file system without locks: a line that is just written then looks torn
             fcntl.flock(file, fcntl.LOCK_SH)
-        return file.read()
+        data = file.read()
+    return expanded(data) if data.startswith(XZ) else data
+
+
+def expanded(data: bytes) -> bytes:
+    """What was compressed by xz.
+
+    Raises
+    ------
+    OSError
+        If it is damaged, or has more than `MOST` bytes.
+    """
+    import lzma
+
+    decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    try:
+        found = decompressor.decompress(data, MOST)
+    except lzma.LZMAError as problem:
+        raise OSError(errno.EINVAL, f"what is compressed in it is damaged ({problem})") from None
+    if not decompressor.eof:
+        is_large = len(found) >= MOST
+        why = f"there are more than {MOST >> 30} GiB in it" if is_large else "it is compressed, and ends too early"
+        raise OSError(errno.EINVAL, why)
+    return found
 
 
 def append(path: Path, items: Iterable[bytes]) -> None:
@@ -80,7 +107,7 @@ def append(path: Path, items: Iterable[bytes]) -> None:
     Raises
     ------
     OSError
-        If they cannot be written: then none of them is there.
+        If they cannot be written, or the journal is compressed: then none of them is there.
     """
     data = b"".join(map(line_of, items))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,6 +115,8 @@ def append(path: Path, items: Iterable[bytes]) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         end = os.fstat(file).st_size
+        if os.pread(file, len(XZ), 0) == XZ:
+            raise OSError(errno.EINVAL, "it is compressed, and only read")
         if end and os.pread(file, 1, end - 1) != b"\n":
             data = b"\n" + data
         try:

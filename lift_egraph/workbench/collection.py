@@ -6,10 +6,12 @@ the same call goes on where it stopped.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -27,13 +29,15 @@ from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked
 from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.pipeline import found_device
 from lift_egraph.workbench.recording import Recording
-from lift_egraph.workbench.report import NOT_RUN, Event, Listener
+from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener
+from lift_egraph.workbench.surveying import survey
 from lift_egraph.workbench.validation import reference_of, room_for
 
 REFERENCE = 30.0  # seconds of interpreting what kernels are compared with, at most
-SLOW = 100.0  # times the best, from which a kernel is neither compared nor timed
-RUNS, TIMING = 9, 1.0  # of a kernel: so many, unless they take more seconds
-LONGEST, LONGEST_KERNEL = 7200.0, 5.0  # seconds for the points of one program, and for a kernel's build and run
+SLOW = 20.0  # times the best, from which one run tells the time of a kernel
+RUNS, TIMING, LEAST_TIMING = 9, 0.25, 0.02  # of a kernel: so many, unless they take more seconds; and for so many, then
+LONGEST, LONGEST_KERNEL = 7200.0, 3.0  # seconds for the points of one program, and for a kernel's build and run
+SEARCH_SHARE = 0.5  # of the seconds for the points of a program, that the search takes at most
 SPARE = 3  # times the points that are wanted which are drawn: some are not valid
 
 
@@ -67,6 +71,7 @@ def collect(
     device: str | DeviceInfo | None = None,
     description: Device | None = None,
     search: float = 60.0,
+    seconds: float = LONGEST,
     seed: int = 0,
     executor: Executor | None = None,
     listen: Listener = lambda event: None,
@@ -82,7 +87,9 @@ def collect(
     points
         How many it is to have at last, of this program at these sizes. There may be fewer in the space.
     search
-        Seconds in which the space is searched.
+        Seconds in which the space is searched, if it has not points enough before.
+    seconds
+        After which no more points are measured: a later call goes on. The search takes a half of them at most.
     seed
         Of the draw, and of the random inputs.
 
@@ -104,6 +111,7 @@ def collect(
     valid, new, failed = sum(r.validity == "valid" for r in known.values()), 0, 0
     if valid >= points:
         return Collection(special, valid)
+    clock, search = Clock(min(seconds, LONGEST)), min(search, SEARCH_SHARE * seconds)
     listen(Event("search", f"the space of {special.name}, for {search:g} s"))
     found = drawn(program, special, info, model, SPARE * (points - valid), search, seed, known)
     first = next(found, None)
@@ -114,16 +122,29 @@ def collect(
         repeats=RUNS,
         cut_off=SLOW,
         most_kernel=LONGEST_KERNEL,
+        timing_seconds=LEAST_TIMING,
         timing_share=TIMING / LONGEST,
         reference_share=REFERENCE / LONGEST,
     )
-    job = Job(program, special, info, model, budget, budget.kernel_seconds(data_bytes(special)), seed)
-    clock, inbox = Clock(LONGEST), SimpleQueue[Any]()
-    waiting = chain([first], found)
+    job = Job(program, special, info, model, budget, budget.kernel_seconds(data_bytes(special)), seed, measure=survey)
+    inbox = SimpleQueue[Any]()
+    waiting: Iterator[tuple[str, Candidate]] | None = chain([first], found)
+    ready, together = deque[Candidate](), model.built_together
     with Workers(executor, job, clock, inbox) if executor else _here(job, clock, inbox) as lanes:
         while not lanes.ended and clock.left > 0:
-            while valid + new + lanes.busy < points and lanes.free(False) and (following := next(waiting, None)):
-                lanes.submit(following[1])
+            missing = points - valid - new - lanes.busy
+            batch = min(missing, 1 if lanes.busy or waiting is None else together)
+            if 0 < batch <= len(ready) and lanes.free(False):
+                lanes.submit(ready.popleft(), [*islice(ready, together - 1)])
+                continue
+            if waiting and len(ready) < min(missing, 2 * together) and inbox.empty():
+                with lanes.working():  # while others are built, and none is timed
+                    following = next(waiting, None)
+                if following is None:
+                    waiting = None
+                else:
+                    ready.append(following[1])
+                continue
             if not lanes.busy:
                 break
             candidate = lanes.done(inbox.get(timeout=lanes.patience))
@@ -137,8 +158,12 @@ def collect(
 
 
 def _here(job: Job, clock: Clock, inbox: SimpleQueue[Any]) -> Lanes:
-    """What measures on this host: one kernel at a time, so that none disturbs another."""
+    """What measures on this host: a kernel is timed alone. Others that are built or compared stand still meanwhile, or
+    there are none: those that run on a GPU cannot be stopped.
+    """
     compiled = partial(compile_program, device=job.description)
-    room, seconds = room_for(job.program, job.device, 1), job.budget.reference_seconds
+    lanes = job.budget.lanes if job.device.kind == "cpu" else 1
+    room, seconds = room_for(job.program, job.device, lanes), job.budget.reference_seconds
     reference = reference_of(job.source, job.program, room, compiled, seed=job.seed, seconds=seconds)
-    return Lanes(job.device, reference, replace(job.budget, lanes=1), clock, job.kernel_seconds, inbox)
+    budget = replace(job.budget, lanes=room.workers)
+    return Lanes(job.device, reference, budget, clock, job.kernel_seconds, inbox, measure=job.measure)

@@ -1,15 +1,23 @@
 """Random points of a program's space: low-level terms of all that its search yields, each kind as often as the others.
 
-A kind is a family of terms that a search finds, or the points of its plans with parameters.
+A kind is a family of terms that a search finds, or the points of its plans with parameters. The space is searched in
+rounds, until it has terms enough: first as `optimize` does, then wider, each time with other chunk sizes. What is cheap
+in an e-graph is much alike, so a wide search with a few sizes finds more than a usual one with many.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import time
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from math import ceil
+from typing import Any
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
@@ -17,6 +25,7 @@ from lift_egraph.codegen.running.run import check_limits
 from lift_egraph.errors import LiftError, SearchProblem
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.language import ir
+from lift_egraph.language.binders import canonical
 from lift_egraph.process.child import Stream
 from lift_egraph.records.record import point_of
 from lift_egraph.workbench.budget import Budget
@@ -26,9 +35,26 @@ from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.search import search
 from lift_egraph.workbench.tuned import Tunable
 
-CHUNKS = (2, 4, 8, 16, 32, 64)  # of short arrays, from which those of a search are drawn …
-DRAWN_CHUNKS = 4  # … so many
+CHUNKS = (2, 4, 8, 16, 32, 64, 128, 256, 512)  # of short arrays, from which those of a round are drawn …
+DRAWN_CHUNKS = 3  # … so many
+ENOUGH = 0.7  # terms, for each point that is drawn at most, with which no further round begins
 TRIES = 4  # terms that are compiled at most, for each point that is wanted
+USUAL = Budget(search_share=1.0, tuning_share=0.5)
+WIDE = replace(
+    USUAL,
+    widths=4,
+    seeds=48,
+    seed_tries=400,
+    seeds_per_shape=24,
+    worst_seed=16.0,
+    lowered=36,
+    lowered_tries=150,
+    lowered_per_shape=9,
+    staged=6,
+    copies=6,
+    copy_tries=60,
+    copies_per_shape=2,
+)  # how far a round looks: at what `optimize` would not try, too, as a model must tell it from what is good
 
 
 def drawn(
@@ -62,20 +88,7 @@ def drawn(
         If the search finds no low-level term.
     """
     draw = random.Random(seed)
-    chunks = tuple(draw.sample(CHUNKS, DRAWN_CHUNKS))
-    budget = Budget(seconds, search_share=1.0, cpu_blocks=chunks, gpu_blocks=chunks, tuning_share=1.0)
-    kinds: dict[str, list[Callable[[], Found]]] = defaultdict(list)
-    for message in Stream(
-        partial(search, source=source), program, device, budget, StructuralCost(), time_limit=seconds
-    ):
-        if isinstance(message, Found):
-            kinds[" ".join(family(message.way)) or "lowering"].append(partial(_same, message))
-        elif isinstance(message, Tunable):
-            name = f"{' '.join(family(message.base.way))}, parameters"
-            try:
-                kinds[name] += [partial(message.found, p) for p in message.space(device).sample(most, seed)]
-            except SearchProblem:  # nothing bounds a parameter
-                continue
+    kinds = _kinds(source, program, device, most, seconds, draw, seed)
     if not kinds:
         raise SearchProblem(
             f"the space of {program.name} is empty: in {seconds:g} s the search found no low-level term"
@@ -97,6 +110,78 @@ def drawn(
         if (text := kernels(made)) not in texts and point_of(made.program, made.plan) not in known:
             texts.add(text)
             yield name, made
+
+
+def _kinds(
+    source: ir.Program, program: ir.Program, device: Device, most: int, seconds: float, draw: random.Random, seed: int
+) -> dict[str, list[Callable[[], Found]]]:
+    """What makes the terms of each kind: rounds are searched side by side, one by each processor."""
+    kinds: dict[str, list[Callable[[], Found]]] = defaultdict(list)
+    terms, plans = set[ir.Expr](), set[object]()
+    sizes = draw.sample(CHUNKS, len(CHUNKS))
+    parts = [tuple(sizes[at : at + DRAWN_CHUNKS]) for at in range(0, len(sizes), DRAWN_CHUNKS)]
+    depths = (USUAL, parts[0]), *((WIDE, chunks) for chunks in (*parts[1:], parts[0]))
+    budgets = [replace(depth, cpu_blocks=chunks, gpu_blocks=chunks) for depth, chunks in depths]
+    with _Rounds(source, program, device, budgets, ENOUGH * most, seconds) as messages:
+        for message in messages:
+            if isinstance(message, Found):
+                if (term := canonical(message.term)) not in terms:
+                    terms.add(term)
+                    kinds[" ".join(family(message.way)) or "lowering"].append(partial(_same, message))
+            elif isinstance(message, Tunable) and (plan := canonical(message.base.term)) not in plans:
+                plans.add(plan)
+                name = f"{' '.join(family(message.base.way))}, parameters"
+                try:
+                    kinds[name] += [partial(message.found, p) for p in message.space(device).sample(most, seed)]
+                except SearchProblem:  # nothing bounds a parameter
+                    continue
+    return kinds
+
+
+class _Rounds:
+    """Searches, one by each processor at a time; none is begun once they found enough, or after the end.
+
+    In a context: what they find, the first search's before the second's. Leaving it ends all.
+    """
+
+    def __init__(
+        self,
+        source: ir.Program,
+        program: ir.Program,
+        device: Device,
+        budgets: Sequence[Budget],
+        enough: float,
+        seconds: float,
+    ) -> None:
+        self._search, self._given, self._budgets = partial(search, source=source), (program, device), budgets
+        self._enough, self._end, self._found = enough, time.perf_counter() + seconds, 0
+        self._beside = min(os.cpu_count() or 1, len(budgets))
+        self._threads = ThreadPoolExecutor(self._beside)
+        self._streams: list[Stream[Any]] = []
+
+    def __enter__(self) -> Iterator[Any]:
+        reading = [self._threads.submit(self._read, number) for number in range(len(self._budgets))]
+        return (message for found in reading for message in found.result())
+
+    def _read(self, number: int) -> list[Any]:
+        share = (self._end - time.perf_counter()) / ceil((len(self._budgets) - number) / self._beside)
+        if share <= 0 or self._found >= self._enough:
+            return []
+        budget = replace(self._budgets[number], seconds=share)
+        stream = Stream(self._search, *self._given, budget, StructuralCost(), time_limit=share)
+        self._streams.append(stream)
+        messages: list[Any] = []
+        for message in stream:
+            messages.append(message)
+            self._found += isinstance(message, Found)
+        self._streams.remove(stream)
+        return messages
+
+    def __exit__(self, *_: object) -> None:
+        self._enough = 0  # also after Ctrl-C: no other begins
+        for stream in self._streams:
+            stream.signal(signal.SIGKILL)
+        self._threads.shutdown()
 
 
 def _same(found: Found) -> Found:

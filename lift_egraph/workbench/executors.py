@@ -37,7 +37,7 @@ from lift_egraph.codegen.running.validate import References
 from lift_egraph.errors import DeviceProblem, LiftError
 from lift_egraph.language import ir
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.measuring import Beside, Clock, evaluate, grace_of
+from lift_egraph.workbench.measuring import Beside, Clock, Evaluation, evaluate, grace_of
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.sampled import Sampled
@@ -67,6 +67,8 @@ class Job:
         The limit for the build and run of a kernel.
     exact
         Whether results must agree bit for bit where all devices compute the same.
+    measure
+        What validates and times a candidate: a function of a module.
     """
 
     source: ir.Program
@@ -77,6 +79,7 @@ class Job:
     kernel_seconds: float
     seed: int
     exact: bool = False
+    measure: Evaluation = evaluate
 
 
 # --- here -------------------------------------------------------------------------------------------------
@@ -203,7 +206,7 @@ def evaluated(
         with _lock(job.device, fcntl.LOCK_SH) as change:
             alone = change(fcntl.LOCK_EX)
             exactly = station.whole_numbers
-            evaluate(candidate, station.runner, station.reference, job.budget, cut_off_ms, alone, beside, exactly)
+            job.measure(candidate, station.runner, station.reference, job.budget, cut_off_ms, alone, beside, exactly)
     return {name: getattr(candidate, name) for name in OUTCOME}
 
 

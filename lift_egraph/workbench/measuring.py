@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -36,6 +36,8 @@ from lift_egraph.workbench.whole_numbers import Outcome, WholeNumbers
 M = TypeVar("M")
 
 Measured = Future[tuple[Candidate, Runner]]
+Evaluation = Callable[..., None]
+"""What validates and times a candidate: `evaluate`, or a function with its parameters."""
 BUDGET = Budget()
 TOO_SLOW = "far slower than the best in its first runs"
 _SWITCH = 0.0005  # seconds until a lane that waits gets the interpreter: it asks hundreds of times for each kernel
@@ -169,6 +171,8 @@ class Lanes:
         What else is stopped while a kernel is timed, if the device is the CPU.
     whole_numbers
         What the fastest kernels are held against, too.
+    measure
+        What validates and times a candidate: by default `evaluate`.
     """
 
     def __init__(
@@ -181,6 +185,7 @@ class Lanes:
         inbox: queue.SimpleQueue[Any],
         others: tuple[Pausable, ...] = (),
         whole_numbers: WholeNumbers | None = None,
+        measure: Evaluation | None = None,
     ) -> None:
         self.count = min(budget.lanes, os.cpu_count() or 1)
         self.busy, self.ended, self.patience = 0, "", None
@@ -189,6 +194,7 @@ class Lanes:
         self._built: dict[Runner, set[int]] = {runner: set() for runner in self._runners}
         self._threads = ThreadPoolExecutor(self.count)
         self._reference, self._budget, self._clock, self._inbox = reference, budget, clock, inbox
+        self._measure = measure or evaluate
         self._best_ms, self._ended, self._beside, self._whole = float("inf"), False, Beside(), whole_numbers
         self._grace = grace_of(budget)
         self._shares_the_cpu, self._others = info.kind == "cpu", others
@@ -259,7 +265,7 @@ class Lanes:
             runner.build([c.plan for c in together])
         alone = self._alone(runner)
         others = self._beside.plan, self._whole
-        evaluate(candidate, runner, self._reference, self._budget, cut_off_ms, alone, *others)
+        self._measure(candidate, runner, self._reference, self._budget, cut_off_ms, alone, *others)
         if self._ended:  # what it says was made by the end, not by its kernel
             candidate.valid, candidate.message = False, NOT_RUN
         return candidate, runner
@@ -355,7 +361,7 @@ def evaluate(
                 hold(candidate, whole_numbers.check(candidate.program, runner))
     except (BuildProblem, RunProblem, DeviceProblem) as problem:
         require_room()
-        candidate.valid, candidate.message, candidate.failure = False, str(problem), _failure(problem)
+        candidate.valid, candidate.message, candidate.failure = False, str(problem), failure_of(problem)
 
 
 def hold(candidate: Candidate, outcome: Outcome | None) -> None:
@@ -377,7 +383,7 @@ def _beside_ms(runner: Runner, beside: Plan | None, inputs: str) -> float | None
         return None
 
 
-def _failure(problem: LiftError) -> Validity:
+def failure_of(problem: LiftError) -> Validity:
     """What went wrong with a kernel, in a word."""
     if isinstance(problem, BuildProblem):
         return "failed to build"

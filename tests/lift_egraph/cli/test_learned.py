@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lift_egraph import workbench
+from lift_egraph.cli import learned as cli
 from lift_egraph.errors import SearchProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.learned.model import Model, load_model
+from lift_egraph.learned.strategies import STRATEGIES
 from lift_egraph.records.journal import Journal
 from lift_egraph.workbench import collection
 from lift_egraph.workbench.collection import Collection
 from tests.codegen.opencl import needs_opencl
 from tests.lift_egraph.cli.test_main import fail, succeed
 from tests.lift_egraph.learned.tables import samples
-from tests.lift_egraph.records.examples import PROGRAM, RECORD
+from tests.lift_egraph.records.examples import PROGRAM, RECORD, record
+
+OTHER = "program scale(x: [f32]64) = mapSeq(fun v => v * 2.0, x)"
 
 
 @pytest.fixture
@@ -64,6 +69,44 @@ def test_what_nothing_can_be_learned_from(model: Path, tmp_path: Path):
     assert not out.exists()
 
 
+def test_the_records_that_were_learned_from_are_kept(model: Path, tmp_path: Path):
+    """Small and compressed; what was changed in a journal is left out, and told."""
+    journal, kept = tmp_path / "points.jsonl", tmp_path / "kept.jsonl.xz"
+    numbered = [record(point=f"{n:064}", samples=[1e-3 * (n + 1), 1.0]) for n in range(20)]
+    Journal(journal).append(*numbered, record(validity="wrong", median=None, samples=[]))
+    other = record(term=OTHER, point="a" * 64)
+    Journal(journal).append(other, other)
+    shown = succeed("train", journal, "--out", tmp_path / "a.npz", "--keep", kept)
+    assert "21 records" in shown.stdout
+    assert "2 records left out: of kernels that are not right, or known twice" in shown.stderr
+    assert kept.stat().st_size < journal.stat().st_size / 10
+    assert "from 21 kernels" in succeed("train", kept, "--out", tmp_path / "b.npz").stdout
+    both = [load_model(tmp_path / name).samples for name in ("a.npz", "b.npz")]
+    assert (both[0].features == both[1].features).all()
+    data = journal.read_bytes()
+    journal.write_bytes(data.replace(b'"valid"', b'"vault"', 1))
+    assert "1 damaged or unknown line left out (1)" in succeed("train", journal, "--out", tmp_path / "c.npz").stderr
+    assert "is a model, which has no records" in fail("train", model, "--out", tmp_path / "d.npz", "--keep", kept)
+
+
+def test_the_time_of_a_collection_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shares: list[float] = []
+
+    def collect(program: Any, *, seconds: float, **_: Any) -> Collection:
+        shares.append(seconds)
+        return Collection(PROGRAM, 7)
+
+    monkeypatch.setattr(collection, "collect", collect)
+    given = "--out", tmp_path / "points.jsonl"
+    succeed("collect", "scal", "mm", *given, "--seconds", 100)
+    assert [round(share, -1) for share in shares] == [50, 100]
+    succeed("collect", "scal", *given)
+    assert shares[-1] == float("inf")
+    assert "is not a number of seconds above 0" in fail("collect", "scal", *given, "--seconds", 0, code=2)
+    monkeypatch.setattr(cli, "time", SimpleNamespace(monotonic=iter((0.0, 2.0)).__next__))
+    assert "scal: no time is left" in succeed("collect", "scal", *given, "--seconds", 1).stdout
+
+
 def test_programs_are_collected_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     asked: list[dict[str, Any]] = []
 
@@ -87,6 +130,26 @@ def test_programs_are_collected_one_after_the_other(tmp_path: Path, monkeypatch:
         succeed("collect", "dot", "scal", *given)
     assert [a["name"] for a in asked] == ["dot", "scal"]
     assert "interrupted: " in fail("collect", "asum", "scal", *given, code=130)
+
+
+@needs_opencl
+def test_optimize_takes_the_strategy_that_is_named(monkeypatch: pytest.MonkeyPatch):
+    given: list[Any] = []
+
+    def optimize(*_: Any, strategy: Any, **__: Any) -> None:
+        given.append(strategy)
+        raise SearchProblem("enough")
+
+    monkeypatch.setattr(workbench, "optimize", optimize)
+    for name in STRATEGIES:
+        assert "enough" in fail("optimize", "scal", "--strategy", name, "--cost", "learned")
+        assert name in " ".join(succeed("optimize", "--help").stdout.split())
+    assert [type(strategy) for strategy in given] == [type(make()) for make in STRATEGIES.values()]
+    assert "enough" in fail("optimize", "scal")
+    assert given[-1] is None
+    assert "there is no strategy 'oracle'; there are random, " in fail("optimize", "scal", "--strategy", "oracle")
+    shown = fail("optimize", "scal", "--strategy", "confident")
+    assert "the strategy confident compares kernels as a learned model does" in shown
 
 
 @needs_opencl

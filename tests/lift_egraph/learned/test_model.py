@@ -16,7 +16,8 @@ from lift_egraph.codegen.devices import POCL
 from lift_egraph.errors import InputProblem, ModelProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.learned.methods import LEAST, METHODS
-from lift_egraph.learned.model import Model, bundled, load_model, nearest, read_samples
+from lift_egraph.learned.model import Model, bundled, load_model, nearest, read_samples, records_in
+from lift_egraph.learned.samples import chosen_of
 from tests.codegen import low_level as low
 from tests.codegen.devices.test_devices import INFO
 from tests.lift_egraph.learned.tables import samples
@@ -134,3 +135,18 @@ def test_there_is_a_bundled_model_for_each_cpu():
     assert nearest(replace(INFO, kind="cpu")).samples.device.kind == "cpu"
     with pytest.raises(ModelProblem, match="no learned model for a device of the kind other"):
         nearest(replace(INFO, kind="other"))
+
+
+def test_journals_come_with_models():
+    """Each bundled journal has the kernels that the model beside it was learned from."""
+    found = {path: path.with_name(path.stem + ".jsonl.xz") for path in bundled().values()}
+    journals = {path: journal for path, journal in found.items() if journal.exists()}
+    assert journals
+    for path, journal in journals.items():
+        records, notes = records_in([journal])
+        chosen, model = chosen_of(records), load_model(path)
+        assert not notes
+        assert not chosen.notes
+        assert sorted(min(r.samples) for r in chosen.records) == sorted(model.samples.seconds)
+        assert (chosen.last.device, chosen.last.versions) == (model.samples.device, model.samples.versions)
+    assert sum(f.stat().st_size for f in (*found, *journals.values())) < 2 << 20

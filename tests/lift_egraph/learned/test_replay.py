@@ -96,7 +96,31 @@ def test_pictures_show_all_strategies_and_programs(found):
 
 def test_what_is_learned_is_blended_with_the_analytical_prediction():
     table = samples()
-    forest, blended = (
-        METHODS[name].fit(table).times(table.features, table.analytical) for name in ("forest", "blended")
+    forest, residual, blended = (
+        METHODS[name].fit(table).times(table.features, table.analytical) for name in ("forest", "residual", "blended")
     )
-    np.testing.assert_allclose(blended, np.sqrt(forest * table.analytical))
+    np.testing.assert_allclose(blended, np.cbrt(forest * residual * table.analytical))
+
+
+def test_what_the_analytical_model_says_wrongly_is_learned():
+    """It is wrong by what one feature says: a model of that is right, however long kernels take."""
+    table = samples(4)
+    width = table.taking(["vector_width"])[:, 0]
+    table = replace(table, seconds=table.analytical / width * np.repeat([1.0, 10.0, 100.0, 1000.0], 25))
+    held, fitted = next(left_out(table, [METHODS["residual"], METHODS["forest"]]))
+    wrong = {
+        name: np.ptp(np.log(model.times(held.features, held.analytical) / held.seconds))
+        for name, model in fitted.items()
+    }
+    assert wrong["residual"] < wrong["forest"] / 2
+
+
+def test_models_of_another_device_are_tried_on_this_one():
+    """Its times are the same, in another unit, so they transfer as they are; the program is left out there, too."""
+    table = samples(points=40)
+    other = replace(table, device=replace(table.device, name="abacus 2"), seconds=8 * table.seconds)
+    native, moved = evaluate(table, "forest"), evaluate(table, "forest", learned_from=other)
+    for own, same in zip(native.spaces, moved.spaces, strict=True):
+        np.testing.assert_allclose(own.times["forest"], same.times["forest"])
+    unlike = replace(other, seconds=other.seconds[::-1])
+    assert evaluate(table, "forest", learned_from=unlike).spaces[0].correlation("forest") < 0.5

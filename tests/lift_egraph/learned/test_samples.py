@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -13,7 +14,9 @@ from lift_egraph.codegen.devices import describe
 from lift_egraph.errors import ModelProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.features import NAMES, features
+from lift_egraph.learned.model import read_samples
 from lift_egraph.learned.samples import samples_of
+from lift_egraph.records import lines
 from tests.lift_egraph.learned.tables import samples
 from tests.lift_egraph.records.examples import DEVICE, RECORD, candidate, record
 
@@ -91,3 +94,15 @@ def test_throughput_is_beside_the_best_of_a_program_and_input():
         ("p0, N = 64", "p1, N = 64", "p2, N = 64"), 1.0
     )
     assert 0 < table.throughput.min() < 0.1
+
+
+@pytest.mark.parametrize("time", ["NaN", "1e999", "-1.0", '"fast"'])
+def test_a_time_that_is_no_number_does_not_come_out_of_a_journal(time: str, tmp_path: Path):
+    """Its record is left out, and told, though its line has the right checksum."""
+    written = msgspec.json.encode(record(samples=[0.125])).replace(
+        b'"samples":[0.125]', b'"samples":[%s]' % time.encode()
+    )
+    lines.append(tmp_path / "points.jsonl", [written, msgspec.json.encode(RECORD)])
+    found = read_samples([tmp_path / "points.jsonl"])
+    assert found.seconds.tolist() == [min(RECORD.samples)]
+    assert [note.partition(": ")[2] for note in found.notes] == ["1 damaged or unknown line left out (1)"]

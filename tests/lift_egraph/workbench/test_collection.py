@@ -14,13 +14,17 @@ from lift_egraph import programs
 from lift_egraph.api import find_device, parse_program
 from lift_egraph.codegen.devices import describe
 from lift_egraph.errors import InputProblem, SearchProblem, SizeProblem
+from lift_egraph.language.check import specialise
 from lift_egraph.learned.samples import samples_of
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.record import point_of
 from lift_egraph.workbench import Event, collection, drawing
+from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.collection import collect
+from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.report import Candidate
+from lift_egraph.workbench.search import search
 from tests.codegen.opencl import needs_opencl
 
 pytestmark = needs_opencl
@@ -47,10 +51,14 @@ def points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collection, "drawn", drawn)
 
 
+def first_messages(*given: Any, **named: Any) -> Iterator[Any]:
+    return islice(search(*given, **named), MESSAGES)
+
+
 @pytest.fixture
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends after some finds, however slow the machine is."""
-    monkeypatch.setattr(drawing, "Stream", lambda search, *given, **_: islice(search(*given), MESSAGES))
+    monkeypatch.setattr(drawing, "search", first_messages)
 
 
 @pytest.mark.usefixtures("briefly")
@@ -82,7 +90,7 @@ def test_what_was_measured_is_kept_and_not_measured_again(tmp_path: Path):
     found = collect(SCAL, SIZES, journal=journal, points=9)
     assert (found.valid, found.new, found.failed) == (3, 2, 1)
     records = Journal(journal).read().records
-    assert [r.validity for r in records] == ["valid", "valid", "wrong", "valid"]
+    assert sorted(r.validity for r in records) == ["valid", "valid", "valid", "wrong"]
     assert str(collect(SCAL, SIZES, journal=journal, points=9)) == "scal: 3 points, 0 of them new; 0 more are not valid"
 
 
@@ -91,6 +99,36 @@ def test_workers_of_an_executor_measure(tmp_path: Path):
     with ThreadPoolExecutor(2) as executor:
         found = collect(SCAL, SIZES, journal=tmp_path / "points.jsonl", points=2, executor=executor)
     assert found.valid == found.new >= 2
+
+
+@pytest.mark.usefixtures("points")
+def test_a_collection_ends_in_time(tmp_path: Path):
+    assert collect(SCAL, SIZES, journal=tmp_path / "points.jsonl", points=2, seconds=1e-9).valid == 0
+
+
+@pytest.mark.parametrize(("most", "cores", "rounds"), [(1, 1, 1), (9, 1, 4), (9, 2, 4)])
+def test_a_space_is_searched_in_rounds_with_other_chunks_until_there_are_terms_enough(
+    most: int, cores: int, rounds: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Each round finds one term that all find, and one of its own."""
+    info = find_device()
+    device, special, chunks = describe(info), specialise(SCAL, SIZES), list[tuple[int, ...]]()
+
+    def stream(search: Any, program: Any, device: Any, budget: Budget, *_: Any, **__: Any) -> Iterator[Found]:
+        chunks.append(budget.cpu_blocks)
+        return iter([found_for("alpha * e"), found_for(f"{len(chunks)}.5 * e")])
+
+    def found_for(body: str) -> Found:
+        text = f"program scal(alpha: f32, x: [f32]1024) = mapGlb(0, fun e => {body}, x)"
+        return Found(1.0, parse_program(text).body, ())
+
+    monkeypatch.setattr(drawing, "Stream", stream)
+    monkeypatch.setattr(drawing.os, "cpu_count", lambda: cores)
+    found = list(drawing.drawn(SCAL, special, info, device, most, 60.0))
+    assert len(found) == min(most, rounds + 1)
+    assert len(chunks) == rounds
+    assert {size for sizes in chunks for size in sizes} <= {*drawing.CHUNKS}
+    assert len({*chunks}) == min(rounds, 3)
 
 
 def test_what_cannot_be_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,7 @@
-"""Kernels are validated before they are timed; those that are far slower than the best are neither."""
+"""Kernels are validated before they are timed; those that are far slower than the best are neither.
+
+Points of a space are both, however slow they are.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from lift_egraph.codegen.running.validate import references
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.measuring import TOO_SLOW, evaluate
+from lift_egraph.workbench.surveying import survey
 from lift_egraph.workbench.validation import load_references
 
 PROGRAM = parse_program("program p(xs: [f32]100000) = map(fun x => sqrt(abs(x)), xs)")
@@ -30,3 +35,15 @@ def test_what_is_far_slower_than_the_best_is_not_compared(cut_off_ms: float, is_
     if not is_compared:
         assert candidate.failure == "too slow"
         assert candidate.message.startswith(TOO_SLOW)
+
+
+@pytest.mark.parametrize(("cut_off_ms", "runs"), [(1e6, range(7, 10_001)), (1e-6, range(1, 2))])
+def test_a_slow_point_of_a_space_counts_and_is_run_once(cut_off_ms: float, runs: range):
+    device, reference = find_device("Portable"), references(PROGRAM)
+    candidate = make_candidate(naive_term(PROGRAM), 0.0, device, POCL, (), predict)
+    with Runner(device) as runner:
+        load_references(runner, reference)
+        survey(candidate, runner, reference, Budget(repeats=7, timing_seconds=1e-3), cut_off_ms)
+    assert candidate.valid
+    assert candidate.measured_ms is not None
+    assert len(candidate.times_ms) in runs
