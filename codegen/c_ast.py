@@ -25,11 +25,14 @@ LONG_ARRAY = 2048  # bytes from which a private array is in no device's register
 MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers at the most
 
 
+_FOUND = ("_children", "_mentioned")
+
+
 class _Node:
     """What is found once per node stays in this process."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_children"}
+        return {name: value for name, value in vars(self).items() if name not in _FOUND}
 
 
 @dataclass(frozen=True)
@@ -377,6 +380,16 @@ def data_in(index: Nat) -> tuple[Computed, ...]:
     return known
 
 
+def mentioned(item: Any) -> frozenset[str]:
+    """The names of the index variables in a node, also in the data that its indices read (found once per node)."""
+    known = vars(item).get("_mentioned")
+    if known is None:
+        own = frozenset(v.name for v in item.mentioned) if isinstance(item, Nat) else frozenset[str]()
+        below = (v.value for v in data_in(item)) if isinstance(item, Nat) else children(item)
+        known = vars(item)["_mentioned"] = own.union(*map(mentioned, below))
+    return known
+
+
 def walk(item: Any) -> Iterator[Any]:
     """A node, or a body, with everything below it; index expressions are entered where they read data."""
     ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
@@ -386,6 +399,16 @@ def walk(item: Any) -> Iterator[Any]:
         below = [v.value for v in data_in(node)] if isinstance(node, Nat) else children(node)
         if below:
             ahead.extend(reversed(below))
+
+
+def mentioning(item: Any, variable: NatVar) -> Iterator[Any]:
+    """The nodes of `walk` that mention an index variable, themselves or in what is below them."""
+    ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
+    while ahead:
+        node = ahead.pop()
+        if variable.name in mentioned(node):
+            yield node
+            ahead.extend([v.value for v in data_in(node)] if isinstance(node, Nat) else reversed(children(node)))
 
 
 def statements(item: Any) -> Iterator[Statement]:
@@ -429,7 +452,7 @@ def stores(item: Any) -> Iterator[Load]:
 
 def depends(item: Any, variable: NatVar) -> bool:
     """Whether a node mentions an index variable."""
-    return any(isinstance(part, Nat) and variable in part.variables for part in walk(item))
+    return any(isinstance(part, Nat) and variable in part.variables for part in mentioning(item, variable))
 
 
 def substitute_index(value: Nat, values: Mapping[str, Nat]) -> Nat:
@@ -447,7 +470,20 @@ def substitute_index(value: Nat, values: Mapping[str, Nat]) -> Nat:
 
 def substitute(item: Any, values: Mapping[str, Nat]) -> Any:
     """A node, or a body, with index variables replaced by name."""
-    return rewrite(item, lambda part: substitute_index(part, values) if isinstance(part, Nat) else None)
+    names, done = values.keys(), dict[Nat, Nat]()
+
+    def change(part: Any) -> Any:
+        if names.isdisjoint(mentioned(part)):
+            return part
+        if not isinstance(part, Nat):
+            return None
+        if type(part) is not Nat:  # as it was written, it is more than what it is equal to
+            return substitute_index(part, values)
+        if (new := done.get(part)) is None:
+            new = done[part] = substitute_index(part, values)
+        return new
+
+    return rewrite(item, change)
 
 
 def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
