@@ -7,7 +7,7 @@ once all its indices are numbers. A `Load` doubles as the place that a `Store` w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from math import prod
@@ -25,7 +25,7 @@ LONG_ARRAY = 2048  # bytes from which a private array is in no device's register
 MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers at the most
 
 
-_FOUND = ("_children", "_mentioned")
+_FOUND = ("_children", "_mentioned", "_walk", "_loads")
 
 
 class _Node:
@@ -385,20 +385,36 @@ def mentioned(item: Any) -> frozenset[str]:
     known = vars(item).get("_mentioned")
     if known is None:
         own = frozenset(v.name for v in item.mentioned) if isinstance(item, Nat) else frozenset[str]()
-        below = (v.value for v in data_in(item)) if isinstance(item, Nat) else children(item)
-        known = vars(item)["_mentioned"] = own.union(*map(mentioned, below))
+        parts = [own, *map(mentioned, _below(item))]
+        most = max(parts, key=len)
+        # most nodes mention what one of their parts does: they share a set
+        known = vars(item)["_mentioned"] = most if all(p <= most for p in parts) else most.union(*parts)
     return known
 
 
-def walk(item: Any) -> Iterator[Any]:
-    """A node, or a body, with everything below it; index expressions are entered where they read data."""
+def _below(item: Any) -> Sequence[Any]:
+    return [v.value for v in data_in(item)] if isinstance(item, Nat) else children(item)
+
+
+def walk(item: Any) -> Sequence[Any]:
+    """A node, or a body, with everything below it (found once per statement).
+
+    Index expressions are entered where they read data.
+    """
+    found: list[Any] = []
     ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
     while ahead:
         node = ahead.pop()
-        yield node
-        below = [v.value for v in data_in(node)] if isinstance(node, Nat) else children(node)
-        if below:
-            ahead.extend(reversed(below))
+        if isinstance(node, Statement):
+            known = vars(node).get("_walk")
+            if known is None:
+                known = vars(node)["_walk"] = (node, *walk(children(node)))
+            found += known
+        else:
+            found.append(node)
+            if below := _below(node):
+                ahead.extend(reversed(below))
+    return found
 
 
 def mentioning(item: Any, variable: NatVar) -> Iterator[Any]:
@@ -408,7 +424,7 @@ def mentioning(item: Any, variable: NatVar) -> Iterator[Any]:
         node = ahead.pop()
         if variable.name in mentioned(node):
             yield node
-            ahead.extend([v.value for v in data_in(node)] if isinstance(node, Nat) else reversed(children(node)))
+            ahead.extend(reversed(_below(node)))
 
 
 def statements(item: Any) -> Iterator[Statement]:
@@ -422,23 +438,20 @@ def statements(item: Any) -> Iterator[Statement]:
                 ahead.extend(reversed(statement.body))
 
 
-def loads(item: Any) -> Iterator[Load]:
-    """The loads that evaluating a node performs: places of stores do not count."""
+def loads(item: Any) -> Sequence[Load]:
+    """The loads that evaluating a node performs (found once per statement): places of stores do not count."""
     if isinstance(item, tuple):
-        for part in item:
-            yield from loads(part)
-    elif isinstance(item, Store):
-        yield from loads(item.value)
-        for index in children(item.place):
-            yield from loads(index) if isinstance(index, Nat) else loads(tuple(children(index)))
-    elif isinstance(item, Nat):
-        for variable in data_in(item):
-            yield from loads(variable.value)
-    else:
-        if isinstance(item, Load):
-            yield item
-        for child in children(item):
-            yield from loads(child)
+        return [load for part in item for load in loads(part)]
+    if not isinstance(item, Statement):
+        return [part for part in walk(item) if isinstance(part, Load)]
+    known = vars(item).get("_loads")
+    if known is None:
+        parts = children(item)
+        if isinstance(item, Store):
+            below = children(item.place)
+            parts = (item.value, *(i for part in below for i in ((part,) if isinstance(part, Nat) else children(part))))
+        known = vars(item)["_loads"] = tuple(loads(parts))
+    return known
 
 
 def stores(item: Any) -> Iterator[Load]:
