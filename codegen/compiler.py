@@ -40,6 +40,7 @@ from lift_egraph.codegen.plans.requirements import requirements_of
 from lift_egraph.codegen.text.header import header
 from lift_egraph.codegen.text.printer import Line, Printer
 from lift_egraph.errors import DeviceProblem, SizeProblem
+from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language import ir
 from lift_egraph.language.check import substitute_nats, type_of
 from lift_egraph.language.describe import blame, describe
@@ -51,6 +52,7 @@ _MUCH_WORK = 256  # steps of a work-item's loops from which it gets a group of i
 _FEW_ITEMS = 1 << 14  # … unless there are more work-items than this
 
 
+@no_search_for_garbage()
 def compile_program(
     program: ir.Program,
     device: Device,

@@ -21,6 +21,7 @@ from lift_egraph.extract.cache_lines import Together, lines_of, warp_and_line
 from lift_egraph.extract.events import Events, events_of
 from lift_egraph.extract.extended_features import EXTENDED, extended
 from lift_egraph.extract.iteration_domain import Domain
+from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language.nat import nat
 
 PUBLISHED: tuple[str, ...] = (
@@ -34,6 +35,7 @@ NAMES: tuple[str, ...] = (*PUBLISHED, *EXTENDED)
 """All features, in their order."""
 
 
+@no_search_for_garbage()
 def features(plan: Plan, device: Device) -> dict[str, float]:
     """The features of a plan, by name: those of `NAMES`, in this order.
 
