@@ -8,9 +8,10 @@ once all its indices are numbers. A `Load` doubles as the place that a `Store` w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import prod
+from operator import is_
 from typing import Any, Union
 
 from lift_egraph.caching import cached_property
@@ -25,7 +26,7 @@ LONG_ARRAY = 2048  # bytes from which a private array is in no device's register
 MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers at the most
 
 
-_FOUND = ("_children", "_mentioned", "_walk", "_loads")
+_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_names")
 
 
 class _Node:
@@ -352,9 +353,17 @@ class Swap(_DoubleBuffered):
 # --- traversals -----------------------------------------------------------------------------------
 
 
+_NODES = CExpr, Statement, Nat
+
+
 @cache
 def _part_names(node_type: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(node_type) if f.name != "origin")
+
+
+@cache
+def _field_names(node_type: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(node_type))
 
 
 def children(item: Any) -> tuple[Any, ...]:
@@ -364,10 +373,10 @@ def children(item: Any) -> tuple[Any, ...]:
         found: list[Any] = []
         for name in _part_names(type(item)):
             value = getattr(item, name)
-            if isinstance(value, CExpr | Statement | Nat):
+            if isinstance(value, _NODES):
                 found.append(value)
             elif isinstance(value, tuple):
-                found += (v for v in value if isinstance(v, CExpr | Statement | Nat))
+                found += [v for v in value if isinstance(v, _NODES)]
         known = vars(item)["_children"] = tuple(found)
     return known
 
@@ -454,6 +463,18 @@ def loads(item: Any) -> Sequence[Load]:
     return known
 
 
+def names(item: Any) -> Sequence[str]:
+    """The constants and by-value arguments that a node uses, each as often as it does (found once per statement)."""
+    if isinstance(item, tuple):
+        return [name for part in item for name in names(part)]
+    if not isinstance(item, Statement):
+        return [part.name for part in walk(item) if isinstance(part, Name)]
+    known = vars(item).get("_names")
+    if known is None:
+        known = vars(item)["_names"] = tuple(names(children(item)))
+    return known
+
+
 def stores(item: Any) -> Iterator[Load]:
     """The places that running a node writes, as loads."""
     for statement in statements(item):
@@ -502,26 +523,38 @@ def substitute(item: Any, values: Mapping[str, Nat]) -> Any:
 def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
     """A node or body rebuilt top-down: `change` gives a replacement for a node, or None to go into it."""
     if isinstance(item, tuple):
-        return tuple(rewrite(part, change) for part in item)
+        return tuple([rewrite(part, change) for part in item])
     new = change(item)
     if new is not None:
         return new
     if isinstance(item, Nat) and data_in(item):
         return item.rebuild(lambda atom: _rewrite_data(atom, change))
-    if not isinstance(item, CExpr | Statement) or not is_dataclass(item):
+    if not isinstance(item, _NODES) or isinstance(item, Nat):
         return item
-    updates = {}
+    updates: dict[str, Any] = {}
     for name in _part_names(type(item)):
         old = getattr(item, name)
-        if isinstance(old, CExpr | Statement | Nat) or (
-            isinstance(old, tuple) and old and isinstance(old[0], CExpr | Statement | Nat)
-        ):
+        if isinstance(old, _NODES):
             fresh = rewrite(old, change)
-            if fresh is not old:
-                updates[name] = fresh
+        elif isinstance(old, tuple) and old and isinstance(old[0], _NODES):
+            fresh = tuple([rewrite(part, change) for part in old])
+            if all(map(is_, fresh, old)):
+                continue
+        else:
+            continue
+        if fresh is not old:
+            updates[name] = fresh
     if isinstance(item, Lane) and updates:
         return lane_of(updates.get("vector", item.vector), updates.get("lane", item.lane))
-    return replace(item, **updates) if updates else item
+    return _with(item, updates) if updates else item
+
+
+def _with(item: Any, updates: dict[str, Any]) -> Any:
+    """`dataclasses.replace`, without a call of the constructor: no node computes anything there."""
+    made = object.__new__(type(item))
+    known = vars(item)
+    vars(made).update({name: known[name] for name in _field_names(type(item))}, **updates)
+    return made
 
 
 def _rewrite_data(atom: Any, change: Callable[[Any], Any]) -> Nat | None:
