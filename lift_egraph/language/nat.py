@@ -261,11 +261,16 @@ class Nat:
 
     def _of_atoms(self, value_of: Callable[[Atom], Nat]) -> Nat:
         """The sum of products of what stands for each atom."""
-        total: dict[Monomial, int] = {}
+        products: list[Nat] = []
         for monomial, coefficient in self.terms:
             product = nat(coefficient)
             for atom in monomial:
                 product = product * value_of(atom)
+            products.append(product)
+        if any(type(product) is not Nat for product in products):  # they may remember how they are added
+            return sum(products, nat(0))
+        total: dict[Monomial, int] = {}
+        for product in products:
             for m, c in product.terms:
                 total[m] = total.get(m, 0) + c
         return _normal(total)
