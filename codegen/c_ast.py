@@ -402,7 +402,10 @@ def mentioned(item: Any) -> frozenset[str]:
 
 
 def _below(item: Any) -> Sequence[Any]:
-    return [v.value for v in data_in(item)] if isinstance(item, Nat) else children(item)
+    if not isinstance(item, Nat):
+        return children(item)
+    data = data_in(item)
+    return [v.value for v in data] if data else ()
 
 
 def walk(item: Any) -> Sequence[Any]:
@@ -421,7 +424,10 @@ def walk(item: Any) -> Sequence[Any]:
             found += known
         else:
             found.append(node)
-            if below := _below(node):
+            below = vars(node).get("_children")
+            if below is None:
+                below = _below(node)
+            if below:
                 ahead.extend(reversed(below))
     return found
 
