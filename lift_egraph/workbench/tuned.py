@@ -239,13 +239,13 @@ class Tuning:
         made: list[Found] = []
         for point in points:
             try:
-                found = walk.tunable.found(point)
+                term = canonical(walk.tunable.term(point).body)
+                if term in self._measured or term in self._tried:  # most neighbours of neighbours
+                    continue
+                made.append(walk.tunable.found(point))
             except LiftError:  # what the space does not know
                 continue
-            term = canonical(found.term)
-            if term not in self._measured and term not in self._tried:
-                self._tried[term] = walk, point
-                made.append(found)
+            self._tried[term] = walk, point
         return made
 
 
