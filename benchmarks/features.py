@@ -125,9 +125,9 @@ def found_terms(name: str, device: Device, seconds: float) -> tuple[list[ir.Prog
             except LiftError:  # nothing bounds a parameter, or the space does not know what the term asks for
                 continue
             tunables.append(item)
-        if len(found) >= TERMS or time.perf_counter() - began > seconds:
+        if (len(found) >= TERMS and tunables) or time.perf_counter() - began > seconds:
             break
-    return found, tunables
+    return found[:TERMS], tunables
 
 
 def points_rates(tunables: list[Tunable], device: Device) -> tuple[int | None, int | None, float | None]:
