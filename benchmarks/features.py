@@ -4,7 +4,9 @@ The terms are those of ``tests/codegen/corpus``. Each kernel's text is rewritten
 body and branch reports itself, and runs on PoCL, also where it is made for another device. What data decides cannot be
 known before the run: terms in which it does are counted, and not compared.
 
-The rates are those of one core, over what a search finds, and points of its plans.
+The rates are those of one core, over what a search finds, and points of its plans; also from a term with parameters to
+a table of its points' features. How many kinds of trees the kernels of points have, numbers aside, says how many of
+them could share what is found out about one.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Hashable, Iterator
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import harness
 
@@ -26,8 +29,9 @@ from lift_egraph.codegen.devices import DEVICES, Device
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.cache_lines import warp_and_line
-from lift_egraph.extract.features import features
+from lift_egraph.extract.features import feature_table, features
 from lift_egraph.language import ir
+from lift_egraph.language.nat import NatVar
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.search import search
@@ -38,9 +42,9 @@ from tests.extract.instrumented import run
 
 KINDS = ("pocl", "nvidia")
 BATCH = 16  # plans of one build
-PROGRAMS = ("mm", "gemv", "j2d5pt")
+PROGRAMS = ("mm", "gemv", "j2d5pt", "nbody", "dot")
 SIZE, POINTS, TERMS = 1024, 20, 30  # of each length; points of a plan; terms of a program
-Term = tuple[str, ir.Program]
+MOST_POINTS = 500  # of the plan with the most of a program
 
 
 def main() -> None:
@@ -57,12 +61,13 @@ def main() -> None:
             outcomes[outcome] += 1
             wrong += found
         numbers = [outcomes[outcome] for outcome in ("equal", "different", "lines by data", "all by data", "refused")]
-        rows.append((f"random terms, {kind}", *numbers, *[None] * 4))
+        rows.append((f"random terms, {kind}", *numbers, *[None] * 7))
         print(rows[-1], flush=True)
     for kind in KINDS if arguments.seconds else ():
         for name in PROGRAMS:
-            terms = list(found_terms(name, DEVICES[kind], arguments.seconds))
-            rows.append((f"{name}, {kind}", *[None] * 5, *rates([term for _, term in terms], DEVICES[kind])))
+            terms, tunables = found_terms(name, DEVICES[kind], arguments.seconds)
+            of_points = points_rates(tunables, DEVICES[kind])
+            rows.append((f"{name}, {kind}", *[None] * 5, *rates(terms, DEVICES[kind]), *of_points))
             print(rows[-1], flush=True)
     print("\n".join(wrong))
     harness.report(
@@ -70,7 +75,7 @@ def main() -> None:
         "Features: agreement with instrumented kernels, and rates",
         (
             *("", "equal", "different", "lines by data", "all by data", "refused"),
-            *("terms", "compiled/s", "features/s", "estimates/s"),
+            *("terms", "compiled/s", "features/s", "estimates/s", "points", "kinds of trees", "points/s"),
         ),
         rows,
         notes=(
@@ -78,6 +83,7 @@ def main() -> None:
             "reads; all by data: not compared, as such data also decides what is done",
             f"rates of one core's time, for terms of searches at lengths of {SIZE}: from a term to its plan without "
             "text, from that to its features, and to the analytical estimate",
+            f"points: of the plan that has most, up to {MOST_POINTS}; points/s: from its term to features",
         ),
     )
 
@@ -103,25 +109,59 @@ def compared(device: Device, count: int, first: int) -> Iterator[tuple[str, list
             done, waiting = done + len(waiting), []
 
 
-def found_terms(name: str, device: Device, seconds: float) -> Iterator[Term]:
-    """Low-level terms that a search finds, and points of its plans."""
+def found_terms(name: str, device: Device, seconds: float) -> tuple[list[ir.Program], list[Tunable]]:
+    """Low-level terms that a search finds and points of its plans, and the plans with parameters."""
     program = programs.load(name)
     source = ir.Program(program.name, program.inputs, program.body)
     special = specialise(program, {size: SIZE for size, _ in program.sizes})
-    began, number = time.perf_counter(), 0
+    began, found, tunables = time.perf_counter(), list[ir.Program](), list[Tunable]()
     for item in search(special, device, Budget(seconds), StructuralCost(), source=source):
-        terms = [item.term] if isinstance(item, Found) else []
+        if isinstance(item, Found):
+            found.append(replace(special, body=item.term))
         if isinstance(item, Tunable):
             try:
                 points = item.space(device).sample(POINTS)
-                terms = [item.parametric.at(item.sizes, point)[0] for point in points]
+                found += [item.term(point) for point in points]
             except LiftError:  # nothing bounds a parameter, or the space does not know what the term asks for
                 continue
-        for term in terms:
-            yield name, replace(special, body=term)
-        number += len(terms)
-        if number >= TERMS or time.perf_counter() - began > seconds:
-            return
+            tunables.append(item)
+        if (len(found) >= TERMS and tunables) or time.perf_counter() - began > seconds:
+            break
+    return found[:TERMS], tunables
+
+
+def points_rates(tunables: list[Tunable], device: Device) -> tuple[int | None, int | None, float | None]:
+    """Points of the plan that has most, the kinds of trees that their kernels have, and points a second."""
+    if not tunables:
+        return None, None, None
+    tunable = max(tunables, key=lambda t: t.space(device).count)
+    points = tunable.space(device).sample(MOST_POINTS)
+    trees = set[object]()
+
+    def plans() -> Iterator[Plan]:
+        for point in points:
+            try:
+                yield compile_program(tunable.term(point), device, with_text=False)
+            except LiftError:  # what the space does not know
+                continue
+
+    began = time.process_time()
+    table = feature_table(plans(), device)
+    rate = len(table) / (time.process_time() - began)
+    for plan in plans():
+        trees.add(tuple(tree(kernel.body) for kernel in plan.kernels))
+    return len(table), len(trees), rate
+
+
+def tree(part: Any) -> Hashable:
+    """What a tree of statements is but for its numbers."""
+    if isinstance(part, tuple):
+        return tuple(map(tree, part))
+    if isinstance(part, int) or not is_dataclass(part):
+        return "number" if isinstance(part, int) else str(part)
+    if isinstance(part, ir.Expr | NatVar):
+        return type(part).__name__
+    return type(part).__name__, *(tree(getattr(part, f.name)) for f in fields(part))
 
 
 def rates(terms: list[ir.Program], device: Device) -> tuple[int, float, float, float]:

@@ -7,10 +7,11 @@ once all its indices are numbers. A `Load` doubles as the place that a `Store` w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import prod
+from operator import is_
 from typing import Any, Union
 
 from lift_egraph.caching import cached_property
@@ -25,11 +26,14 @@ LONG_ARRAY = 2048  # bytes from which a private array is in no device's register
 MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers at the most
 
 
+_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_names")
+
+
 class _Node:
     """What is found once per node stays in this process."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_children"}
+        return {name: value for name, value in vars(self).items() if name not in _FOUND}
 
 
 @dataclass(frozen=True)
@@ -349,9 +353,17 @@ class Swap(_DoubleBuffered):
 # --- traversals -----------------------------------------------------------------------------------
 
 
+_NODES = CExpr, Statement, Nat
+
+
 @cache
 def _part_names(node_type: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(node_type) if f.name != "origin")
+
+
+@cache
+def _field_names(node_type: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(node_type))
 
 
 def children(item: Any) -> tuple[Any, ...]:
@@ -361,10 +373,10 @@ def children(item: Any) -> tuple[Any, ...]:
         found: list[Any] = []
         for name in _part_names(type(item)):
             value = getattr(item, name)
-            if isinstance(value, CExpr | Statement | Nat):
+            if isinstance(value, _NODES):
                 found.append(value)
             elif isinstance(value, tuple):
-                found += (v for v in value if isinstance(v, CExpr | Statement | Nat))
+                found += [v for v in value if isinstance(v, _NODES)]
         known = vars(item)["_children"] = tuple(found)
     return known
 
@@ -377,15 +389,57 @@ def data_in(index: Nat) -> tuple[Computed, ...]:
     return known
 
 
-def walk(item: Any) -> Iterator[Any]:
-    """A node, or a body, with everything below it; index expressions are entered where they read data."""
+def mentioned(item: Any) -> frozenset[str]:
+    """The names of the index variables in a node, also in the data that its indices read (found once per node)."""
+    known = vars(item).get("_mentioned")
+    if known is None:
+        own = frozenset(v.name for v in item.mentioned) if isinstance(item, Nat) else frozenset[str]()
+        parts = [own, *map(mentioned, _below(item))]
+        most = max(parts, key=len)
+        # most nodes mention what one of their parts does: they share a set
+        known = vars(item)["_mentioned"] = most if all(p <= most for p in parts) else most.union(*parts)
+    return known
+
+
+def _below(item: Any) -> Sequence[Any]:
+    if not isinstance(item, Nat):
+        return children(item)
+    data = data_in(item)
+    return [v.value for v in data] if data else ()
+
+
+def walk(item: Any) -> Sequence[Any]:
+    """A node, or a body, with everything below it (found once per statement).
+
+    Index expressions are entered where they read data.
+    """
+    found: list[Any] = []
     ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
     while ahead:
         node = ahead.pop()
-        yield node
-        below = [v.value for v in data_in(node)] if isinstance(node, Nat) else children(node)
-        if below:
-            ahead.extend(reversed(below))
+        if isinstance(node, Statement):
+            known = vars(node).get("_walk")
+            if known is None:
+                known = vars(node)["_walk"] = (node, *walk(children(node)))
+            found += known
+        else:
+            found.append(node)
+            below = vars(node).get("_children")
+            if below is None:
+                below = _below(node)
+            if below:
+                ahead.extend(reversed(below))
+    return found
+
+
+def mentioning(item: Any, variable: NatVar) -> Iterator[Any]:
+    """The nodes of `walk` that mention an index variable, themselves or in what is below them."""
+    ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
+    while ahead:
+        node = ahead.pop()
+        if variable.name in mentioned(node):
+            yield node
+            ahead.extend(reversed(_below(node)))
 
 
 def statements(item: Any) -> Iterator[Statement]:
@@ -399,23 +453,32 @@ def statements(item: Any) -> Iterator[Statement]:
                 ahead.extend(reversed(statement.body))
 
 
-def loads(item: Any) -> Iterator[Load]:
-    """The loads that evaluating a node performs: places of stores do not count."""
+def loads(item: Any) -> Sequence[Load]:
+    """The loads that evaluating a node performs (found once per statement): places of stores do not count."""
     if isinstance(item, tuple):
-        for part in item:
-            yield from loads(part)
-    elif isinstance(item, Store):
-        yield from loads(item.value)
-        for index in children(item.place):
-            yield from loads(index) if isinstance(index, Nat) else loads(tuple(children(index)))
-    elif isinstance(item, Nat):
-        for variable in data_in(item):
-            yield from loads(variable.value)
-    else:
-        if isinstance(item, Load):
-            yield item
-        for child in children(item):
-            yield from loads(child)
+        return [load for part in item for load in loads(part)]
+    if not isinstance(item, Statement):
+        return [part for part in walk(item) if isinstance(part, Load)]
+    known = vars(item).get("_loads")
+    if known is None:
+        parts = children(item)
+        if isinstance(item, Store):
+            below = children(item.place)
+            parts = (item.value, *(i for part in below for i in ((part,) if isinstance(part, Nat) else children(part))))
+        known = vars(item)["_loads"] = tuple(loads(parts))
+    return known
+
+
+def names(item: Any) -> Sequence[str]:
+    """The constants and by-value arguments that a node uses, each as often as it does (found once per statement)."""
+    if isinstance(item, tuple):
+        return [name for part in item for name in names(part)]
+    if not isinstance(item, Statement):
+        return [part.name for part in walk(item) if isinstance(part, Name)]
+    known = vars(item).get("_names")
+    if known is None:
+        known = vars(item)["_names"] = tuple(names(children(item)))
+    return known
 
 
 def stores(item: Any) -> Iterator[Load]:
@@ -429,7 +492,7 @@ def stores(item: Any) -> Iterator[Load]:
 
 def depends(item: Any, variable: NatVar) -> bool:
     """Whether a node mentions an index variable."""
-    return any(isinstance(part, Nat) and variable in part.variables for part in walk(item))
+    return any(isinstance(part, Nat) and variable in part.variables for part in mentioning(item, variable))
 
 
 def substitute_index(value: Nat, values: Mapping[str, Nat]) -> Nat:
@@ -447,32 +510,57 @@ def substitute_index(value: Nat, values: Mapping[str, Nat]) -> Nat:
 
 def substitute(item: Any, values: Mapping[str, Nat]) -> Any:
     """A node, or a body, with index variables replaced by name."""
-    return rewrite(item, lambda part: substitute_index(part, values) if isinstance(part, Nat) else None)
+    names, done = values.keys(), dict[Nat, Nat]()
+
+    def change(part: Any) -> Any:
+        if names.isdisjoint(mentioned(part)):
+            return part
+        if not isinstance(part, Nat):
+            return None
+        if type(part) is not Nat:  # as it was written, it is more than what it is equal to
+            return substitute_index(part, values)
+        if (new := done.get(part)) is None:
+            new = done[part] = substitute_index(part, values)
+        return new
+
+    return rewrite(item, change)
 
 
 def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
     """A node or body rebuilt top-down: `change` gives a replacement for a node, or None to go into it."""
     if isinstance(item, tuple):
-        return tuple(rewrite(part, change) for part in item)
+        return tuple([rewrite(part, change) for part in item])
     new = change(item)
     if new is not None:
         return new
     if isinstance(item, Nat) and data_in(item):
         return item.rebuild(lambda atom: _rewrite_data(atom, change))
-    if not isinstance(item, CExpr | Statement) or not is_dataclass(item):
+    if not isinstance(item, _NODES) or isinstance(item, Nat):
         return item
-    updates = {}
+    updates: dict[str, Any] = {}
     for name in _part_names(type(item)):
         old = getattr(item, name)
-        if isinstance(old, CExpr | Statement | Nat) or (
-            isinstance(old, tuple) and old and isinstance(old[0], CExpr | Statement | Nat)
-        ):
+        if isinstance(old, _NODES):
             fresh = rewrite(old, change)
-            if fresh is not old:
-                updates[name] = fresh
+        elif isinstance(old, tuple) and old and isinstance(old[0], _NODES):
+            fresh = tuple([rewrite(part, change) for part in old])
+            if all(map(is_, fresh, old)):
+                continue
+        else:
+            continue
+        if fresh is not old:
+            updates[name] = fresh
     if isinstance(item, Lane) and updates:
         return lane_of(updates.get("vector", item.vector), updates.get("lane", item.lane))
-    return replace(item, **updates) if updates else item
+    return _with(item, updates) if updates else item
+
+
+def _with(item: Any, updates: dict[str, Any]) -> Any:
+    """`dataclasses.replace`, without a call of the constructor: no node computes anything there."""
+    made = object.__new__(type(item))
+    known = vars(item)
+    vars(made).update({name: known[name] for name in _field_names(type(item))}, **updates)
+    return made
 
 
 def _rewrite_data(atom: Any, change: Callable[[Any], Any]) -> Nat | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For, Load, Name, walk
+from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For, Load, names, walk
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
@@ -40,6 +40,7 @@ from lift_egraph.codegen.plans.requirements import requirements_of
 from lift_egraph.codegen.text.header import header
 from lift_egraph.codegen.text.printer import Line, Printer
 from lift_egraph.errors import DeviceProblem, SizeProblem
+from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language import ir
 from lift_egraph.language.check import substitute_nats, type_of
 from lift_egraph.language.describe import blame, describe
@@ -51,6 +52,7 @@ _MUCH_WORK = 256  # steps of a work-item's loops from which it gets a group of i
 _FEW_ITEMS = 1 << 14  # … unless there are more work-items than this
 
 
+@no_search_for_garbage()
 def compile_program(
     program: ir.Program,
     device: Device,
@@ -274,7 +276,7 @@ def _finish(
         body, launch = in_groups(body, launch, device.max_work_group)
         x, y, z = launch.global_size
     used = {part.buffer.name for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"}
-    named = {part.name for part in walk(body) if isinstance(part, Name)}
+    named = set(names(body))
     every = [b for _, _, b in host.inputs] + host.temporaries + [c.buffer for c in result.cells]
     buffers = [b for b in every if b.name in used]
     scalars = [s for _, _, s in host.scalars if s.name in named]

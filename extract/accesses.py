@@ -177,7 +177,8 @@ class _Analysis:
 
     def __init__(self, written: frozenset[str], workers: list[tuple[str, int, int]]) -> None:
         self.written, self.workers = written, workers
-        self.known_strides: dict[tuple[Nat, tuple[Loop, ...]], tuple[tuple[float, ...], float]] = {}
+        # of the indices in each region, which lives as long as the root
+        self.known_strides: dict[int, dict[Nat, tuple[tuple[float, ...], float]]] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -289,11 +290,12 @@ class _Analysis:
         if kind == "load" and buffer.space == "global" and buffer.name not in self.written and not data:
             while path and path[-1].kind == "seq" and path[-1].variable not in index.variables:
                 path = path[:-1]
-        if (index, path) not in self.known_strides:
-            self.known_strides[index, path] = _strides(index, path)
-        strides, start = self.known_strides[index, path]
-        width = load.width * width_of(buffer.element)
         home = around[len(path)]
+        known = self.known_strides.setdefault(id(home), {})
+        if index not in known:
+            known[index] = _strides(index, path)
+        strides, start = known[index]
+        width = load.width * width_of(buffer.element)
         home.accesses.append(
             Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start, bool(data))
         )

@@ -20,6 +20,7 @@ from lift_egraph.extract.accesses import Access, Region, analyse, neighbour_stri
 from lift_egraph.extract.analytical_cpu import cpu_time
 from lift_egraph.extract.analytical_gpu import gpu_time
 from lift_egraph.extract.footprint import Footprint
+from lift_egraph.garbage import no_search_for_garbage
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Prediction:
         return self.predicted_ms
 
 
+@no_search_for_garbage()
 def predict(plan: Plan, device: Device) -> Prediction:
     """Estimate how long a plan takes on a device.
 

@@ -195,7 +195,9 @@ class _Walk:
         self.data(index, domain)
         if _is_memory(load):
             size = SCALAR_BYTES[scalar_of(buffer.element).name]
-            moving = Nat(tuple((monomial, coefficient) for monomial, coefficient in index.terms if monomial))
+            moving = index
+            if not all(monomial for monomial, _ in index.terms):
+                moving = Nat(tuple((monomial, coefficient) for monomial, coefficient in index.terms if monomial))
             width = load.width * width_of(buffer.element)
             made = MemoryAccess(kind, buffer.space, buffer.name, moving, size, width * size, domain)
             self.found.accesses[made] += 1

@@ -21,6 +21,7 @@ from lift_egraph.extract.cache_lines import Together, lines_of, warp_and_line
 from lift_egraph.extract.events import Events, events_of
 from lift_egraph.extract.extended_features import EXTENDED, extended
 from lift_egraph.extract.iteration_domain import Domain
+from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language.nat import nat
 
 PUBLISHED: tuple[str, ...] = (
@@ -34,6 +35,7 @@ NAMES: tuple[str, ...] = (*PUBLISHED, *EXTENDED)
 """All features, in their order."""
 
 
+@no_search_for_garbage()
 def features(plan: Plan, device: Device) -> dict[str, float]:
     """The features of a plan, by name: those of `NAMES`, in this order.
 
@@ -67,9 +69,9 @@ def features(plan: Plan, device: Device) -> dict[str, float]:
 def feature_table(plans: Iterable[Plan], device: Device) -> np.ndarray:
     """The features of many plans, as a matrix with a row for each and a column for each of `NAMES`.
 
-    It takes 2 to 7 ms a plan, and `compile_program` of its term 2 to 25 ms ``with_text=False``
-    (`benchmarks/features.py`). For the points of a plan with parameters let a generator compile the term of each: its
-    numbers decide what is unrolled, padded and mapped, so few features are expressions of the parameters.
+    For the points of a plan with parameters let a generator compile the term of each ``with_text=False``: its numbers
+    decide what is unrolled, padded and mapped, so nearly each point of a tiled kernel has a tree of its own, and few
+    features are expressions of the parameters (`benchmarks/features.py` counts them).
 
     Raises
     ------

@@ -61,10 +61,10 @@ def _apart(statement: Statement, taken: set[str]) -> Body:
 def _ends(loop: For) -> tuple[int, int]:
     """How many steps at the beginning and at the end of a loop must choose; none where it stays in one piece."""
     count, variable = loop.count.constant, loop.variable
-    below = tuple(walk(loop.body))
-    if count is None or count < SHORT or loop.is_parallel or loop.step != 1 or len(below) > MOST_NODES:
+    if count is None or count < SHORT or loop.is_parallel or loop.step != 1:
         return 0, 0
-    if any(isinstance(part, Barrier) for part in below):
+    below = walk(loop.body)
+    if len(below) > MOST_NODES or any(isinstance(part, Barrier) for part in below):
         return 0, 0
     first = last = 0
     for condition in dict.fromkeys(c for part in below if isinstance(part, Choose) for c in part.conditions):

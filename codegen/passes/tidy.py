@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import Block, Body, CExpr, For, If, Let, Name, Statement, loads, rewrite, walk
+from lift_egraph.codegen.c_ast import Block, Body, CExpr, For, If, Let, Name, Statement, loads, names, rewrite
 from lift_egraph.codegen.passes.unrolling import declares
 
 
@@ -14,13 +14,13 @@ def inline_constants(body: Body) -> Body:
     statements = [_inside(s) for s in body]
     if not any(isinstance(s, Let) for s in statements):
         return tuple(statements)
-    uses = Counter(part.name for part in walk(tuple(statements)) if isinstance(part, Name))
+    uses = Counter(names(tuple(statements)))
     kept: list[Statement] = []  # what follows, the next statement last
     for statement in reversed(statements):
         if not isinstance(statement, Let):
             kept.append(statement)
         elif not uses[statement.name]:
-            uses.subtract(part.name for part in walk(statement.value) if isinstance(part, Name))
+            uses.subtract(names(statement.value))
         elif uses[statement.name] > 1 or not _put_in(statement, kept):
             kept.append(statement)
     return tuple(reversed(kept))
@@ -36,7 +36,7 @@ def _put_in(let: Let, following: list[Statement]) -> bool:
         statement = following[position]
         if isinstance(statement, For | If | Block):
             return False
-        if _uses(statement, let.name):
+        if let.name in names(statement):
             following[position] = rewrite(statement, value)
             return True
         if not isinstance(statement, Let):
@@ -55,7 +55,7 @@ def sink_constants(body: Body) -> Body:
         let = statements[position]
         if not isinstance(let, Let) or any(load.buffer.mutable for load in loads(let.value)):
             continue
-        user = next((k for k in range(position + 1, len(statements)) if _uses(statements[k], let.name)), position)
+        user = next((k for k in range(position + 1, len(statements)) if let.name in names(statements[k])), position)
         if any(isinstance(s, For) for s in statements[position + 1 : user]):
             del statements[position]
             statements.insert(user - 1, let)
@@ -69,7 +69,3 @@ def _inside(statement: Statement) -> Statement:
             return inner[0]
         return replace(statement, body=inner)
     return statement
-
-
-def _uses(statement: Statement, name: str) -> int:
-    return sum(1 for part in walk(statement) if isinstance(part, Name) and part.name == name)

@@ -179,7 +179,7 @@ def _length(body: c_ast.Body) -> int | None:
 
 
 def _selects(body: c_ast.Body, variable: NatVar, ways: _Ways) -> bool:
-    for part in c_ast.walk(body):
+    for part in c_ast.mentioning(body, variable):
         if isinstance(part, c_ast.Lane) and variable in part.lane.variables:
             return True
         if (

@@ -416,8 +416,15 @@ def size_value(size: Nat) -> ir.Expr:
     return ir.Literal(number, I32)
 
 
-def sizes_in(term: ir.Part) -> set[str]:
-    """The names of sizes in the arguments of patterns that no iterate binds."""
+def sizes_in(term: ir.Part) -> frozenset[str]:
+    """The names of sizes in the arguments of patterns that no iterate binds (found once per node)."""
+    known = term.__dict__.get("_sizes")
+    if known is None:
+        known = term.__dict__["_sizes"] = _find_sizes(term)
+    return known
+
+
+def _find_sizes(term: ir.Part) -> frozenset[str]:
     found: set[str] = set()
     bound: set[str] = set()
     for part in ir.subterms(term):
@@ -429,7 +436,7 @@ def sizes_in(term: ir.Part) -> set[str]:
                 found |= {v.name for v in value.variables}
             elif isinstance(value, ir.IndexFunction):
                 found |= {v.name for v in value.body.variables} - {value.variable, "n"}
-    return found - bound
+    return frozenset(found - bound)
 
 
 def size_variables(program: ir.Program) -> tuple[str, ...]:

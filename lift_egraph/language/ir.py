@@ -531,9 +531,11 @@ def _find_parts(term: Part) -> Iterator[Part]:
 
 def subterms(term: Part) -> Iterator[Part]:
     """The term and everything below it, outermost first."""
-    yield term
-    for part in parts(term):
-        yield from subterms(part)
+    ahead = [term]
+    while ahead:
+        part = ahead.pop()
+        yield part
+        ahead.extend(reversed(tuple(parts(part))))
 
 
 def map_parts(term: T, change: Callable[[Any], Any]) -> T:

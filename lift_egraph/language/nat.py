@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd
-from operator import add, floordiv, mod, mul, sub
+from operator import add, attrgetter, floordiv, mod, mul, sub
 from typing import Union
 
 from lift_egraph.caching import cached_property
@@ -36,6 +36,17 @@ class NatVar:
     high: Bound = None
     below: Nat | None = field(default=None, kw_only=True)
 
+    def __init_subclass__(cls) -> None:
+        cls.__hash__ = NatVar.__hash__  # else a dataclass would make one of all its fields
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What atoms are ordered by."""
+        return 0, self.name
+
     def range(self) -> tuple[Bound, Bound]:
         return self.low, self.high
 
@@ -50,6 +61,21 @@ class Operation:
     symbol: str
     left: Nat
     right: Nat
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.symbol, self.left, self.right))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"symbol": self.symbol, "left": self.left, "right": self.right}  # as of `Nat`
+
+    @cached_property
+    def key(self) -> tuple[int, str]:
+        """What atoms are ordered by."""
+        return 1, str(self)
 
     def range(self) -> tuple[Bound, Bound]:
         low, high = self.left.range
@@ -84,8 +110,7 @@ Atom = Union[NatVar, Operation]
 Monomial = tuple[Atom, ...]  # sorted; a repeated atom is a power
 
 
-def _atom_key(atom: Atom) -> tuple[int, str]:
-    return (0 if isinstance(atom, NatVar) else 1, str(atom))
+_atom_key = attrgetter("key")
 
 
 def _parenthesised(value: Nat) -> str:
@@ -135,7 +160,7 @@ class Nat:
         (atom, *others) = monomial
         return coefficient == 1 and not others and (isinstance(atom, NatVar) or atom.symbol in ("min", "max"))
 
-    @property
+    @cached_property
     def constant(self) -> int | None:
         """The value, if this is a number."""
         if not self.terms:
@@ -236,13 +261,19 @@ class Nat:
 
     def _of_atoms(self, value_of: Callable[[Atom], Nat]) -> Nat:
         """The sum of products of what stands for each atom."""
-        total = nat(0)
+        products: list[Nat] = []
         for monomial, coefficient in self.terms:
             product = nat(coefficient)
             for atom in monomial:
                 product = product * value_of(atom)
-            total = total + product
-        return total
+            products.append(product)
+        if any(type(product) is not Nat for product in products):  # they may remember how they are added
+            return sum(products, nat(0))
+        total: dict[Monomial, int] = {}
+        for product in products:
+            for m, c in product.terms:
+                total[m] = total.get(m, 0) + c
+        return _normal(total)
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The number this is for given values of all its variables.
@@ -252,11 +283,10 @@ class Nat:
         SizeProblem
             If a variable has no value.
         """
-        result = self.substitute(values).constant
-        if result is None:
+        if any(v.name not in values for v in self.variables):
             missing = sorted(v.name for v in self.variables if v.name not in values)
             raise SizeProblem(f"no value is given for {', '.join(missing)} in the size {self}")
-        return result
+        return _value(self, values)
 
     def coefficient_of(self, variable: NatVar) -> Nat | None:
         """The ``c`` of ``c * variable + rest`` if the expression is affine in the variable, else None."""
@@ -387,6 +417,25 @@ def _substitute_atom(atom: Atom, values: Mapping[str, NatLike]) -> Nat:
     return operate(atom.symbol, atom.left.substitute(values), atom.right.substitute(values))
 
 
+def _value(value: Nat, values: Mapping[str, int]) -> int:
+    total = 0
+    for monomial, coefficient in value.terms:
+        for atom in monomial:
+            coefficient *= values[atom.name] if isinstance(atom, NatVar) else _result(atom, values)
+        total += coefficient
+    return total
+
+
+def _result(atom: Operation, values: Mapping[str, int]) -> int:
+    left, right = _value(atom.left, values), _value(atom.right, values)
+    if atom.symbol in ("min", "max"):
+        return min(left, right) if atom.symbol == "min" else max(left, right)
+    if right == 0:
+        what = "division" if atom.symbol == "/" else "remainder"
+        raise SizeProblem(f"{what} of the size {left} by zero")
+    return left // right if atom.symbol == "/" else left % right
+
+
 def _product_range(monomial: Monomial, coefficient: int) -> tuple[Bound, Bound]:
     low: Bound = coefficient
     high: Bound = coefficient
@@ -492,6 +541,7 @@ def _is_rest(rest: Nat, divisor: Nat) -> bool:
     return is_at_least(rest, 0) and is_less(rest, divisor)
 
 
+@lru_cache(maxsize=65536)
 def _floor_div(value: Nat, divisor: Nat) -> Nat:
     number = divisor.constant
     if number == 0:
@@ -521,6 +571,7 @@ def _floor_div(value: Nat, divisor: Nat) -> Nat:
     return nat(Operation("/", rest, divisor))
 
 
+@lru_cache(maxsize=65536)
 def _modulo(value: Nat, divisor: Nat) -> Nat:
     number = divisor.constant
     if number == 0:

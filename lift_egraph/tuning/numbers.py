@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import chain, repeat
+from operator import is_
 from typing import Any, TypeVar
 
 from lift_egraph.errors import SizeProblem
@@ -139,20 +140,19 @@ def _write(value: Any, numbers: Iterator[int]) -> Any:
     if isinstance(value, Nat):
         return _write_nat(value, numbers)
     if isinstance(value, tuple):
-        return tuple(_write_plain(v, numbers) for v in value)
+        new = tuple([_write_plain(v, numbers) for v in value])
+        return value if all(map(is_, new, value)) else new
     if isinstance(value, ir.Literal):
         return ir.Literal(_write_plain(value.value, numbers), value.type) if value.type == I32 else value
     if isinstance(value, Scalar) or not is_dataclass(value):
         return value
     kind = type(value)
-    return kind(
-        *(
-            _write_plain(getattr(value, name), numbers)
-            if (kind, name) in COUNTS
-            else _write(getattr(value, name), numbers)
-            for name in _names(kind)
-        )
-    )
+    old = [getattr(value, name) for name in _names(kind)]
+    new = [
+        _write_plain(part, numbers) if (kind, name) in COUNTS else _write(part, numbers)
+        for name, part in zip(_names(kind), old, strict=True)
+    ]
+    return value if all(map(is_, new, old)) else kind(*new)  # what stays the same keeps its type
 
 
 def _write_plain(value: Any, numbers: Iterator[int]) -> Any:
@@ -169,6 +169,9 @@ def _next(numbers: Iterator[int]) -> int:
 def _write_nat(value: Nat, numbers: Iterator[int]) -> Nat:
     if not value.terms:
         return nat(_next(numbers))
+    if value.constant is not None:
+        number = _next(numbers)
+        return value if number == value.constant else nat(number)
     total = nat(0)
     for monomial, _ in value.terms:
         total = total + _next(numbers) * _write_monomial(monomial, numbers)

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from lift_egraph.caching import cached_property
 from lift_egraph.errors import LiftError, SearchProblem, SizeProblem, TypeProblem
+from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.tuning.forms import Form, read_forms
@@ -40,6 +41,7 @@ class Parametric(Generic[T]):
     sizes: tuple[str, ...]
     parameters: tuple[str, ...]
 
+    @no_search_for_garbage()
     def at(self, sizes: Mapping[str, int], parameters: Mapping[str, int]) -> T:
         """The term at sizes and parameters.
 
@@ -63,6 +65,11 @@ class Parametric(Generic[T]):
         for term in _terms(made):
             type_of(term)
         return made
+
+    def part(self: Parametric[tuple[Any, ...]], number: int) -> Parametric[Any]:
+        """One of several terms, by its place in the tuple."""
+        before, own = (len(numbers(parts)) for parts in (self.example[:number], self.example[number]))
+        return Parametric(self.example[number], self.forms[before : before + own], self.sizes, self.parameters)
 
     def why_not(self, sizes: Mapping[str, int], parameters: Mapping[str, int]) -> str:
         """Why there is no such term; empty if there is one."""

@@ -191,7 +191,7 @@ class _Search:
             if number and time.perf_counter() > end:
                 break
             with suppress(LiftError):  # a version may be none for the device
-                plan = compile_program(naive_term(replace(program, body=version[0])), device)
+                plan = compile_program(naive_term(replace(program, body=version[0])), device, with_text=False)
                 found.setdefault(kind_of(version), []).append((float(predict(plan, device)), number, version))
         ranked = sorted((place, *one) for ones in found.values() for place, one in enumerate(sorted(ones)))
         for *_, (term, rules) in ranked[: budget.versions]:
@@ -353,7 +353,7 @@ class _Search:
         times: dict[ir.Expr, float] = {}
         for term in terms:
             try:
-                plan = compile_program(replace(alone, body=term), self.device)
+                plan = compile_program(replace(alone, body=term), self.device, with_text=False)
                 times[term] = float(predict(plan, self.device))
             except LiftError:  # legal in the e-graph's eyes, but not for the code generator
                 times[term] = inf

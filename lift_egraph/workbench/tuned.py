@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lift_egraph.caching import cached_property
 from lift_egraph.codegen.devices import Device
 from lift_egraph.errors import LiftError, SearchProblem
 from lift_egraph.language import ir
@@ -70,6 +71,20 @@ class Tunable:
         bounds = {name: WIDTHS for name in self.parametric.parameters if name == WIDTH}
         space = space_of(self.parametric, self.demands, self.sizes, device, bounds, least=LEAST)
         return space if self.numbers in space else space_of(self.parametric, self.demands, self.sizes, device, bounds)
+
+    @cached_property
+    def _term(self) -> Parametric[ir.Expr]:
+        return self.parametric.part(0)
+
+    def term(self, point: Mapping[str, int]) -> ir.Program:
+        """The low-level program that the plan leads to with other numbers, without its way: enough to rank it.
+
+        Raises
+        ------
+        SizeProblem, TypeProblem
+            If there is no such term.
+        """
+        return replace(self.program, body=self._term.at(self.sizes, point))
 
     def found(self, point: Mapping[str, int]) -> Found:
         """What the plan leads to with other numbers.
@@ -224,13 +239,13 @@ class Tuning:
         made: list[Found] = []
         for point in points:
             try:
-                found = walk.tunable.found(point)
+                term = canonical(walk.tunable.term(point).body)
+                if term in self._measured or term in self._tried:  # most neighbours of neighbours
+                    continue
+                made.append(walk.tunable.found(point))
             except LiftError:  # what the space does not know
                 continue
-            term = canonical(found.term)
-            if term not in self._measured and term not in self._tried:
-                self._tried[term] = walk, point
-                made.append(found)
+            self._tried[term] = walk, point
         return made
 
 

@@ -14,6 +14,7 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.errors import SearchProblem
 from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.features import features
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
@@ -53,6 +54,15 @@ def test_at_the_numbers_of_the_plan_it_is_what_the_plan_led_to():
     again = tunable.found(tunable.numbers)
     assert structure_of(again) == structure_of(tunable.base)
     assert again.way == tunable.base.way
+
+
+def test_the_term_of_a_point_is_found_without_its_way():
+    tunable = first()
+    for point in tunable.space(CPU):
+        term, found = tunable.term(point), tunable.found(point)
+        assert term == replace(specialise(SOURCE, SIZES), body=found.term)
+        bare, printed = compile_program(term, CPU, with_text=False), compile_program(term, CPU)
+        assert features(bare, CPU) == features(printed, CPU)
 
 
 def test_all_points_compute_the_same_and_have_kernels():
@@ -139,7 +149,7 @@ def test_points_that_the_space_does_not_know_to_be_none_are_left_out():
     tunable, tuning = first(), Tuning(CPU, points=10)
 
     class Picky(SimpleNamespace):
-        base, numbers, space = tunable.base, tunable.numbers, tunable.space
+        base, numbers, space, term = tunable.base, tunable.numbers, tunable.space, tunable.term
 
         def found(self, point: Point) -> Found:
             if point["width"] == 2:
