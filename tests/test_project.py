@@ -109,7 +109,7 @@ def test_it_searches_beside_files_of_the_same_names(installed: tuple[Path, Path]
         find_device()
     except DeviceProblem as problem:
         pytest.skip(str(problem))
-    printed = lift(installed, "optimize", "asum", "--size", "N=4096", "--budget", "2", "--out", "out")
+    printed = lift(installed, "optimize", "asum", "--size", "N=4096", "--budget", "4", "--out", "out")
     assert "Valid: " in printed
     assert (installed[1] / "out/kernel.cl").exists()
 

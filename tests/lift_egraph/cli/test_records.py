@@ -87,7 +87,7 @@ def test_the_best_is_validated_again_before_it_is_written(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("LIFT_EGRAPH_RECORDS", str(tmp_path / "records.jsonl"))
-    succeed("optimize", program, "--size", "N=4096", "--budget", "2")
+    succeed("optimize", program, "--size", "N=4096", "--budget", "3")
     before = len(Journal(tmp_path / "records.jsonl").read().records)
     result = succeed("best", program, "--size", "N=4096", "--out", tmp_path / "out")
     assert "wrote " in result.stderr
