@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +14,22 @@ from lift_egraph.errors import DeviceProblem
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONGEST = 120  # seconds for one cell
-# What the first cell of a notebook does that starts many children: they share what they import, as in other tests.
-WARM = "from tests.warm import warm_children; warm = warm_children(); warm.__enter__()"
-MANY_CHILDREN = {"01_tour"}  # in others they begin as users' do
+# Children share what they import, as in other tests.
+WARM = """
+import atexit
+from tests.warm import warm_children
+
+warm = warm_children()
+warm.__enter__()
+atexit.register(warm.__exit__, None, None, None)
+"""
+RESET = """
+import sys
+
+if "matplotlib.pyplot" in sys.modules:
+    sys.modules["matplotlib.pyplot"].close("all")
+get_ipython().reset(new_session=False)
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,8 +42,22 @@ def device() -> None:
         pytest.skip(str(problem))
 
 
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Any]:
+    """A client with one kernel for all notebooks, which imports once; each notebook begins with no names of others."""
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    from nbformat.v4 import new_code_cell, new_notebook
+
+    first = new_notebook(cells=[new_code_cell(WARM)])
+    resources = {"metadata": {"path": str(ROOT)}}
+    client = nbclient.NotebookClient(first, timeout=LONGEST, kernel_name="python3", resources=resources)
+    with client.setup_kernel():
+        client.execute(cleanup_kc=False)
+        yield client
+
+
 def test_there_are_notebooks():
-    assert {path.stem for path in NOTEBOOKS} > MANY_CHILDREN
+    assert {path.stem for path in NOTEBOOKS} > {"01_tour"}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -40,16 +69,12 @@ def test_it_is_stored_without_outputs(path: Path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs(path: Path):
+def test_it_runs(path: Path, kernel: Any):
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
-    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
     notebook = nbformat.read(path, as_version=4)
-    if path.stem in MANY_CHILDREN:
-        notebook.cells.insert(0, nbformat.v4.new_code_cell(WARM))
-    client = nbclient.NotebookClient(
-        notebook, timeout=LONGEST, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}
-    )
-    client.execute()  # raises where a cell does
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(RESET))
+    kernel.nb = notebook
+    kernel.execute(cleanup_kc=False)  # raises where a cell does
     assert any("assert " in c.source for c in notebook.cells)
     outputs = [output for c in notebook.cells if c.cell_type == "code" for output in c.outputs]
     assert all(output.output_type != "error" for output in outputs)

@@ -32,6 +32,7 @@ from lift_egraph.language.types import BOOL, F16, F32, F64, I32, I64, U8, U32, D
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.soundness.instances import Instances
+from tests.codegen.opencl import as_pocl_likes
 
 SCALARS = (F32, F64, I32, BOOL, I64, U32, U8, F16)
 ARGUMENTS: tuple[DataType, ...] = (*SCALARS, *(Vector(s, 4) for s in SCALARS))
@@ -160,7 +161,7 @@ def test_kernels_compute_what_the_interpreter_does(queue: Any, kind: str, dialec
         function = ir.Lambda(nested(ir.PairBinder, variables), nested(ir.MakePair, some))
         program = ir.Program("calls", tuple(inputs), ir.MapLevel(ir.Level("glb", 0), function, nested(ir.Zip, arrays)))
         values = random_inputs(program)
-        plan = compile_program(program, DEVICES[dialect])
+        plan = as_pocl_likes(compile_program(program, DEVICES[dialect]))
         found, wanted = LoadedKernel(plan, queue)(**values), evaluate(program.body, values)
         for term, got, want in zip(some, leaves_of(found), leaves_of(wanted), strict=True):
             close = 1e-3 if want.dtype == np.float16 else 1e-5

@@ -108,7 +108,7 @@ def serve(number: int, parent: int) -> None:
     """Fork for each request that comes through a socket, until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     inherited = {*os.environ}
-    _import()
+    import_lazily()
     with socket.socket(fileno=number) as requests:
         while True:
             message, received, *_ = socket.recv_fds(requests, _MOST_BYTES, 3)
@@ -122,8 +122,8 @@ def serve(number: int, parent: int) -> None:
                 os.close(descriptor)
 
 
-def _import() -> None:
-    """What most children import."""
+def import_lazily() -> None:
+    """Import what most children need, but egglog's native module."""
     gc.disable()
     later = sys.modules[_BINDINGS] = _Later(_BINDINGS)
     import lift_egraph.codegen.running.worker

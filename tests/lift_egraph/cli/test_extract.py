@@ -109,7 +109,7 @@ def test_ctrl_c_shows_the_best_so_far(tmp_path):
     path = tmp_path / "puzzle.json"
     path.write_text(json.dumps(puzzle(60)))
     process = start("-m", "lift_egraph", "extract", path, "--seconds", "60")
-    shown, _ = interrupted(process, "stderr", "found a DAG of cost", pause=1)
+    shown, _ = interrupted(process, "stderr", "found a DAG of cost", pause=0.3)
     assert process.returncode == 130
     assert "Every extraction costs at least" in shown
     assert "Search ended: interrupted" in shown

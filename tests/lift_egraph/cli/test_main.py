@@ -380,7 +380,8 @@ def random_array(seed: int, n: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, n).astype(np.float32)
 
 
-def test_axpy_from_its_text_to_arrays(tmp_path, device):
+def test_axpy_from_its_text_to_arrays(tmp_path, device, monkeypatch):
+    search_little(monkeypatch)
     out = tmp_path / "new" / "axpy"
     report = optimised(write(tmp_path / "axpy.lift", AXPY), device, "--size", "N=2048", "--out", out)
     assert report["sizes"] == {"N": 2048}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import signal
 import textwrap
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lift_egraph.rules import all_rules
-from tests.command import lift, start
+from tests.command import lift, marked, start
 
 HEAD = """\
 from __future__ import annotations
@@ -171,10 +172,10 @@ def endless(xs: Ex):
 
 @pytest.mark.parametrize("text", LOOPS.values(), ids=LOOPS.keys())
 def test_a_rule_that_loops_is_stopped_and_the_rest_is_checked(tmp_path, text):
-    result = check(tmp_path / "mine.py", text + GOOD, "--limit", 2)
+    result = check(tmp_path / "mine.py", text + GOOD, "--limit", 1)
     assert result.exit_code == 1
     assert "endless: the check broke off: " in result.stdout
-    assert "ran past its 2 s limit" in result.stdout
+    assert "ran past its 1 s limit" in result.stdout
     assert "passed slide_is_split" in result.stdout
 
 
@@ -186,9 +187,12 @@ def test_text_that_is_no_python_or_no_rules(tmp_path):
 @pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_interrupt():
-    process = start("-m", "lift_egraph", "rules", "check", "--examples", 5000)
+    mark = f"rules-{os.getpid()}"
+    process = start("-m", "lift_egraph", "rules", "check", "--examples", 5000, "--jobs", 1, MARK=mark)
     try:
-        time.sleep(2.0)
+        while len(marked(mark)) < 2 and process.poll() is None:  # until a child looks at rules
+            time.sleep(0.05)
+        time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         began = time.perf_counter()
         _, errors = process.communicate(timeout=20)
