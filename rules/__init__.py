@@ -17,6 +17,7 @@ from lift_egraph.rules.fusion import (
     let_outwards,
     let_reduction,
     let_rules,
+    map_fission,
     map_fission_of_let_beside,
     map_fusion,
     map_of_one_side,
@@ -93,7 +94,15 @@ from lift_egraph.rules.reduction import (
     split_reduce_seq_zip,
     splitting_rules,
 )
-from lift_egraph.rules.remainders import padding_rules, remainder_rules
+from lift_egraph.rules.remainders import (
+    padding_rules,
+    reduce_with_rest,
+    remainder_rules,
+    slice_of_map,
+    slice_of_slice,
+    slice_of_zip,
+)
+from lift_egraph.rules.rows import row_rules
 from lift_egraph.rules.scans import chunked_scan_rules, scan_block_rules, scan_rules
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
 from lift_egraph.rules.split_join import (
@@ -129,6 +138,11 @@ stages: tuple[Rule, ...] = (
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules
 algebra: tuple[Rule, ...] = algebra_rules
+long_rows: tuple[Rule, ...] = (
+    *(*row_rules, let_reduction, let_outwards, map_fission_of_let_beside, map_fission, *reduced_rules),
+    *(partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
+    *pattern_fusion_rules,
+)
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
 rows: tuple[Rule, ...] = (split_and_join, *fission_rules, *matrix_rules)
@@ -234,6 +248,6 @@ guided: tuple[Rule, ...] = (
     *reduced_rules,
     *padding_rules,
     *(*chunked_scan_rules, *scan_block_rules, *scan_rules, *chunked_index_rules),
-    *algebra_rules,
+    *(*algebra_rules, *row_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

@@ -322,6 +322,14 @@ TWINS = (
     twin("keep_block_in_private", "the copy of a square block = the block, though transposed",
          '"private", reduce_seq(f, z, xs) → "private", transpose(reduce_seq(f, z, xs))',
          "Ty.arr(m, Ty.arr(n, t)) → Ty.arr(n, Ty.arr(n, t))"),
+    # --- rows
+    twin("map_of_pair", "the components change places",
+         "zip_(map_(Fn.lam(p, b), xs), map_(Fn.lam(p, c), xs)) → zip_(map_(Fn.lam(p, c), xs), map_(Fn.lam(p, b), xs))"),
+    twin("map_of_operands", "the operands change places", "call2(name, Ex(x), Ex(y)) → call2(name, Ex(y), Ex(x))",
+         "eq(u).to(ty(c)) → eq(t).to(ty(c)), eq(t).to(u)"),
+    twin("name_reduction", "x is where the sum begins", "form(Ex(x))), total) → form(Ex(x))), z)"),
+    twin("let_out_of_pair", "p may be free in a", "to(let(make_pair(b, a)), absent(p, a)) → to(let(make_pair(b, a)))"),
+    twin("let_out_of_pair", "p may be free in f", ", absent_in_function(p, f) →"),
     # --- remainders
     twin("map_with_rest", "the rest begins one element early", "slice_(m, n % k, xs) → slice_(m - 1, n % k, xs)"),
     twin("reduce_with_rest", "the rest is folded first",
