@@ -1,15 +1,16 @@
 """Maps over few long rows that are folded: how many chunks a row is taken in, and the term in which it is.
 
 A row's reduction is what its chunks give, by a map over rows and chunks that has enough elements for the device, and
-then the reduction of these few. The term is built here as the rules of `lift_egraph.rules.rows` build it; that they do
-is what the phase ``long_rows`` shows.
+then the reduction of these few. The terms are built here as the rules of `lift_egraph.rules.rows` build them; that they
+do is what the phases ``rows_apart`` and ``long_rows`` show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
+from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.expressions import scalars
 from lift_egraph.algebra.laws import associative, commutative, neutral
 from lift_egraph.codegen.devices import Device
@@ -18,7 +19,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import Scalar
+from lift_egraph.language.types import Array, DataType, Scalar
 from lift_egraph.workbench.plan import length_of
 from lift_egraph.workbench.remainders import part
 
@@ -63,37 +64,85 @@ def folds(body: ir.Expr) -> Iterator[ir.Expr]:
 
 @dataclass
 class LongRows:
-    """Builds the term; `tiling` has the sizes of the chunks."""
+    """Builds the terms; `tiling` has the sizes of the chunks."""
 
     rows: Rows
     tiling: Tiling = field(default_factory=dict)
 
-    def term(self, term: ir.Expr) -> ir.Expr:
-        """A term outside of all loops, its parts one after the other."""
-        match term:
-            case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
-                return ir.Apply(ir.Lambda(binder, self.term(body)), self.term(argument))
-            case ir.Map(function=ir.Lambda(binder=binder, body=body), array=array) if is_pure(array):
-                return self.map(binder, body, array)
-        if is_pure(term):
-            return term
-        return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) else p)
+    def apart(self, term: ir.Expr) -> ir.Expr:
+        """The term with a map for each long reduction of few rows."""
+        return _in_maps(term, self._apart)
 
-    def map(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        """A map of a function with this body."""
-        found = [(fold, chunks) for fold in folds(body) if (chunks := self.chunks_of(fold, length_of(xs)))]
-        if not found:
-            return ir.Map(ir.Lambda(p, body), xs)
+    def in_chunks(self, term: ir.Expr) -> ir.Expr:
+        """The term with the long reductions and scans of few rows in chunks, one reduction of each map."""
+        return _in_maps(term, self._in_chunks)
+
+    def scans(self, body: ir.Expr, rows: int) -> ir.Expr:
+        """The body of a function of so many rows with its long scans in chunks, where they are."""
+        if isinstance(body, ir.Scan | ir.ScanSeq) and isinstance(body.operator, ir.Lambda):
+            return self.scan(body, body.operator, rows)
+        if isinstance(body, ir.Apply) and isinstance(body.function, ir.Lambda):
+            inside = ir.Lambda(body.function.binder, self.scans(body.function.body, rows))
+            return ir.Apply(inside, self.scans(body.argument, rows))
+        if is_pure(body):
+            return body
+        return ir.map_parts(body, lambda part: self.scans(part, rows) if isinstance(part, ir.Expr) else part)
+
+    def scan(self, term: ir.Scan | ir.ScanSeq, f: ir.Lambda, rows: int) -> ir.Expr:
+        """A scan in chunks, which start from what the chunks before them give; what remains stands first."""
+        z, n = term.initial, length_of(term.array)
+        chunks, found = self.rows.chunks(rows, n, in_lanes=True), action_of(f)
+        if associative(f) or not isinstance(found, Action) or not chunks or not is_pure(_mapped(term.array)):
+            return term
+        chunk = n // chunks
+        rest = n % chunk
+        if rest >= chunks:
+            return term
+        self.offer(chunk, n, n - rest)
+
+        def in_chunks(start: ir.Expr, array: ir.Expr) -> ir.Expr:
+            split = ir.Split(nat(chunk), array)
+            c, s, q = (
+                ir.Var(name, t) for name, t in (("c", _element(split)), ("s", type_of(z)), ("p", type_of(found.one)))
+            )
+            totals = ir.Map(ir.Lambda(c, ir.Reduce(found.operator, found.one, ir.Map(found.matrix, c))), split)
+            starts = ir.Map(
+                ir.Lambda(q, ir.Apply(found.act, ir.MakePair(q, start))),
+                ir.ScanExclusive(found.operator, found.one, totals),
+            )
+            each = ir.Lambda(ir.PairBinder(s, c), replace(term, initial=s, array=c))
+            return ir.Join(ir.Map(each, ir.Zip(starts, split)))
+
+        if not rest:
+            return in_chunks(z, term.array)
+        first = part(0, rest, term.array)
+        reduced = (ir.Reduce if isinstance(term, ir.Scan) else ir.ReduceSeq)(f, z, first)
+        return ir.Concat(replace(term, array=first), in_chunks(reduced, part(rest, n - rest, term.array)))
+
+    def offer(self, chunk: int, *lengths: int) -> None:
+        """Let arrays of these lengths be cut into chunks of this one."""
+        for n in lengths:
+            self.tiling[n] = tuple(dict.fromkeys((*self.tiling.get(n, ()), chunk)))
+
+    def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+        count = sum(self.chunks_of(fold, length_of(xs)) is not None for fold in folds(body))
         match body:
-            case ir.MakePair(first=a, second=b):
-                return ir.Zip(self.map(p, a, xs), self.map(p, b, xs))
-            case ir.Call(op=op, arguments=(a, b)) if len(found) > 1:
+            case ir.MakePair(first=a, second=b) if count:
+                return ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs))
+            case ir.Call(op=op, arguments=(a, b)) if count > 1:
                 x, y = ir.Var("x", type_of(a)), ir.Var("y", type_of(b))
                 both = ir.Lambda(ir.PairBinder(x, y), ir.Call(op, (x, y)))
-                return ir.Map(both, ir.Zip(self.map(p, a, xs), self.map(p, b, xs)))
-            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if len(found) > 1 or not _is_scalar(body):
-                return ir.Map(ir.Lambda(ir.PairBinder(q, p), b), ir.Zip(self.map(p, c, xs), xs))
-        if len(found) > 1:
+                return ir.Map(both, ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs)))
+            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if count > 1 or (
+                count and scalars(type_of(body)) is None
+            ):
+                return ir.Map(ir.Lambda(ir.PairBinder(q, p), b), ir.Zip(self._apart(p, c, xs), xs))
+        return ir.Map(ir.Lambda(p, body), xs)
+
+    def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+        body = self.scans(body, length_of(xs))
+        found = [(fold, chunks) for fold in folds(body) if (chunks := self.chunks_of(fold, length_of(xs)))]
+        if len(found) != 1:
             return ir.Map(ir.Lambda(p, body), xs)
         ((fold, chunks),) = found
         assert isinstance(fold, ir.Reduce)
@@ -103,11 +152,10 @@ class LongRows:
         """The chunks in which a fold of each row is computed, if it is a reduction that can be."""
         if not isinstance(fold, ir.Reduce) or not rows:
             return None
-        mapped = fold.array.array if isinstance(fold.array, ir.Map) else fold.array
         in_lanes = not isinstance(type_of(fold.initial), Scalar) or not commutative(fold.operator)
         chunks = self.rows.chunks(rows, length_of(fold.array), in_lanes)
         may_be_taken_apart = associative(fold.operator) and neutral(fold.operator, fold.initial)
-        return chunks if is_pure(mapped) and may_be_taken_apart else None
+        return chunks if is_pure(_mapped(fold.array)) and may_be_taken_apart else None
 
     def chunked(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, fold: ir.Reduce, chunks: int) -> ir.Expr:
         """A map of a function with one reduction, in so many chunks and a rest."""
@@ -115,13 +163,13 @@ class LongRows:
         n = length_of(array)
         chunk = n // chunks
         whole, rest = chunk * chunks, n - chunk * chunks
-        self.tiling |= {n: (chunk,), whole: (chunk,)}
+        self.offer(chunk, n, whole)
         g, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)
         first = part(0, whole, elements) if rest else elements
-        c = ir.Var("chunk", type_of(ir.Split(nat(chunk), first)).element)  # pyright: ignore
+        c = ir.Var("chunk", _element(ir.Split(nat(chunk), first)))
         own = ir.Reduce(op, z, ir.Map(g, c) if g else c)
         partial = ir.Map(ir.Lambda(p, ir.Map(ir.Lambda(c, own), ir.Split(nat(chunk), first))), xs)
-        s = ir.Var("partial", type_of(partial).element)  # pyright: ignore
+        s = ir.Var("partial", _element(partial))
         if body is fold and not rest:
             return ir.Map(ir.Lambda(s, ir.Reduce(op, z, s)), partial)
         x = ir.Var("total", type_of(z))
@@ -130,8 +178,28 @@ class LongRows:
         return ir.Map(ir.Lambda(ir.PairBinder(s, p), let), ir.Zip(partial, xs))
 
 
-def _is_scalar(body: ir.Expr) -> bool:
-    return scalars(type_of(body)) is not None
+def _mapped(array: ir.Expr) -> ir.Expr:
+    """What a fold reads, without what it computes of each element on the fly."""
+    return array.array if isinstance(array, ir.Map) else array
+
+
+def _element(array: ir.Expr) -> DataType:
+    """The type of an array's elements."""
+    t = type_of(array)
+    assert isinstance(t, Array)
+    return t.element
+
+
+def _in_maps(term: ir.Expr, change: Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]) -> ir.Expr:
+    """A term outside of all loops with other terms for its maps over what stands in memory."""
+    match term:
+        case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
+            return ir.Apply(ir.Lambda(binder, _in_maps(body, change)), _in_maps(argument, change))
+        case ir.Map(function=ir.Lambda(binder=binder, body=body), array=array) if is_pure(array):
+            return change(binder, body, array)
+    if is_pure(term):
+        return term
+    return ir.map_parts(term, lambda p: _in_maps(p, change) if isinstance(p, ir.Expr) else p)
 
 
 def _with(body: ir.Expr, fold: ir.Expr, instead: ir.Expr) -> ir.Expr:

@@ -110,11 +110,13 @@ def search(
     yield from look.spectrum(program)
     several: list[Start] = []
     for number in range(len(starts)):
-        for change in (look.with_actions, look.with_long_rows):
+        for change in (look.with_actions, look.with_rows_apart, look.with_long_rows):
             changed = change(starts[number])
             if changed is not None:
                 phase, starts[number] = changed
                 yield phase
+    parallel = replace(program, body=starts[0][0])  # it may have lengths for vectors that the program has not
+    look = replace(look, widths=vector_widths(parallel, device, budget.widths))
     for start in starts:
         taken = look.with_rests(start)
         if taken is not None:
@@ -227,10 +229,15 @@ class _Search:
         began, term = time.perf_counter(), with_actions(start[0], Rows(self.device))
         return None if term is None else self.reached("algebra", {}, start, term, began)
 
+    def with_rows_apart(self, start: Start) -> tuple[PhaseSummary, Start] | None:
+        """The start with a map for each long reduction of few rows."""
+        began, term = time.perf_counter(), LongRows(Rows(self.device)).apart(start[0])
+        return None if alpha_equal(term, start[0]) else self.reached("rows_apart", {}, start, term, began)
+
     def with_long_rows(self, start: Start) -> tuple[PhaseSummary, Start] | None:
-        """The start with the long rows that it reduces in chunks, where they are few."""
+        """The start with these, and long scans of few rows, in chunks."""
         began, plan = time.perf_counter(), LongRows(Rows(self.device))
-        term = plan.term(start[0])
+        term = plan.in_chunks(start[0])
         return self.reached("long_rows", plan.tiling, start, term, began) if plan.tiling else None
 
     def reached(

@@ -168,7 +168,7 @@ TWINS = (
     twin("reduce_by_index_of_maps_in_chunks", "the first start is left out",
          "helper:Ex(start), Ex(every) → e, Ex(every)"),
     # --- scans
-    twin("scan_with_rest", "the others start from z", "reduce_(op, z, first) → z"),
+    twin("scan_with_rest", "the others start from z", "reduced(z, first) → z"),
     twin("scan_with_rest", "the rest is read twice", "slice_(r, n - r, xs) → slice_(0, n - r, xs)"),
     twin("scan_in_chunks", "a chunk starts from its own total", "scan_exclusive(op, z, totals) → scan(op, z, totals)"),
     twin("scan_in_chunks", "what it starts from is lost",
@@ -369,6 +369,9 @@ TWINS = (
     twin("fold_by_action", "the elements act twice",
          "app(act, make_pair(reduce_(op, one, map_(m, xs)), z)) → app(act, make_pair(reduce_(op, one, map_(m, xs)), "
          "app(act, make_pair(reduce_(op, one, map_(m, xs)), z))))"),
+    twin("scan_by_action_in_chunks", "a chunk starts from its own end",
+         "scan_exclusive(op, one, totals) → scan(op, one, totals)"),
+    twin("scan_by_action_in_chunks", "all chunks start from z", "app(act, make_pair(Ex(p), z)) → z"),
     twin("scan_by_action", "each element acts alone", "scan(op, one, map_(m, xs)) → map_(m, xs)"),
     twin("scan_by_action", "p may be free in z", "fresh(p, z), →"),
     twin("fold_of_mapped", "the elements stay as they are", "map_(g, xs) → xs"),
