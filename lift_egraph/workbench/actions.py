@@ -72,8 +72,7 @@ def _replaced(body: ir.Expr, known: Mapping[int, ir.Expr]) -> ir.Expr:
 
 def _action(fold: ir.Expr) -> ir.Expr:
     """A fold whose operator acts like a monoid as the reduction or scan of what acts."""
-    found = action_of(fold.operator) if _may_act(fold) else None
-    if not isinstance(found, Action):
+    if not _may_act(fold) or not isinstance(found := action_of(fold.operator), Action):
         return fold
     matrices = ir.Map(found.matrix, fold.array)
     if isinstance(fold, ir.Reduce | ir.ReduceSeq):
@@ -106,7 +105,7 @@ def refusals(term: ir.Expr) -> Iterator[str]:
         yield from refusals(ir.function_body(term.function).body)
 
 
-def _may_act(term: ir.Expr) -> TypeGuard[Fold]:
+def _may_act(term: ir.Part) -> TypeGuard[Fold]:
     """Whether a term folds a whole array by an operator that is no reduction's as it stands."""
     return isinstance(term, WHOLE) and isinstance(term.operator, ir.Lambda) and not _is_reduction(term)
 
