@@ -19,6 +19,7 @@ from lift_egraph.rules.fusion import (
     let_rules,
     map_fission,
     map_fission_of_let_beside,
+    map_fission_of_side,
     map_fusion,
     map_of_one_side,
     pattern_fusion_rules,
@@ -141,7 +142,7 @@ remainders: tuple[Rule, ...] = remainder_rules
 algebra: tuple[Rule, ...] = algebra_rules
 rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, map_fission_of_let_beside)
 long_rows: tuple[Rule, ...] = (
-    *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules),
+    *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),
     *(partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
     *(*pattern_fusion_rules, *chunked_action_rules, *chunked_scan_rules, scan_with_rest),
 )

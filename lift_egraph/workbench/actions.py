@@ -56,11 +56,22 @@ def _acted(term: ir.Expr, rows: Rows | None) -> ir.Expr:
     match made:
         case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
             return ir.Apply(ir.Lambda(binder, _acted(body, rows)), argument)
-        case ir.Map(function=ir.Lambda(binder=binder, body=body), array=array) if rows:
-            loops = [f for f in folds(body) if isinstance(f, LEFT_TO_RIGHT)]
-            long = [f for f in loops if rows.chunks(length_of(array), length_of(f.array), in_lanes=True)]
-            return ir.Map(ir.Lambda(binder, _replaced(body, {id(f): _action(f) for f in long})), array)
+        case ir.Map() if rows:
+            return _acted_in(made, rows, 1)
     return _action(made) if _may_act(made) else made
+
+
+def _acted_in(term: ir.Map, rows: Rows, around: int) -> ir.Expr:
+    """A map with the folds of long rows changed, inside of as many others."""
+    count = around * length_of(term.array)
+    match term.function:
+        case ir.Lambda(binder=binder, body=ir.Map() as inner):
+            return ir.Map(ir.Lambda(binder, _acted_in(inner, rows, count)), term.array)
+        case ir.Lambda(binder=binder, body=body):
+            loops = [f for f in folds(body) if isinstance(f, LEFT_TO_RIGHT)]
+            long = [f for f in loops if rows.chunks(count, length_of(f.array), in_lanes=True)]
+            return ir.Map(ir.Lambda(binder, _replaced(body, {id(f): _action(f) for f in long})), term.array)
+    return term
 
 
 def _replaced(body: ir.Expr, known: Mapping[int, ir.Expr]) -> ir.Expr:

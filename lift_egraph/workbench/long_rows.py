@@ -139,9 +139,13 @@ class LongRows:
                 return ir.Map(ir.Lambda(ir.PairBinder(q, p), b), ir.Zip(self._apart(p, c, xs), xs))
         return ir.Map(ir.Lambda(p, body), xs)
 
-    def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        body = self.scans(body, length_of(xs))
-        found = [(fold, chunks) for fold in folds(body) if (chunks := self.chunks_of(fold, length_of(xs)))]
+    def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, around: int = 1) -> ir.Expr:
+        rows = around * length_of(xs)
+        match body:
+            case ir.Map(function=ir.Lambda(binder=q, body=inner), array=ys) if is_pure(ys) and not is_pure(body):
+                return _outwards(p, self._in_chunks(q, inner, ys, rows), xs)
+        body = self.scans(body, rows)
+        found = [(fold, chunks) for fold in folds(body) if (chunks := self.chunks_of(fold, rows))]
         if len(found) != 1:
             return ir.Map(ir.Lambda(p, body), xs)
         ((fold, chunks),) = found
@@ -176,6 +180,21 @@ class LongRows:
         total = ir.Reduce(op, x, part(whole, rest, array)) if rest else x
         let = ir.Apply(ir.Lambda(x, _with(body, fold, total)), ir.Reduce(op, z, s))
         return ir.Map(ir.Lambda(ir.PairBinder(s, p), let), ir.Zip(partial, xs))
+
+
+def _outwards(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+    """A map of a function whose body reads the results of a map, with these computed by a map of their own."""
+    match body:
+        case ir.Map(function=f, array=ir.Zip(first=ir.Map() as partial, second=ys)):
+            of_rows = ir.Map(ir.Lambda(p, partial), xs)
+            s = ir.Var("partials", _element(of_rows))
+            each = ir.Map(f, ir.Zip(s, ys))
+            return ir.Map(ir.Lambda(ir.PairBinder(s, p), each), ir.Zip(of_rows, xs))
+        case ir.Map(function=f, array=ir.Map() as partial):
+            of_rows = ir.Map(ir.Lambda(p, partial), xs)
+            s = ir.Var("partials", _element(of_rows))
+            return ir.Map(ir.Lambda(s, ir.Map(f, s)), of_rows)
+    return ir.Map(ir.Lambda(p, body), xs)
 
 
 def _mapped(array: ir.Expr) -> ir.Expr:
