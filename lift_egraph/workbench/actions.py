@@ -104,7 +104,7 @@ def _combined(fold: Fold) -> Fold:
 
 
 def refusals(term: ir.Expr) -> Iterator[str]:
-    """Why folds outside of all loops stay loops."""
+    """Why folds outside of all loops, or of rows, stay loops."""
     if _may_act(term):
         found = action_of(term.operator)
         if isinstance(found, Refusal) and _combined(term) is term:
@@ -112,7 +112,7 @@ def refusals(term: ir.Expr) -> Iterator[str]:
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
             yield from refusals(part)
-    if isinstance(term, ir.Apply):
+    if isinstance(term, ir.Apply | ir.Map):
         yield from refusals(ir.function_body(term.function).body)
 
 

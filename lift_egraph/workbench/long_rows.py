@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.expressions import scalars
 from lift_egraph.algebra.laws import associative, commutative, neutral
-from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -38,10 +38,14 @@ class Rows:
         Parameters
         ----------
         in_lanes
-            Whether lanes of vectors have a chunk each; else neighbouring elements.
+            Whether lanes of vectors, or of a warp, have a chunk each; else neighbouring elements, for which a GPU has
+            plans that share a row among the items of a group.
         """
         device = self.device
-        lanes = (max(device.group_sizes, default=1) if device.has_groups else device.lanes) if in_lanes else 1
+        if device.has_groups and not in_lanes:
+            return None
+        own = device.throughput.warp if isinstance(device.throughput, Gpu) else device.lanes
+        lanes = own if in_lanes else 1
         if rows >= device.compute_units * max(lanes, 2):
             return None
         wanted = lanes * max(device.groups // rows, 1)

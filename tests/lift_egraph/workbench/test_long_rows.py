@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
@@ -15,7 +15,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench import explain_way
-from lift_egraph.workbench.actions import with_actions
+from lift_egraph.workbench.actions import refusals, with_actions
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import Leg
 from tests.in_process import no_children
@@ -112,3 +112,13 @@ def test_what_depends_on_the_accumulator_stays():
     fold = "reduceSeq(fun (s, x) => s * s + x, 0.0, row)"
     program = parse_program(f"program p(xs: [[f32]{N}]2) = map(fun row => {fold}, xs)")
     assert legs(program.body) == ()
+    (reason,) = refusals(program.body)
+    assert "s * s multiplies the accumulator with itself" in reason
+
+
+def test_a_gpu_has_a_chunk_for_each_item_of_a_warp_and_shares_sums_in_groups():
+    rows = Rows(NVIDIA)
+    chunks = rows.chunks(19, 4801, in_lanes=True)
+    assert chunks is not None
+    assert chunks % 32 == 0
+    assert rows.chunks(19, 4801, in_lanes=False) is None
