@@ -42,6 +42,7 @@ from lift_egraph.dsl import (
     rule,
     scan,
     scan_exclusive,
+    scan_exclusive_seq,
     scan_seq,
     split,
     ty,
@@ -61,17 +62,22 @@ def fold_by_action(f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex):
 
 @rule(
     "scanSeq f z xs = map (λp. act (p, z)) (scan ⊙ e (map m xs)),  f (s, x) = act (m x, s), an action of the monoid "
-    "(⊙, e), p fresh",
+    "(⊙, e), p fresh;  the same for scanExclusiveSeq with scanExclusive",
     source="003 §8.3",
     reassociates=True,
 )
 def scan_by_action(f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex, e: Ex, t: Ty):
     p = V("$p", t)
-    for fold in (scan_seq(f, z, xs), scan(Op.fn(f), z, xs)):
+    for fold, scanned in (
+        (scan_seq(f, z, xs), scan),
+        (scan(Op.fn(f), z, xs), scan),
+        (scan_exclusive_seq(f, z, xs), scan_exclusive),
+        (scan_exclusive(Op.fn(f), z, xs), scan_exclusive),
+    ):
         where = acts(f, m, op, one, act), eq(t).to(cod(m))
         yield egglog.rule(eq(e).to(fold), *where).then(p)  # the conditions need it to exist
         yield rewrite(fold).to(
-            map_(Fn.lam(P.var(p), app(act, make_pair(Ex(p), z))), scan(op, one, map_(m, xs))),
+            map_(Fn.lam(P.var(p), app(act, make_pair(Ex(p), z))), scanned(op, one, map_(m, xs))),
             *where,
             fresh(p, z),
             fvf(act).not_contains(p),
@@ -115,10 +121,15 @@ def fold_of_mapped(f: Fn, g: Fn, op: Op, z: Ex, xs: Ex):
         yield rewrite(fold).to(reduce_(op, z, map_(g, xs)), combines(f, g, op))
 
 
-@rule("scanSeq f z xs = scan ⊕ z (map g xs),  f (s, x) = s ⊕ g x", source="new")
+@rule(
+    "scanSeq f z xs = scan ⊕ z (map g xs),  f (s, x) = s ⊕ g x;  the same for scanExclusiveSeq with scanExclusive",
+    source="new",
+)
 def scan_of_mapped(f: Fn, g: Fn, op: Op, z: Ex, xs: Ex):
     for fold in (scan_seq(f, z, xs), scan(Op.fn(f), z, xs)):
         yield rewrite(fold).to(scan(op, z, map_(g, xs)), combines(f, g, op))
+    for fold in (scan_exclusive_seq(f, z, xs), scan_exclusive(Op.fn(f), z, xs)):
+        yield rewrite(fold).to(scan_exclusive(op, z, map_(g, xs)), combines(f, g, op))
 
 
 @rule("reduce ⊕ z xs = reduce ⊗ z xs,  ⊕ the scalar operation ⊗ in other words", source="003 §5.3.4", reassociates=True)

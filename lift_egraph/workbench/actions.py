@@ -46,6 +46,8 @@ def _in_plain_words(term: T) -> T:
 
 
 def _combined_everywhere(term: T) -> T:
+    if isinstance(term, ir.MapLevel):  # somebody decided how it runs
+        return term
     made = ir.map_parts(term, _combined_everywhere)
     return _combined(made) if _may_act(made) else made  # pyright: ignore[reportReturnType]
 
@@ -89,7 +91,8 @@ def _action(fold: ir.Expr) -> ir.Expr:
     if isinstance(fold, ir.Reduce | ir.ReduceSeq):
         product = ir.Reduce(found.operator, found.one, matrices)
         return ir.Apply(found.act, ir.MakePair(product, fold.initial))
-    products = ir.Scan(found.operator, found.one, matrices)
+    scanned = ir.ScanExclusive if isinstance(fold, ir.ScanExclusive | ir.ScanExclusiveSeq) else ir.Scan
+    products = scanned(found.operator, found.one, matrices)
     p = ir.Var("$p", type_of(found.one))
     return ir.Map(ir.Lambda(p, ir.Apply(found.act, ir.MakePair(p, fold.initial))), products)
 
@@ -122,6 +125,6 @@ def _may_act(term: ir.Part) -> TypeGuard[Fold]:
 
 
 def _is_reduction(fold: ir.Expr) -> bool:
-    if not isinstance(fold, ir.Reduce | ir.Scan):
+    if not isinstance(fold, ir.Reduce | ir.Scan | ir.ScanExclusive):
         return False
     return known_operator(fold.operator) is not None or associative(fold.operator) is not None

@@ -372,7 +372,7 @@ TWINS = (
     twin("scan_by_action_in_chunks", "a chunk starts from its own end",
          "scan_exclusive(op, one, totals) → scan(op, one, totals)"),
     twin("scan_by_action_in_chunks", "all chunks start from z", "app(act, make_pair(Ex(p), z)) → z"),
-    twin("scan_by_action", "each element acts alone", "scan(op, one, map_(m, xs)) → map_(m, xs)"),
+    twin("scan_by_action", "each element acts alone", "scanned(op, one, map_(m, xs)) → map_(m, xs)"),
     twin("scan_by_action", "p may be free in z", "fresh(p, z), →"),
     twin("fold_of_mapped", "the elements stay as they are", "map_(g, xs) → xs"),
     twin("scan_of_mapped", "the elements are mapped twice", "map_(g, xs) → map_(g, map_(g, xs))"),
