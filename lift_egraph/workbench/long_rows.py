@@ -20,7 +20,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, DataType, Scalar
-from lift_egraph.workbench.plan import length_of
+from lift_egraph.workbench.plan import LONG, length_of
 from lift_egraph.workbench.remainders import part
 
 RUN = 32  # the fewest elements of a chunk
@@ -38,11 +38,11 @@ class Rows:
         Parameters
         ----------
         in_lanes
-            Whether lanes of vectors, or of a warp, have a chunk each; else neighbouring elements, for which a GPU has
-            plans that share a row among the items of a group.
+            Whether lanes of vectors, or of a warp, have a chunk each; else neighbouring elements, so that only rows
+            that take long need chunks; a GPU has plans that share a row among the items of a group.
         """
         device = self.device
-        if device.has_groups and not in_lanes:
+        if not in_lanes and (device.has_groups or length < LONG):
             return None
         own = device.throughput.warp if isinstance(device.throughput, Gpu) else device.lanes
         lanes = own if in_lanes else 1
