@@ -62,7 +62,10 @@ def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> T
         names = [name for name, v in sizes.items() if v == value]
         working: list[tuple[int, Twin]] = []
         for small, _ in zip(_candidates(value, numbers), tries, strict=False):
-            made = _at(source, {**chosen, **dict.fromkeys(names, small)}, sizes, lowered, numbers)
+            at_small = {**chosen, **dict.fromkeys(names, small)}
+            made = _at(source, at_small, sizes, lowered, numbers) or _shorter_at(
+                source, at_small, sizes, lowered, numbers
+            )
             if made is not None:
                 working.append((small, made))
             if len(working) == TURNS:
@@ -104,6 +107,35 @@ def _long_chunks(value: int, numbers: set[int]) -> tuple[list[int], int]:
     return [c for c in numbers if LONG <= c < value and value % c == rest], rest
 
 
+def _shorter_at(
+    source: ir.Program, small: dict[str, int], sizes: Mapping[str, int], lowered: ir.Program, numbers: set[int]
+) -> Twin | None:
+    """The term with as many chunks, but shorter ones, where that has the type of the small program."""
+    text = print_program(replace(lowered, sizes=(), laws=()))
+    renamed = _shorter(sizes, small, numbers, text)
+    if not renamed:
+        return None
+    renamed |= {sizes[name]: small[name] for name in sizes}
+    try:
+        program = specialise(source, small)
+        body = parse_program(re.sub(r"\b\d+\b", lambda m: str(renamed.get(int(m[0]), m[0])), text)).body
+        return Twin(program, replace(program, body=body)) if type_of(body) == type_of(program.body) else None
+    except LiftError:
+        return None
+
+
+def _shorter(sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int], text: str) -> dict[int, int]:
+    """The numbers of a term that are parts of what its long chunks take of a size, and those of the small one."""
+    found: dict[int, int] = {}
+    for name, value in sizes.items():
+        chunks, rest = _long_chunks(value, numbers)
+        whole, less = value - rest, small[name] - rest
+        for n in {int(word) for word in re.findall(r"\b\d+\b", text)} if chunks else ():
+            if n >= LONG and whole % n == 0 and less * n % whole == 0 and less > 0:
+                found[n] = less * n // whole
+    return found
+
+
 def _at(
     source: ir.Program, small: dict[str, int], sizes: Mapping[str, int], lowered: ir.Program, numbers: set[int]
 ) -> Twin | None:
@@ -129,20 +161,7 @@ def _texts(lowered: ir.Program, sizes: Mapping[str, int], small: Mapping[str, in
     whole = {sizes[name]: small[name] for name in sizes}
     divisors = numbers | {a * b for a in numbers for b in numbers}
     parts = {v // d: s // d for v, s in whole.items() for d in divisors if v % d == 0 and s % d == 0}
-    shorter = {**_shorter(sizes, small, numbers, text), **whole}
-    for renamed in (whole, {**{n: s for n, s in parts.items() if n not in numbers}, **whole}, shorter):
+    for renamed in (whole, {**{n: s for n, s in parts.items() if n not in numbers}, **whole}):
         replaced = re.sub(r"\b\d+\b", lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
         if replaced != body:
             yield head + equals + replaced
-
-
-def _shorter(sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int], text: str) -> dict[int, int]:
-    """The numbers of a term that are parts of what its long chunks take of a size, and those of the small one."""
-    found: dict[int, int] = {}
-    for name, value in sizes.items():
-        chunks, rest = _long_chunks(value, numbers)
-        whole, less = value - rest, small[name] - rest
-        for n in {int(word) for word in re.findall(r"\b\d+\b", text)} if chunks else ():
-            if n >= LONG and whole % n == 0 and less * n % whole == 0 and less > 0:
-                found[n] = less * n // whole
-    return found
