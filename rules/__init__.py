@@ -8,7 +8,7 @@ the rule that computes what a let binds where it is used: some look for lets.
 from __future__ import annotations
 
 from lift_egraph.dsl import Rule
-from lift_egraph.rules.algebra import algebra_rules
+from lift_egraph.rules.algebra import algebra_rules, chunked_action_rules
 from lift_egraph.rules.by_index import chunked_index_rules
 from lift_egraph.rules.fusion import (
     epilogue_rules,
@@ -17,7 +17,9 @@ from lift_egraph.rules.fusion import (
     let_outwards,
     let_reduction,
     let_rules,
+    map_fission,
     map_fission_of_let_beside,
+    map_fission_of_side,
     map_fusion,
     map_of_one_side,
     pattern_fusion_rules,
@@ -93,7 +95,16 @@ from lift_egraph.rules.reduction import (
     split_reduce_seq_zip,
     splitting_rules,
 )
-from lift_egraph.rules.remainders import padding_rules, remainder_rules
+from lift_egraph.rules.remainders import (
+    padding_rules,
+    reduce_with_rest,
+    remainder_rules,
+    scan_with_rest,
+    slice_of_map,
+    slice_of_slice,
+    slice_of_zip,
+)
+from lift_egraph.rules.rows import let_out_of_pair, map_of_operands, map_of_pair, name_reduction, row_rules
 from lift_egraph.rules.scans import chunked_scan_rules, scan_block_rules, scan_rules
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
 from lift_egraph.rules.split_join import (
@@ -129,6 +140,12 @@ stages: tuple[Rule, ...] = (
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules
 algebra: tuple[Rule, ...] = algebra_rules
+rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, map_fission_of_let_beside)
+long_rows: tuple[Rule, ...] = (
+    *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),
+    *(partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
+    *(*pattern_fusion_rules, *chunked_action_rules, *chunked_scan_rules, scan_with_rest),
+)
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
 rows: tuple[Rule, ...] = (split_and_join, *fission_rules, *matrix_rules)
@@ -234,6 +251,6 @@ guided: tuple[Rule, ...] = (
     *reduced_rules,
     *padding_rules,
     *(*chunked_scan_rules, *scan_block_rules, *scan_rules, *chunked_index_rules),
-    *algebra_rules,
+    *(*algebra_rules, *chunked_action_rules, *row_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

@@ -31,10 +31,12 @@ from lift_egraph.dsl import (
     pad,
     pad_constant,
     reduce_,
+    reduce_seq,
     rewrite,
     rule,
     scan,
     scan_exclusive,
+    scan_seq,
     slice_,
     tile,
     transpose,
@@ -68,15 +70,18 @@ def reduce_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
 
 @rule(
     "scan ⊕ z xs = concat (scan ⊕ z (slice 0 r xs)) (scan ⊕ (reduce ⊕ z (slice 0 r xs)) (slice r (n - r) xs)),  "
-    "r = n mod k > 0;  the same for scanExclusive"
+    "r = n mod k > 0;  the same for scanExclusive, and for scanSeq with reduceSeq"
 )
-def scan_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
+def scan_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
     r = n % k
     first = slice_(0, r, xs)
-    for scanned in (scan, scan_exclusive):
-        yield rewrite(scanned(op, z, xs)).to(
-            concat(scanned(op, z, first), scanned(op, reduce_(op, z, first), slice_(r, n - r, xs))),
-            *with_rest(xs, t, n, k),
+    for scanned, reduced in (
+        (lambda z, xs: scan(op, z, xs), lambda z, xs: reduce_(op, z, xs)),
+        (lambda z, xs: scan_exclusive(op, z, xs), lambda z, xs: reduce_(op, z, xs)),
+        (lambda z, xs: scan_seq(f, z, xs), lambda z, xs: reduce_seq(f, z, xs)),
+    ):
+        yield rewrite(scanned(z, xs)).to(
+            concat(scanned(z, first), scanned(reduced(z, first), slice_(r, n - r, xs))), *with_rest(xs, t, n, k)
         )
 
 

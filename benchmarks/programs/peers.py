@@ -143,6 +143,60 @@ def _horner(c: A, x: A) -> A:
     return total
 
 
+def _along_rows(rows: A, state: Any, step: Callable[..., Any]) -> Any:
+    """A fold of all rows at once, from left to right."""
+    for column in np.moveaxis(rows, -1, 0):
+        state = step(state, column)
+    return state
+
+
+def _level(rows: A, a: Any) -> A:
+    return _along_rows(rows, np.zeros(rows.shape[:-1], rows.dtype), lambda s, x: s + a * (x - s))
+
+
+def _channels(samples: A, a: A) -> tuple[Any, ...]:
+    loud = np.abs(samples)
+    changes = (samples[:, :-1] * samples[:, 1:] < 0).sum(1)
+    return ((loud.max(1), loud.argmax(1)), (changes, _level(samples, a)))
+
+
+def _segment_sums(rows: A) -> tuple[A, A]:
+    def step(state: tuple[A, A], x: A) -> tuple[A, A]:
+        ends = np.maximum(state[1] + x, x)
+        return np.maximum(state[0], ends), ends
+
+    start = np.full(len(rows), -np.inf, rows.dtype)
+    return _along_rows(rows, (start, start), step)
+
+
+def _smoothed(rows: A, alpha: A) -> A:
+    made, state = np.empty_like(rows), np.zeros(len(rows), rows.dtype)
+    for i, column in enumerate(rows.T):
+        made[:, i] = state = state + alpha * (column - state)
+    return made
+
+
+def _longest_runs(rows: A) -> A:
+    def step(state: tuple[A, A], x: A) -> tuple[A, A]:
+        now = np.where(x > 0, state[1] + np.float32(1), np.float32(0))
+        return np.maximum(state[0], now), now
+
+    start = np.zeros(len(rows), rows.dtype)
+    return _along_rows(rows, (start, start), step)[0]
+
+
+def _interest(rates: A, payments: A) -> A:
+    left = np.zeros(len(rates), rates.dtype)
+    for rate, payment in zip(rates.T, payments.T, strict=True):
+        left = rate * left + payment
+    return left
+
+
+def _decayed(signals: A, k: A) -> A:
+    left = _along_rows(signals, np.zeros(signals.shape[:-1], signals.dtype), lambda s, x: s * k + x)
+    return 2 * np.maximum(0, left - np.float32(0.5))
+
+
 def _covariance(x: A) -> A:
     c = x - x.mean(0)
     return c.T @ c / np.float32(len(x) - 1)
@@ -172,12 +226,14 @@ PEERS: dict[str, Callable[..., Any]] = {
     "black_scholes": _black_scholes,
     "blur_sobel": _sobel,
     "box9": _box,
+    "channels": _channels,
     "column_max": lambda A: A.max(0),
     "compaction": _compaction,
     "compaction_offsets": lambda xs, threshold: np.cumsum(xs > threshold, dtype=np.int32) - (xs > threshold),
     "conv5": lambda A, mask: np.einsum("ijkl,kl->ij", windows(A, (5, 5)), mask),
     "cosine": lambda X, Y: (X @ Y.T) / np.sqrt((X * X).sum(1)[:, None] * (Y * Y).sum(1)),
     "covariance": _covariance,
+    "decay_batches": _decayed,
     "dense_relu": lambda W, b, X: np.maximum(X @ W.T + b, 0),
     "distances": _distances,
     "downsample": lambda A: np.float32(0.25) * (A[::2, ::2] + A[::2, 1::2] + A[1::2, ::2] + A[1::2, 1::2]),
@@ -192,12 +248,14 @@ PEERS: dict[str, Callable[..., Any]] = {
     "gesummv": lambda A, B, x, alpha, beta: alpha * (A @ x) + beta * (B @ x),
     "grad_magnitude": _grad,
     "grey": lambda R, G, B: np.float32(0.299) * R + np.float32(0.587) * G + np.float32(0.114) * B,
+    "hash_rows": lambda texts: _along_rows(texts, np.full(len(texts), 7, np.int32), lambda h, c: h * np.int32(31) + c),
     "heat2d": _heat,
     "heat_steps": _heat_steps,
     "histogram256": lambda x: np.histogram(x, 256, (0, 1))[0],
     "histogram8": lambda x, low, high: ((x >= low[:, None]) & (x < high[:, None])).sum(1, dtype=np.int32),
     "histogram_offsets": lambda counts: np.cumsum(counts, dtype=np.int32) - counts,
     "horner": _horner,
+    "interest_rows": _interest,
     "jacobi_dense": _jacobi_dense,
     "jacobi_steps": _jacobi,
     "laplace3d": _laplace3d,
@@ -205,6 +263,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "leapfrog": _leapfrog,
     "life": _stencil_life,
     "life_steps": _life_steps,
+    "longest_run_rows": _longest_runs,
     "longest_step": lambda A: np.abs(np.diff(A)).max(1),
     "mandelbrot": _mandelbrot,
     "maxpool": lambda A: np.maximum(np.maximum(A[::2, ::2], A[::2, 1::2]), np.maximum(A[1::2, ::2], A[1::2, 1::2])),
@@ -228,10 +287,13 @@ PEERS: dict[str, Callable[..., Any]] = {
     "returns": lambda price: price[1:] / price[:-1] - 1,
     "running_balance": lambda opening, payments: opening + payments.cumsum(),
     "running_max": np.maximum.accumulate,
+    "segment_sum_rows": _segment_sums,
     "segmented_sum": _segmented_sum,
     "separable": lambda A: _thirds(_thirds(A.T).T),
+    "series_rows": lambda c, x: _along_rows(c, np.zeros(len(c), c.dtype), lambda s, k: s * x + k),
     "smooth3": lambda x: (_edge(x)[:-2] + x + _edge(x)[2:]) / np.float32(3),
     "smooth_twice": lambda x: _thirds(_thirds(x)),
+    "smoothing_rows": _smoothed,
     "softmax": _softmax,
     "softmax_rows": _softmax,
     "spmv_csr": _spmv_csr,

@@ -39,6 +39,9 @@ def chance_of_zero(degree: int, single: int, bits: int) -> float:
     >>> chance_of_zero(2, 1, 8) * 256
     5.0
     """
+    for less in range(1, degree):  # what it is made of, from the smallest on: so no call goes deep
+        for fewer in range(bits + 1):
+            _chance(less, min(less, single), fewer)
     return _chance(degree, min(degree, single), bits) if degree else 0.0
 
 
@@ -47,6 +50,8 @@ def _chance(degree: int, single: int, bits: int) -> float:
     if bits <= 0:
         return 1.0
     worst = _of_one(min(single, degree), bits)
+    if worst == 1.0:  # of high degrees nothing can be said, and they would take minutes
+        return worst
     for exponent in range(1, min(single, degree - 1) + 1):
         rest = [_chance(degree - exponent, min(single, degree - exponent), j) for j in range(bits + 1)]
         steps = ((rest[j] - rest[j + 1]) * _of_one(min(single, degree), bits - j) for j in range(bits))

@@ -10,7 +10,7 @@ from egglog import String
 from egglog.egraph import ActionLike
 
 from lift_egraph.algebra import laws
-from lift_egraph.algebra.actions import Action, Refusal, action_of
+from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.egraph import sorts
@@ -69,7 +69,7 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
         functions = (function_to_egg(g) for g in (f, acting.matrix, acting.act))
         given, matrix, act = functions
         facts.append(sorts.acts(given, matrix, operator_to_egg(acting.operator), to_egg(acting.one), act))
-    elif isinstance(acting, Refusal) and (combining := combining_of(f)):
+    if acting is not None and (combining := combining_of(f)):
         given, element = (function_to_egg(g) for g in (f, combining.element))
         facts.append(sorts.combines(given, element, operator_to_egg(combining.operator)))
     return tuple(facts)
@@ -87,11 +87,11 @@ def reasons(use: Use) -> list[str]:
         if operation := laws.built_in(f):
             found.append(f"{name} is {operation[0]} in other words: both sides are {operation[1]}")
     if not use.is_reduction or not laws.associative(f):
-        acting = action_of(f)
+        acting, combining = action_of(f), combining_of(f)
+        if combining:
+            found.append(f"{name} combines the accumulator with {print_term(combining.element)}: {combining.why}")
         if isinstance(acting, Action):
             found.append(f"{name} multiplies the accumulator by a matrix: {acting.why}")
-        elif combining := combining_of(f):
-            found.append(f"{name} combines the accumulator with {print_term(combining.element)}: {combining.why}")
-        else:
+        elif not combining:
             found.append(f"{name} stays a loop: {acting.why}")
     return found

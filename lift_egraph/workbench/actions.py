@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeGuard, TypeVar, Union
 
 from lift_egraph.algebra.actions import Action, Refusal, action_of
@@ -13,17 +13,23 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
+from lift_egraph.workbench.long_rows import Rows, folds
+from lift_egraph.workbench.plan import length_of
 
 T = TypeVar("T", bound=ir.Part)
+LEFT_TO_RIGHT = (ir.Reduce, ir.ReduceSeq)
 WHOLE = (ir.Reduce, *ir.SCANS, ir.ReduceSeq, *ir.SCAN_LOOPS)
 Fold = Union[ir.Reduce, ir.Scan, ir.ScanExclusive, ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq]
 
 
-def with_actions(term: ir.Expr) -> ir.Expr | None:
-    """The term in which operators that are built-in operations in other words are these, and folds outside of all loops
-    whose operators act like a monoid are reductions; None if there are none.
+def with_actions(term: ir.Expr, rows: Rows | None = None) -> ir.Expr | None:
+    """The term with its folds as reductions by associative operators; None if there are none of these.
+
+    Operators that are built-in operations in other words are these. Folds that combine the accumulator with a function
+    of each element are reductions everywhere. Those whose operators act like a monoid, which takes more work, are so
+    outside of all loops, and in functions of maps over few long `rows`, if it is known what these are.
     """
-    made = _acted(_in_plain_words(term))
+    made = _acted(_combined_everywhere(_in_plain_words(term)), rows)
     return None if alpha_equal(made, term) else made
 
 
@@ -39,23 +45,56 @@ def _in_plain_words(term: T) -> T:
     return made
 
 
-def _acted(term: ir.Expr) -> ir.Expr:
-    """The term with its folds outside of functions changed, but also in the bodies of lets."""
-    made = ir.map_parts(term, lambda p: _acted(p) if isinstance(p, ir.Expr) else p)
-    if isinstance(made, ir.Apply) and isinstance(made.function, ir.Lambda):
-        made = ir.Apply(ir.Lambda(made.function.binder, _acted(made.function.body)), made.argument)
-    if not _may_act(made):
-        return made
-    found = action_of(made.operator)
-    if not isinstance(found, Action):
-        return _combined(made)
-    matrices = ir.Map(found.matrix, made.array)
-    if isinstance(made, ir.Reduce | ir.ReduceSeq):
+def _combined_everywhere(term: T) -> T:
+    if isinstance(term, ir.MapLevel):  # somebody decided how it runs
+        return term
+    made = ir.map_parts(term, _combined_everywhere)
+    return _combined(made) if _may_act(made) else made  # pyright: ignore[reportReturnType]
+
+
+def _acted(term: ir.Expr, rows: Rows | None) -> ir.Expr:
+    """The term with its folds outside of functions changed, but also in the bodies of lets, and in long rows."""
+    made = ir.map_parts(term, lambda p: _acted(p, rows) if isinstance(p, ir.Expr) else p)
+    match made:
+        case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
+            return ir.Apply(ir.Lambda(binder, _acted(body, rows)), argument)
+        case ir.Map() if rows:
+            return _acted_in(made, rows, 1)
+    return _action(made) if _may_act(made) else made
+
+
+def _acted_in(term: ir.Map, rows: Rows, around: int) -> ir.Expr:
+    """A map with the folds of long rows changed, inside of as many others."""
+    count = around * length_of(term.array)
+    match term.function:
+        case ir.Lambda(binder=binder, body=ir.Map() as inner):
+            return ir.Map(ir.Lambda(binder, _acted_in(inner, rows, count)), term.array)
+        case ir.Lambda(binder=binder, body=body):
+            loops = [f for f in folds(body) if isinstance(f, LEFT_TO_RIGHT)]
+            long = [f for f in loops if rows.chunks(count, length_of(f.array), in_lanes=True)]
+            return ir.Map(ir.Lambda(binder, _replaced(body, {id(f): _action(f) for f in long})), term.array)
+    return term
+
+
+def _replaced(body: ir.Expr, known: Mapping[int, ir.Expr]) -> ir.Expr:
+    """The body of a function with others for some of its folds."""
+    if id(body) in known:
+        return known[id(body)]
+    return ir.map_parts(body, lambda p: _replaced(p, known) if isinstance(p, ir.Expr) else p)
+
+
+def _action(fold: ir.Expr) -> ir.Expr:
+    """A fold whose operator acts like a monoid as the reduction or scan of what acts."""
+    if not _may_act(fold) or not isinstance(found := action_of(fold.operator), Action):
+        return fold
+    matrices = ir.Map(found.matrix, fold.array)
+    if isinstance(fold, ir.Reduce | ir.ReduceSeq):
         product = ir.Reduce(found.operator, found.one, matrices)
-        return ir.Apply(found.act, ir.MakePair(product, made.initial))
-    products = ir.Scan(found.operator, found.one, matrices)
+        return ir.Apply(found.act, ir.MakePair(product, fold.initial))
+    scanned = ir.ScanExclusive if isinstance(fold, ir.ScanExclusive | ir.ScanExclusiveSeq) else ir.Scan
+    products = scanned(found.operator, found.one, matrices)
     p = ir.Var("$p", type_of(found.one))
-    return ir.Map(ir.Lambda(p, ir.Apply(found.act, ir.MakePair(p, made.initial))), products)
+    return ir.Map(ir.Lambda(p, ir.Apply(found.act, ir.MakePair(p, fold.initial))), products)
 
 
 def _combined(fold: Fold) -> Fold:
@@ -68,7 +107,7 @@ def _combined(fold: Fold) -> Fold:
 
 
 def refusals(term: ir.Expr) -> Iterator[str]:
-    """Why folds outside of all loops stay loops."""
+    """Why folds outside of all loops, or of rows, stay loops."""
     if _may_act(term):
         found = action_of(term.operator)
         if isinstance(found, Refusal) and _combined(term) is term:
@@ -76,16 +115,16 @@ def refusals(term: ir.Expr) -> Iterator[str]:
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
             yield from refusals(part)
-    if isinstance(term, ir.Apply):
+    if isinstance(term, ir.Apply | ir.Map):
         yield from refusals(ir.function_body(term.function).body)
 
 
-def _may_act(term: ir.Expr) -> TypeGuard[Fold]:
+def _may_act(term: ir.Part) -> TypeGuard[Fold]:
     """Whether a term folds a whole array by an operator that is no reduction's as it stands."""
     return isinstance(term, WHOLE) and isinstance(term.operator, ir.Lambda) and not _is_reduction(term)
 
 
 def _is_reduction(fold: ir.Expr) -> bool:
-    if not isinstance(fold, ir.Reduce | ir.Scan):
+    if not isinstance(fold, ir.Reduce | ir.Scan | ir.ScanExclusive):
         return False
     return known_operator(fold.operator) is not None or associative(fold.operator) is not None

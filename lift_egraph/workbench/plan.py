@@ -24,6 +24,8 @@ from lift_egraph.language.types import Array, DataType, is_data
 
 PLANNED = {
     "algebra": book.algebra,
+    "rows_apart": book.rows_apart,
+    "long_rows": book.long_rows,
     "scans": book.chunked_scan_rules,
     "index_chunks": book.chunked_index_rules,
     "packing": book.packing,

@@ -29,6 +29,7 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.additions import ROLES, Additions, taking_part
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import (
     LOW_LEVEL,
     Found,
@@ -108,11 +109,14 @@ def search(
         yield from look.as_it_is(start)
     yield from look.spectrum(program)
     several: list[Start] = []
-    for number, start in enumerate(starts):
-        acted = look.with_actions(start)
-        if acted is not None:
-            phase, starts[number] = acted
-            yield phase
+    for number in range(len(starts)):
+        for change in (look.with_actions, look.with_rows_apart, look.with_long_rows):
+            changed = change(starts[number])
+            if changed is not None:
+                phase, starts[number] = changed
+                yield phase
+    parallel = replace(program, body=starts[0][0])  # it may have lengths for vectors that the program has not
+    look = replace(look, widths=vector_widths(parallel, device, budget.widths))
     for start in starts:
         taken = look.with_rests(start)
         if taken is not None:
@@ -222,13 +226,28 @@ class _Search:
 
     def with_actions(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with its folds as reductions by associative operators, where there are any that act like these."""
-        began, term = time.perf_counter(), with_actions(start[0])
-        if term is None:
-            return None
-        phase = self.taking(planned_phase("algebra", {}, (), self.budget.phase_limits))
-        for reached in run_phase(start[0], phase):
+        began, term = time.perf_counter(), with_actions(start[0], Rows(self.device))
+        return None if term is None else self.reached("algebra", {}, start, term, began)
+
+    def with_rows_apart(self, start: Start) -> tuple[PhaseSummary, Start] | None:
+        """The start with a map for each long reduction of few rows."""
+        began, term = time.perf_counter(), LongRows(Rows(self.device)).apart(start[0])
+        return None if alpha_equal(term, start[0]) else self.reached("rows_apart", {}, start, term, began)
+
+    def with_long_rows(self, start: Start) -> tuple[PhaseSummary, Start] | None:
+        """The start with these, and long scans of few rows, in chunks."""
+        began, plan = time.perf_counter(), LongRows(Rows(self.device))
+        term = plan.in_chunks(start[0])
+        return self.reached("long_rows", plan.tiling, start, term, began) if plan.tiling else None
+
+    def reached(
+        self, name: str, tiling: Tiling, start: Start, term: ir.Expr, began: float
+    ) -> tuple[PhaseSummary, Start] | None:
+        """Another start, if a phase of a plan leads there."""
+        limits = replace(self.budget.phase_limits, iterations=MOST_STEPS)
+        for reached in run_phase(start[0], self.taking(planned_phase(name, tiling, (), limits))):
             if locate(reached.graph, reached.root, term) is not None:
-                leg = Leg("algebra", term, len(reached.iterations), self.device.mapping)
+                leg = Leg(name, term, len(reached.iterations), self.device.mapping, tiling)
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
 

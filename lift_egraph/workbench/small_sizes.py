@@ -20,6 +20,7 @@ MOST_EFFORT = 6e6  # of the small program: 0.15 seconds
 LEAST = 12  # of a small size
 TURNS = 3  # of each loop over tiles, if that is not too much
 TRIES = 200  # terms that are read for one plan
+LONG = 64  # elements of a chunk that may be shorter at small sizes: no vector or block is so long
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> T
     """A low-level term that differs from another in its sizes only, and those small, but with all its numbers.
 
     The numbers of the term (tiles, vector widths, windows) say which sizes it has; those that are a size of the program
-    themselves become the small one. Sizes that are equal stay equal.
+    themselves become the small one. Long chunks of a size become chunks of the small one, as many, and what remains
+    behind them stays as it is. Sizes that are equal stay equal.
 
     Parameters
     ----------
@@ -62,7 +64,10 @@ def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> T
         names = [name for name, v in sizes.items() if v == value]
         working: list[tuple[int, Twin]] = []
         for small, _ in zip(_candidates(value, numbers), tries, strict=False):
-            made = _at(source, {**chosen, **dict.fromkeys(names, small)}, sizes, lowered, numbers)
+            at_small = {**chosen, **dict.fromkeys(names, small)}
+            made = _at(source, at_small, sizes, lowered, numbers) or _shorter_at(
+                source, at_small, sizes, lowered, numbers
+            )
             if made is not None:
                 working.append((small, made))
             if len(working) == TURNS:
@@ -91,8 +96,46 @@ def _candidates(value: int, numbers: set[int]) -> Iterator[int]:
     found = {d for k in range(1, math.isqrt(value) + 1) if value % k == 0 for d in (k, value // k)}
     for period in (math.lcm(*numbers), math.prod(numbers)):
         found |= {value % period + turns * period for turns in range(1, 2 * TURNS)}
+    chunks, rest = _long_chunks(value, numbers)
+    found |= {rest + turns * math.lcm(*(value // c for c in chunks)) for turns in range(2, 2 * TURNS) if chunks}
     found = {n for n in found if LEAST <= n < value} or {turns * LEAST for turns in range(1, 2 * TURNS)}
     yield from sorted(n for n in found if n < value)
+
+
+def _long_chunks(value: int, numbers: set[int]) -> tuple[list[int], int]:
+    """The numbers that are long chunks of a size, and what all of them leave: fewer elements than there are chunks."""
+    rests = {value % c for c in numbers if LONG <= c < value and value % c < value // c}
+    rest = min(rests, default=0)
+    return [c for c in numbers if LONG <= c < value and value % c == rest], rest
+
+
+def _shorter_at(
+    source: ir.Program, small: dict[str, int], sizes: Mapping[str, int], lowered: ir.Program, numbers: set[int]
+) -> Twin | None:
+    """The term with as many chunks, but shorter ones, where that has the type of the small program."""
+    text = print_program(replace(lowered, sizes=(), laws=()))
+    renamed = _shorter(sizes, small, numbers, text)
+    if not renamed:
+        return None
+    renamed |= {sizes[name]: small[name] for name in sizes}
+    try:
+        program = specialise(source, small)
+        body = parse_program(re.sub(r"\b\d+\b", lambda m: str(renamed.get(int(m[0]), m[0])), text)).body
+        return Twin(program, replace(program, body=body)) if type_of(body) == type_of(program.body) else None
+    except LiftError:
+        return None
+
+
+def _shorter(sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int], text: str) -> dict[int, int]:
+    """The numbers of a term that are parts of what its long chunks take of a size, and those of the small one."""
+    found: dict[int, int] = {}
+    for name, value in sizes.items():
+        chunks, rest = _long_chunks(value, numbers)
+        whole, less = value - rest, small[name] - rest
+        for n in {int(word) for word in re.findall(r"\b\d+\b", text)} if chunks else ():
+            if n >= LONG and whole % n == 0 and less * n % whole == 0 and less > 0:
+                found[n] = less * n // whole
+    return found
 
 
 def _at(

@@ -21,6 +21,7 @@ from lift_egraph.codegen.running.validate import Reference, compare
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.meaning.agreement import loops
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.over_integers import (
@@ -37,6 +38,7 @@ from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.small_sizes import twin
 
 MOST_OPERATIONS = 1e7  # of a program that is run on whole numbers at its own sizes
+MOST_TURNS = 2e4  # of its loops that are interpreted one by one: half a second
 BITS, COMMON = 32, 8  # of the numbers, and of a common divisor of all coefficients that is not noticed
 NAME = "32-bit integers"
 
@@ -95,7 +97,7 @@ class WholeNumbers:
         if not self.is_fit or not is_polynomial(lowered.body):
             return None
         program, where = self.program, ""
-        if operations(program.body) > MOST_OPERATIONS:
+        if operations(program.body) > MOST_OPERATIONS or max(map(loops, (program.body, lowered.body))) > MOST_TURNS:
             found = twin(self.source, dict(program.sizes), lowered)
             if found is None:
                 return None

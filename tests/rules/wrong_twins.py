@@ -168,7 +168,7 @@ TWINS = (
     twin("reduce_by_index_of_maps_in_chunks", "the first start is left out",
          "helper:Ex(start), Ex(every) → e, Ex(every)"),
     # --- scans
-    twin("scan_with_rest", "the others start from z", "reduce_(op, z, first) → z"),
+    twin("scan_with_rest", "the others start from z", "reduced(z, first) → z"),
     twin("scan_with_rest", "the rest is read twice", "slice_(r, n - r, xs) → slice_(0, n - r, xs)"),
     twin("scan_in_chunks", "a chunk starts from its own total", "scan_exclusive(op, z, totals) → scan(op, z, totals)"),
     twin("scan_in_chunks", "what it starts from is lost",
@@ -322,6 +322,14 @@ TWINS = (
     twin("keep_block_in_private", "the copy of a square block = the block, though transposed",
          '"private", reduce_seq(f, z, xs) → "private", transpose(reduce_seq(f, z, xs))',
          "Ty.arr(m, Ty.arr(n, t)) → Ty.arr(n, Ty.arr(n, t))"),
+    # --- rows
+    twin("map_of_pair", "the components change places",
+         "zip_(map_(Fn.lam(p, b), xs), map_(Fn.lam(p, c), xs)) → zip_(map_(Fn.lam(p, c), xs), map_(Fn.lam(p, b), xs))"),
+    twin("map_of_operands", "the operands change places", "call2(name, Ex(x), Ex(y)) → call2(name, Ex(y), Ex(x))",
+         "eq(u).to(ty(c)) → eq(t).to(ty(c)), eq(t).to(u)"),
+    twin("name_reduction", "x is where the sum begins", "form(Ex(x))), total) → form(Ex(x))), z)"),
+    twin("let_out_of_pair", "p may be free in a", "to(let(make_pair(b, a)), absent(p, a)) → to(let(make_pair(b, a)))"),
+    twin("let_out_of_pair", "p may be free in f", ", absent_in_function(p, f) →"),
     # --- remainders
     twin("map_with_rest", "the rest begins one element early", "slice_(m, n % k, xs) → slice_(m - 1, n % k, xs)"),
     twin("reduce_with_rest", "the rest is folded first",
@@ -361,7 +369,10 @@ TWINS = (
     twin("fold_by_action", "the elements act twice",
          "app(act, make_pair(reduce_(op, one, map_(m, xs)), z)) → app(act, make_pair(reduce_(op, one, map_(m, xs)), "
          "app(act, make_pair(reduce_(op, one, map_(m, xs)), z))))"),
-    twin("scan_by_action", "each element acts alone", "scan(op, one, map_(m, xs)) → map_(m, xs)"),
+    twin("scan_by_action_in_chunks", "a chunk starts from its own end",
+         "scan_exclusive(op, one, totals) → scan(op, one, totals)"),
+    twin("scan_by_action_in_chunks", "all chunks start from z", "app(act, make_pair(Ex(p), z)) → z"),
+    twin("scan_by_action", "each element acts alone", "scanned(op, one, map_(m, xs)) → map_(m, xs)"),
     twin("scan_by_action", "p may be free in z", "fresh(p, z), →"),
     twin("fold_of_mapped", "the elements stay as they are", "map_(g, xs) → xs"),
     twin("scan_of_mapped", "the elements are mapped twice", "map_(g, xs) → map_(g, map_(g, xs))"),

@@ -42,3 +42,7 @@ def test_the_bound_over_fields_does_not_hold():
 
 def test_even_coefficients_are_what_is_left_out():
     assert share_of_zeros({(1, 0): 16}, 4) == 1 > bound({(1, 0): 16}, 4)
+
+
+def test_of_high_degrees_nothing_is_said_at_once():
+    assert [chance_of_zero(1000, single, 25) for single in (2, 1000)] == [1.0, 1.0]

@@ -62,6 +62,21 @@ def test_scans_become_scans_of_matrices():
     assert found.sound
 
 
+@pytest.mark.parametrize("fold", ["scanExclusive", "scanExclusiveSeq"])
+def test_exclusive_scans_stay_exclusive(fold: str):
+    program = parse_program(f"program p(xs: [f32]16) = {fold}(fun (s, x) => 2.0 * s + x, 1.0, xs)")
+    term = with_actions(program.body)
+    assert term is not None
+    assert any(isinstance(t, ir.ScanExclusive) for t in ir.subterms(term))
+    found = explain_way(program, (Leg("algebra", term, 2, "cpu"),))
+    assert found.complete, str(found)
+    assert found.sound
+
+
+def test_an_exclusive_scan_by_an_associative_operator_is_none_that_acts():
+    assert with_actions(parse_program("program p(xs: [i32]16) = scanExclusive(add, 0, xs)").body) is None
+
+
 def test_operations_in_other_words_are_these():
     program = parse_program("program p(xs: [f32]16) = reduce(fun (a, b) => select(a > b, a, b), -inf, xs)")
     term = with_actions(program.body)

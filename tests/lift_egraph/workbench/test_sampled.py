@@ -95,6 +95,17 @@ def test_a_wrong_element_is_found(sampled: Sampled, where: str, at: tuple[int, i
     assert said in verdict.message
 
 
+def test_long_chunks_are_shorter_at_small_sizes():
+    source = parse_program("program p(x: [f32]N) where N = 100003 = reduce(add, 0.0, x)")
+    lowered = parse_program("""program p(x: [f32]100003) = reduceSeq(add, reduceSeq(add, 0.0,
+        mapGlb(0, reduceSeq(add, 0.0), split(6250, slice(0, 100000, x)))), slice(100000, 3, x))""")
+    found = twin(source, {"N": 100003}, lowered)
+    assert found is not None
+    assert dict(found.program.sizes) == {"N": 67}  # 16 chunks, as of the large size, of 4 elements, and 3 behind them
+    inputs = random_inputs(found.program, 0, "integer")
+    assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
+
+
 def test_a_plan_is_shrunk_with_the_numbers_that_are_parts_of_its_sizes():
     found = twin(MM, SIZES, parse_program(BLOCKED))
     assert found is not None

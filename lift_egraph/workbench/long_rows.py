@@ -1,0 +1,232 @@
+"""Maps over few long rows that are folded: how many chunks a row is taken in, and the term in which it is.
+
+A row's reduction is what its chunks give, by a map over rows and chunks that has enough elements for the device, and
+then the reduction of these few. The terms are built here as the rules of `lift_egraph.rules.rows` build them; that they
+do is what the phases ``rows_apart`` and ``long_rows`` show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.expressions import scalars
+from lift_egraph.algebra.laws import associative, commutative, neutral
+from lift_egraph.codegen.devices import Device, Gpu
+from lift_egraph.extract.tiling import Tiling
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.layout import is_pure
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import Array, DataType, Scalar
+from lift_egraph.workbench.plan import LONG, length_of
+from lift_egraph.workbench.remainders import part
+
+RUN = 32  # the fewest elements of a chunk
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How long rows are taken apart on a device."""
+
+    device: Device
+
+    def chunks(self, rows: int, length: int, in_lanes: bool) -> int | None:
+        """The chunks of each of so many rows; None where there are rows enough, or they are too short.
+
+        Parameters
+        ----------
+        in_lanes
+            Whether lanes of vectors, or of a warp, have a chunk each; else neighbouring elements, so that only rows
+            that take long need chunks; a GPU has plans that share a row among the items of a group.
+        """
+        device = self.device
+        if not in_lanes and (device.has_groups or length < LONG):
+            return None
+        own = device.throughput.warp if isinstance(device.throughput, Gpu) else device.lanes
+        lanes = own if in_lanes else 1
+        if rows >= device.compute_units * max(lanes, 2):
+            return None
+        wanted = lanes * max(device.groups // rows, 1)
+        while wanted > lanes and length // wanted < RUN:
+            wanted -= lanes
+        return wanted if length // wanted >= RUN else None
+
+
+def folds(body: ir.Expr) -> Iterator[ir.Expr]:
+    """The folds whose results a function's body needs in any case, and once: outside of all loops."""
+    if isinstance(body, ir.FOLDS):
+        yield body
+    elif isinstance(body, ir.Call | ir.MakePair):
+        for inner in ir.parts(body):
+            if isinstance(inner, ir.Expr):
+                yield from folds(inner)
+    elif isinstance(body, ir.Apply):
+        yield from folds(body.argument)
+
+
+@dataclass
+class LongRows:
+    """Builds the terms; `tiling` has the sizes of the chunks."""
+
+    rows: Rows
+    tiling: Tiling = field(default_factory=dict)
+
+    def apart(self, term: ir.Expr) -> ir.Expr:
+        """The term with a map for each long reduction of few rows."""
+        return _in_maps(term, self._apart)
+
+    def in_chunks(self, term: ir.Expr) -> ir.Expr:
+        """The term with the long reductions and scans of few rows in chunks, one reduction of each map."""
+        return _in_maps(term, self._in_chunks)
+
+    def scans(self, body: ir.Expr, rows: int) -> ir.Expr:
+        """The body of a function of so many rows with its long scans in chunks, where they are."""
+        if isinstance(body, ir.Scan | ir.ScanSeq) and isinstance(body.operator, ir.Lambda):
+            return self.scan(body, body.operator, rows)
+        if isinstance(body, ir.Apply) and isinstance(body.function, ir.Lambda):
+            inside = ir.Lambda(body.function.binder, self.scans(body.function.body, rows))
+            return ir.Apply(inside, self.scans(body.argument, rows))
+        if is_pure(body):
+            return body
+        return ir.map_parts(body, lambda part: self.scans(part, rows) if isinstance(part, ir.Expr) else part)
+
+    def scan(self, term: ir.Scan | ir.ScanSeq, f: ir.Lambda, rows: int) -> ir.Expr:
+        """A scan in chunks, which start from what the chunks before them give; what remains stands first."""
+        z, n = term.initial, length_of(term.array)
+        chunks, found = self.rows.chunks(rows, n, in_lanes=True), action_of(f)
+        if associative(f) or not isinstance(found, Action) or not chunks or not is_pure(_mapped(term.array)):
+            return term
+        chunk = n // chunks
+        rest = n % chunk
+        if rest >= chunks:
+            return term
+        self.offer(chunk, n, n - rest)
+
+        def in_chunks(start: ir.Expr, array: ir.Expr) -> ir.Expr:
+            split = ir.Split(nat(chunk), array)
+            c, s, q = (
+                ir.Var(name, t) for name, t in (("c", _element(split)), ("s", type_of(z)), ("p", type_of(found.one)))
+            )
+            totals = ir.Map(ir.Lambda(c, ir.Reduce(found.operator, found.one, ir.Map(found.matrix, c))), split)
+            starts = ir.Map(
+                ir.Lambda(q, ir.Apply(found.act, ir.MakePair(q, start))),
+                ir.ScanExclusive(found.operator, found.one, totals),
+            )
+            each = ir.Lambda(ir.PairBinder(s, c), replace(term, initial=s, array=c))
+            return ir.Join(ir.Map(each, ir.Zip(starts, split)))
+
+        if not rest:
+            return in_chunks(z, term.array)
+        first = part(0, rest, term.array)
+        reduced = (ir.Reduce if isinstance(term, ir.Scan) else ir.ReduceSeq)(f, z, first)
+        return ir.Concat(replace(term, array=first), in_chunks(reduced, part(rest, n - rest, term.array)))
+
+    def offer(self, chunk: int, *lengths: int) -> None:
+        """Let arrays of these lengths be cut into chunks of this one."""
+        for n in lengths:
+            self.tiling[n] = tuple(dict.fromkeys((*self.tiling.get(n, ()), chunk)))
+
+    def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+        count = sum(self.chunks_of(fold, length_of(xs)) is not None for fold in folds(body))
+        match body:
+            case ir.MakePair(first=a, second=b) if count:
+                return ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs))
+            case ir.Call(op=op, arguments=(a, b)) if count > 1:
+                x, y = ir.Var("x", type_of(a)), ir.Var("y", type_of(b))
+                both = ir.Lambda(ir.PairBinder(x, y), ir.Call(op, (x, y)))
+                return ir.Map(both, ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs)))
+            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if count > 1 or (
+                count and scalars(type_of(body)) is None
+            ):
+                return ir.Map(ir.Lambda(ir.PairBinder(q, p), b), ir.Zip(self._apart(p, c, xs), xs))
+        return ir.Map(ir.Lambda(p, body), xs)
+
+    def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, around: int = 1) -> ir.Expr:
+        rows = around * length_of(xs)
+        match body:
+            case ir.Map(function=ir.Lambda(binder=q, body=inner), array=ys) if is_pure(ys) and not is_pure(body):
+                return _outwards(p, self._in_chunks(q, inner, ys, rows), xs)
+        body = self.scans(body, rows)
+        found = [(fold, chunks) for fold in folds(body) if (chunks := self.chunks_of(fold, rows))]
+        if len(found) != 1:
+            return ir.Map(ir.Lambda(p, body), xs)
+        ((fold, chunks),) = found
+        assert isinstance(fold, ir.Reduce)
+        return self.chunked(p, body, xs, fold, chunks)
+
+    def chunks_of(self, fold: ir.Expr, rows: int) -> int | None:
+        """The chunks in which a fold of each row is computed, if it is a reduction that can be."""
+        if not isinstance(fold, ir.Reduce) or not rows:
+            return None
+        in_lanes = not isinstance(type_of(fold.initial), Scalar) or not commutative(fold.operator)
+        chunks = self.rows.chunks(rows, length_of(fold.array), in_lanes)
+        may_be_taken_apart = associative(fold.operator) and neutral(fold.operator, fold.initial)
+        return chunks if is_pure(_mapped(fold.array)) and may_be_taken_apart else None
+
+    def chunked(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, fold: ir.Reduce, chunks: int) -> ir.Expr:
+        """A map of a function with one reduction, in so many chunks and a rest."""
+        op, z, array = fold.operator, fold.initial, fold.array
+        n = length_of(array)
+        chunk = n // chunks
+        whole, rest = chunk * chunks, n - chunk * chunks
+        self.offer(chunk, n, whole)
+        g, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)
+        first = part(0, whole, elements) if rest else elements
+        c = ir.Var("chunk", _element(ir.Split(nat(chunk), first)))
+        own = ir.Reduce(op, z, ir.Map(g, c) if g else c)
+        partial = ir.Map(ir.Lambda(p, ir.Map(ir.Lambda(c, own), ir.Split(nat(chunk), first))), xs)
+        s = ir.Var("partial", _element(partial))
+        if body is fold and not rest:
+            return ir.Map(ir.Lambda(s, ir.Reduce(op, z, s)), partial)
+        x = ir.Var("total", type_of(z))
+        total = ir.Reduce(op, x, part(whole, rest, array)) if rest else x
+        let = ir.Apply(ir.Lambda(x, _with(body, fold, total)), ir.Reduce(op, z, s))
+        return ir.Map(ir.Lambda(ir.PairBinder(s, p), let), ir.Zip(partial, xs))
+
+
+def _outwards(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+    """A map of a function whose body reads the results of a map, with these computed by a map of their own."""
+    match body:
+        case ir.Map(function=f, array=ir.Zip(first=ir.Map() as partial, second=ys)):
+            of_rows = ir.Map(ir.Lambda(p, partial), xs)
+            s = ir.Var("partials", _element(of_rows))
+            each = ir.Map(f, ir.Zip(s, ys))
+            return ir.Map(ir.Lambda(ir.PairBinder(s, p), each), ir.Zip(of_rows, xs))
+        case ir.Map(function=f, array=ir.Map() as partial):
+            of_rows = ir.Map(ir.Lambda(p, partial), xs)
+            s = ir.Var("partials", _element(of_rows))
+            return ir.Map(ir.Lambda(s, ir.Map(f, s)), of_rows)
+    return ir.Map(ir.Lambda(p, body), xs)
+
+
+def _mapped(array: ir.Expr) -> ir.Expr:
+    """What a fold reads, without what it computes of each element on the fly."""
+    return array.array if isinstance(array, ir.Map) else array
+
+
+def _element(array: ir.Expr) -> DataType:
+    """The type of an array's elements."""
+    t = type_of(array)
+    assert isinstance(t, Array)
+    return t.element
+
+
+def _in_maps(term: ir.Expr, change: Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]) -> ir.Expr:
+    """A term outside of all loops with other terms for its maps over what stands in memory."""
+    match term:
+        case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
+            return ir.Apply(ir.Lambda(binder, _in_maps(body, change)), _in_maps(argument, change))
+        case ir.Map(function=ir.Lambda(binder=binder, body=body), array=array) if is_pure(array):
+            return change(binder, body, array)
+    if is_pure(term):
+        return term
+    return ir.map_parts(term, lambda p: _in_maps(p, change) if isinstance(p, ir.Expr) else p)
+
+
+def _with(body: ir.Expr, fold: ir.Expr, instead: ir.Expr) -> ir.Expr:
+    """The body with another term for a fold of it."""
+    if body is fold:
+        return instead
+    return ir.map_parts(body, lambda p: _with(p, fold, instead) if isinstance(p, ir.Expr) else p)

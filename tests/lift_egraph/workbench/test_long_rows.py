@@ -1,0 +1,124 @@
+"""Few long rows are folded in chunks beside each other; many rows, and short ones, are left as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.saturate import run_phase
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench import explain_way
+from lift_egraph.workbench.actions import refusals, with_actions
+from lift_egraph.workbench.long_rows import LongRows, Rows
+from lift_egraph.workbench.phases import Leg
+from tests.in_process import no_children
+
+DEVICE = POCL
+ROWS = Rows(DEVICE)
+CHUNKS = ROWS.chunks(2, 1 << 20, in_lanes=True) or 0
+N = 32 * CHUNKS + 3  # with a rest
+LOUDEST = "fun ((m, i), (x, j)) => select(abs(x) > m, (abs(x), j), (m, i))"
+INDEXED = f"zip(row, generate({N}, fun i => i))"
+SEGMENT = "fun ((best, here), x) => let ends = max(here + x, x) in (max(best, ends), ends)"
+BODIES = {
+    "horner": "reduceSeq(fun (s, x) => s * k + x, 0.0, row)",
+    "segment sum": f"reduceSeq({SEGMENT}, (-inf, -inf), row)",
+    "loudest": f"reduce({LOUDEST}, (0.0, 0), {INDEXED})",
+    "two": f"(reduceSeq(fun (s, x) => s * k + x, 1.0, row), reduce({LOUDEST}, (0.0, 0), {INDEXED}))",
+    "then": "sqrt(abs(reduceSeq(fun (s, x) => s * k + x, 0.0, row))) + 1.0",
+    "product": "reduceSeq(fun (s, x) => s * k + x, 0.0, row) * reduceSeq(fun (s, x) => s - x, 1.0, row)",
+    "scan": "scan(fun (s, x) => s + k * (x - s), 0.0, row)",
+    "array": "let s = reduceSeq(fun (s, x) => s * k + x, 0.0, row) in map(fun x => x - s, row)",
+}
+
+
+def legs(body: ir.Expr) -> tuple[Leg, ...]:
+    made, kind = list[Leg](), DEVICE.mapping
+    acted = with_actions(body, ROWS)
+    if acted is not None:
+        made.append(Leg("algebra", acted, 3, kind))
+    body, plan = body if acted is None else acted, LongRows(ROWS)
+    apart = plan.apart(body)
+    if not alpha_equal(apart, body):
+        made.append(Leg("rows_apart", apart, 4, kind))
+    term = plan.in_chunks(apart)
+    return (*made, Leg("long_rows", term, 9, kind, plan.tiling)) if plan.tiling else tuple(made)
+
+
+def in_rows(body: str) -> ir.Program:
+    return parse_program(f"program p(xs: [[f32]{N}]2, k: f32 in 0..1) = map(fun row => {body}, xs)")
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_folds_of_few_long_rows_are_taken_apart(name: str):
+    program = in_rows(BODIES[name])
+    way = legs(program.body)
+    assert way[-1].name == "long_rows"
+    assert any(isinstance(t, ir.Split) for t in ir.subterms(way[-1].term))
+    check(program, way)
+
+
+def check(program: ir.Program, way: tuple[Leg, ...]) -> None:
+    before = program.body
+    for leg in way:
+        *_, reached = run_phase(before, leg.phase)
+        assert locate(reached.graph, reached.root, leg.term) is not None
+        before = leg.term
+    inputs = random_inputs(program, 0, "integer") | ({"k": np.float32(1)} if len(program.inputs) > 1 else {})
+    assert equal_values(evaluate(program.body, inputs), evaluate(way[-1].term, inputs))
+
+
+@pytest.mark.parametrize("length", [N, N - 3], ids=["with a rest", "in chunks"])
+def test_rows_of_matrices_are_rows(length: int):
+    fold = f"reduce({LOUDEST}, (0.0, 0), zip(row, generate({length}, fun i => i)))"
+    program = parse_program(f"program p(xs: [[[f32]{length}]1]2) = map(fun m => map(fun row => {fold}, m), xs)")
+    way = legs(program.body)
+    assert way[-1].name == "long_rows"
+    check(program, way)
+
+
+def test_the_steps_are_explained():
+    program = in_rows(BODIES["segment sum"])
+    with no_children():
+        found = explain_way(program, legs(program.body))
+    assert found.complete, str(found)
+    assert found.sound
+    names = {checked.step.rule.name for checked in found.steps}
+    assert {"fold_by_action", "reduce_with_rest", "name_reduction", "map_fission_of_reduced"} <= names
+
+
+@pytest.mark.parametrize(("rows", "length"), [(5000, 37), (2, 100), (5000, 4000)])
+def test_folds_that_act_stay_loops_in_many_rows_and_in_short_ones(rows: int, length: int):
+    fold = "reduceSeq(fun (s, x) => s * k + x, 0.0, row)"
+    program = parse_program(f"program p(xs: [[f32]{length}]{rows}, k: f32) = map(fun row => {fold}, xs)")
+    assert legs(program.body) == ()
+
+
+def test_folds_of_a_function_of_the_elements_are_reductions_in_any_rows():
+    fold = "reduceSeq(fun (s, x) => s + x * x, 0.0, row)"
+    program = parse_program(f"program p(xs: [[f32]37]5000) = map(fun row => {fold}, xs)")
+    (leg,) = legs(program.body)
+    assert any(isinstance(t, ir.Reduce) for t in ir.subterms(leg.term))
+
+
+def test_what_depends_on_the_accumulator_stays():
+    fold = "reduceSeq(fun (s, x) => s * s + x, 0.0, row)"
+    program = parse_program(f"program p(xs: [[f32]{N}]2) = map(fun row => {fold}, xs)")
+    assert legs(program.body) == ()
+    (reason,) = refusals(program.body)
+    assert "s * s multiplies the accumulator with itself" in reason
+
+
+def test_a_gpu_has_a_chunk_for_each_item_of_a_warp_and_shares_sums_in_groups():
+    rows = Rows(NVIDIA)
+    chunks = rows.chunks(19, 4801, in_lanes=True)
+    assert chunks is not None
+    assert chunks % 32 == 0
+    assert rows.chunks(19, 4801, in_lanes=False) is None
