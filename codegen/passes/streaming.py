@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lift_egraph.codegen.c_ast import Block, Body, For, If, Load, Statement, Store, loads, statements, walk
+from lift_egraph.codegen.plans.kernel import LINE
 from lift_egraph.language.nat import divides, nat
 from lift_egraph.language.types import BOOL, F16, SCALAR_BYTES, scalar_of
-
-LINE = 64  # bytes of a line of the caches of all present CPUs; buffers begin at a multiple of it
 
 
 def settle_streams(body: Body, least: float) -> Body:

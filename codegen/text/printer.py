@@ -18,6 +18,7 @@ from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.common_indices import in_full
 from lift_egraph.codegen.passes.steps import in_single_steps
 from lift_egraph.codegen.passes.unrolling import Stays, nothing_stays, pragma
+from lift_egraph.codegen.plans.kernel import NON_TEMPORAL
 from lift_egraph.codegen.text.index_text import IndexText
 from lift_egraph.codegen.text.scalar_text import (
     C_NAMES,
@@ -274,7 +275,7 @@ class Printer:
             text = self.scalars.convert(f"({text}) & 1", "uchar", t.width)
         if streamed:
             pointer = f"({place.buffer.space} {type_name(t, MEMORY_NAMES)} *)({self.address(place)})"
-            return f"__builtin_nontemporal_store({text}, {pointer})"
+            return f"{NON_TEMPORAL}({text}, {pointer})"
         if self.dialect.vector_access == "vload":
             return f"vstore{place.width}({text}, 0, {self.address(place)})"
         return f"*({self.pointer(place, t, const=False)})({self.address(place)}) = {text}"

@@ -9,14 +9,13 @@ import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES, NVIDIA, POCL, Device
+from lift_egraph.codegen.plans.kernel import NON_TEMPORAL
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.language.ir import Program
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from tests.codegen.opencl import needs_opencl
-
-NON_TEMPORAL = "__builtin_nontemporal_store"
 
 
 def doubled(width: int, length: int = 64, to: str = "toStream") -> Program:
