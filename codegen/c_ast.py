@@ -259,10 +259,12 @@ class Allocate(Statement):
     buffer: Buffer
 
 
-@dataclass(frozen=True)  # writes a value to `place`: a scalar or vector `Load`, or a `Lane` of a private vector
+# writes a value to `place`: a scalar or vector `Load`, or a `Lane` of a private vector; `streamed`: around the caches
+@dataclass(frozen=True)
 class Store(Statement):
     place: CExpr
     value: CExpr
+    streamed: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import prod
+from math import inf, prod
 
 from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For, Load, names, walk
 from lift_egraph.codegen.devices import Device, Gpu
@@ -23,6 +23,7 @@ from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
+from lift_egraph.codegen.passes.streaming import settle_streams
 from lift_egraph.codegen.passes.tidy import inline_constants, sink_constants
 from lift_egraph.codegen.passes.unrolling import (
     LONG_TEXT,
@@ -255,6 +256,7 @@ def _finish(
     body = mark_short_loops(sink_constants(inline_constants(body)))
     if dialect.borders_apart and host.optimise.control_flow:
         body = borders_apart(body, host.taken)
+    body = settle_streams(body, device.cache if dialect.streams else inf)
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.local_memory:
         largest = max(arrays, key=lambda b: b.bytes)

@@ -66,6 +66,7 @@ from lift_egraph.rules.opencl_memory import (
     shared_rules,
     stage_first_tile,
     stage_second_tile,
+    stream_rules,
     tile_copy_rules,
 )
 from lift_egraph.rules.opencl_parallel import (
@@ -201,6 +202,7 @@ lanes: tuple[Rule, ...] = (*_in_parts, *vector_rules)
 groups: tuple[Rule, ...] = (*fusion_rules, *_in_parts)
 sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_lcl0, *shared_rules)
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules)
+streams: tuple[Rule, ...] = stream_rules
 guided: tuple[Rule, ...] = (
     *inlining_rules,
     *invariant_rules,
@@ -232,6 +234,7 @@ guided: tuple[Rule, ...] = (
     *block_rules,
     *round_rules,
     *result_rules,
+    *stream_rules,
     *shared_rules,
     *(
         stage_first_tile,

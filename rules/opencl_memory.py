@@ -93,6 +93,15 @@ def result_in_global(f: Fn, xs: Ex, d: i64):
         yield rewrite(map_level(kind, d, f, xs)).to(to_memory("global", map_level(kind, d, f, xs)))
 
 
+@rule(
+    "mapGlb f xs = toStream (mapGlb f xs)",
+    source="new: non-temporal stores; Intel 64 and IA-32 Architectures Optimization Reference Manual, §9.4",
+    phase="memory",
+)
+def result_as_stream(f: Fn, xs: Ex, d: i64):
+    yield rewrite(map_level("glb", d, f, xs)).to(to_memory("stream", map_level("glb", d, f, xs)))
+
+
 @rule("mapLcl f xs = toLocal (mapLcl f xs)", source="000 Figure 2.10d", phase="memory")
 def result_in_local(f: Fn, xs: Ex, d: i64):
     yield rewrite(map_level("lcl", d, f, xs)).to(to_memory("local", map_level("lcl", d, f, xs)))
@@ -340,6 +349,7 @@ memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
 round_rules = (items_in_rounds,)
 result_rules = (result_in_global,)
+stream_rules = (result_as_stream,)
 shared_rules = (result_in_local,)
 tile_copy_rules = (copy_in_rounds, copy_columns)
 register_rules = (hold_vectors, write_blocks)

@@ -133,7 +133,10 @@ class _Grower:
             yield "let", lambda draw: b.let(e, self.function(draw))
             yield "generate", lambda draw: b.generate(draw(sizes), self.function(draw))
         if self.low_level:
-            yield "to_memory", lambda draw: draw(st.sampled_from((b.to_global, b.to_local, b.to_private)))(e)
+            yield (
+                "to_memory",
+                lambda draw: draw(st.sampled_from((b.to_global, b.to_stream, b.to_local, b.to_private)))(e),
+            )
 
     def _array(self, e: ir.Expr, n: int, element: DataType) -> Iterator[Move]:
         yield "split", lambda draw: b.split(draw(st.sampled_from(divisors(n))), e)

@@ -60,6 +60,9 @@ class Dialect:
     borders_apart
         Loops along the border of a padded array choose what to read in their first and last steps alone: on Intel's
         runtime a stencil of 25 points takes less than half the time.
+    streams
+        A ``toStream`` that is longer than the last cache is written around it, by a built-in function of Clang
+        (`lift_egraph.codegen.passes.streaming`); buffers then begin at a multiple of 64 bytes.
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not, unless it would find small ones only.
@@ -82,6 +85,7 @@ class Dialect:
     volatile_rereads: bool = False
     reads_ahead: bool = False
     borders_apart: bool = False
+    streams: bool = False
     groups_of_256: bool = False
     contracts: bool = True
     options: tuple[str, ...] = ("-cl-mad-enable",)

@@ -54,6 +54,7 @@ class Host:
     lowering: type[Lowering] = Lowering
     any_launch: bool = False
     most_private: int = PRIVATE_CHOICE
+    streams: bool = False
     environment: dict[ir.Var | ir.Input, View] = field(default_factory=dict)
     kernels: list[LoweredKernel] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
@@ -87,7 +88,9 @@ class Host:
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
             self.produce(self.bind(term), acceptor)
         elif isinstance(term, ir.ToMemory):
+            outer, self.streams = self.streams, term.space == "stream"
             self.produce(term.value, acceptor)
+            self.streams = outer
         elif isinstance(term, ir.MapLevel) and term.level.kind != "seq":
             self.emit(ir.MapLevel(term.level, term.function, self.hoist(term.array, True)), acceptor)
         elif not is_parallel(term):
@@ -145,7 +148,9 @@ class Host:
             return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
         t = type_of(term)
         view = self.temporary(t)
+        outer, self.streams = self.streams, False  # what a stream is made of is none
         self.produce(term, view)
+        self.streams = outer
         result = ir.Var(f"{view.cells[0].buffer.name}$", t)
         self.environment[result] = view
         return result
@@ -193,6 +198,7 @@ class Host:
                 self.optimise,
                 shared=shared,
                 most_private=self.most_private,
+                streams=self.streams,
             )
             try:
                 lowering.produce(term, acceptor)

@@ -31,8 +31,8 @@ def declared_space(term: ir.Expr) -> str | None:
     memory, or where its length is open in global: local memory has no room for that.
     """
     match term:
-        case ir.ToMemory(space=space):
-            return space
+        case ir.ToMemory():
+            return term.address_space
         case ir.MapLevel(level=level, function=function):
             inner = declared_space(ir.function_body(function).body)
             fits = largest_array(type_of(term)) < inf
@@ -53,7 +53,7 @@ def declared_space(term: ir.Expr) -> str | None:
 def _named_space(term: ir.Expr) -> str | None:
     """The address space that a chain of maps ends in by name: accumulators stay private otherwise."""
     if isinstance(term, ir.ToMemory):
-        return term.space
+        return term.address_space
     if isinstance(term, ir.MapLevel):
         return _named_space(ir.function_body(term.function).body)
     return None

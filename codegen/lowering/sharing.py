@@ -160,7 +160,8 @@ def store(lowering: State, place: c_ast.CExpr, value: c_ast.CExpr) -> None:
             check_private(lowering, target)
             lowering.emit(c_ast.Store(place, value))
         else:
-            lowering.emit(by_one(lowering, target, c_ast.Store(place, value, origin=lowering.term)))
+            streamed = lowering.streams and target.buffer.space == "global"
+            lowering.emit(by_one(lowering, target, c_ast.Store(place, value, streamed, origin=lowering.term)))
     elif isinstance(place, c_ast.Choose):
         _store_where(lowering, place, value)
     elif isinstance(place, c_ast.Nowhere):

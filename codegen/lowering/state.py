@@ -33,6 +33,7 @@ class State(ABC):
     `homes` are the dimensions of mapLcl that each private array belongs to, `owned` those that share it out,
     `makers` the terms for which private memory was chosen though they do not ask for it, `shared` those that
     need local memory instead. `most_private` are the scalars of an array up to which private memory is chosen.
+    `streams`: what is written to global memory goes around the caches.
     """
 
     environment: dict[ir.Var | ir.Input, View]
@@ -50,6 +51,7 @@ class State(ABC):
     makers: dict[str, ir.Expr] = field(default_factory=dict)
     shared: frozenset[ir.Expr] = frozenset()
     most_private: int = PRIVATE_CHOICE
+    streams: bool = False
 
     # --- loops and scopes -----------------------------------------------------------------------
 

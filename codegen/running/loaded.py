@@ -16,7 +16,7 @@ import pyopencl as cl
 import pyopencl.array as cl_array
 
 from lift_egraph.codegen.plans import arrays
-from lift_egraph.codegen.plans.kernel import BufferInfo, Plan, ScalarInfo
+from lift_egraph.codegen.plans.kernel import LINE, NON_TEMPORAL, BufferInfo, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, passed, set_arguments
 from lift_egraph.errors import InputProblem, RunProblem, SizeProblem
@@ -159,6 +159,9 @@ class LoadedKernel:
         """The event of the end, and each part of the result with the buffer that it is written to."""
         places = [(leaf.part(out), leaf) for leaf in prepared.outputs]
         memory = {leaf.name: leaf.written(queue, to) for to, leaf in places}
+        if prepared.streams:
+            for _, leaf in places:
+                leaf.require_lines(memory[leaf.name])
         events = list(wait_for)
         for leaf in prepared.inputs:
             value = leaf.of(values)
@@ -215,6 +218,17 @@ class _Leaf:
         arrays.require_form(self.place, value.dtype, value.shape)
         return self._new(queue)
 
+    def require_lines(self, buffer: cl.Buffer) -> None:
+        """Refuse memory of the host's that begins amid a line of the caches: streams are written line by line."""
+        if buffer.flags & cl.mem_flags.USE_HOST_PTR:
+            rest = buffer.get_host_array((self.size,), np.dtype(np.uint8)).ctypes.data % LINE
+            if rest:
+                what = arrays.shown(self.place)
+                raise InputProblem(
+                    f"{what} is written around the caches, so its memory must begin at a multiple of {LINE} bytes; "
+                    f"this begins {rest} after one: let OpenCL allocate the buffer, or align the array"
+                )
+
     def _new(self, queue: cl.CommandQueue) -> cl.Buffer:
         return cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, memory_of(self.size))
 
@@ -242,6 +256,7 @@ class _Prepared:
         )
         self._kernels = [(kernel_of(program, k), k.launch.global_size, k.launch.local_size, k) for k in plan.kernels]
         temporaries = [b for b in plan.buffers if b.role == "temporary"]
+        self.streams = NON_TEMPORAL in plan.source
         self._own: dict[str, Any] = {s.name: np.int32(s.value) for s in plan.sizes}
         for b in temporaries:
             self._own[b.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE, memory_of(arrays.byte_size(b)))

@@ -18,6 +18,7 @@ from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.common_indices import in_full
 from lift_egraph.codegen.passes.steps import in_single_steps
 from lift_egraph.codegen.passes.unrolling import Stays, nothing_stays, pragma
+from lift_egraph.codegen.plans.kernel import NON_TEMPORAL
 from lift_egraph.codegen.text.index_text import IndexText
 from lift_egraph.codegen.text.scalar_text import (
     C_NAMES,
@@ -228,8 +229,8 @@ class Printer:
                 return [f"{kind} {cosine}", f"const {kind} {sine} = sincos({self.text(value)}, &{cosine})"]
             case c_ast.Allocate(buffer=buffer):
                 return [self.declaration(buffer)]
-            case c_ast.Store(place=place, value=value):
-                return [self.store(place, value)]
+            case c_ast.Store(place=place, value=value, streamed=streamed):
+                return [self.store(place, value, streamed)]
             case c_ast.Barrier(spaces=spaces):
                 return [f"barrier({' | '.join(f'CLK_{s.upper()}_MEM_FENCE' for s in spaces)})"]
             case c_ast.SetIndex(variable=variable, value=value, declare=declare):
@@ -256,7 +257,7 @@ class Printer:
         aligned = " __attribute__((aligned(64)))" if self.dialect.aligned_vectors and buffer.space == "local" else ""
         return f"{kind} {buffer.name}[{max(buffer.length, 1)}]{aligned}"  # C has no empty arrays
 
-    def store(self, place: c_ast.CExpr, value: c_ast.CExpr) -> str:
+    def store(self, place: c_ast.CExpr, value: c_ast.CExpr, streamed: bool = False) -> str:
         if isinstance(place, c_ast.Lane):
             return f"{self.lane(place)} = {self.lane_value(value)}"
         text = broadcast(self.text(value), value.type, place.type)
@@ -272,6 +273,9 @@ class Printer:
         t = Vector(scalar_of(place.buffer.element), place.width)
         if scalar_of(t) == BOOL:
             text = self.scalars.convert(f"({text}) & 1", "uchar", t.width)
+        if streamed:
+            pointer = f"({place.buffer.space} {type_name(t, MEMORY_NAMES)} *)({self.address(place)})"
+            return f"{NON_TEMPORAL}({text}, {pointer})"
         if self.dialect.vector_access == "vload":
             return f"vstore{place.width}({text}, 0, {self.address(place)})"
         return f"*({self.pointer(place, t, const=False)})({self.address(place)}) = {text}"

@@ -195,18 +195,22 @@ def _smallest(
 
 
 def _next(world: World, now: Node, schedule: list[Rule], target: ir.Expr) -> tuple[Rule, Taken, list[Rule]] | None:
-    """Applications of one rule of a schedule from which the others lead on, and those others."""
-    for number, rule in enumerate(schedule):
-        if rule not in schedule[:number]:
-            rest = schedule[:number] + schedule[number + 1 :]
-            taken = _repeat(world, now, rule, rest, target)
-            if taken is not None:
-                return rule, taken, rest
+    """Applications of one rule of a schedule from which the others lead on, and those others.
+
+    One application if there is such a rule: what a rule does in many places at once may be easier after others.
+    """
+    for most in (1, REPEATS):
+        for number, rule in enumerate(schedule):
+            if rule not in schedule[:number]:
+                rest = schedule[:number] + schedule[number + 1 :]
+                taken = _repeat(world, now, rule, rest, target, most)
+                if taken is not None:
+                    return rule, taken, rest
     return None
 
 
-def _repeat(world: World, now: Node, rule: Rule, rest: Sequence[Rule], target: ir.Expr) -> Taken | None:
-    """Applications of a rule, one at a time, from which the rest of the schedule leads on."""
+def _repeat(world: World, now: Node, rule: Rule, rest: Sequence[Rule], target: ir.Expr, most: int) -> Taken | None:
+    """At the most so many applications of a rule, one at a time, from which the rest of the schedule leads on."""
     seen = {now}
     again = [rule, *rest]
 
@@ -224,7 +228,7 @@ def _repeat(world: World, now: Node, rule: Rule, rest: Sequence[Rule], target: i
                         return [step, *further]
         return None
 
-    return from_here(now, REPEATS - 1)
+    return from_here(now, most - 1)
 
 
 def _applied_once(world: World, term: Node, rule: Rule) -> Taken:

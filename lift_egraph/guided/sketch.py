@@ -258,8 +258,8 @@ def as_scalar(array: Sketch = ANY) -> PatternSketch:
 
 
 def to_memory(space: str, value: Sketch = ANY) -> PatternSketch:
-    """``toGlobal``, ``toLocal`` or ``toPrivate``."""
-    return PatternSketch(_known(f"to{space.capitalize()}", ("toGlobal", "toLocal", "toPrivate")), (value,))
+    """``toGlobal``, ``toStream``, ``toLocal`` or ``toPrivate``."""
+    return PatternSketch(_known(f"to{space.capitalize()}", ("toGlobal", "toStream", "toLocal", "toPrivate")), (value,))
 
 
 def call(op: str, *arguments: Sketch) -> PatternSketch:

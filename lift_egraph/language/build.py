@@ -378,6 +378,7 @@ scan_exclusive_seq = _pattern(ir.ScanExclusiveSeq, _fold(ir.ScanExclusiveSeq))
 reduce_range_seq = _pattern(ir.ReduceRangeSeq, _fold_range(ir.ReduceRangeSeq))
 reduce_by_index_seq = _pattern(ir.ReduceByIndexSeq, _reduce_by_index_seq)
 to_global = PartialPattern("toGlobal", ("any",), _to_memory("global"))
+to_stream = PartialPattern("toStream", ("any",), _to_memory("stream"))
 to_local = PartialPattern("toLocal", ("any",), _to_memory("local"))
 to_private = PartialPattern("toPrivate", ("any",), _to_memory("private"))
 as_vector = _pattern(ir.AsVector)
@@ -438,8 +439,8 @@ BUILTINS: dict[str, Any] = {
             map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, reduce_range,
             reduce_by_index, reduce_by_index_seq, split, join, slice_, concat, transpose, gather, scatter, slide,
             slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg,
-            map_lcl, map_seq, reduce_seq, reduce_range_seq, to_global, to_local, to_private, as_vector, as_scalar,
-            vectorize,
+            map_lcl, map_seq, reduce_seq, reduce_range_seq, to_global, to_stream, to_local, to_private, as_vector,
+            as_scalar, vectorize,
         )
     },
     **ZIPS,

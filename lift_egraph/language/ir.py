@@ -327,10 +327,15 @@ class ReduceByIndexSeq(Expr):  # out[place(x)] becomes operator(out[place(x)], x
     array: Expr
 
 
-@pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toLocal|toPrivate
+@pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toStream|toLocal|toPrivate
 class ToMemory(Expr):
     space: str
     value: Expr
+
+    @property
+    def address_space(self) -> str:
+        """That of OpenCL: a stream is global memory, written around the caches."""
+        return "global" if self.space == "stream" else self.space
 
 
 @pattern("asVector", "width: width, array: [t]m -> [t·width](m / width)", where="width > 0, width | m")
@@ -469,7 +474,7 @@ Function = Union[Lambda, Vectorize]
 Binder = Union[Var, PairBinder]
 SEQ = Level("seq")
 LEVEL_KINDS = ("glb", "wrg", "lcl", "seq")
-SPACES = ("global", "local", "private")
+SPACES = ("global", "stream", "local", "private")
 BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
     Map, Reduce, Scan, ScanExclusive, ReduceRange, ReduceByIndex, Zip, Split, Join, Slice, Concat, Transpose, Gather,

@@ -21,7 +21,7 @@ LOWERED = ("lowering", "sharing")  # the phases from a high-level to a low-level
 LOW_LEVEL = (
     *LOWERED,
     *("registers", "block_registers", "loop_tile", "row_tile", "tree_levels", "sharing_columns", "column_tile"),
-    *("window_copies", "vector_tile"),
+    *("window_copies", "vector_tile", "streams"),
 )
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 
@@ -47,7 +47,7 @@ class Leg:
     ----------
     name
         ``alternatives``, ``stages``, ``invariants``, ``remainders``, one of a plan (`PLANNED`), ``algorithmic``,
-        ``lowering``, ``sharing`` or ``memory``.
+        ``lowering``, ``sharing``, ``memory`` or ``streams``.
     term
         The seed of the next leg, or the low-level term.
     iterations
@@ -103,6 +103,8 @@ class Leg:
             return _lowering(self.device_kind, self.widths, limits)
         if self.name == "sharing":
             return sharing_phase(self.widths, limits)
+        if self.name == "streams":
+            return streams_phase(limits)
         return memory_phase(self.spaces, limits)
 
     def __str__(self) -> str:
@@ -200,6 +202,11 @@ def memory_phase(spaces: tuple[str, ...], limits: Limits) -> Phase:
     """The phase that stages the data of work-groups in local, and of work-items in private memory."""
     once = replace(limits, iterations=1)
     return Phase("memory", book.memory_rules, book.simplification, limits=once, staging=spaces)
+
+
+def streams_phase(limits: Limits) -> Phase:
+    """The phase that writes a result around the caches."""
+    return Phase("streams", book.streams, (), limits=replace(limits, iterations=1))
 
 
 def naive_leg(term: ir.Expr, device_kind: str) -> Leg:

@@ -43,6 +43,7 @@ from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
 from lift_egraph.workbench.search import search
+from lift_egraph.workbench.streamed import streamed
 from lift_egraph.workbench.tuned import Tuning
 from lift_egraph.workbench.validation import reference_of, room_for
 from lift_egraph.workbench.whole_numbers import WholeNumbers
@@ -178,7 +179,8 @@ def optimize(
 
     together = model.built_together
     chosen = strategy or (CORRECTED() if isinstance(performance, Model) else ByFamily())
-    race = Race(naive, make, 1e3 * kernel_seconds, recording, tuning, together, chosen, place)
+    others = partial(streamed, device=model)
+    race = Race(naive, make, 1e3 * kernel_seconds, recording, tuning, together, chosen, place, others)
     how, in_numpy, roof = "", None, None
     told = "timing the naive kernel" if naive else f"there is none: {baseline}"
     try:

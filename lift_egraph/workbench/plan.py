@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
+from typing import Any
 
 from lift_egraph import rules as book
 from lift_egraph.algebra.expressions import scalars
@@ -101,21 +102,24 @@ class Plan:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a plan is made of a nest and numbers: for other sizes of the program too.
+    """How a plan is made of loops and numbers: for other sizes of the program too.
 
     Attributes
     ----------
     make
         Makes the plan, a function of a module.
+    loops
+        Finds the loops of a term, also a function of a module: `nests`, but for stencils.
     place
-        Of the nest among those of the term, in the order of `nests`.
+        Of the loops among those of the term.
     numbers
         Those of the plan by their names: its parameters. Those that are called ``width`` are widths of vectors.
     multiples
         What a number is a multiple of.
     """
 
-    make: Callable[[Nest, Mapping[str, int]], Plan]
+    make: Callable[[Any, Mapping[str, int]], Plan]
+    loops: Callable[[ir.Expr], Iterator[Any]]
     place: int
     numbers: tuple[tuple[str, int], ...]
     multiples: tuple[tuple[str, str], ...] = ()
@@ -127,8 +131,8 @@ class Recipe:
 
     def at(self, term: ir.Expr, numbers: Mapping[str, int]) -> Plan:
         """The plan for a term, the same program at any sizes, with other numbers."""
-        nest = next(islice(nests(term), self.place, None))
-        return replace(self.make(nest, numbers), recipe=replace(self, numbers=tuple(numbers.items())))
+        loops = next(islice(self.loops(term), self.place, None))
+        return replace(self.make(loops, numbers), recipe=replace(self, numbers=tuple(numbers.items())))
 
 
 def plan_of(
@@ -138,7 +142,7 @@ def plan_of(
     **numbers: int,
 ) -> Plan:
     """The plan with these numbers, which knows how it was made."""
-    return replace(make(nest, numbers), recipe=Recipe(make, nest.place, tuple(numbers.items()), multiples))
+    return replace(make(nest, numbers), recipe=Recipe(make, nests, nest.place, tuple(numbers.items()), multiples))
 
 
 @dataclass(frozen=True)

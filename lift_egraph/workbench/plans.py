@@ -28,6 +28,7 @@ from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests,
 from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.range_plans import range_plans
 from lift_egraph.workbench.register_blocks import register_blocks
+from lift_egraph.workbench.row_blocks import row_blocks
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
 from lift_egraph.workbench.staged_columns import staged_columns
@@ -107,11 +108,14 @@ def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
 def _by_items(nest: Nest, device: Device) -> list[Plan]:
     """Where each work-item does much work by itself."""
     made: list[Plan] = []
+    has_products = len(nest.maps) > 1 and bool(_width(length_of(nest.maps[-1]), device))
     if len(nest.maps) > 1 and (width := _width(length_of(nest.maps[-1]), device)):
         blocks = _blocks(width, device)
         made += [*_products_of_lines(nest, width, blocks, device), *_products(nest, width, blocks)]
+    if width := _width(nest.length, device):
+        made += row_blocks(nest, width, _blocks(width, device))
     in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
-    for others in () if made else (_columns, _lanes) if in_columns else (_lanes, _columns):
+    for others in () if has_products else (_columns, _lanes) if in_columns else (_lanes, _columns):
         made += others(nest, device)
     return made
 

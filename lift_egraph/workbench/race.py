@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -57,6 +57,8 @@ class Race:
         How many kernels are built at once.
     strategy, place
         What to expect of kernels; and where each stands among others, if it asks that.
+    others
+        What else to try of a kernel that is nearly as fast as the best.
 
     Attributes
     ----------
@@ -78,6 +80,7 @@ class Race:
         together: int = 1,
         strategy: Strategy | None = None,
         place: Callable[[Candidate], tuple[float, ...]] = lambda candidate: (),
+        others: Callable[[Candidate], Iterable[Found]] = lambda candidate: (),
     ) -> None:
         remembered = records.remembered if records else []
         self.candidates = [*naive, *remembered]
@@ -93,7 +96,7 @@ class Race:
         self._heard: Counter[Family] = Counter()
         self._first = [*reversed(remembered), *(c for c in naive if c.predicted_ms <= limit_ms)]
         self._ready: list[_Ready] = []
-        self._strategy, self._place = strategy or ByFamily(), place
+        self._strategy, self._place, self._others = strategy or ByFamily(), place, others
         self._searching = True
         self._tuning, self._together = tuning, together
         self._began: dict[int, float] = {}
@@ -246,6 +249,9 @@ class Race:
             self._strategy.fail(point)
         for found in self._tuning.learn(candidate) if self._tuning else ():
             self._take(found, is_tuned=True)
+        if candidate.measured_ms is not None and candidate.measured_ms <= WORSE * self._best_ms:
+            for found in self._others(candidate):
+                self._take(found, is_tuned=True)
 
     def _take(self, found: Found, *, is_tuned: bool = False) -> None:
         """Keep what was found for its turn, if it is new."""

@@ -10,51 +10,64 @@ Source: 000 §5.3.1 on thread coarsening; Rawat et al., "Register optimizations 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import WIDTHS, Array, DataType, array
-from lift_egraph.workbench.plan import Plan, Step
+from lift_egraph.workbench.plan import Plan, Recipe, Step
 
 WINDOW_ROWS = (8, 4)  # of a work-item on a GPU
 BAND_ROWS = (32, 16, 8)  # of a work-item on a CPU, as far as every core has several bands
 BANDS, BAND_WIDTHS = 4, 2  # of each core at the least; how many widths of vectors are tried
 
 
+@dataclass(frozen=True)
+class Stencil:
+    """A result in at least two dimensions of these lengths, and what is inside, with windows in two of them."""
+
+    lengths: tuple[int, ...]
+    leaf: DataType
+
+
 def rows_of_windows(term: ir.Expr) -> Iterator[Plan]:
     """Stencils in at least two dimensions whose work-items compute some rows of a column, most rows first."""
-    if not _is_stencil(term):
-        return
-    lengths, leaf = _lengths(term)
-    rows, columns = lengths[-2:]
-    for own in [n for n in WINDOW_ROWS if rows % n == 0 and n < rows]:
-        column = sk.map_(sk.of_type(array(leaf, own), sk.map_(length=own)), length=columns)
-        sketch = sk.contains(sk.map_(sk.contains(column), sk.split(own), length=rows // own))
-        yield Plan((Step("rows", sketch, {rows: (own,)}),), ())
+    for stencil in stencils(term):
+        rows, columns = stencil.lengths[-2:]
+        for own in [n for n in WINDOW_ROWS if rows % n == 0 and n < rows]:
+            column = sk.map_(sk.of_type(array(stencil.leaf, own), sk.map_(length=own)), length=columns)
+            sketch = sk.contains(sk.map_(sk.contains(column), sk.split(own), length=rows // own))
+            yield Plan((Step("rows", sketch, {rows: (own,)}),), ())
 
 
 def bands_of_rows(term: ir.Expr, device: Device) -> Iterator[Plan]:
     """Stencils in at least two dimensions whose work-items compute bands of rows, or of planes, in vectors."""
-    if not _is_stencil(term):
-        return
+    for stencil in stencils(term):
+        rows, columns = stencil.lengths[0], stencil.lengths[-1]
+        fitting = [own for own in BAND_ROWS if rows % own == 0 and rows >= own * BANDS * device.compute_units]
+        widths = [width for width in device.widths if width <= WIDTHS[-1] and columns % width == 0]
+        for own in fitting[:1]:
+            for width in widths[:BAND_WIDTHS]:
+                numbers = {"rows": own, "width": width}
+                yield replace(_bands(stencil, numbers), recipe=Recipe(_bands, stencils, 0, tuple(numbers.items())))
+
+
+def _bands(stencil: Stencil, numbers: Mapping[str, int]) -> Plan:
+    """Bands of some `rows`, in vectors of a `width`."""
+    rows, own = stencil.lengths[0], numbers["rows"]
+    made = sk.of_type(array(stencil.leaf, own, *stencil.lengths[1:]), sk.map_(length=own))
+    band = sk.map_(sk.contains(made), sk.split(own), length=rows // own)
+    return Plan((Step("rows", sk.contains(band), {rows: (own,)}),), (numbers["width"],))
+
+
+def stencils(term: ir.Expr) -> Iterator[Stencil]:
+    """The stencil that a term is, if it is one."""
     lengths, leaf = _lengths(term)
-    (rows, *row), columns = lengths, lengths[-1]
-    fitting = [own for own in BAND_ROWS if rows % own == 0 and rows >= own * BANDS * device.compute_units]
-    widths = [width for width in device.widths if width <= WIDTHS[-1] and columns % width == 0]
-    for own in fitting[:1]:
-        made = sk.of_type(array(leaf, own, *row), sk.map_(length=own))
-        band = sk.map_(sk.contains(made), sk.split(own), length=rows // own)
-        for width in widths[:BAND_WIDTHS]:
-            yield Plan((Step("rows", sk.contains(band), {rows: (own,)}),), (width,))
-
-
-def _is_stencil(term: ir.Expr) -> bool:
-    """Whether a result in at least two dimensions has windows in two of them."""
-    windows = sum(isinstance(part, ir.Slide) for part in ir.subterms(term))
-    return windows >= 2 and len(_lengths(term)[0]) >= 2
+    if sum(isinstance(part, ir.Slide) for part in ir.subterms(term)) >= 2 and len(lengths) >= 2:
+        yield Stencil(tuple(lengths), leaf)
 
 
 def _lengths(term: ir.Expr) -> tuple[list[int], DataType]:

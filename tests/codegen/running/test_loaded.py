@@ -1,5 +1,7 @@
 """A written kernel as a function on the caller's own context and queue."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,20 @@ def load(queue, tmp_path):
 
 def on_device(queue, array):
     return cl_array.to_device(queue, array)
+
+
+def test_memory_of_the_host_is_written_around_the_caches_line_by_line(queue, tmp_path):
+    program = parse_program("""program twice(x: [f32]64) = toStream(asScalar(mapGlb(0,
+                                 vectorize(16, fun v => v * 2.0), asVector(16, x))))""")
+    save_plan(compile_program(program, replace(POCL, cache=64)), tmp_path)
+    twice, own = lift_egraph.load(tmp_path, queue), np.zeros(96, np.float32)
+    first = -own.ctypes.data % 64 // 4
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+    lines, between = (cl.Buffer(queue.context, flags, hostbuf=own[k : k + 64]) for k in (first, first + 4))
+    twice.enqueue(x=X, out=lines).wait()
+    assert np.array_equal(lines.get_host_array((64,), np.float32), 2 * X)
+    with pytest.raises(InputProblem, match="must begin at a multiple of 64 bytes; this begins 16 after one"):
+        twice.enqueue(x=X, out=between)
 
 
 def test_numpy_arrays(load):

@@ -25,8 +25,10 @@ from lift_egraph.records.record import PHASES
 from lift_egraph.workbench.phases import lowering_phase, sharing_phase
 from lift_egraph.workbench.plan import PLANNED, Plan, nests, planned_phase
 from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.search import PLAN_NODES
 
 CPU = replace(POCL, vector_width=4, compute_units=2)
+ROWS_IN_LANES = "groups tiling column_sums blocking item_vectors"
 # a stage, the phases of the plans for it, and what the accumulator of the first one's innermost loop is
 STAGES = {
     "rows times columns": (
@@ -48,7 +50,7 @@ STAGES = {
         ["blocking", "packing blocking"] * 2, array(F32, 4)),
     "a matrix times a vector": (
         "program p(A: [[f32]32]6, x: [f32]32) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), A)",
-        ["lanes"], F32),
+        [ROWS_IN_LANES, "lanes"], array(F32, 3)),
     "a transposed matrix times a vector": (
         "program p(A: [[f32]128]7, x: [f32]7) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), transpose(A))",
         ["columns"], array(F32, 8)),
@@ -95,7 +97,7 @@ def test_plans_are_reached_and_compute_the_same(what: str):
     for number, plan in enumerate(made):
         term = program.body
         for step in plan.steps:
-            phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=12))
+            phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=12, nodes=PLAN_NODES))
             *_, (reached, _) = search_stage(term, Stage(phase, step.sketch, step.weigh))
             assert reached.term is not None, f"{step.name}: {reached.why_not}"
             term = reached.term

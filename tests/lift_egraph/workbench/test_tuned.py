@@ -158,3 +158,21 @@ def test_points_that_the_space_does_not_know_to_be_none_are_left_out():
 
     tuning.hear(cast(Any, Picky()))
     assert widths(tuning.learn(candidate(tunable.base, 2.0))) == {4, 16}
+
+
+def test_the_height_of_a_band_of_a_stencil_is_a_parameter():
+    source = parse_program(
+        """program cross(A: [[i32]N]M) =
+             map2d(fun w => at(1, at(0, w)) + at(0, at(1, w)) + at(2, at(1, w)),
+               slide2d(3, 1, pad2d(1, 1, clamp, A)))"""
+    )
+    sizes = {"M": 64, "N": 48}
+    tunable, program = tunables_of(source, **sizes)[0], specialise(source, sizes)
+    assert tunable.numbers == {"rows": 8, "width": 8}
+    inputs = random_inputs(program, 0, "integer")
+    expected = evaluate(program.body, inputs)
+    for point in ({"rows": 4, "width": 16}, {"rows": 16, "width": 4}):
+        assert point in tunable.space(CPU)
+        found = tunable.found(point)
+        assert found.way[0].tiling == {64: (point["rows"],)}
+        assert np.array_equal(evaluate(found.term, inputs), expected)
