@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 from math import inf, prod
 
-from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For, Load, names, walk
+from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For, Load
+from lift_egraph.codegen.c_walk import names, walk
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.language.nat import Nat, NatVar, Operation
 from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
@@ -129,7 +129,7 @@ def analyse(kernel: Kernel) -> Region:
 
     Perfectly nested parallel loops are put in the order in which a CPU runs work-items: dimension 0 innermost.
     """
-    written = frozenset(place.buffer.name for place in c_ast.stores(kernel.body))
+    written = frozenset(place.buffer.name for place in c_walk.stores(kernel.body))
     root = Region()
     _Analysis(written, _workers(kernel)).body(kernel.body, (root,), {})
     return root
@@ -138,7 +138,7 @@ def analyse(kernel: Kernel) -> Region:
 def _workers(kernel: Kernel) -> list[tuple[str, int, int]]:
     """The levels on which a kernel runs, from outside to inside, each with its dimension and how many there are."""
     whole, local = kernel.launch.global_size, kernel.launch.local_size or (1, 1, 1)
-    kinds = {part.level.kind for part in c_ast.statements(kernel.body) if isinstance(part, c_ast.For)}
+    kinds = {part.level.kind for part in c_walk.statements(kernel.body) if isinstance(part, c_ast.For)}
     found = [("glb", d, whole[d]) for d in (2, 1, 0)]
     if kinds & {"wrg", "lcl"}:
         found = [("wrg", d, whole[d] // local[d]) for d in (2, 1, 0)] + [("lcl", d, local[d]) for d in (2, 1, 0)]
@@ -221,7 +221,7 @@ class _Analysis:
         path = {(loop.kind, loop.dimension) for loop in around[-1].path}
         missing = [w for w in self.workers if w[:2] not in path and ("glb", w[1]) not in path]
         shares = isinstance(statement, c_ast.Barrier) or any(
-            isinstance(s, c_ast.For) and s.is_parallel for s in (c_ast.statements(statement) if missing else ())
+            isinstance(s, c_ast.For) and s.is_parallel for s in (c_walk.statements(statement) if missing else ())
         )
         return [] if shares else missing
 
@@ -229,7 +229,7 @@ class _Analysis:
         """The regions in which all workers of some levels run the same, each with indices of its own."""
         if not by_all:
             return around
-        own = {v.name: v for part in c_ast.walk(body) if isinstance(part, Nat) for v in part.variables}
+        own = {v.name: v for part in c_walk.walk(body) if isinstance(part, Nat) for v in part.variables}
         for kind, dimension, count in by_all:
             name = f"{_OWN[kind]}({dimension})"
             around = _enter(around, Loop(own.get(name, NatVar(name, 0, count - 1)), count, kind, dimension))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.iteration_domain import Axis, Domain, is_data
 from lift_egraph.language.nat import Nat, is_at_least, nat
@@ -96,7 +96,7 @@ class _Walk:
     def __init__(self, kernel: Kernel, known: dict[str, Nat]) -> None:
         x, y, z = kernel.launch.global_size
         local = kernel.launch.local_size
-        kinds = {s.level.kind for s in c_ast.statements(kernel.body) if isinstance(s, c_ast.For)}
+        kinds = {s.level.kind for s in c_walk.statements(kernel.body) if isinstance(s, c_ast.For)}
         if kinds & {"wrg", "lcl"} and local:
             counts = {("wrg", d): n // k for d, (n, k) in enumerate(zip((x, y, z), local, strict=True))}
             counts |= {("lcl", d): k for d, k in enumerate(local)}
@@ -140,7 +140,7 @@ class _Walk:
             for step in range(count.constant or 0):
                 inside = domain.inside(Axis(loop.variable.name, 1))
                 self.found.for_bodies[inside] += 1
-                self.body(c_ast.substitute(loop.body, {loop.variable.name: nat(step)}), inside)
+                self.body(c_walk.substitute(loop.body, {loop.variable.name: nat(step)}), inside)
             return
         level, workers = loop.level, 1
         if loop.is_parallel:
@@ -177,7 +177,7 @@ class _Walk:
                 self.found.operations[Operation(op, lanes, domain)] += 1
                 for number, argument in enumerate(arguments):
                     self.value(argument, domain)
-                    if op in _LAZY and number and any(map(_is_memory, c_ast.loads(argument))):
+                    if op in _LAZY and number and any(map(_is_memory, c_walk.loads(argument))):
                         self.found.decided_by_data = True
             case c_ast.Choose(conditions, inside, outside):
                 conditions = self.conditions(conditions, domain)
@@ -186,7 +186,7 @@ class _Walk:
             case c_ast.IndexValue(index):
                 self.data(self.index(index), domain)
             case _:
-                for part in c_ast.children(value):
+                for part in c_walk.children(value):
                     if isinstance(part, c_ast.CExpr):
                         self.value(part, domain)
 
@@ -211,11 +211,11 @@ class _Walk:
 
     def data(self, index: Nat, domain: Domain) -> None:
         """The loads that an index needs."""
-        for variable in c_ast.data_in(index):
+        for variable in c_walk.data_in(index):
             self.value(variable.value, domain)
 
     def index(self, index: Nat) -> Nat:
-        return c_ast.substitute_index(index, self.known) if self.known else index
+        return c_walk.substitute_index(index, self.known) if self.known else index
 
 
 def _is_memory(load: c_ast.Load) -> bool:
@@ -224,4 +224,4 @@ def _is_memory(load: c_ast.Load) -> bool:
 
 def _sets_lengths(body: c_ast.Body) -> bool:
     """Whether statements set a variable on which lengths depend."""
-    return any(isinstance(s, c_ast.SetIndex) for s in c_ast.statements(body))
+    return any(isinstance(s, c_ast.SetIndex) for s in c_walk.statements(body))

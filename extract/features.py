@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lift_egraph.codegen.c_ast import substitute
+from lift_egraph.codegen.c_walk import substitute
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
 from lift_egraph.errors import InputProblem

@@ -10,7 +10,7 @@ Source: 000 §4.3.3 (asVector views), §4.3.5 (vector component access).
 
 from __future__ import annotations
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language.nat import Nat, NatVar, Operation, is_at_least, nat
 from lift_egraph.language.types import I32, Vector, scalar_of, width_of
@@ -18,7 +18,7 @@ from lift_egraph.language.types import I32, Vector, scalar_of, width_of
 
 def widen(value: c_ast.CExpr, lane: NatVar, width: int) -> c_ast.CExpr:
     """The vector whose lanes are `value` at ``lane = 0 … width - 1`` (a scalar where all lanes agree)."""
-    if not c_ast.depends(value, lane):
+    if not c_walk.depends(value, lane):
         return value
     if isinstance(value, c_ast.Lane) and value.lane == nat(lane) and width_of(value.vector.type) == width:
         return value.vector
@@ -41,7 +41,7 @@ def widen(value: c_ast.CExpr, lane: NatVar, width: int) -> c_ast.CExpr:
 
 
 def _gather(value: c_ast.CExpr, lane: NatVar, width: int) -> c_ast.Pack:
-    items = tuple(c_ast.substitute(value, {lane.name: nat(k)}) for k in range(width))
+    items = tuple(c_walk.substitute(value, {lane.name: nat(k)}) for k in range(width))
     return c_ast.Pack(items, Vector(scalar_of(value.type), width))
 
 
@@ -49,7 +49,7 @@ def _decided_lanes(value: c_ast.Operate, lane: NatVar, width: int) -> c_ast.Pack
     """The lanes of a choice that each lane's number decides, such as the components of a vector of four scalars."""
     items: list[c_ast.CExpr] = []
     for k in range(width):
-        item = c_ast.substitute(value, {lane.name: nat(k)})
+        item = c_walk.substitute(value, {lane.name: nat(k)})
         while isinstance(item, c_ast.Operate) and item.op == "select":
             condition, inside, outside = item.arguments
             if not isinstance(condition, c_ast.Operate) or condition.op != "eq":
@@ -69,7 +69,7 @@ def _whole_number(value: c_ast.CExpr) -> int | None:
 
 
 def _slope(index: Nat, lane: NatVar) -> int | None:
-    if any(isinstance(v, c_ast.Computed) and c_ast.depends(v.value, lane) for v in index.variables):
+    if any(isinstance(v, c_ast.Computed) and c_walk.depends(v.value, lane) for v in index.variables):
         return None
     slope = index.coefficient_of(lane)
     return None if slope is None else slope.constant
@@ -78,7 +78,7 @@ def _slope(index: Nat, lane: NatVar) -> int | None:
 def _wide_load(value: c_ast.Load, lane: NatVar, width: int) -> c_ast.CExpr:
     if _slope(value.index, lane) == 1:
         return c_ast.Load(value.buffer, value.index.substitute({lane.name: 0}), width)
-    if any(isinstance(v, c_ast.Computed) and c_ast.depends(v.value, lane) for v in value.index.variables):
+    if any(isinstance(v, c_ast.Computed) and c_walk.depends(v.value, lane) for v in value.index.variables):
         return _gather(value, lane, width)
     conditions: list[Nat] = []
     inner = _interior(value.index, lane, width, conditions)
@@ -103,7 +103,7 @@ def _interior(index: Nat, lane: NatVar, width: int, conditions: list[Nat]) -> Na
 
     def away_from_edges(atom: NatVar | Operation) -> Nat | None:
         nonlocal failed
-        if isinstance(atom, NatVar) or not c_ast.depends(nat(atom), lane):
+        if isinstance(atom, NatVar) or not c_walk.depends(nat(atom), lane):
             return None
         left = atom.left.rebuild(away_from_edges)
         right = atom.right.rebuild(away_from_edges)
@@ -129,7 +129,7 @@ def _interior(index: Nat, lane: NatVar, width: int, conditions: list[Nat]) -> Na
 
 
 def _wide_choice(value: c_ast.Choose, lane: NatVar, width: int) -> c_ast.CExpr:
-    if not any(c_ast.depends(c, lane) for c in value.conditions):
+    if not any(c_walk.depends(c, lane) for c in value.conditions):
         return c_ast.Choose(value.conditions, widen(value.inside, lane, width), widen(value.outside, lane, width))
     inside = widen(value.inside, lane, width)
     conditions = [_smallest(c, lane, width) for c in value.conditions]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.lowering import ownership
 from lift_egraph.codegen.lowering.launch import Threads
 from lift_egraph.codegen.lowering.memory import memory
@@ -136,9 +136,9 @@ def store_data(lowering: State, source: View, acceptor: View, t: DataType) -> No
         place, value = acceptor.resolve((), choices), source.resolve((), choices)
         if place == value:
             continue
-        if any(written.intersection(_memory_of(load)) for load in c_ast.loads(value)):
+        if any(written.intersection(_memory_of(load)) for load in c_walk.loads(value)):
             value = lowering.name("next", value)
-        written.update(name for part in c_ast.walk(place) if isinstance(part, c_ast.Load) for name in _memory_of(part))
+        written.update(name for part in c_walk.walk(place) if isinstance(part, c_ast.Load) for name in _memory_of(part))
         writes.append((place, value))
     for place, value in writes:
         store(lowering, place, value)

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from lift_egraph.codegen.c_ast import Buffer, CExpr, For, Let, Name, Statement, Store, loads, substitute
+from lift_egraph.codegen.c_ast import Buffer, CExpr, For, Let, Name, Statement, Store
+from lift_egraph.codegen.c_walk import loads, substitute
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
 from lift_egraph.codegen.lowering.plain_index import plain
 from lift_egraph.codegen.lowering.views import OwnershipProblem, ThreadVar, View

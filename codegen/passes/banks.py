@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from lift_egraph.codegen.c_ast import Body, Buffer, Load, data_in, loads, rewrite, stores, walk
+from lift_egraph.codegen.c_ast import Body, Buffer, Load
+from lift_egraph.codegen.c_walk import data_in, loads, rewrite, stores, walk
 from lift_egraph.codegen.devices import Gpu
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.language.nat import Nat, NatVar, nat

@@ -16,7 +16,8 @@ from functools import lru_cache
 from itertools import pairwise
 from math import inf
 
-from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement, loads, stores, walk
+from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement
+from lift_egraph.codegen.c_walk import loads, stores, walk
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame

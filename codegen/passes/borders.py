@@ -15,20 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lift_egraph.codegen.c_ast import (
-    Barrier,
-    Block,
-    Body,
-    CExpr,
-    Choose,
-    For,
-    If,
-    Statement,
-    data_in,
-    rewrite,
-    substitute,
-    walk,
-)
+from lift_egraph.codegen.c_ast import Barrier, Block, Body, CExpr, Choose, For, If, Statement
+from lift_egraph.codegen.c_walk import data_in, rewrite, substitute, walk
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import NatVar, is_at_least, nat
 

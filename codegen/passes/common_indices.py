@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operate, operations
 
@@ -82,7 +82,7 @@ class _Sharing:
         raise NotImplementedError
 
     def share(self, body: c_ast.Body) -> c_ast.Body:
-        self.changing = {s.variable.name for s in c_ast.statements(body) if isinstance(s, c_ast.SetIndex)}
+        self.changing = {s.variable.name for s in c_walk.statements(body) if isinstance(s, c_ast.SetIndex)}
         self.visit(body, None, frozenset(), ())
         for scope in self.scopes.values():
             for part, arrays in scope.uses.items():
@@ -125,7 +125,7 @@ class _Sharing:
     def item(self, item: Any, scope: _Scope) -> Any:
         """A statement without a body, or a condition, counted or replaced."""
         if self.replacing:
-            return c_ast.rewrite(
+            return c_walk.rewrite(
                 item, lambda part: self.change(part, scope) if isinstance(part, c_ast.Load | Nat) else None
             )
         self.count(item, "", scope)
@@ -139,7 +139,7 @@ class _Sharing:
         if isinstance(item, c_ast.Load | Nat):
             for part in self.parts(item):
                 scope.home(part).uses.setdefault(part, []).append(array)
-        for child in () if isinstance(item, Nat) else c_ast.children(item):
+        for child in () if isinstance(item, Nat) else c_walk.children(item):
             self.count(child, array, scope)
 
     def is_fixed(self, index: Nat) -> bool:
@@ -208,7 +208,7 @@ class _Addresses(_Sharing):
         result: list[c_ast.Statement] = []
         for statement in run:
             if waiting:
-                used = {v for part in c_ast.walk(statement) if isinstance(part, Nat) for v in part.variables}
+                used = {v for part in c_walk.walk(statement) if isinstance(part, Nat) for v in part.variables}
                 for variable in [v for v in waiting if v in used]:
                     result.append(c_ast.LetIndex(variable, waiting.pop(variable), origin=statement.origin))
             result.append(statement)
@@ -234,7 +234,7 @@ def _has_barrier(statement: c_ast.Statement) -> bool:
 
 
 def _names(body: c_ast.Body) -> Iterator[str]:
-    for part in c_ast.walk(body):
+    for part in c_walk.walk(body):
         for attribute in ("name", "variable", "buffer", "read", "write"):
             found = getattr(part, attribute, None)
             if found is not None:

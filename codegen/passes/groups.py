@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import ceil, prod
 from typing import Any
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Launch
 
 LONG = 64  # work-items of a dimension that shall share groups
@@ -45,12 +45,12 @@ def in_groups(body: c_ast.Body, launch: Launch, largest: int) -> tuple[c_ast.Bod
 
     def guard(part: Any) -> Any:
         if isinstance(part, c_ast.For) and part.level.kind == "glb" and part.level.dimension == dimension:
-            return replace(part, threads=count, body=c_ast.rewrite(part.body, guard))
+            return replace(part, threads=count, body=c_walk.rewrite(part.body, guard))
         return None
 
     x, y, z = (*before, count, *items[dimension + 1 :])
     a, b, c = (*before, group, 1, 1)[:3]
-    return c_ast.rewrite(body, guard), Launch((x, y, z), (a, b, c))
+    return c_walk.rewrite(body, guard), Launch((x, y, z), (a, b, c))
 
 
 def _largest_divisor(number: int, most: int) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 
 _KNOWN = (c_ast.Let, c_ast.Allocate, c_ast.Store, c_ast.For, c_ast.If, c_ast.Block)
 
@@ -48,15 +48,15 @@ class _Effects:
     def of(statement: c_ast.Statement) -> _Effects:
         defines: set[str] = set()
         reads: set[str] = set()
-        writes = {name for place in c_ast.stores(statement) for name in (place.buffer.name, *place.buffer.targets)}
-        for part in c_ast.walk(statement):
+        writes = {name for place in c_walk.stores(statement) for name in (place.buffer.name, *place.buffer.targets)}
+        for part in c_walk.walk(statement):
             if isinstance(part, c_ast.Let):
                 defines.add(part.name)
             elif isinstance(part, c_ast.Allocate):
                 defines.add(part.buffer.name)
             elif isinstance(part, c_ast.Name):
                 reads.add(part.name)
-        reads |= {name for load in c_ast.loads(statement) for name in (load.buffer.name, *load.buffer.targets)}
+        reads |= {name for load in c_walk.loads(statement) for name in (load.buffer.name, *load.buffer.targets)}
         if isinstance(statement, c_ast.Let | c_ast.Allocate):
             return _Effects(frozenset(defines), frozenset(reads), frozenset(writes))
         return _Effects(frozenset(), frozenset(reads - defines), frozenset(writes - defines))
@@ -67,7 +67,7 @@ def _invariant(loop: c_ast.For) -> list[c_ast.Statement]:
     least = loop.count.range[0]
     if loop.is_parallel or least is None or least < 1 or not any(isinstance(s, c_ast.For) for s in loop.body):
         return []
-    if any(isinstance(part, c_ast.Statement) and not isinstance(part, _KNOWN) for part in c_ast.statements(loop.body)):
+    if any(isinstance(part, c_ast.Statement) and not isinstance(part, _KNOWN) for part in c_walk.statements(loop.body)):
         return []
     effects = [_Effects.of(s) for s in loop.body]
     carried = _carried(effects)
@@ -95,8 +95,8 @@ def _carried(effects: list[_Effects]) -> set[str]:
 
 
 def _may_move(statement: c_ast.Statement, loop: c_ast.For) -> bool:
-    is_parallel = any(isinstance(part, c_ast.For) and part.is_parallel for part in c_ast.statements(statement))
-    return not is_parallel and not c_ast.depends(statement, loop.variable)
+    is_parallel = any(isinstance(part, c_ast.For) and part.is_parallel for part in c_walk.statements(statement))
+    return not is_parallel and not c_walk.depends(statement, loop.variable)
 
 
 def _loops(statements: Iterable[c_ast.Statement]) -> bool:

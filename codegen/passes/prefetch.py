@@ -26,12 +26,8 @@ from lift_egraph.codegen.c_ast import (
     Load,
     Statement,
     Store,
-    data_in,
-    loads,
-    rewrite,
-    substitute,
-    walk,
 )
+from lift_egraph.codegen.c_walk import data_in, loads, rewrite, substitute, walk
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, minimum, nat
 from lift_egraph.language.types import width_of

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lift_egraph.codegen.c_ast import Buffer, Load, rewrite, walk
+from lift_egraph.codegen.c_ast import Buffer, Load
+from lift_egraph.codegen.c_walk import rewrite, walk
 from lift_egraph.codegen.plans.kernel import Argument, Kernel
 
 

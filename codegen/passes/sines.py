@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.names import c_name
 
 _OPERATIONS = ("sin", "cos")
@@ -27,7 +27,7 @@ def pair_sines(body: c_ast.Body, taken: set[str]) -> c_ast.Body:
         sine, cosine = c_ast.Name(c_name("sine", taken), value.type), c_ast.Name(c_name("cosine", taken), value.type)
         names = dict(zip(_OPERATIONS, (sine, cosine), strict=True))
         for k in uses:
-            statements[k] = c_ast.rewrite(
+            statements[k] = c_walk.rewrite(
                 statements[k], lambda part, value=value, names=names: names[part.op] if _is_of(part, value) else None
             )
         statements.insert(uses[0], c_ast.SinCos(sine.name, cosine.name, value, origin=statements[uses[0]].origin))
@@ -35,7 +35,7 @@ def pair_sines(body: c_ast.Body, taken: set[str]) -> c_ast.Body:
 
 
 def _parts(statement: c_ast.Statement) -> list[object]:
-    return list(c_ast.walk(statement)) if isinstance(statement, c_ast.Let | c_ast.Store) else []
+    return list(c_walk.walk(statement)) if isinstance(statement, c_ast.Let | c_ast.Store) else []
 
 
 def _is_of(part: object, value: c_ast.CExpr) -> bool:
@@ -49,4 +49,4 @@ def _in_both(statements: list[c_ast.Statement]) -> list[c_ast.CExpr]:
         for part in _parts(statement):
             if isinstance(part, c_ast.Operate) and part.op in _OPERATIONS:
                 found.setdefault(part.arguments[0], set()).add(part.op)
-    return [v for v, ops in found.items() if len(ops) == 2 and not any(x.buffer.mutable for x in c_ast.loads(v))]
+    return [v for v, ops in found.items() if len(ops) == 2 and not any(x.buffer.mutable for x in c_walk.loads(v))]

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import gcd
 
-from lift_egraph.codegen.c_ast import Block, Body, Computed, For, If, Statement, SteppedVar, rewrite, walk
+from lift_egraph.codegen.c_ast import Block, Body, Computed, For, If, Statement, SteppedVar
+from lift_egraph.codegen.c_walk import rewrite, walk
 from lift_egraph.language.nat import Nat, nat
 
 _INT_MAX = 2**31 - 1

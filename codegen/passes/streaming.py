@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import Block, Body, For, If, Load, Statement, Store, loads, statements, walk
+from lift_egraph.codegen.c_ast import Block, Body, For, If, Load, Statement, Store
+from lift_egraph.codegen.c_walk import loads, statements, walk
 from lift_egraph.codegen.plans.kernel import LINE
 from lift_egraph.language.nat import divides, nat
 from lift_egraph.language.types import BOOL, F16, SCALAR_BYTES, scalar_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import Block, Body, CExpr, For, If, Let, Name, Statement, loads, names, rewrite
+from lift_egraph.codegen.c_ast import Block, Body, CExpr, For, If, Let, Name, Statement
+from lift_egraph.codegen.c_walk import loads, names, rewrite
 from lift_egraph.codegen.passes.unrolling import declares
 
 

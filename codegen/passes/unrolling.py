@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
@@ -105,7 +105,7 @@ def _copies(statement: c_ast.For, ways: _Ways, budget: list[int]) -> list[c_ast.
             guard = count - 1 - index
         copy: c_ast.Body = tuple(
             s
-            for b in c_ast.substitute(statement.body, {statement.variable.name: index})
+            for b in c_walk.substitute(statement.body, {statement.variable.name: index})
             for s in _unroll(b, ways, budget)
         )
         if guard is not None and not is_at_least(guard, 0):
@@ -154,7 +154,7 @@ def _marked(statement: c_ast.Statement) -> c_ast.Statement:
     if not isinstance(statement, c_ast.For) or statement.is_parallel or statement.count.constant is None:
         return statement
     count, length = statement.count.constant, _length(statement.body)
-    short = count <= SHORT_LOOP and length is not None and not any(_stays(part) for part in c_ast.walk(statement.body))
+    short = count <= SHORT_LOOP and length is not None and not any(_stays(part) for part in c_walk.walk(statement.body))
     nest = count <= SHORT_NEST and length is not None and count * length <= SHORT_BODY
     return replace(statement, pragma=statement.pragma or short or nest)
 
@@ -179,7 +179,7 @@ def _length(body: c_ast.Body) -> int | None:
 
 
 def _selects(body: c_ast.Body, variable: NatVar, ways: _Ways) -> bool:
-    for part in c_ast.mentioning(body, variable):
+    for part in c_walk.mentioning(body, variable):
         if isinstance(part, c_ast.Lane) and variable in part.lane.variables:
             return True
         if (
@@ -209,17 +209,20 @@ def pragma(loop: c_ast.For, dialect: Dialect, shares_groups: bool, is_alone: boo
     if dialect.unroll_long:
         by = _long_factor(loop, dialect, is_alone)
         return f"#pragma unroll {by}" if by > 1 else None
-    fits = shares_groups and not any(isinstance(s, c_ast.For | c_ast.Barrier) for s in c_ast.statements(loop.body))
+    fits = shares_groups and not any(isinstance(s, c_ast.For | c_ast.Barrier) for s in c_walk.statements(loop.body))
     return f"#pragma unroll {by}" if by and fits and loop.trips > by else None
 
 
 def _long_factor(loop: c_ast.For, dialect: Dialect, is_alone: bool = False) -> int:
     """By how much a loop is unrolled where the dialect unrolls long loops; 1: not."""
-    inner = [s for s in c_ast.statements(loop.body) if isinstance(s, c_ast.For) and not s.pragma and s.trips > 1]
+    inner = [s for s in c_walk.statements(loop.body) if isinstance(s, c_ast.For) and not s.pragma and s.trips > 1]
     if loop.is_parallel or any(_long_factor(part, dialect) < part.trips for part in inner):
         return 1
     if any(
-        isinstance(v, c_ast.Computed) for part in c_ast.walk(loop.body) if isinstance(part, Nat) for v in part.variables
+        isinstance(v, c_ast.Computed)
+        for part in c_walk.walk(loop.body)
+        if isinstance(part, Nat)
+        for v in part.variables
     ):
         return 1
     by, length = dialect.unroll_by, max(_statements(loop.body), 1)

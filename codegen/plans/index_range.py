@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
-from lift_egraph.codegen.c_ast import Body, Computed, For, walk
+from lift_egraph.codegen.c_ast import Body, Computed, For
+from lift_egraph.codegen.c_walk import walk
 from lift_egraph.language.nat import Atom, Nat, NatVar, Operation, is_at_least, maximum, nat
 
 INT_MAX = 2**31 - 1

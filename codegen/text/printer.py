@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
-from lift_egraph.codegen import c_ast
+from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.common_indices import in_full
@@ -321,14 +321,14 @@ class Printer:
         """
         self.stays = stays
         self.shares_groups = prod(group or (1,)) > 1
-        self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_ast.statements(body))
+        self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_walk.statements(body))
         self.indexed = frozenset(
             part.buffer.name
-            for part in c_ast.walk(body)
+            for part in c_walk.walk(body)
             if isinstance(part, c_ast.Load) and part.buffer.space == "private" and part.index.constant is None
         )
         parameters = []
-        written = {place.buffer.name for place in c_ast.stores(body)}
+        written = {place.buffer.name for place in c_walk.stores(body)}
         volatile = self.dialect.volatile_rereads and (group is None or self.shares_groups)
         self.reread = _read_again(body) if volatile else frozenset()
         for buffer in buffers:
@@ -344,7 +344,7 @@ class Printer:
             lines.append(Line(f"__attribute__((reqd_work_group_size({', '.join(map(str, group))})))"))
         lines.append(Line(f"kernel void {name}({', '.join(parameters)}) {{"))
         lines += [Line(f"  local {self.declaration(b)};", b.origin) for b in locals_]
-        shared = {s.level.dimension for s in c_ast.statements(body) if isinstance(s, c_ast.For) and _is_shared(s)}
+        shared = {s.level.dimension for s in c_walk.statements(body) if isinstance(s, c_ast.For) and _is_shared(s)}
         for d in sorted(shared) if self.optimise.control_flow else ():
             lines.append(Line(f"  const int lcl_{d} = get_local_id({d});"))
         return [*lines, *self.body(body, 1), Line("}")]
@@ -366,10 +366,10 @@ class Printer:
 
 def _read_again(body: c_ast.Body) -> frozenset[str]:
     """The global memory that a kernel both writes and reads, without what it reaches through pointers."""
-    read = [part.buffer for part in c_ast.walk(body) if isinstance(part, c_ast.Load) and part.buffer.space == "global"]
+    read = [part.buffer for part in c_walk.walk(body) if isinstance(part, c_ast.Load) and part.buffer.space == "global"]
     pointed = {name for buffer in read for name in (buffer.name, *buffer.targets) if buffer.targets}
-    loaded = {place.buffer.name for place in c_ast.loads(body)}
-    return frozenset({place.buffer.name for place in c_ast.stores(body)} & loaded & {b.name for b in read} - pointed)
+    loaded = {place.buffer.name for place in c_walk.loads(body)}
+    return frozenset({place.buffer.name for place in c_walk.stores(body)} & loaded & {b.name for b in read} - pointed)
 
 
 def _declared_late(body: Iterable[c_ast.Statement]) -> list[c_ast.Statement]:
@@ -381,7 +381,7 @@ def _declared_late(body: Iterable[c_ast.Statement]) -> list[c_ast.Statement]:
             waiting.append(statement)
             continue
         used = (
-            {part.buffer.name for part in c_ast.walk(statement) if isinstance(part, c_ast.Load)} if waiting else set()
+            {part.buffer.name for part in c_walk.walk(statement) if isinstance(part, c_ast.Load)} if waiting else set()
         )
         result += [a for a in waiting if a.buffer.name in used]
         waiting = [a for a in waiting if a.buffer.name not in used]
@@ -396,7 +396,7 @@ def _initial_stores(buffer: c_ast.Buffer, following: list[c_ast.Statement]) -> l
         place = statement.place if isinstance(statement, c_ast.Store) else None
         if not isinstance(statement, c_ast.Store) or not isinstance(place, c_ast.Load) or place.buffer != buffer:
             return []
-        if place.index != nat(number) or any(load.buffer == buffer for load in c_ast.loads(statement.value)):
+        if place.index != nat(number) or any(load.buffer == buffer for load in c_walk.loads(statement.value)):
             return []
         found.append(statement)
     return found if len(found) == buffer.length else []
@@ -406,7 +406,7 @@ def _is_shared(loop: c_ast.For) -> bool:
     return (
         loop.level.kind == "lcl"
         and loop.variable.name == f"lcl_{loop.level.dimension}"
-        and any(loop.variable in part.mentioned for part in c_ast.walk(loop.body) if isinstance(part, Nat))
+        and any(loop.variable in part.mentioned for part in c_walk.walk(loop.body) if isinstance(part, Nat))
     )
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from lift_egraph.codegen.c_ast import Allocate, Buffer, Load, walk
+from lift_egraph.codegen.c_ast import Allocate, Buffer, Load
+from lift_egraph.codegen.c_walk import walk
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import Plan

@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 
 from lift_egraph.api import Runner, specialise
-from lift_egraph.codegen.c_ast import Barrier, Buffer, For, Load, Store, loads, stores, walk
+from lift_egraph.codegen.c_ast import Barrier, Buffer, For, Load, Store
+from lift_egraph.codegen.c_walk import loads, stores, walk
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.optimise import ALL, CONTROL, LEVELS, NONE, Optimisations

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.api import Runner, find_device, specialise
-from lift_egraph.codegen.c_ast import walk
+from lift_egraph.codegen.c_walk import walk
 from lift_egraph.codegen.devices import GENERIC, NVIDIA, POCL
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.running.opencl import build_report

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lift_egraph.api import LiftError, parse_program, specialise
-from lift_egraph.codegen.c_ast import Load, loads
+from lift_egraph.codegen.c_ast import Load
+from lift_egraph.codegen.c_walk import loads
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC
 from lift_egraph.codegen.walkthrough import explain, reads

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lift_egraph.codegen.c_ast import (
-    Choose,
-    IndexValue,
-    Load,
-    Name,
-    Nowhere,
-    Operate,
-    Pack,
-    computed_index,
-    substitute_index,
-)
+from lift_egraph.codegen.c_ast import Choose, IndexValue, Load, Name, Nowhere, Operate, Pack, computed_index
+from lift_egraph.codegen.c_walk import substitute_index
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.lanes import widen
 from lift_egraph.codegen.lowering.memory import declared_space, memory

@@ -1,0 +1,230 @@
+"""Ways through the C-like tree: what is in it, and trees with other parts in place of some.
+
+A tree is gone through by many passes, which ask the same of most statements: what is found is kept with its node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from operator import is_
+from typing import Any
+
+from lift_egraph.codegen.c_ast import Block, CExpr, Computed, For, If, Lane, Load, Name, Statement, Store, lane_of
+from lift_egraph.language.nat import Nat, NatVar
+
+_NODES = CExpr, Statement, Nat
+
+
+@cache
+def _part_names(node_type: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(node_type) if f.name != "origin")
+
+
+@cache
+def _field_names(node_type: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(node_type))
+
+
+def children(item: Any) -> tuple[Any, ...]:
+    """The direct sub-expressions, sub-statements and index expressions of a node (found once per node)."""
+    known = vars(item).get("_children")
+    if known is None:
+        found: list[Any] = []
+        for name in _part_names(type(item)):
+            value = getattr(item, name)
+            if isinstance(value, _NODES):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found += [v for v in value if isinstance(v, _NODES)]
+        known = vars(item)["_children"] = tuple(found)
+    return known
+
+
+def data_in(index: Nat) -> tuple[Computed, ...]:
+    """The data that an index expression reads (found once per expression)."""
+    known = vars(index).get("_data")
+    if known is None:
+        known = vars(index)["_data"] = tuple(v for v in index.mentioned if isinstance(v, Computed))
+    return known
+
+
+def mentioned(item: Any) -> frozenset[str]:
+    """The names of the index variables in a node, also in the data that its indices read (found once per node)."""
+    known = vars(item).get("_mentioned")
+    if known is None:
+        own = frozenset(v.name for v in item.mentioned) if isinstance(item, Nat) else frozenset[str]()
+        parts = [own, *map(mentioned, _below(item))]
+        most = max(parts, key=len)
+        # most nodes mention what one of their parts does: they share a set
+        known = vars(item)["_mentioned"] = most if all(p <= most for p in parts) else most.union(*parts)
+    return known
+
+
+def _below(item: Any) -> Sequence[Any]:
+    if not isinstance(item, Nat):
+        return children(item)
+    data = data_in(item)
+    return [v.value for v in data] if data else ()
+
+
+def walk(item: Any) -> Sequence[Any]:
+    """A node, or a body, with everything below it (found once per statement).
+
+    Index expressions are entered where they read data.
+    """
+    found: list[Any] = []
+    ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
+    while ahead:
+        node = ahead.pop()
+        if isinstance(node, Statement):
+            known = vars(node).get("_walk")
+            if known is None:
+                known = vars(node)["_walk"] = (node, *walk(children(node)))
+            found += known
+        else:
+            found.append(node)
+            below = vars(node).get("_children")
+            if below is None:
+                below = _below(node)
+            if below:
+                ahead.extend(reversed(below))
+    return found
+
+
+def mentioning(item: Any, variable: NatVar) -> Iterator[Any]:
+    """The nodes of `walk` that mention an index variable, themselves or in what is below them."""
+    ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
+    while ahead:
+        node = ahead.pop()
+        if variable.name in mentioned(node):
+            yield node
+            ahead.extend(reversed(_below(node)))
+
+
+def statements(item: Any) -> Iterator[Statement]:
+    """The statements of a body, or a statement, with those inside them: `walk` without what they compute."""
+    ahead = list(reversed(item)) if isinstance(item, tuple) else [item]
+    while ahead:
+        statement = ahead.pop()
+        if isinstance(statement, Statement):
+            yield statement
+            if isinstance(statement, For | If | Block):
+                ahead.extend(reversed(statement.body))
+
+
+def loads(item: Any) -> Sequence[Load]:
+    """The loads that evaluating a node performs (found once per statement): places of stores do not count."""
+    if isinstance(item, tuple):
+        return [load for part in item for load in loads(part)]
+    if not isinstance(item, Statement):
+        return [part for part in walk(item) if isinstance(part, Load)]
+    known = vars(item).get("_loads")
+    if known is None:
+        parts = children(item)
+        if isinstance(item, Store):
+            below = children(item.place)
+            parts = (item.value, *(i for part in below for i in ((part,) if isinstance(part, Nat) else children(part))))
+        known = vars(item)["_loads"] = tuple(loads(parts))
+    return known
+
+
+def names(item: Any) -> Sequence[str]:
+    """The constants and by-value arguments that a node uses, each as often as it does (found once per statement)."""
+    if isinstance(item, tuple):
+        return [name for part in item for name in names(part)]
+    if not isinstance(item, Statement):
+        return [part.name for part in walk(item) if isinstance(part, Name)]
+    known = vars(item).get("_names")
+    if known is None:
+        known = vars(item)["_names"] = tuple(names(children(item)))
+    return known
+
+
+def stores(item: Any) -> Iterator[Load]:
+    """The places that running a node writes, as loads."""
+    for statement in statements(item):
+        if isinstance(statement, Store):
+            place = statement.place.vector if isinstance(statement.place, Lane) else statement.place
+            assert isinstance(place, Load)
+            yield place
+
+
+def depends(item: Any, variable: NatVar) -> bool:
+    """Whether a node mentions an index variable."""
+    return any(isinstance(part, Nat) and variable in part.variables for part in mentioning(item, variable))
+
+
+def substitute_index(value: Nat, values: Mapping[str, Nat]) -> Nat:
+    """An index expression with variables replaced, also inside the data it reads."""
+    if not data_in(value):
+        return value.substitute(values)
+
+    def new(atom: Any) -> Nat | None:
+        if isinstance(atom, Computed):
+            return atom.of(substitute(atom.value, values))
+        return values.get(atom.name) if isinstance(atom, NatVar) else None
+
+    return value.rebuild(new)
+
+
+def substitute(item: Any, values: Mapping[str, Nat]) -> Any:
+    """A node, or a body, with index variables replaced by name."""
+    names, done = values.keys(), dict[Nat, Nat]()
+
+    def change(part: Any) -> Any:
+        if names.isdisjoint(mentioned(part)):
+            return part
+        if not isinstance(part, Nat):
+            return None
+        if type(part) is not Nat:  # as it was written, it is more than what it is equal to
+            return substitute_index(part, values)
+        if (new := done.get(part)) is None:
+            new = done[part] = substitute_index(part, values)
+        return new
+
+    return rewrite(item, change)
+
+
+def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
+    """A node or body rebuilt top-down: `change` gives a replacement for a node, or None to go into it."""
+    if isinstance(item, tuple):
+        return tuple([rewrite(part, change) for part in item])
+    new = change(item)
+    if new is not None:
+        return new
+    if isinstance(item, Nat) and data_in(item):
+        return item.rebuild(lambda atom: _rewrite_data(atom, change))
+    if not isinstance(item, _NODES) or isinstance(item, Nat):
+        return item
+    updates: dict[str, Any] = {}
+    for name in _part_names(type(item)):
+        old = getattr(item, name)
+        if isinstance(old, _NODES):
+            fresh = rewrite(old, change)
+        elif isinstance(old, tuple) and old and isinstance(old[0], _NODES):
+            fresh = tuple([rewrite(part, change) for part in old])
+            if all(map(is_, fresh, old)):
+                continue
+        else:
+            continue
+        if fresh is not old:
+            updates[name] = fresh
+    if isinstance(item, Lane) and updates:
+        return lane_of(updates.get("vector", item.vector), updates.get("lane", item.lane))
+    return _with(item, updates) if updates else item
+
+
+def _with(item: Any, updates: dict[str, Any]) -> Any:
+    """`dataclasses.replace`, without a call of the constructor: no node computes anything there."""
+    made = object.__new__(type(item))
+    known = vars(item)
+    vars(made).update({name: known[name] for name in _field_names(type(item))}, **updates)
+    return made
+
+
+def _rewrite_data(atom: Any, change: Callable[[Any], Any]) -> Nat | None:
+    if not isinstance(atom, Computed):
+        return None
+    return atom.of(rewrite(atom.value, change))
