@@ -44,10 +44,11 @@ from lift_egraph.codegen.text.printer import Line, Printer
 from lift_egraph.errors import DeviceProblem, SizeProblem
 from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language import ir
-from lift_egraph.language.check import substitute_nats, type_of
+from lift_egraph.language.check import type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.nat import Nat, NatLike, nat
 from lift_egraph.language.ranges import Offsets
+from lift_egraph.language.sizes import substitute_nats
 from lift_egraph.language.types import DataType, Vector, leaves, scalar_of, width_of
 
 _MUCH_WORK = 256  # steps of a work-item's loops from which it gets a group of its own on a CPU …

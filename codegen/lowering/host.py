@@ -25,10 +25,11 @@ from lift_egraph.codegen.optimise import Optimisations
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import array_type, iterate_steps, size_of, size_variables, type_of
+from lift_egraph.language.check import array_type, iterate_steps, size_of, type_of
 from lift_egraph.language.layout import LAYOUT, is_layout, is_pure
 from lift_egraph.language.nat import is_at_least, maximum
 from lift_egraph.language.nesting import check_nesting, is_parallel
+from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.types import I32, Array, DataType, Pair
 
 NOTHING = Value(Const(0, I32))  # an acceptor for which nobody writes

@@ -15,9 +15,10 @@ from lift_egraph.codegen.names import c_name
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
-from lift_egraph.language.check import array_type, iterate_step, iterate_steps, size_of, substitute_nats
+from lift_egraph.language.check import array_type, iterate_step, iterate_steps, size_of
 from lift_egraph.language.ir import SEQ
 from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.sizes import substitute_nats
 from lift_egraph.language.types import Array
 
 UNROLLED_TERMS = 256  # subterms that the unrolled steps of one iterate may have together

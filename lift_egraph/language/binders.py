@@ -9,9 +9,10 @@ from typing import Any
 
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.check import size_of, substitute_nats
+from lift_egraph.language.check import size_of
 from lift_egraph.language.index_arrays import order_at
 from lift_egraph.language.nat import nat
+from lift_egraph.language.sizes import substitute_nats
 
 
 def stem(name: str) -> str:

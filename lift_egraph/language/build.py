@@ -35,15 +35,7 @@ from typing import Any, overload
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import (
-    array_type,
-    check_program,
-    codomain,
-    domain,
-    size_variables,
-    substitute_nats,
-    type_of,
-)
+from lift_egraph.language.check import array_type, check_program, codomain, domain, type_of
 from lift_egraph.language.functions import (
     RESERVED,
     Abstraction,
@@ -66,6 +58,7 @@ from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.ranges import Values
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.signature import Parameter
+from lift_egraph.language.sizes import size_variables, substitute_nats
 from lift_egraph.language.type_text import parse_annotation
 from lift_egraph.language.types import (
     BOOL,

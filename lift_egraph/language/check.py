@@ -18,7 +18,8 @@ from lift_egraph.language.nat import ARITHMETIC, Nat, NatLike, NatVar, divides, 
 from lift_egraph.language.ranges import check_range
 from lift_egraph.language.scalar import result_type as result_type_of_call
 from lift_egraph.language.signature import ArrayForm, Condition, Parameter
-from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, lanes, substitute_sizes, without_lanes
+from lift_egraph.language.sizes import size_variables, substitute_nats
+from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, lanes, without_lanes
 
 MOST_INDICES = 1 << 24  # of an index function, up to which all are tried
 MOST_STEPS = 10_000  # of an iterate whose length changes, or that becomes a kernel for each step
@@ -373,88 +374,6 @@ _TYPING: dict[type, Any] = {
     **dict.fromkeys(ir.SIGNED, _signed),
     ir.Iterate: _iterate,
 }
-
-
-# --- sizes ----------------------------------------------------------------------------------------
-
-
-def substitute_nats(term: Any, values: dict[str, NatLike]) -> Any:
-    """A term with size variables replaced by name, in its nodes and in the types of its binders."""
-    if isinstance(term, Nat):
-        return term.substitute(values)
-    if isinstance(term, ir.IndexFunction):
-        inner = {k: v for k, v in values.items() if k not in (term.variable, "n")}
-        return ir.IndexFunction(term.variable, term.body.substitute(inner))
-    if isinstance(term, ir.Var | ir.Input):
-        return type(term)(term.name, substitute_sizes(term.type, values))
-    if isinstance(term, ir.SizeLiteral):
-        return size_value(term.size.substitute(values))
-    if isinstance(term, ir.Literal | ir.Level | ir.Boundary) or not hasattr(term, "__dataclass_fields__"):
-        if isinstance(term, tuple):
-            return tuple(substitute_nats(x, values) for x in term)
-        return term
-    if isinstance(term, ir.Iterate):
-        values = {k: v for k, v in values.items() if k != term.size}
-        inner = substitute_nats(term.function, values)
-        return ir.Iterate(term.times, term.size, inner, substitute_nats(term.array, values))
-    return type(term)(*(substitute_nats(getattr(term, f), values) for f in term.__dataclass_fields__))
-
-
-def size_value(size: Nat) -> ir.Expr:
-    """A size as a term of the type i32.
-
-    Raises
-    ------
-    SizeProblem
-        If it is a number beyond i32.
-    """
-    number = size.constant
-    if number is None:
-        return ir.SizeLiteral(size)
-    if not -(1 << 31) <= number < 1 << 31:
-        raise SizeProblem(f"the size {number} as a value is beyond the range of i32")
-    return ir.Literal(number, I32)
-
-
-def sizes_in(term: ir.Part) -> frozenset[str]:
-    """The names of sizes in the arguments of patterns that no iterate binds (found once per node)."""
-    known = term.__dict__.get("_sizes")
-    if known is None:
-        known = term.__dict__["_sizes"] = _find_sizes(term)
-    return known
-
-
-def _find_sizes(term: ir.Part) -> frozenset[str]:
-    found: set[str] = set()
-    bound: set[str] = set()
-    for part in ir.subterms(term):
-        if isinstance(part, ir.Iterate):
-            bound.add(part.size)
-        for name in part.__dataclass_fields__:  # pyright: ignore[reportAttributeAccessIssue]
-            value = getattr(part, name)
-            if isinstance(value, Nat):
-                found |= {v.name for v in value.variables}
-            elif isinstance(value, ir.IndexFunction):
-                found |= {v.name for v in value.body.variables} - {value.variable, "n"}
-    return frozenset(found - bound)
-
-
-def size_variables(program: ir.Program) -> tuple[str, ...]:
-    """The names of the sizes a program is open in: in order of appearance in its inputs, then those only elsewhere."""
-    names: list[str] = []
-
-    def visit(t: DataType) -> None:
-        if isinstance(t, Array):
-            visit(t.element)
-            names.extend(sorted(v.name for v in t.size.variables))
-        elif isinstance(t, Pair):
-            visit(t.first)
-            visit(t.second)
-
-    for item in program.inputs:
-        visit(item.type)
-    elsewhere = sizes_in(program.body).union(*(values.sizes for _, values in program.ranges))
-    return tuple(dict.fromkeys((*names, *sorted(elsewhere))))
 
 
 def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep: Collection[str] = ()) -> ir.Program:

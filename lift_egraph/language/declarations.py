@@ -27,10 +27,10 @@ from typing import Any
 
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import build, ir
-from lift_egraph.language.check import size_variables
 from lift_egraph.language.definitions import SIGNS, Definition, alternative_of, defined, law_of
 from lift_egraph.language.grammar import Source, Tree, located, read_text
 from lift_egraph.language.nat import Nat
+from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.type_text import any_size, read_size
 
 

@@ -13,10 +13,11 @@ from typing import Any
 from lift_egraph.errors import LiftError, SizeProblem, TypeProblem
 from lift_egraph.language import functions, ir
 from lift_egraph.language.binders import alpha_equal, fresh_name, substitute, unique_names
-from lift_egraph.language.check import check_program, domain, size_variables, sizes_in, substitute_nats, type_of
+from lift_egraph.language.check import check_program, domain, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, NatLike, nat
 from lift_egraph.language.ranges import Values
+from lift_egraph.language.sizes import size_variables, sizes_in, substitute_nats
 from lift_egraph.language.types import Array, DataType, Pair, tuple_of
 
 SIGNS: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}

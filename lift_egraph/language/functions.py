@@ -26,9 +26,10 @@ import numpy as np
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import size_value, type_of
+from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.language.sizes import size_value
 from lift_egraph.language.tuples import on_tuples
 from lift_egraph.language.types import BOOL, F16, F32, F64, I32, DataType, Pair, Scalar, Vector, without_lanes
 

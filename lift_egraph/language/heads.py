@@ -8,7 +8,6 @@ from typing import Any
 
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import build, functions, ir
-from lift_egraph.language.check import size_variables
 from lift_egraph.language.definitions import Definition, alternative_of, defined, law_of, meant_on, tunables_of
 from lift_egraph.language.elaboration import (
     Itself,
@@ -22,6 +21,7 @@ from lift_egraph.language.elaboration import (
 from lift_egraph.language.grammar import Misplaced, Source, Tree, located, suggestion
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.ranges import Values, check_range
+from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.type_text import read_range, read_size, read_type
 from lift_egraph.language.types import size_names
 

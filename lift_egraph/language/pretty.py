@@ -13,11 +13,12 @@ from typing import Any
 
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name
-from lift_egraph.language.check import size_variables, substitute_nats, type_of
+from lift_egraph.language.check import type_of
 from lift_egraph.language.documents import NOTHING, SPACE, Document, Group, Line, Nest, lay_out, separated
 from lift_egraph.language.functions import KEYWORDS, RESERVED
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.sizes import size_variables, substitute_nats
 from lift_egraph.language.types import F32, I32, Pair, size_names
 
 _UNARY, _ATOM = 6, 7

@@ -12,8 +12,9 @@ import numpy as np
 from lift_egraph.algebra.declared import only_of
 from lift_egraph.errors import LiftError, RuleProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import size_variables, type_of
+from lift_egraph.language.check import type_of
 from lift_egraph.language.definitions import at_sizes
+from lift_egraph.language.sizes import size_variables
 from lift_egraph.meaning.agreement import Comparer
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.values import leaves_of

@@ -17,9 +17,10 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal, canonical, names_in, unique_names
-from lift_egraph.language.check import substitute_nats, type_of
+from lift_egraph.language.check import type_of
 from lift_egraph.language.definitions import at_sizes, filled, name_of, sizes_in_types
 from lift_egraph.language.nat import Nat
+from lift_egraph.language.sizes import substitute_nats
 
 LEVELS = 3  # alternatives on the way to a version
 VALUES = 6  # of a tunable size

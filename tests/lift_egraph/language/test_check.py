@@ -10,9 +10,10 @@ from hypothesis import given
 from lift_egraph.errors import LiftError, NestingProblem, SizeProblem, TypeProblem
 from lift_egraph.language import ir, types as ty
 from lift_egraph.language.build import BOOL, F32, F64, I32, array
-from lift_egraph.language.check import check_program, size_variables, specialise, type_of
+from lift_egraph.language.check import check_program, specialise, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.nesting import check_nesting
+from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.syntax import parse_program, parse_term, parse_type
 from tests.strategies import data_types, programs
 

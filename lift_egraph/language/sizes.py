@@ -1,0 +1,89 @@
+"""The sizes in terms and programs: which there are, and others in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lift_egraph.errors import SizeProblem
+from lift_egraph.language import ir
+from lift_egraph.language.nat import Nat, NatLike
+from lift_egraph.language.types import I32, Array, DataType, Pair, substitute_sizes
+
+
+def substitute_nats(term: Any, values: dict[str, NatLike]) -> Any:
+    """A term with size variables replaced by name, in its nodes and in the types of its binders."""
+    if isinstance(term, Nat):
+        return term.substitute(values)
+    if isinstance(term, ir.IndexFunction):
+        inner = {k: v for k, v in values.items() if k not in (term.variable, "n")}
+        return ir.IndexFunction(term.variable, term.body.substitute(inner))
+    if isinstance(term, ir.Var | ir.Input):
+        return type(term)(term.name, substitute_sizes(term.type, values))
+    if isinstance(term, ir.SizeLiteral):
+        return size_value(term.size.substitute(values))
+    if isinstance(term, ir.Literal | ir.Level | ir.Boundary) or not hasattr(term, "__dataclass_fields__"):
+        if isinstance(term, tuple):
+            return tuple(substitute_nats(x, values) for x in term)
+        return term
+    if isinstance(term, ir.Iterate):
+        values = {k: v for k, v in values.items() if k != term.size}
+        inner = substitute_nats(term.function, values)
+        return ir.Iterate(term.times, term.size, inner, substitute_nats(term.array, values))
+    return type(term)(*(substitute_nats(getattr(term, f), values) for f in term.__dataclass_fields__))
+
+
+def size_value(size: Nat) -> ir.Expr:
+    """A size as a term of the type i32.
+
+    Raises
+    ------
+    SizeProblem
+        If it is a number beyond i32.
+    """
+    number = size.constant
+    if number is None:
+        return ir.SizeLiteral(size)
+    if not -(1 << 31) <= number < 1 << 31:
+        raise SizeProblem(f"the size {number} as a value is beyond the range of i32")
+    return ir.Literal(number, I32)
+
+
+def sizes_in(term: ir.Part) -> frozenset[str]:
+    """The names of sizes in the arguments of patterns that no iterate binds (found once per node)."""
+    known = term.__dict__.get("_sizes")
+    if known is None:
+        known = term.__dict__["_sizes"] = _find_sizes(term)
+    return known
+
+
+def _find_sizes(term: ir.Part) -> frozenset[str]:
+    found: set[str] = set()
+    bound: set[str] = set()
+    for part in ir.subterms(term):
+        if isinstance(part, ir.Iterate):
+            bound.add(part.size)
+        for name in part.__dataclass_fields__:  # pyright: ignore[reportAttributeAccessIssue]
+            value = getattr(part, name)
+            if isinstance(value, Nat):
+                found |= {v.name for v in value.variables}
+            elif isinstance(value, ir.IndexFunction):
+                found |= {v.name for v in value.body.variables} - {value.variable, "n"}
+    return frozenset(found - bound)
+
+
+def size_variables(program: ir.Program) -> tuple[str, ...]:
+    """The names of the sizes a program is open in: in order of appearance in its inputs, then those only elsewhere."""
+    names: list[str] = []
+
+    def visit(t: DataType) -> None:
+        if isinstance(t, Array):
+            visit(t.element)
+            names.extend(sorted(v.name for v in t.size.variables))
+        elif isinstance(t, Pair):
+            visit(t.first)
+            visit(t.second)
+
+    for item in program.inputs:
+        visit(item.type)
+    elsewhere = sizes_in(program.body).union(*(values.sizes for _, values in program.ranges))
+    return tuple(dict.fromkeys((*names, *sorted(elsewhere))))
