@@ -119,13 +119,8 @@ class WholeNumbers:
             runner.forget_inputs(name)
         if found.wrong:
             return Outcome(False, f"with i32 for f32, on random 32-bit integers{where}: {found.message}")
-        chance = chance_of_zero(degree.total, degree.single, BITS - COMMON + 1)
-        return Outcome(
-            True,
-            f"with i32 for f32, on random 32-bit integers{where}: all {found.elements} elements equal bit for bit; "
-            f"a kernel that computes other polynomials, of degree {degree.total} at most, passes with a probability of "
-            f"at most {chance:.1g}, unless it is wrong by multiples of {2**COMMON} alone",
-        )
+        equal = f"with i32 for f32, on random 32-bit integers{where}: all {found.elements} elements equal bit for bit"
+        return Outcome(True, f"{equal}; {_in_words(degree)}")
 
     def _case(self, program: ir.Program) -> _Case:
         with self.lock:
@@ -137,3 +132,14 @@ class WholeNumbers:
                 reference = Reference(inputs, *evaluate_bounded(whole.body, inputs))
                 self._cases[program.sizes] = _Case(whole, values, given, reference, degree_of(program, given))
             return self._cases[program.sizes]
+
+
+def _in_words(degree: Degree) -> str:
+    """How likely a kernel passes that computes other polynomials."""
+    chance = chance_of_zero(degree.total, degree.single, BITS - COMMON + 1)
+    if chance >= 1:
+        return f"polynomials of degree {degree.total} are too many for a bound on the chance that a wrong kernel passes"
+    return (
+        f"a kernel that computes other polynomials, of degree {degree.total} at most, passes with a probability of "
+        f"at most {chance:.1g}, unless it is wrong by multiples of {2**COMMON} alone"
+    )

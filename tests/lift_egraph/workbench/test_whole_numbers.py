@@ -43,6 +43,18 @@ def test_right_kernels_pass_with_a_chance_for_wrong_ones(runner: Runner):
 
 
 @needs_opencl
+def test_no_chance_is_told_where_degrees_are_too_high_for_one(runner: Runner):
+    power = " * ".join(60 * "x")
+    powers = parse_program(f"program p(v: [f32]N) where N = 16 = scan(mul, 1.0, map(fun x => {power}, v))")
+    found = held(powers, naive_term(specialise(powers)), runner)
+    assert found is not None
+    assert found.valid
+    assert found.message.endswith(
+        "polynomials of degree 960 are too many for a bound on the chance that a wrong kernel passes"
+    )
+
+
+@needs_opencl
 @pytest.mark.parametrize(
     ("element", "pairs"),
     [("a * b * 0.25 + a - a * b * 0.25", "zip(r, v)"), ("a * b * 0.25", "zip(v, v)"), ("a * 0.25", "zip(r, v)")],
