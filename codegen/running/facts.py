@@ -7,6 +7,7 @@ from typing import Any
 import pyopencl as cl
 
 from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.running.host_cpu import most_lanes
 
 
 def facts_of(index: str, platform: cl.Platform, device: cl.Device) -> DeviceInfo:
@@ -35,7 +36,7 @@ def facts_of(index: str, platform: cl.Platform, device: cl.Device) -> DeviceInfo
         global_memory=device.global_mem_size,
         max_allocation=device.max_mem_alloc_size,
         cache=device.global_mem_cache_size,
-        vector_width=device.native_vector_width_float,
+        vector_width=most_lanes(device, device.native_vector_width_float),
         supports_f64="cl_khr_fp64" in device.extensions,
         address_alignment=device.mem_base_addr_align // 8,
     )

@@ -20,7 +20,9 @@ _LIBRARIES = {
 """CPUs of PoCL's libraries of functions, the most able first, with the flags by which PoCL takes one."""
 
 _POCL = "Portable Computing Language"
-_UNKNOWN, _TRIPLE = b"generic\0", b"x86_64-"
+_UNKNOWN, _TRIPLE = b"generic", b"x86_64-"
+_AVX2 = b"znver"  # what LLVM 14 calls AMD's CPUs that it knows, with or without AVX-512
+_LONGEST = 32  # bytes of a name
 _RECORD = 2048  # bytes of the record of a device in which the name is looked for: it stands at 640 in PoCL 3.0
 _WORD = struct.calcsize("P")
 
@@ -38,19 +40,37 @@ def name_host_cpu(device: Any) -> str | None:
     str or None
         The CPU that it compiles for from now on, as LLVM names it; nothing if there was nothing to change.
     """
-    if device.platform.name.strip() != _POCL:
+    place, name = _compiled_for(device)
+    if place is None or name != _UNKNOWN:
         return None
     try:
-        with Path("/proc/self/mem").open("rb", buffering=0) as memory:
-            place = _unknown_name(memory, device.int_ptr)
-        flags = _cpu_flags() if place is not None else set[str]()
-    except OSError:  # no Linux, or a sandbox: the build then says what is wrong
+        flags = _cpu_flags()
+    except OSError:
         return None
     chosen = next((cpu for cpu, needed in _LIBRARIES.items() if needed <= flags), None)
-    if place is None or chosen is None:
-        return None
-    ctypes.c_void_p.from_address(place).value = ctypes.addressof(_NAMES[chosen])
+    if chosen is not None:
+        ctypes.c_void_p.from_address(place).value = ctypes.addressof(_NAMES[chosen])
     return chosen
+
+
+def most_lanes(device: Any, lanes: int) -> int:
+    """The lanes of ``f32`` in the vectors that PoCL makes code with, where a device says that it has so many.
+
+    It says what the host has: for AMD's CPUs that its LLVM takes for older ones it makes AVX2 code all the same.
+    """
+    _, name = _compiled_for(device)
+    return min(lanes, 8) if name.startswith(_AVX2) else lanes
+
+
+def _compiled_for(device: Any) -> tuple[int | None, bytes]:
+    """Where the record of a device points to the name of the CPU that PoCL compiles for, and the name, if it does."""
+    if device.platform.name.strip() != _POCL:
+        return None, b""
+    try:
+        with Path("/proc/self/mem").open("rb", buffering=0) as memory:
+            return _named(memory, device.int_ptr)
+    except OSError:  # no Linux, or a sandbox: a build then says what is wrong
+        return None, b""
 
 
 _NAMES = {cpu: ctypes.create_string_buffer(cpu.encode()) for cpu in _LIBRARIES}
@@ -62,13 +82,13 @@ def _cpu_flags() -> set[str]:
     return next((set(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), set())
 
 
-def _unknown_name(memory: BinaryIO, record: int) -> int | None:
-    """Where the record of a device points to the name of an unknown CPU, if it does."""
+def _named(memory: BinaryIO, record: int) -> tuple[int | None, bytes]:
+    """The name behind the target triple in the record of a device, and where it is pointed to."""
     words = [word for (word,) in struct.iter_unpack("P", _read(memory, record, _RECORD))]
     for at in range(1, len(words)):
-        if _read(memory, words[at], len(_UNKNOWN)) == _UNKNOWN:
-            return record + at * _WORD if _read(memory, words[at - 1], len(_TRIPLE)) == _TRIPLE else None
-    return None
+        if _read(memory, words[at - 1], len(_TRIPLE)) == _TRIPLE:
+            return record + at * _WORD, _read(memory, words[at], _LONGEST).partition(b"\0")[0]
+    return None, b""
 
 
 def _read(memory: BinaryIO, address: int, size: int) -> bytes:

@@ -69,8 +69,3 @@ def test_families(platform, kind, name):
 @pytest.mark.parametrize(("name", "bandwidth"), [("NVIDIA H200", 4000), ("NVIDIA H100 80GB", 3000), ("GeForce", 500)])
 def test_bandwidth_of_gpus(name, bandwidth):
     assert described(kind="gpu", name=name).bandwidth == bandwidth
-
-
-@pytest.mark.parametrize(("name", "lanes"), [("pthread-AMD EPYC", 8), ("pthread-Intel Xeon", 16)])
-def test_the_compiler_of_pocl_makes_narrower_code_for_some_cpus(name, lanes):
-    assert described(name=name).throughput.most_lanes == lanes

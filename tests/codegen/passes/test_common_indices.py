@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lift_egraph.api import parse_program, specialise
-from lift_egraph.codegen import c_ast as c, compiler
+from lift_egraph.codegen import c_ast as c, c_walk, compiler
 from lift_egraph.codegen.devices import DEVICES, NVIDIA, POCL
 from lift_egraph.codegen.optimise import CONTROL
 from lift_egraph.codegen.passes.common_indices import in_full, share_indices
@@ -99,12 +99,16 @@ def spelled_out(item: Any) -> Any:
     """A body without shared constants."""
     if isinstance(item, tuple):
         return tuple(spelled_out(s) for s in item if not isinstance(s, c.LetIndex))
-    variables = {v for part in c.walk(item) if isinstance(part, Nat) for v in part.variables}
+    variables = {v for part in c_walk.walk(item) if isinstance(part, Nat) for v in part.variables}
     shared = {v.name: in_full(nat(v)) for v in variables if isinstance(v, c.SharedVar)}
     if isinstance(item, c.For | c.If | c.Block):
         changed = replace(item, body=spelled_out(item.body))
-        return replace(changed, conditions=c.substitute(item.conditions, shared)) if isinstance(item, c.If) else changed
-    return c.substitute(item, shared)
+        return (
+            replace(changed, conditions=c_walk.substitute(item.conditions, shared))
+            if isinstance(item, c.If)
+            else changed
+        )
+    return c_walk.substitute(item, shared)
 
 
 def check_scopes(body: c.Body, known: frozenset[str]) -> None:
@@ -113,7 +117,7 @@ def check_scopes(body: c.Body, known: frozenset[str]) -> None:
         own = (
             statement.conditions if isinstance(statement, c.If) else () if hasattr(statement, "body") else (statement,)
         )
-        for part in c.walk(own):
+        for part in c_walk.walk(own):
             if isinstance(part, Nat):
                 assert {v.name for v in part.variables if isinstance(v, c.SharedVar)} <= known
         if isinstance(statement, c.LetIndex):
@@ -128,7 +132,7 @@ def test_the_addresses_stay_the_same(monkeypatch, made: ir.Program, sizes: dict[
     for before, after in bodies(monkeypatch, specialise(made, sizes), dialect):
         assert spelled_out(after) == before
         check_scopes(after, frozenset())
-        declared = [part.variable.name for part in c.walk(after) if isinstance(part, c.LetIndex)]
+        declared = [part.variable.name for part in c_walk.walk(after) if isinstance(part, c.LetIndex)]
         assert len(declared) == len(set(declared))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lift_egraph.codegen.running import host_cpu
-from lift_egraph.codegen.running.host_cpu import name_host_cpu
+from lift_egraph.codegen.running.host_cpu import most_lanes, name_host_cpu
 
 WIDE = {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx2", "fma", "bmi1", "bmi2", "f16c"}
 
@@ -60,12 +60,24 @@ def test_everything_else_is_left_alone(monkeypatch: pytest.MonkeyPatch, record: 
 
 
 def test_without_a_view_of_its_own_memory_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object) -> int:
+    def missing(*_: object) -> tuple[int | None, bytes]:
         raise OSError("no /proc")
 
-    monkeypatch.setattr(host_cpu, "_unknown_name", missing)
+    monkeypatch.setattr(host_cpu, "_named", missing)
     assert name_host_cpu(Record(b"x86_64-", b"generic").device) is None
 
 
 def test_this_hosts_flags_are_read() -> None:
     assert "sse2" in host_cpu._cpu_flags()  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(("cpu", "lanes"), [(b"znver3", 8), (b"skylake-avx512", 16), (b"cascadelake", 16)])
+def test_vectors_are_those_of_the_cpu_that_code_is_made_for(cpu: bytes, lanes: int) -> None:
+    record = Record(b"pthread", b"x86_64-unknown-linux-gnu", cpu)
+    assert most_lanes(record.device, 16) == lanes
+    assert most_lanes(record.device, 4) == 4
+
+
+def test_another_implementation_knows_its_own_vectors() -> None:
+    record = Record(b"x86_64-unknown-linux-gnu", b"znver3", platform="Intel(R) OpenCL")
+    assert most_lanes(record.device, 16) == 16
