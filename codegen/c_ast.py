@@ -23,11 +23,11 @@ LONG_ARRAY = 2048  # bytes from which a private array is in no device's register
 MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers at the most
 
 
-_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_names")
+_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_names")  # by `lift_egraph.codegen.c_walk`
 
 
 class _Node:
-    """What is found once per node stays in this process."""
+    """What is found once per node is kept with it, and stays in this process."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in _FOUND}

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lift_egraph.egraph.frozen import ClassId, FrozenEGraph, closed_term, open_terms
-from lift_egraph.egraph.kbest import CostModel, KBest, without_collection
+from lift_egraph.egraph.kbest import CostModel, KBest
 from lift_egraph.errors import LiftError
 from lift_egraph.extract.baseline import COMPUTING
 from lift_egraph.extract.cost import element_count
+from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import type_of
@@ -64,7 +65,7 @@ def best_terms(
     """
     found: dict[Hashable, Extracted] = {}
     read = open_terms(graph)
-    with without_collection():
+    with no_search_for_garbage():
         search = KBest(graph, model, patience=patience)
         if plainness:
             least = min((v.rating.cost for v in search.vertices(root) if v.rating is not None), default=0.0)

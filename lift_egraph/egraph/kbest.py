@@ -8,18 +8,17 @@ illegal member is built.
 
 from __future__ import annotations
 
-import gc
 import heapq
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.members import TERMS
 from lift_egraph.errors import ModelProblem
+from lift_egraph.garbage import no_search_for_garbage
 
 
 class Rating(NamedTuple):
@@ -123,7 +122,7 @@ class KBest:
         self.layout_weight, self.patience = layout_weight, patience
         self.settled: dict[ClassId, list[Vertex]] = {}
         self.users: dict[ClassId, list[tuple[ClassId, ENode, tuple[ClassId, ...]]]] = {}
-        with without_collection():
+        with no_search_for_garbage():
             self._first_pass()
 
     def _order(self, rating: Rating) -> float:
@@ -290,15 +289,3 @@ def _with(
     if parts.count(owner) == 1:
         return itertools.product(*[(vertex,) if p == owner else settled.get(p, ()) for p in parts])
     return (c for c in itertools.product(*[settled.get(p, ()) for p in parts]) if vertex in c)
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """No passes of the cyclic garbage collector: what a search makes lives until its end, and they triple its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from lift_egraph.codegen.device_info import DeviceInfo
+from lift_egraph.codegen.device_info import DeviceInfo, Timing
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
@@ -330,7 +330,7 @@ def evaluate(
         If it fails where there is no room for temporary files, which is not its fault.
     """
     candidate.limit = runner.left
-    try:
+    with noting_failures(candidate):
         if isfinite(cut_off_ms):  # large results take seconds to compare
             tried = {"repeats": _TRIALS, "min_time": 0.0, "cut_off_ms": cut_off_ms}
             candidate.tried_ms = runner.measure(candidate.plan, reference.timed, **tried).min_ms
@@ -339,29 +339,55 @@ def evaluate(
                     candidate.beside_ms = _beside_ms(runner, beside, reference.timed)
                 candidate.message, candidate.failure = f"{TOO_SLOW}: not compared", "too slow"
                 return
-        verdict = reference.check(candidate.program, candidate.plan, runner)
-        candidate.valid, candidate.message = verdict.valid, verdict.message
-        candidate.max_error, candidate.error_bound = verdict.max_error, verdict.error_bound
-        if verdict.valid:
+        if is_right(candidate, runner, reference):
             with alone or nullcontext():
                 before = _beside_ms(runner, beside, reference.timed)
-                timing = runner.measure(
-                    candidate.plan,
-                    reference.timed,
-                    repeats=budget.repeats,
-                    min_time=budget.timing_seconds,
-                    max_time=budget.seconds * budget.timing_share,
-                    cut_off_ms=cut_off_ms,
-                )
+                timing = take_time(candidate, runner, reference, budget, cut_off_ms)
                 after = _beside_ms(runner, beside, reference.timed)
             candidate.beside_ms = None if before is None or after is None else max(before, after)
-            candidate.measured_ms, candidate.spread_ms = timing.median_ms, timing.spread_ms
-            candidate.times_ms = timing.times_ms
             if whole_numbers and timing.median_ms <= NEAR * cut_off_ms / budget.cut_off:
                 hold(candidate, whole_numbers.check(candidate.program, runner))
+
+
+@contextmanager
+def noting_failures(candidate: Candidate) -> Iterator[None]:
+    """What goes wrong with a candidate inside is noted on it.
+
+    Raises
+    ------
+    OutputProblem
+        If it fails where there is no room for temporary files, which is not its fault.
+    """
+    try:
+        yield
     except (BuildProblem, RunProblem, DeviceProblem) as problem:
         require_room()
-        candidate.valid, candidate.message, candidate.failure = False, str(problem), failure_of(problem)
+        candidate.valid, candidate.message, candidate.failure = False, str(problem), _failure_of(problem)
+
+
+def is_right(candidate: Candidate, runner: Runner, reference: References | Sampled) -> bool:
+    """Whether a candidate computes what it should, which is noted on it."""
+    verdict = reference.check(candidate.program, candidate.plan, runner)
+    candidate.valid, candidate.message = verdict.valid, verdict.message
+    candidate.max_error, candidate.error_bound = verdict.max_error, verdict.error_bound
+    return verdict.valid
+
+
+def take_time(
+    candidate: Candidate, runner: Runner, reference: References | Sampled, budget: Budget, cut_off_ms: float
+) -> Timing:
+    """The times of a candidate, which are noted on it."""
+    timing = runner.measure(
+        candidate.plan,
+        reference.timed,
+        repeats=budget.repeats,
+        min_time=budget.timing_seconds,
+        max_time=budget.seconds * budget.timing_share,
+        cut_off_ms=cut_off_ms,
+    )
+    candidate.measured_ms, candidate.spread_ms = timing.median_ms, timing.spread_ms
+    candidate.times_ms = timing.times_ms
+    return timing
 
 
 def hold(candidate: Candidate, outcome: Outcome | None) -> None:
@@ -383,7 +409,7 @@ def _beside_ms(runner: Runner, beside: Plan | None, inputs: str) -> float | None
         return None
 
 
-def failure_of(problem: LiftError) -> Validity:
+def _failure_of(problem: LiftError) -> Validity:
     """What went wrong with a kernel, in a word."""
     if isinstance(problem, BuildProblem):
         return "failed to build"

@@ -65,9 +65,7 @@ def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> T
         working: list[tuple[int, Twin]] = []
         for small, _ in zip(_candidates(value, numbers), tries, strict=False):
             at_small = {**chosen, **dict.fromkeys(names, small)}
-            made = _at(source, at_small, sizes, lowered, numbers) or _shorter_at(
-                source, at_small, sizes, lowered, numbers
-            )
+            made = _at(source, at_small, sizes, lowered, numbers)
             if made is not None:
                 working.append((small, made))
             if len(working) == TURNS:
@@ -107,23 +105,6 @@ def _long_chunks(value: int, numbers: set[int]) -> tuple[list[int], int]:
     rests = {value % c for c in numbers if LONG <= c < value and value % c < value // c}
     rest = min(rests, default=0)
     return [c for c in numbers if LONG <= c < value and value % c == rest], rest
-
-
-def _shorter_at(
-    source: ir.Program, small: dict[str, int], sizes: Mapping[str, int], lowered: ir.Program, numbers: set[int]
-) -> Twin | None:
-    """The term with as many chunks, but shorter ones, where that has the type of the small program."""
-    text = print_program(replace(lowered, sizes=(), laws=()))
-    renamed = _shorter(sizes, small, numbers, text)
-    if not renamed:
-        return None
-    renamed |= {sizes[name]: small[name] for name in sizes}
-    try:
-        program = specialise(source, small)
-        body = parse_program(re.sub(r"\b\d+\b", lambda m: str(renamed.get(int(m[0]), m[0])), text)).body
-        return Twin(program, replace(program, body=body)) if type_of(body) == type_of(program.body) else None
-    except LiftError:
-        return None
 
 
 def _shorter(sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int], text: str) -> dict[int, int]:
@@ -190,7 +171,7 @@ def _texts(
     numbers: set[int],
 ) -> Iterator[str]:
     """The term as text: as it is, with the program's sizes in it replaced, with what these make, too, with what is left
-    of them beside a rest, and with their parts by its numbers.
+    of them beside a rest, with their parts by its numbers, and with as many chunks, but shorter ones.
     """
     text = print_program(lowered)
     yield text
@@ -201,8 +182,10 @@ def _texts(
     divided = {v - r: s - r for v, s in sorted(made.items(), reverse=True) for r in rests if r < s and v not in numbers}
     divisors = numbers | {a * b for a in numbers for b in numbers}
     parts = {v // d: s // d for v, s in whole.items() for d in divisors if v % d == 0 and s % d == 0}
-    for more in ({}, made, divided, parts):
-        renamed = {**{n: s for n, s in more.items() if n not in numbers}, **(made if more else {}), **whole}
+    kept = ({n: s for n, s in found.items() if n not in numbers} | made for found in (divided, parts))
+    told = {body}
+    for renamed in (whole, made, *kept, _shorter(sizes, small, numbers, body) | whole):
         replaced = re.sub(r"\b\d+\b", lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
-        if replaced != body:
+        if replaced not in told:
+            told.add(replaced)
             yield head + equals + replaced

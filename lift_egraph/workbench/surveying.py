@@ -11,10 +11,8 @@ from contextlib import AbstractContextManager, nullcontext
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References
-from lift_egraph.errors import BuildProblem, DeviceProblem, RunProblem
-from lift_egraph.files import require_room
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.measuring import failure_of
+from lift_egraph.workbench.measuring import is_right, noting_failures, take_time
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.sampled import Sampled
 from lift_egraph.workbench.whole_numbers import WholeNumbers
@@ -47,22 +45,7 @@ def survey(
         If it fails where there is no room for temporary files, which is not its fault.
     """
     candidate.limit = runner.left
-    try:
-        verdict = reference.check(candidate.program, candidate.plan, runner)
-        candidate.valid, candidate.message = verdict.valid, verdict.message
-        candidate.max_error, candidate.error_bound = verdict.max_error, verdict.error_bound
-        if verdict.valid:
+    with noting_failures(candidate):
+        if is_right(candidate, runner, reference):
             with alone or nullcontext():
-                timing = runner.measure(
-                    candidate.plan,
-                    reference.timed,
-                    repeats=budget.repeats,
-                    min_time=budget.timing_seconds,
-                    max_time=budget.seconds * budget.timing_share,
-                    cut_off_ms=cut_off_ms,
-                )
-            candidate.measured_ms, candidate.spread_ms = timing.median_ms, timing.spread_ms
-            candidate.times_ms = timing.times_ms
-    except (BuildProblem, RunProblem, DeviceProblem) as problem:
-        require_room()
-        candidate.valid, candidate.message, candidate.failure = False, str(problem), failure_of(problem)
+                take_time(candidate, runner, reference, budget, cut_off_ms)
