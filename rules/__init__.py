@@ -57,6 +57,8 @@ from lift_egraph.rules.opencl_memory import (
     column_tile_rules,
     copy_columns,
     hold_vectors,
+    item_fold_rules,
+    let_in_global,
     loop_tile_rules,
     memory_rules,
     register_rules,
@@ -106,7 +108,7 @@ from lift_egraph.rules.remainders import (
     slice_of_zip,
 )
 from lift_egraph.rules.rows import let_out_of_pair, map_of_operands, map_of_pair, name_reduction, row_rules
-from lift_egraph.rules.scans import chunked_scan_rules, scan_block_rules, scan_rules
+from lift_egraph.rules.scans import chunked_scan_rules, group_scan_rules, scan_block_rules, scan_rules
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
 from lift_egraph.rules.split_join import (
     one_chunk_rules,
@@ -118,7 +120,14 @@ from lift_egraph.rules.split_join import (
 )
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, invariant_rules, let_simplification
 from lift_egraph.rules.stencil import slide_tiling, stencil_rules, stencil_simplification
-from lift_egraph.rules.trees import let_of_one, map_of_one, map_of_one_row, reduce_of_one, tree_rules
+from lift_egraph.rules.trees import (
+    let_of_one,
+    map_of_one,
+    map_of_one_row,
+    reduce_in_one_chunk,
+    reduce_of_one,
+    tree_rules,
+)
 from lift_egraph.rules.views import view_rules
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
@@ -188,6 +197,12 @@ item_vectors: tuple[Rule, ...] = (*vector_rules, vectorise_zip, *loop_vector_rul
 vector_tile: tuple[Rule, ...] = (*loop_tile_rules, *one_item_rules)
 block_registers: tuple[Rule, ...] = (hold_vectors, *block_rows_rules)
 matrices: tuple[Rule, ...] = (*view_rules, *fission_rules, *let_rules)
+group_folds: tuple[Rule, ...] = (
+    *(*chunked_scan_rules, *group_scan_rules, partial_reduce, reduce_in_one_chunk, split_of_map),
+    *(*pattern_fusion_rules, *reduction_rules),
+)
+group_fold_levels: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules, *result_rules, let_in_global)
+item_folds: tuple[Rule, ...] = item_fold_rules
 packing: tuple[Rule, ...] = (pack_vectors,)
 row_packing: tuple[Rule, ...] = (pack_columns,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
@@ -253,7 +268,7 @@ guided: tuple[Rule, ...] = (
     *zip_movement_rules,
     *reduced_rules,
     *padding_rules,
-    *(*chunked_scan_rules, *scan_block_rules, *scan_rules, *chunked_index_rules),
+    *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *chunked_index_rules, *item_fold_rules),
     *(*algebra_rules, *chunked_action_rules, *row_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

@@ -28,6 +28,8 @@ from lift_egraph.dsl import (
     rewrite,
     rule,
     scalar_like,
+    scan_exclusive_seq,
+    scan_seq,
     split,
     stage_local,
     stage_private,
@@ -345,6 +347,45 @@ def _rows_in_vectors(matrix: Ex, w: i64, n: i64, t: Ty) -> Ex:
     return map_level("seq", 0, Fn.lam(P.var(row), copy), matrix)
 
 
+@rule(
+    "reduceSeq f z xs = reduceSeq f z (asScalar (toPrivate (mapSeq id (asVector w xs)))),  w | length, xs an array of "
+    "scalars;  the same for scanSeq and scanExclusiveSeq",
+    source="000 Listing 5.10 and Figure 2.10d: what a work-item folds it reads in vectors",
+    phase="memory",
+)
+def hold_folded(f: Fn, z: Ex, xs: Ex, w: i64, n: i64, t: Ty):
+    vector = V("$vector", Ty.lanes(w, t))
+    copy = map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, xs))
+    for fold in (reduce_seq, scan_seq, scan_exclusive_seq):
+        yield rewrite(fold(f, z, xs)).to(
+            fold(f, z, as_scalar(to_memory("private", copy))),
+            eq(Ty.arr(n, t)).to(ty(xs)),
+            lane_width(w),
+            eq(n % w).to(i64(0)),
+            scalar_like(t),
+        )
+
+
+@rule(
+    "scanSeq f z xs = asScalar (mapSeq id (asVector w (toPrivate (scanSeq f z xs)))),  w | length, z a scalar;  the "
+    "same for scanExclusiveSeq",
+    source="000 Listing 5.10 and Figure 2.10d: a work-item writes what it scans in vectors",
+    phase="memory",
+)
+def write_scan(f: Fn, z: Ex, xs: Ex, w: i64, n: i64, t: Ty, u: Ty):
+    vector = V("$vector", Ty.lanes(w, t))
+    for scan in (scan_seq, scan_exclusive_seq):
+        own = to_memory("private", scan(f, z, xs))
+        yield rewrite(scan(f, z, xs)).to(
+            as_scalar(map_level("seq", 0, Fn.lam(P.var(vector), Ex(vector)), as_vector(w, own))),
+            eq(Ty.arr(n, u)).to(ty(xs)),
+            eq(t).to(ty(z)),
+            lane_width(w),
+            eq(n % w).to(i64(0)),
+            scalar_like(t),
+        )
+
+
 memory_rules = (stage_in_local, stage_in_private, let_in_global)
 block_rules = (stage_block_in_local,)
 round_rules = (items_in_rounds,)
@@ -357,3 +398,4 @@ row_tile_rules = (stage_row,)
 column_tile_rules = (meet_in_local,)
 loop_tile_rules = (stage_tile, hold_items)
 block_rows_rules = (write_block,)
+item_fold_rules = (hold_folded, write_scan)

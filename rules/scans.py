@@ -52,12 +52,13 @@ from lift_egraph.dsl import (
     scan_seq,
     slice_,
     split,
+    tile,
     transpose,
     ty,
     zip_,
 )
 
-OFFSET, CHUNK, CHUNKS = "$offset", "$chunk", "$chunks"
+OFFSET, CHUNK, CHUNKS, TOTALS = "$offset", "$chunk", "$chunks", "$totals"
 
 
 @rule(
@@ -151,6 +152,41 @@ def scan_in_blocks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t
         )
 
 
+@rule(
+    "scanExclusive ⊕ z (map f xs) = let ts = map f xs in scanExclusive ⊕ z ts,  ts fresh",
+    source="new: the totals of chunks are kept, for the work-items that scan them",
+)
+def name_scanned(a: Ex, op: Op, z: Ex, f: Fn, xs: Ex, n: i64, t: Ty):
+    scanned = map_(f, xs)
+    totals = V(TOTALS, Ty.arr(n, t))
+    where = eq(Ty.arr(n, t)).to(ty(scanned))
+    yield egglog.rule(eq(a).to(scan_exclusive(op, z, scanned)), where).then(totals)  # the conditions need it to exist
+    yield rewrite(scan_exclusive(op, z, scanned)).to(
+        app(Fn.lam(P.var(totals), scan_exclusive(op, z, Ex(totals))), scanned),
+        where,
+        fvo(op).not_contains(totals),
+        fv(z).not_contains(totals),
+    )
+
+
+@rule(
+    "scan ⊕ z xs = join (map (λc. scan ⊕ z c) (split n xs)),  n = length, c not free in ⊕ and z;  the same for "
+    "scanExclusive",
+    source="new: one chunk, for the one group or work-item that scans it",
+)
+def scan_in_one_chunk(a: Ex, op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
+    chunk = V(CHUNK, Ty.arr(n, t))
+    where = eq(Ty.arr(n, t)).to(ty(xs)), tile(n, n)
+    for scanned in (scan, scan_exclusive):
+        yield egglog.rule(eq(a).to(scanned(op, z, xs)), *where).then(chunk)  # the conditions need it to exist
+        yield rewrite(scanned(op, z, xs)).to(
+            join(map_(Fn.lam(P.var(chunk), scanned(op, z, Ex(chunk))), split(n, xs))),
+            *where,
+            fvo(op).not_contains(chunk),
+            fv(z).not_contains(chunk),
+        )
+
+
 @rule("at (n - 1) (scan ⊕ z xs) = reduce ⊕ z xs,  n = length", source="Bird 1987")
 def last_of_scan(op: Op, z: Ex, xs: Ex, n: i64, i: i64, t: Ty):
     yield rewrite(at(i, scan(op, z, xs))).to(reduce_(op, z, xs), eq(Ty.arr(n, t)).to(ty(xs)), eq(i + 1).to(n))
@@ -226,6 +262,7 @@ def scan_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
 
 
 chunked_scan_rules = (scan_in_chunks,)
+group_scan_rules = (name_scanned, scan_in_one_chunk)
 scan_block_rules = (scan_in_blocks,)
 scan_rules = (scan_then_combine, last_of_scan, at_of_scan, scan_by_exclusive, exclusive_by_shift, map_scan_interchange)
 scan_loop_rules = (scan_to_seq, scan_seq_fusion)

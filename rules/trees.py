@@ -5,6 +5,8 @@ Source: 000 Listing 2.4; Harris, "Optimizing parallel reduction in CUDA", 2007.
 
 from __future__ import annotations
 
+import egglog
+
 from lift_egraph.dsl import (
     ELEMENT,
     Ex,
@@ -17,6 +19,8 @@ from lift_egraph.dsl import (
     associative,
     at,
     eq,
+    fv,
+    fvo,
     i64,
     join,
     map_,
@@ -24,6 +28,8 @@ from lift_egraph.dsl import (
     reduce_,
     rewrite,
     rule,
+    split,
+    tile,
     ty,
 )
 
@@ -40,6 +46,22 @@ def reduce_of_one(op: Op, z: Ex, xss: Ex, n: i64, t: Ty):
     totals = map_(Fn.reduce(op, z, Ty.arr(n, t)), xss)
     yield rewrite(reduce_(op, z, totals)).to(
         at(FIRST, totals), eq(Ty.arr(ONE, Ty.arr(n, t))).to(ty(xss)), associative(op), neutral(op, z)
+    )
+
+
+@rule(
+    "reduce ⊕ z xs = at 0 (map (λc. reduce ⊕ z c) (split n xs)),  n = length, c not free in ⊕ and z",
+    source="new: one chunk, for the one group that reduces it",
+)
+def reduce_in_one_chunk(e: Ex, op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
+    chunk = V("$chunk", Ty.arr(n, t))
+    where = eq(Ty.arr(n, t)).to(ty(xs)), tile(n, n)
+    yield egglog.rule(eq(e).to(reduce_(op, z, xs)), *where).then(chunk)  # the conditions need it to exist
+    yield rewrite(reduce_(op, z, xs)).to(
+        at(FIRST, map_(Fn.lam(P.var(chunk), reduce_(op, z, Ex(chunk))), split(n, xs))),
+        *where,
+        fvo(op).not_contains(chunk),
+        fv(z).not_contains(chunk),
     )
 
 
@@ -67,4 +89,4 @@ def map_of_one_row(p: P, b: Ex, xs: Ex, n: i64, t: Ty):
     )
 
 
-tree_rules = (reduce_of_one, let_of_one, map_of_one, map_of_one_row)
+tree_rules = (reduce_of_one, reduce_in_one_chunk, let_of_one, map_of_one, map_of_one_row)

@@ -23,6 +23,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
 from lift_egraph.language.types import WIDTHS, DataType, Scalar, array
+from lift_egraph.workbench.group_folds import group_folds
 from lift_egraph.workbench.index_plans import index_plans
 from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.products import product_of
@@ -53,7 +54,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     alike: dict[tuple[tuple[ir.Expr, ...], int, DataType], Nest] = {}
     for nest in nests(term):
         if nest.fold is not ir.Reduce:
-            yield from () if device.has_groups else scan_plans(nest, device)
+            yield from group_folds(nest, device) if device.has_groups else scan_plans(nest, device)
             continue
         known = alike.setdefault((nest.maps, nest.length, nest.result), nest)
         if nest.reads_map and not known.reads_map:
@@ -174,7 +175,9 @@ def _in_lanes(nest: Nest, numbers: Mapping[str, int]) -> Plan:
 
 def _in_order(nest: Nest, device: Device) -> Iterator[Plan]:
     """Reductions to tuples, and those whose elements must stay in order."""
-    if not device.has_groups and not nest.maps:
+    if device.has_groups:
+        yield from group_folds(nest, device)
+    elif not nest.maps:
         if nest.commutes:
             yield from _lanes(nest, device)
         yield from _runs(nest, device)

@@ -17,6 +17,12 @@ LAWS = {
         "(xs: [f32]8, z: f32) = scan(add, z, xs)",
         "join(map(fun (o, c) => scan(add, o, c), zip(scanExclusive(add, z, map(fun c => reduce(add, 0.0, c), split(4, "
         "xs))), split(4, xs))))"),
+    "name_scanned": (
+        "(xs: [f32]8, z: f32) = scanExclusive(add, z, map(abs, xs))",
+        "let ts = map(abs, xs) in scanExclusive(add, z, ts)"),
+    "scan_in_one_chunk": (
+        "(xs: [f32]8, z: f32) = scan(fun (a, b) => a - b, z, xs)",
+        "join(map(fun c => scan(fun (a, b) => a - b, z, c), split(8, xs)))"),
     "scan_then_combine": (
         "(xs: [i32]8) = scan(max, 3, xs)",
         "let v = map(scan(max, -2147483648), split(4, xs)) in join(map(fun (o, c) => map(fun x => max(o, x), c), "
@@ -47,7 +53,7 @@ def steps(program: ir.Program, rule: str) -> object:
     """The e-graph after a rule and what simplifies."""
     chosen = tuple(r for r in rules.all_rules if r.name == rule)
     *_, reached = run_phase(
-        program.body, Phase("one", chosen, rules.simplification, {8: (4,), 9: (4,)}, (), Limits(iterations=2))
+        program.body, Phase("one", chosen, rules.lets_kept, {8: (4, 8), 9: (4,)}, (), Limits(iterations=2))
     )
     return reached
 
