@@ -100,7 +100,8 @@ class Verdict:
     message
         One line that says what was compared, and where the first wrong element is.
     compared
-        How many elements were compared with the interpreter's, on all sets of inputs.
+        How many elements were compared with the interpreter's, on all sets of inputs; where it can tell none, with
+        those of a kernel that is right.
     """
 
     valid: bool

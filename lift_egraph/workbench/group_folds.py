@@ -16,7 +16,6 @@ from math import isqrt, prod
 from typing import Self
 
 from lift_egraph.codegen.devices import Device
-from lift_egraph.errors import SearchProblem
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
@@ -48,10 +47,14 @@ def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
     for run, items in cuts:
         if items is None:
             continue
-        numbers = {"run": run, "items": items, "part": _part(items)}
+        part = _part(items)
+        numbers = {"part": part, "left": items // part}
+        if not nest.maps:
+            numbers |= {"run": run, **_last(nest.length // (items * run))}
         width = next((w for w in device.widths if 1 < w <= WIDTHS[-1] and run % w == 0), 1)
         if width > 1 and (_reads_scalars(nest) or _writes_scalars(nest)):
-            yield plan_of(_in_vectors, nest, (("run", "width"),), **numbers, width=width)
+            multiples = () if nest.maps else (("run", "width"),)
+            yield plan_of(_in_vectors, nest, multiples, **numbers, width=width)
         else:
             yield plan_of(_by_items, nest, (), **numbers)
 
@@ -78,9 +81,24 @@ def _cuts_of_row(length: int, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _items(length: int, run: int, most: int) -> int | None:
-    """The most items of a group that runs of a length divide an array among, if a last group can scan the totals."""
+    """The most items of a group that runs of a length divide an array among, if a last group can have the totals."""
     fitting = (n for n in range(most, LEAST - 1, -1) if length % (n * run) == 0 and _part(n) > 1)
-    return next((n for n in fitting if _levels_of_totals(length // (n * run))), None)
+    return next((n for n in fitting if _run_of_totals(length // (n * run))), None)
+
+
+def _run_of_totals(count: int) -> int | None:
+    """How many of the totals an item of the last group has, at least; none if it has too few items."""
+    return next((r for r in range(1, LONGEST_RUN + 1) if count % r == 0 and count // r <= MOST_LAST), None)
+
+
+def _last(count: int) -> dict[str, int]:
+    """How the last group cuts so many totals, beside the runs that this leaves."""
+    run = _run_of_totals(count) or count
+    items = count // run
+    part = _part(items)
+    if part == 1:
+        return {"last_left": items} if 1 < items < count else {}
+    return {"last_left": items // part} if run == 1 else {"last_part": part, "last_left": items // part}
 
 
 def _part(items: int) -> int:
@@ -88,17 +106,8 @@ def _part(items: int) -> int:
     return next(n for n in range(isqrt(items), 0, -1) if items % n == 0)
 
 
-def _levels_of_totals(count: int) -> tuple[int, ...] | None:
-    """How the one group that scans so many totals does; none if it has too few items."""
-    run = next((r for r in range(1, LONGEST_RUN + 1) if count % r == 0 and count // r <= MOST_LAST), None)
-    if run is None:
-        return None
-    items = count // run
-    return tuple(n for n in (run, _part(items), items // _part(items)) if n > 1) or (1,)
-
-
 def _by_items(nest: Nest, numbers: Mapping[str, int]) -> Plan:
-    """Groups of `items`, with runs of `run` elements each, whose totals are scanned in parts of `part`."""
+    """Groups of `part` times `left` items, with runs of `run` elements each, whose totals are folded in such parts."""
     cut = Cut.of(nest, numbers)
     tiling = _tiling(cut.chunk, *cut.levels)
     if not nest.maps:
@@ -195,21 +204,14 @@ class Cut:
 
     @classmethod
     def of(cls, nest: Nest, numbers: Mapping[str, int]) -> Self:
-        """The cut of a scan by the numbers of a plan.
-
-        Raises
-        ------
-        SearchProblem
-            If one group cannot scan so many totals.
-        """
-        levels = numbers["run"], numbers["part"], numbers["items"] // numbers["part"]
+        """The cut of a fold by the numbers of a plan."""
+        items = numbers["part"], numbers["left"]
         if nest.maps:
-            return cls(nest.fold, length_of(nest.maps[0]), levels, ())
+            return cls(nest.fold, length_of(nest.maps[0]), (nest.length // prod(items), *items), ())
+        levels = numbers["run"], *items
         count = nest.length // prod(levels)
-        last = _levels_of_totals(count) if count > 1 else ()
-        if last is None:
-            raise SearchProblem(f"no group scans the totals of {count} chunks")
-        return cls(nest.fold, count, levels, last)
+        last = tuple(numbers[name] for name in ("last_part", "last_left") if name in numbers)
+        return cls(nest.fold, count, levels, (count // prod(last), *last) if count > 1 else ())
 
     @property
     def chunk(self) -> int:

@@ -211,6 +211,7 @@ class Sampled:
             if problem:
                 return Verdict(False, *errors, False, f"on {kind}: {problem}", compared)
             messages.append(text)
+            compared = compared or (found.equal if kind == "integers" else 0)
         return Verdict(True, *errors, bitwise, f"on {kind}: {', '.join(messages)}", compared)
 
     def _judge(self, found: Difference, kind: str) -> tuple[str, str]:

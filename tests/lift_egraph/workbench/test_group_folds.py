@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA
+from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
@@ -46,6 +48,20 @@ def test_items_meet_in_local_memory(name: str) -> None:
     assert made[0].local_bytes
     assert made[0].source.count("barrier(") >= 2
     assert ("int4" in made[0].source) == in_vectors
+
+
+def test_the_numbers_of_a_plan_are_parameters() -> None:
+    """They are tried at stand-in sizes, where each has a prime of its own."""
+    (nest,) = nests(parse_program("program p(xs: [i32]65536) = scan(add, 0, xs)").body)
+    recipe = next(group_folds(nest, NVIDIA)).recipe
+    assert recipe is not None
+    assert dict(recipe.numbers) == {"part": 16, "left": 32, "run": 8, "last_left": 4, "width": 4}
+    numbers = {"part": 3, "left": 5, "run": 8, "last_left": 7, "width": 4}
+    program = parse_program("program p(xs: [i32]9240) = scan(add, 0, xs)")
+    term = reached(program, recipe.at(program.body, numbers))
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+    assert {3, 4, 5, 7, 8, 11} <= {int(n) for n in re.findall(r"[(](\d+)", print_term(term))}
 
 
 @pytest.mark.parametrize(

@@ -206,3 +206,25 @@ def test_a_fold_without_a_bound_is_compared_at_a_small_size():
         result[...] *= 1.001 if "=" in name else 1
 
     assert not checked(reference, spoil).valid
+
+
+HALVES = """program sums(xs: [i32]1024) =
+  reduceSeq(add, 0, map(fun c => reduceSeq(add, 0, c), split(512, map(fun i => i + {first}, xs))))"""
+
+
+@pytest.mark.parametrize(("first", "is_right"), [(0, True), (1, False)], ids=["right", "wrong"])
+def test_a_kernel_without_small_sizes_is_held_against_the_first_right_one(
+    monkeypatch: pytest.MonkeyPatch, first: int, is_right: bool
+):
+    source = parse_program("program sums(xs: [i32]N) where N = 1024 = reduce(add, 0, xs)")
+    reference = Sampled(source, specialise(source), lambda p: cast(Any, p), seed=0, seconds=0.0)
+    runner = cast(Runner, Interpreter())
+    validation.load_references(runner, reference)
+    other = parse_program(HALVES.format(first=first))
+    monkeypatch.setattr("lift_egraph.workbench.sampled.twin", lambda *_: None)
+    assert not reference.check(other, cast(Any, other), runner).valid  # nothing to hold it against
+    monkeypatch.undo()
+    naive = naive_term(reference.program)
+    assert reference.check(naive, cast(Any, naive), runner).valid
+    monkeypatch.setattr("lift_egraph.workbench.sampled.twin", lambda *_: None)
+    assert reference.check(other, cast(Any, other), runner).valid == is_right
