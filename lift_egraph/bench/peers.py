@@ -15,7 +15,7 @@ from typing import Any
 
 from lift_egraph.bench import by_hand
 from lift_egraph.bench.in_numpy import CALLS
-from lift_egraph.bench.in_torch import on_the_gpu, torch_calls
+from lift_egraph.bench.in_torch import on_the_gpu, torch_makers
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.kernel import Plan
@@ -128,9 +128,10 @@ def _scheduled(name: str, inputs: Mapping[str, Any]) -> Iterator[Peer]:
 
 def _of_gpu(name: str, inputs: Mapping[str, Any]) -> Iterator[Peer]:
     try:
-        calls = torch_calls()
+        makers = torch_makers()
     except ImportError:
         yield Peer("torch", problem="not installed: pip install torch")
         return
-    if name in calls:
-        yield Peer("torch", milliseconds=partial(on_the_gpu, calls[name], inputs))
+    if name in makers:
+        how, make = makers[name]
+        yield Peer("torch", how, milliseconds=partial(on_the_gpu, make, inputs))
