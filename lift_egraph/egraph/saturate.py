@@ -244,10 +244,13 @@ def _holding(
 
 def _made(held: Held, prepared: Prepared, frozen: FrozenEGraph) -> dict[str, tuple[int, int]]:
     """How many nodes and classes each rule that matches adds by itself."""
-    matches, _ = held.trial(prepared.exploring)
+    with held.trial():
+        matches = _matches(held.run(prepared.exploring), prepared.phase)
     found = {}
-    for name in (name for name, count in _matches(matches, prepared.phase).items() if count):
-        _, graph = held.trial(prepared.apart[name])
+    for name in (name for name, count in matches.items() if count):
+        with held.trial():
+            held.run(prepared.apart[name])
+            graph = held.freeze()
         found[name] = graph.node_count - frozen.node_count, graph.class_count - frozen.class_count
     return found
 
