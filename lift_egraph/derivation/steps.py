@@ -16,7 +16,7 @@ from egglog.declarations import RewriteDecl
 
 from lift_egraph.caching import cached_property
 from lift_egraph.derivation.parts import part_of, text_of
-from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.exact_terms import Node, Path, choice_of, class_of, place_of, read_only_member, to_expr, written
 from lift_egraph.egraph.frozen import FrozenEGraph, from_egg
@@ -137,7 +137,7 @@ class World:
         steps = (r.ruleset for r in phase.simplification if r.name not in DEFINITIONS)
         self.simplification = together(steps)
         definitions = [r.ruleset for r in phase.simplification if r.name in DEFINITIONS]
-        self._knowing = self._scratch.compiled(together((*analyses, *definitions)).saturate())
+        self._knowing = self._scratch.compiled(settled(definitions))
         self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], list[bool] | None] = {}
         self._decoded: dict[Node, ir.Expr] = {}
         self._applied: tuple[FrozenEGraph | None, set[Node]] = (None, set())  # the last results, and where they are
@@ -146,8 +146,7 @@ class World:
 
     @cached_property
     def _cleaning(self) -> Schedule:
-        every = together((*analyses, *(r.ruleset for r in self.phase.simplification)))
-        return self._compiled(every.saturate())
+        return self._compiled(settled(r.ruleset for r in self.phase.simplification))
 
     def learn(self, rules: Iterable[Rule]) -> None:
         """Tell the e-graph rules, of which it takes many at once sooner than one by one."""
@@ -212,8 +211,8 @@ class World:
     def matching_together(
         self, start: Node, rules: Sequence[Rule], iterations: int, target: ir.Expr
     ) -> list[bool] | None:
-        """Which rules match anything in iterations of them, as a phase runs them but one after the other; None if they do
-        not lead there.
+        """Which rules match anything in iterations of them, in which one follows the other; None if they do not lead
+        there.
         """
         runs = [self._run(r.ruleset) for r in rules]
         found = self._matched(start, [runs] * iterations, target)

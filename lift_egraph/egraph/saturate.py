@@ -20,7 +20,7 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import check_depth, to_egg, type_to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.operators import Use, facts_of, uses_in
@@ -140,8 +140,7 @@ class Prepared:
     def __init__(self, phase: Phase) -> None:
         self.phase = phase
         self.scratch = Scratch()
-        simplifying = (r.ruleset for r in phase.simplification)
-        cleaning = together((*analyses, *simplifying)).saturate()
+        cleaning = settled(r.ruleset for r in phase.simplification)
         exploring = together(r.ruleset for r in phase.rules)
         self.cleaning, self.exploring = map(self.scratch.compiled, (cleaning, exploring))
 

@@ -16,11 +16,10 @@ from typing import Any
 import egglog
 from egglog import bindings, declarations as egg
 
-from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import empty_graph, operation_results, operator_laws
 from lift_egraph.egraph.exact_terms import Node, to_expr
 from lift_egraph.egraph.frozen import PREFIX, FrozenEGraph, freeze
-from lift_egraph.egraph.rule import together
 
 NOWHERE = bindings.RustSpan("", 0, 0)
 ROOT = "root"
@@ -48,7 +47,7 @@ def _told() -> tuple[Any, tuple[Any, ...], list[egglog.EGraph]]:
     raw = graph._egraph
     recorder = graph._state.egraph = _Recorder(raw)  # pyright: ignore[reportAttributeAccessIssue]
     graph.register(*operation_results(), *operator_laws())
-    schedule = together(analyses).saturate()
+    schedule = settled()
     graph._add_decls(schedule)
     graph._state.run_schedule_to_egg(schedule.schedule)
     graph._state.egraph = raw

@@ -50,7 +50,8 @@ def test_operations_that_keep_the_precision_meet_those_that_do_not():
 def test_what_rounding_decides_is_not_different():
     # 3 * 0.1 - 0.3 is 0 or not
     text = "program p(xs: [f32]8) = map(fun x => {}, xs)"
-    before, after = (parse_program(text.format(body)) for body in ("x * 0.1 * 3.0 > x * 0.3", "x * 0.3 > x * 0.1 * 3.0"))
+    bodies = "x * 0.1 * 3.0 > x * 0.3", "x * 0.3 > x * 0.1 * 3.0"
+    before, after = (parse_program(text.format(body)) for body in bodies)
     found = Comparer(before).compare(before.body, after.body)
     assert found.equal
     certain, wrong = (parse_program(text.format(body)) for body in ("x > 0.5", "x > 1.5"))
