@@ -225,8 +225,8 @@ class World:
         another.
         """
         cleaning = self._cleaning
-        is_present = self._present is not None and self._present.term == start
-        with self._present.held.trial() if is_present else self._holding(start) as held:
+        present = self._present
+        with present.held.trial() if present and present.term == start else self._holding(start) as held:
             held.run(cleaning)
             ran = [[*held.runs(*run, cleaning)][:-1] for run in runs]
             frozen = held.freeze()
@@ -335,14 +335,11 @@ class World:
 
     def step(self, rule: Rule, path: Path, before: Node, after: Node) -> Step:
         """The step for people."""
-        return Step(
-            rule,
-            path,
-            self.decode(before),
-            self.decode(after),
-            (self.part(before.at(path)), self.part(after.at(path))),
-            (before, after),
-        )
+        first, second = before.at(path), after.at(path)
+        while first.op == second.op == "Fn_lam" and first.children[0] == second.children[0]:
+            first, second = first.at((1,)), second.at((1,))  # a rule says of bodies what holds of their functions
+        parts = self.part(first), self.part(second)
+        return Step(rule, path, self.decode(before), self.decode(after), parts, (before, after))
 
 
 def _staged_binders(term: Node) -> Iterator[Node]:

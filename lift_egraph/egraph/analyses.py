@@ -276,4 +276,4 @@ def settled(others: Iterable[Ruleset] = ()) -> egglog.Schedule:
     nothing.
     """
     deep = together((_types, _calls)).saturate(), _scopes.saturate()
-    return egglog.seq(*deep, egglog.run(together((_operators, _names, *others)))).saturate()
+    return egglog.seq(*deep, together((_operators, _names, *others)) * 1).saturate()

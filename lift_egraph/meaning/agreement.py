@@ -133,23 +133,19 @@ def loops(term: ir.Part) -> int:
     return inside
 
 
-def _close(left: Value, right: Value, doubt: Value = None, other_doubt: Value = None) -> bool:
+def _close(left: Value, right: Value, *doubts: Value) -> bool:
     """Whether two values, with their bounds if these are known, are equal up to rounding in double precision."""
-    known = [leaves_of(x) for x in (left, right, doubt, other_doubt) if x is not None]
-    return all(map(_close_leaves, *known))
+    return all(map(_close_leaves, *map(leaves_of, (left, right, *doubts))))
 
 
-def _close_leaves(
-    a: np.ndarray, b: np.ndarray, doubt_a: np.ndarray | None = None, doubt_b: np.ndarray | None = None
-) -> bool:
+def _close_leaves(a: np.ndarray, b: np.ndarray, *doubts: np.ndarray) -> bool:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     same = a == b
     if same.all():
         return True
-    for doubt in (doubt_a, doubt_b):
-        if doubt is not None:
-            same |= ~np.isfinite(doubt)  # rounding decides there
+    for doubt in doubts:
+        same |= ~np.isfinite(doubt)  # rounding decides there
     if a.dtype.kind != "f":
         return bool(same.all())
     scale = max(1.0, *(float(np.abs(v[np.isfinite(v)]).max(initial=0.0)) for v in (a, b)))
