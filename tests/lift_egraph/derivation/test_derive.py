@@ -189,6 +189,6 @@ def test_a_step_shows_what_it_changes_as_its_law_does():
         "map(fun a => let x = … in x + 1.0, xs)",
     )
     nested = parse_program("program p(xs: [[f32]4]8) = map(fun x => let y = map(abs, x) in reduce(add, 0.0, y), xs)")
-    (step,) = applications(nested.body, apply_pattern)
+    (step,) = applications(nested.body, apply_pattern, Phase("lets", (), rules.simplification))
     assert step.part == "reduce(add, 0.0)(map(abs, x))"
     assert step.result == "reduce(add, 0.0, map(abs, x))"
