@@ -116,7 +116,7 @@ def rejoined(n: i64, xs: Ex):
 
 
 def test_what_is_open_says_what_to_do(tmp_path):
-    found = check(tmp_path / "mine.py", WARY, "--mutate", "--examples", "8")
+    found = check(tmp_path / "mine.py", WARY, "--mutate", "--examples", "3")
     assert "open      rejoined: removed: n > 1" in found.stdout
     assert '@rule(…, notes={"n > 1": "…"})' in found.stdout
     assert found.exit_code == 1
