@@ -17,11 +17,11 @@ def explain(
 ) -> None:
     """Show how a written kernel was derived: the phases, and the single-rule steps that lead through them.
 
-    Each step says which rule was applied where, by which law, and what became of the part that it changed. It is
-    applied again, and the terms before and after it are interpreted on random inputs: the whole result, or some
-    elements where that is too much. Rules of yours that took part are read from their files again, which are run in a
-    child process. After Ctrl-C, and at the limit, the steps found so far are shown. The exit
-    code is 1 if there is a gap, or a step does not hold.
+    Each step says which rule was applied where, by which law, and what became of the part that it changed; where that
+    is long, what stays as it was is written as …. The step is applied again, and the terms before and after it are
+    interpreted on random inputs: the whole result, or some elements where that is too much. Rules of yours that took
+    part are read from their files again, which are run in a child process. After Ctrl-C, and at the limit, the steps
+    found so far are shown. The exit code is 1 if there is a gap, or a step does not hold.
     """
     from lift_egraph import workbench
     from lift_egraph.cli.show import print_json, progress

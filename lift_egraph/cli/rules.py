@@ -135,6 +135,11 @@ def check(
     else:
         spent = f"{time.perf_counter() - began:.1f} s, seed {seed}"
         typer.echo(f"{_mutants(verdicts) if mutate else _rules(verdicts)}; {spent}")
+        left = next((v for v in verdicts if mutate and v.outcome == "open"), None)
+        if left is not None:
+            noted = left.change.partition(" becomes ")[0]
+            typer.echo("open: no program tells the mutant from the rule. Leave out a condition that is not needed;")
+            typer.echo(f'what has a reason the rule can note, which is checked: @rule(…, notes={{"{noted}": "…"}})')
     if mutate:
         failed = any(v.outcome == "open" or not v.kind for v in verdicts)
     else:

@@ -116,6 +116,7 @@ def derive(
     matches = _matches(seed, term, phase, iterations)
     world = world or world_of(phase.about(seed))
     fired = [rule for rule in phase.rules if any(found.get(rule.name) for found in matches)]
+    world.learn(fired)
     yield from _chain(world, world.encode(seed), term, fired, len(matches))
 
 
@@ -133,11 +134,21 @@ def _chain(world: World, start: Node, target: ir.Expr, rules: Sequence[Rule], it
     def together(rules: Sequence[Rule]) -> list[bool] | None:
         return world.matching_together(start, rules, iterations, target)
 
+    world.begin(start)
     if together(rules) is None:
         raise SearchProblem(f"the phase {world.phase.name} did not reach the same term again")
     rules = yield from _smallest(rules, together, "looking for the rules that are needed")
     schedule = [rule for _ in range(iterations) for rule in rules]
     schedule = yield from _smallest(schedule, lambda s: world.matching(start, s, target), "ordering the rules")
+    # what the target is simplified to may take fewer steps: rules may have made another spelling of a part by a detour
+    back = [*_smaller(world, world.encode(target))]
+    ends = [target, *(step.after for step in back)]
+    simple = ends[-1]
+    if back and schedule and world.reaches(start, schedule, simple):
+        world.begin(start)
+        shorter = yield from _smallest(schedule, lambda s: world.matching(start, s, simple), "ordering the rules")
+        if len(shorter) < len(schedule):
+            schedule, target = shorter, simple
     now = yield from _simplified(world, start, schedule, target)
     seen = {start}
     while schedule and not world.means(now, target):
@@ -153,17 +164,10 @@ def _chain(world: World, start: Node, target: ir.Expr, rules: Sequence[Rule], it
             seen.add(now)
         now = yield from _simplified(world, now, schedule, target)
         seen.add(now)
-    back: list[Step] = []
-    end = target
-    if not world.means(now, end):
-        for step in _smaller(world, world.encode(target)):
-            back.append(step)
-            end = step.after
-            if world.means(now, end):
-                break
-    if not world.means(now, end):
+    left = next((n for n, end in enumerate(ends) if world.means(now, end)), None)
+    if left is None:
         raise SearchProblem("the last step differs from the term by more than simplification")
-    for step in reversed(back):
+    for step in reversed(back[:left]):
         yield Step(step.rule, step.path, step.after, step.before, (step.parts[1], step.parts[0]), step.nodes, True)
 
 
@@ -197,16 +201,50 @@ def _smallest(
 def _next(world: World, now: Node, schedule: list[Rule], target: ir.Expr) -> tuple[Rule, Taken, list[Rule]] | None:
     """Applications of one rule of a schedule from which the others lead on, and those others.
 
-    One application if there is such a rule: what a rule does in many places at once may be easier after others.
+    Applications beside each other are tried first, which takes few tries. Else it is one application if there is such a
+    rule: what a rule does in many places at once may be easier after others.
     """
+    rests = {rule: schedule[:n] + schedule[n + 1 :] for n, rule in reversed([*enumerate(schedule)])}
+    for rule in dict.fromkeys(schedule):
+        taken = _beside(world, now, _applied_once(world, now, rule), rests[rule], target)
+        if taken:
+            return rule, taken, rests[rule]
     for most in (1, REPEATS):
-        for number, rule in enumerate(schedule):
-            if rule not in schedule[:number]:
-                rest = schedule[:number] + schedule[number + 1 :]
-                taken = _repeat(world, now, rule, rest, target, most)
-                if taken is not None:
-                    return rule, taken, rest
+        for rule in dict.fromkeys(schedule):
+            taken = _repeat(world, now, rule, rests[rule], target, most)
+            if taken is not None:
+                return rule, taken, rests[rule]
     return None
+
+
+def _beside(world: World, now: Node, found: Taken, rest: Sequence[Rule], target: ir.Expr) -> Taken:
+    """The first application of a rule or several beside each other, if the rest of a schedule leads on from them, and
+    needs each of them.
+    """
+
+    def leads_on(parts: Mapping[Path, Node]) -> bool:
+        return world.reaches(_replaced(now, parts), rest, target)
+
+    if found and world.reaches(found[0][1], rest, target):
+        return found[:1]
+    parts: dict[Path, Node] = {}
+    for path, after in found:
+        if not any(path[: len(p)] == p or p[: len(path)] == path for p in parts):
+            parts[path] = after.at(path)
+    if len(parts) < 2 or not leads_on(parts):
+        return []
+    for path in [*parts]:
+        fewer = {p: part for p, part in parts.items() if p != path}
+        if fewer and leads_on(fewer):
+            parts = fewer
+    paths = [*parts]
+    return [(path, _replaced(now, {p: parts[p] for p in paths[: n + 1]})) for n, path in enumerate(paths)]
+
+
+def _replaced(term: Node, parts: Mapping[Path, Node]) -> Node:
+    for path, part in parts.items():
+        term = term.replaced(path, part)
+    return term
 
 
 def _repeat(world: World, now: Node, rule: Rule, rest: Sequence[Rule], target: ir.Expr, most: int) -> Taken | None:
@@ -249,6 +287,7 @@ def _reordered(
         for rule in dict.fromkeys(schedule):
             for path, after in _applied_once(world, now, rule):
                 if after not in seen and world.reaches(after, [*schedule] * rounds, target):
+                    world.begin(after)
                     order = yield from _smallest(
                         [*schedule] * rounds, lambda s, after=after: world.matching(after, s, target), "reordering"
                     )

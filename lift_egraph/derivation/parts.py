@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from lift_egraph.egraph.exact_terms import Node, choice_of
 from lift_egraph.egraph.frozen import FrozenEGraph, read_part
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.binders import fresh_name, stem, substitute, unique_names
+from lift_egraph.language.binders import canonical, fresh_name, stem, substitute, unique_names
+from lift_egraph.language.check import type_of
 from lift_egraph.language.syntax import print_term
 
 ONE_LINE = 1 << 30
+SHORT = 30  # characters that are not left out
 
 
 def part_of(graph: FrozenEGraph, part: Node) -> ir.Part | str:
@@ -70,7 +74,49 @@ def part_text(graph: FrozenEGraph, part: Node) -> str:
 
 def text_of(part: ir.Part | str, width: int = ONE_LINE) -> str:
     """A part of a step as text."""
-    return part if isinstance(part, str) else print_term(part, width)
+    return part if isinstance(part, str) else print_term(part, width, as_laws=True)
+
+
+def abridged(before: ir.Part | str, after: ir.Part | str, width: int) -> tuple[str, str]:
+    """Both parts of a step as text. Where they do not fit into a line, what is long and in both is written as ``…``.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> text = "map(fun a => sqrt(a * a + 1.0) * sqrt(a * a + 2.0), {})"
+    >>> before, after = (
+    ...     parse_program(f"program p(xs: [f32]8) = {text.format(array)}").body
+    ...     for array in ("join(split(4, xs))", "xs")
+    ... )
+    >>> for part in abridged(before, after, 60):
+    ...     print(part)
+    map(fun a => …, join(split(4, xs)))
+    map(fun a => …, xs)
+    """
+    texts = text_of(before, width), text_of(after, width)
+    if isinstance(before, str) or isinstance(after, str) or "\n" not in "".join(texts):
+        return texts
+    shared = {canonical(p) for p in _long(before)}.intersection(canonical(p) for p in _long(after))
+    numbers: dict[ir.Part, int] = {}
+
+    def cut(part: Any) -> Any:
+        key = canonical(part)
+        if key not in shared:
+            return ir.map_parts(part, cut)
+        inside = part.body if isinstance(part, ir.Lambda) else part
+        left_out = ir.Input(f"…{numbers.setdefault(key, len(numbers)) or ''}", type_of(inside))
+        return replace(part, body=left_out) if isinstance(part, ir.Lambda) else left_out
+
+    return text_of(ir.map_parts(before, cut), width), text_of(ir.map_parts(after, cut), width)
+
+
+def _long(part: ir.Part) -> Iterator[ir.Part]:
+    """What is in a part and takes some space to write."""
+    for inside in ir.subterms(part):
+        if inside is not part and isinstance(inside, ir.Expr | ir.Lambda):
+            shown = inside.body if isinstance(inside, ir.Lambda) else inside
+            if len(text_of(shown)) > SHORT:
+                yield inside
 
 
 def _plainly_named(part: ir.Part) -> ir.Expr:

@@ -6,7 +6,7 @@ what is new in the e-graph afterwards are the places where the rule applies, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from egglog.declarations import RewriteDecl
 
 from lift_egraph.caching import cached_property
 from lift_egraph.derivation.parts import part_of, text_of
-from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.exact_terms import Node, Path, choice_of, class_of, place_of, read_only_member, to_expr, written
 from lift_egraph.egraph.frozen import FrozenEGraph, from_egg
@@ -115,6 +115,19 @@ def world_of(phase: Phase) -> World:
     return known
 
 
+@dataclass
+class _Present:
+    """The term that an e-graph holds."""
+
+    term: Node
+    held: Held
+
+    @cached_property
+    def graph(self) -> FrozenEGraph:
+        """The e-graph with what is known of the term, before any rule."""
+        return self.held.freeze()
+
+
 class World:
     """An e-graph with the facts of a phase, into which terms are put for a moment to run rules on them."""
 
@@ -124,25 +137,40 @@ class World:
         steps = (r.ruleset for r in phase.simplification if r.name not in DEFINITIONS)
         self.simplification = together(steps)
         definitions = [r.ruleset for r in phase.simplification if r.name in DEFINITIONS]
-        self._knowing = self._scratch.compiled(together((*analyses, *definitions)).saturate())
+        self._knowing = self._scratch.compiled(settled(definitions))
         self._reached: dict[tuple[Node, tuple[str, ...], ir.Expr], list[bool] | None] = {}
         self._decoded: dict[Node, ir.Expr] = {}
         self._applied: tuple[FrozenEGraph | None, set[Node]] = (None, set())  # the last results, and where they are
         self._runs: dict[int, tuple[Any, Schedule]] = {}  # rulesets have no hash
+        self._present: _Present | None = None
 
     @cached_property
     def _cleaning(self) -> Schedule:
-        every = together((*analyses, *(r.ruleset for r in self.phase.simplification)))
-        return self._scratch.compiled(every.saturate())
+        return self._compiled(settled(r.ruleset for r in self.phase.simplification))
+
+    def learn(self, rules: Iterable[Rule]) -> None:
+        """Tell the e-graph rules, of which it takes many at once sooner than one by one."""
+        self._forget()
+        new = (r.ruleset for r in rules if id(r.ruleset) not in self._runs)
+        runs = {id(ruleset): (ruleset, egglog.run(ruleset)) for ruleset in new}
+        if runs:
+            compiled = self._scratch.compiled_apart([run for _, run in runs.values()])
+            for (key, (ruleset, _)), schedule in zip(runs.items(), compiled, strict=True):
+                self._runs[key] = ruleset, schedule
 
     def _run(self, ruleset: Any) -> Schedule:
         """One run of rules."""
         if id(ruleset) not in self._runs:
-            self._runs[id(ruleset)] = ruleset, self._scratch.compiled(egglog.run(ruleset))
+            self._runs[id(ruleset)] = ruleset, self._compiled(egglog.run(ruleset))
         return self._runs[id(ruleset)][1]
+
+    def _compiled(self, schedule: egglog.Schedule) -> Schedule:
+        self._forget()
+        return self._scratch.compiled(schedule)
 
     def encode(self, term: ir.Expr) -> Node:
         """A term with the names of its binders as they are."""
+        self._forget()
         with self._scratch.holding(to_egg(term)) as held:
             frozen = held.freeze()
         return read_only_member(frozen, frozen.roots[ROOT])
@@ -154,9 +182,7 @@ class World:
             graph, results = self._applied
             choice = choice_of(graph, term) if graph is not None and term in results else None
             if graph is None or choice is None:
-                with self._scratch.holding(term) as held:
-                    held.run(self._knowing)
-                    graph = held.freeze()
+                graph = self._about(term).graph
                 choice = choice_of(graph, term)
                 assert choice is not None
             known = self._decoded[term] = from_egg(graph, choice)
@@ -177,7 +203,7 @@ class World:
         key = (start, tuple(r.name for r in schedule), target)
         if key not in self._reached:
             owners = [n for n, rule in enumerate(schedule) for _ in range(1 + makes_names(rule))]
-            matched = self._matched(start, [self._run(schedule[n].ruleset) for n in owners], target)
+            matched = self._matched(start, [[self._run(schedule[n].ruleset)] for n in owners], target)
             used = None if matched is None else {n for n, found in zip(owners, matched, strict=True) if found}
             self._reached[key] = None if used is None else [n in used for n in range(len(schedule))]
         return self._reached[key]
@@ -185,28 +211,60 @@ class World:
     def matching_together(
         self, start: Node, rules: Sequence[Rule], iterations: int, target: ir.Expr
     ) -> list[bool] | None:
-        """Which rules match anything in iterations of them, as a phase runs them; None if they do not lead there."""
-        every = self._run(together(r.ruleset for r in rules))
-        found = self._matched(start, [every] * iterations, target)
+        """Which rules match anything in iterations of them, in which one follows the other; None if they do not lead
+        there.
+        """
+        runs = [self._run(r.ruleset) for r in rules]
+        found = self._matched(start, [runs] * iterations, target)
         if found is None:
             return None
         return [any(d in matched for d in rule.ruleset.__egg_ruleset__.rules for matched in found) for rule in rules]
 
-    def _matched(self, start: Node, runs: Sequence[Schedule], target: ir.Expr) -> list[set[Any]] | None:
-        """The declarations that match in each run of rules, if these make a term equal to another."""
-        schedule = self._cleaning, *(step for run in runs for step in (run, self._cleaning))
-        with self._holding(start) as held:
-            ran = held.runs(*schedule)
+    def _matched(self, start: Node, runs: Sequence[Sequence[Schedule]], target: ir.Expr) -> list[set[Any]] | None:
+        """The declarations that match in runs of rules, each followed by simplification, if these make a term equal to
+        another.
+        """
+        cleaning = self._cleaning
+        present = self._present
+        with present.held.trial() if present and present.term == start else self._holding(start) as held:
+            held.run(cleaning)
+            ran = [[*held.runs(*run, cleaning)][:-1] for run in runs]
             frozen = held.freeze()
             if locate(frozen, frozen.roots[ROOT], target) is None:
                 return None
-            return [{declaration for declaration, count in matches if count} for matches in [*ran][1::2]]
+            return [{declaration for matches in run for declaration, count in matches if count} for run in ran]
 
     def _holding(self, term: Node) -> AbstractContextManager[Held]:
         """A term in the e-graph, with the binders of its parallel maps marked as the phase has it."""
-        binders = tuple(_staged_binders(term)) if self.phase.staging else ()
-        marks = (MARKS[space](to_expr(b)) for b in binders for space in self.phase.staging)
-        return self._scratch.holding(term, marks)
+        self._forget()
+        return self._scratch.holding(term, self._marks(term))
+
+    def _marks(self, term: Node) -> Iterator[Any]:
+        for binder in _staged_binders(term) if self.phase.staging else ():
+            for space in self.phase.staging:
+                yield MARKS[space](to_expr(binder))
+
+    def begin(self, term: Node) -> None:
+        """Keep a term in the e-graph for a while, as many schedules are going to begin with it."""
+        self._about(term)
+
+    def _about(self, term: Node) -> _Present:
+        """The e-graph with a term and what is known of it, kept until another is asked for.
+
+        To put a term into the e-graph and to find what is known of it takes longer than to run a rule.
+        """
+        if self._present is None or self._present.term != term:
+            self._forget()
+            held = self._scratch.hold(term, self._marks(term))
+            held.run(self._knowing)
+            self._present = _Present(term, held)
+        return self._present
+
+    def _forget(self) -> None:
+        """Take the present term out of the e-graph."""
+        if self._present is not None:
+            self._scratch.forget()
+            self._present = None
 
     def replays(self, step: Step) -> bool:
         """Whether running a step's rule alone on the term before it gives the term after it, at the step's place."""
@@ -234,9 +292,9 @@ class World:
     def _applications(self, term: Node, ruleset: Any, again: bool) -> tuple[list[tuple[Path, Node]], set[Any]]:
         """What `apply` gives, and the declarations that match."""
         run = self._run(ruleset)
-        with self._holding(term) as held:
-            held.run(self._knowing)
-            old = held.freeze()
+        present = self._about(term)
+        old, held = present.graph, present.held
+        with held.trial():
             matches = [match for _ in range(1 + again) for match in held.run(run, self._knowing)]
             new = held.freeze()
         found = list(_applied(term, old, new))
@@ -250,9 +308,7 @@ class World:
 
     def look(self, term: Node) -> FrozenEGraph:
         """The e-graph of a term before any rule, with the facts that conditions ask for."""
-        with self._holding(term) as held:
-            held.run(self._knowing)
-            return held.freeze(facts=True)
+        return self._about(term).held.freeze(facts=True)
 
     def is_closed(self, term: Node) -> bool:
         """Whether a term has no free variables: a class may be closed while a member is not."""
@@ -275,20 +331,15 @@ class World:
         graph, _ = self._applied  # most often it is part of what was looked at last
         if graph is not None and choice_of(graph, part) is not None:
             return part_of(graph, part)
-        with self._scratch.holding(part) as held:
-            held.run(self._knowing)
-            return part_of(held.freeze(), part)
+        return part_of(self._about(part).graph, part)
 
     def step(self, rule: Rule, path: Path, before: Node, after: Node) -> Step:
         """The step for people."""
-        return Step(
-            rule,
-            path,
-            self.decode(before),
-            self.decode(after),
-            (self.part(before.at(path)), self.part(after.at(path))),
-            (before, after),
-        )
+        first, second = before.at(path), after.at(path)
+        while first.op == second.op == "Fn_lam" and first.children[0] == second.children[0]:
+            first, second = first.at((1,)), second.at((1,))  # a rule says of bodies what holds of their functions
+        parts = self.part(first), self.part(second)
+        return Step(rule, path, self.decode(before), self.decode(after), parts, (before, after))
 
 
 def _staged_binders(term: Node) -> Iterator[Node]:

@@ -5,7 +5,7 @@ Types and free variables of patterns follow from their signatures. These rules r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
@@ -15,6 +15,7 @@ from egglog.egraph import FactLike
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES, PatternNode
+from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.sorts import Ex, Fn, Names, Op, P, Ty, V, bvs, cod, dom, fv, fvf, fvo, pty, ty, vty
 from lift_egraph.language.inference import made_type
 from lift_egraph.language.scalar import LAWS, NUMPY_TYPES, OPERATIONS
@@ -266,3 +267,13 @@ def _names(
 
 
 analyses: tuple[Ruleset, ...] = (_types, _calls, _scopes, _operators, _names)
+
+
+def settled(others: Iterable[Ruleset] = ()) -> egglog.Schedule:
+    """The analyses and other rules to saturation.
+
+    Types and scopes go as deep as terms: they come by themselves, as most of a round's time goes to rules that find
+    nothing.
+    """
+    deep = together((_types, _calls)).saturate(), _scopes.saturate()
+    return egglog.seq(*deep, together((_operators, _names, *others)) * 1).saturate()

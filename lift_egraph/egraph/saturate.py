@@ -20,7 +20,7 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import check_depth, to_egg, type_to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph
 from lift_egraph.egraph.operators import Use, facts_of, uses_in
@@ -140,8 +140,7 @@ class Prepared:
     def __init__(self, phase: Phase) -> None:
         self.phase = phase
         self.scratch = Scratch()
-        simplifying = (r.ruleset for r in phase.simplification)
-        cleaning = together((*analyses, *simplifying)).saturate()
+        cleaning = settled(r.ruleset for r in phase.simplification)
         exploring = together(r.ruleset for r in phase.rules)
         self.cleaning, self.exploring = map(self.scratch.compiled, (cleaning, exploring))
 
@@ -244,10 +243,13 @@ def _holding(
 
 def _made(held: Held, prepared: Prepared, frozen: FrozenEGraph) -> dict[str, tuple[int, int]]:
     """How many nodes and classes each rule that matches adds by itself."""
-    matches, _ = held.trial(prepared.exploring)
+    with held.trial():
+        matches = _matches(held.run(prepared.exploring), prepared.phase)
     found = {}
-    for name in (name for name, count in _matches(matches, prepared.phase).items() if count):
-        _, graph = held.trial(prepared.apart[name])
+    for name in (name for name, count in matches.items() if count):
+        with held.trial():
+            held.run(prepared.apart[name])
+            graph = held.freeze()
         found[name] = graph.node_count - frozen.node_count, graph.class_count - frozen.class_count
     return found
 

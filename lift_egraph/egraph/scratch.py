@@ -8,7 +8,7 @@ is here, behind a test. The rules of the analyses, which most e-graphs need, it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -16,11 +16,10 @@ from typing import Any
 import egglog
 from egglog import bindings, declarations as egg
 
-from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import empty_graph, operation_results, operator_laws
 from lift_egraph.egraph.exact_terms import Node, to_expr
 from lift_egraph.egraph.frozen import PREFIX, FrozenEGraph, freeze
-from lift_egraph.egraph.rule import together
 
 NOWHERE = bindings.RustSpan("", 0, 0)
 ROOT = "root"
@@ -48,7 +47,7 @@ def _told() -> tuple[Any, tuple[Any, ...], list[egglog.EGraph]]:
     raw = graph._egraph
     recorder = graph._state.egraph = _Recorder(raw)  # pyright: ignore[reportAttributeAccessIssue]
     graph.register(*operation_results(), *operator_laws())
-    schedule = together(analyses).saturate()
+    schedule = settled()
     graph._add_decls(schedule)
     graph._state.run_schedule_to_egg(schedule.schedule)
     graph._state.egraph = raw
@@ -106,9 +105,13 @@ class Scratch:
 
     def compiled(self, schedule: egglog.Schedule) -> Schedule:
         """A schedule in the form that `Held.run` takes; while a term is held, its rules would be forgotten with it."""
+        return self.compiled_apart([schedule])[0]
+
+    def compiled_apart(self, schedules: Sequence[egglog.Schedule]) -> list[Schedule]:
+        """As `compiled`, of several schedules, which takes less time than one after the other."""
         assert not self._holding
-        self._graph.run(schedule)  # declares its rules
-        return self._graph._state.run_schedule_to_egg(schedule.schedule)
+        self._graph.run(egglog.seq(*schedules))  # declares their rules
+        return [self._graph._state.run_schedule_to_egg(s.schedule) for s in schedules]
 
     @contextmanager
     def holding(self, term: egglog.Expr | Node, facts: Iterable[Any] = ()) -> Iterator[Held]:
@@ -119,16 +122,25 @@ class Scratch:
         facts
             Relations that hold, and unions.
         """
+        held = self.hold(term, facts)
+        try:
+            yield held
+        finally:
+            self.forget()
+
+    def hold(self, term: egglog.Expr | Node, facts: Iterable[Any] = ()) -> Held:
+        """As `holding`, until it is told to `forget` the term."""
+        assert not self._holding
         told: list[Any] = [bindings.Let(NOWHERE, f"${ROOT}", self._term(term))]  # may declare: before the push
         told += map(self._action, facts)
-        raw = self._graph._egraph
-        raw.run_program(bindings.Push(1), *map(bindings.ActionCommand, told))
+        self._graph._egraph.run_program(bindings.Push(1), *map(bindings.ActionCommand, told))
         self._holding = True
-        try:
-            yield Held(self._graph)
-        finally:
-            self._holding = False
-            raw.run_program(bindings.Pop(NOWHERE, 1))
+        return Held(self._graph)
+
+    def forget(self) -> None:
+        """Forget the term that is held, and all that was found of it."""
+        self._holding = False
+        self._graph._egraph.run_program(bindings.Pop(NOWHERE, 1))
 
     def _action(self, fact: Any) -> Any:
         decl = getattr(fact, "action", None)
@@ -201,12 +213,13 @@ class Held:
         declarations = self._graph._state.rule_name_to_command_decl
         return (((declarations[n], c) for n, c in o.report.num_matches_per_rule.items()) for o in outputs)
 
-    def trial(self, schedule: Schedule) -> tuple[list[tuple[Any, int]], FrozenEGraph]:
-        """The matches of a schedule and the e-graph after it, as if it were run."""
+    @contextmanager
+    def trial(self) -> Iterator[Held]:
+        """What is run meanwhile is forgotten at the end."""
         raw = self._graph._egraph
         raw.run_program(bindings.Push(1))
         try:
-            return list(self.run(schedule)), self.freeze()
+            yield self
         finally:
             raw.run_program(bindings.Pop(NOWHERE, 1))
 

@@ -26,15 +26,24 @@ _UNARY, _ATOM = 6, 7
 
 @dataclass(frozen=True)
 class _Names:
-    """The spelling of the variables in scope, and the names and sizes that are taken."""
+    """The spelling of the variables in scope, and the names and sizes that are taken; whether applied patterns are
+    written as such.
+    """
 
     spelled: dict[ir.Var, str]
     taken: frozenset[str]
     sizes: frozenset[str]
+    as_laws: bool = False
 
 
-def print_term(term: ir.Part, width: int = 88) -> str:
+def print_term(term: ir.Part, width: int = 88, *, as_laws: bool = False) -> str:
     """A term or function as text.
+
+    Parameters
+    ----------
+    as_laws
+        Whether a pattern that is applied is written so, as laws do: ``split(4)(xs)`` for
+        ``let x = xs in split(4, x)``. What is read back is then the pattern without the let.
 
     Examples
     --------
@@ -43,7 +52,7 @@ def print_term(term: ir.Part, width: int = 88) -> str:
     >>> print(print_term(map_(lambda x: let(x + 1.0, lambda y: y * y), xs)))
     map(fun x => let y = x + 1.0 in y * y, xs)
     """
-    names = _outer(term)
+    names = replace(_outer(term), as_laws=as_laws)
     document = _term(term, names, 0) if isinstance(term, ir.Expr) else _function(term, names)
     return lay_out(document, width)
 
@@ -218,6 +227,9 @@ def _apply(term: ir.Apply, names: _Names, level: int) -> Document:
     argument = _term(term.argument, names, 0)
     if isinstance(term.function, ir.Vectorize):
         return (_function(term.function, names), "(", argument, ")")
+    short = _partial(term.function, names) if names.as_laws else None
+    if short is not None:
+        return Group((short, "(", Nest((NOTHING, argument)), ")"))
     pattern, inner = _binder(term.function, names)
     head = Group((f"let {pattern} =", Nest((SPACE, argument)), " in"))
     body = _term(term.function.body, inner, 0)
@@ -279,7 +291,7 @@ def _binder(function: ir.Lambda, names: _Names) -> tuple[str, _Names]:
         return f"({', '.join(map(bind, _components(pattern)))})"
 
     text = bind(function.binder)
-    return text, _Names(spelled, frozenset(taken), names.sizes)
+    return text, replace(names, spelled=spelled, taken=frozenset(taken))
 
 
 def _identifier(name: str) -> str:

@@ -20,11 +20,11 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, open_term
 from lift_egraph.egraph.members import SLACK, MemberSampler, Site, changes, uses
-from lift_egraph.egraph.rule import Rule, together
+from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Form
 from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
@@ -93,7 +93,7 @@ MOST_TOLD, MOST_KEPT = 12, 4  # rules that one e-graph is told: each makes the r
 def _fresh(others: tuple[egglog.Ruleset, ...]) -> _Told:
     """An e-graph that knows how to clean, and how, and how many rules it was told beside."""
     scratch = Scratch(sorts.lane_width(i64(width)) for width in WIDTHS)
-    return scratch, scratch.compiled(together((*analyses, *others)).saturate()), 0, others
+    return scratch, scratch.compiled(settled(others)), 0, others
 
 
 class RuleChecker:

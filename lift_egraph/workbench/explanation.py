@@ -14,7 +14,7 @@ from typing import Any
 
 from lift_egraph.algebra.declared import believe
 from lift_egraph.derivation.derive import derive
-from lift_egraph.derivation.parts import text_of
+from lift_egraph.derivation.parts import abridged
 from lift_egraph.derivation.steps import Step, World
 from lift_egraph.egraph.operators import reasons, uses_in
 from lift_egraph.egraph.rule import told
@@ -171,7 +171,7 @@ class Explanation:
 
 def _step_as_text(number: int, checked: CheckedStep) -> str:
     step = checked.step
-    before, after = (indent(text_of(part, WIDTH - 10), " " * 10).lstrip() for part in step.parts)
+    before, after = (indent(text, " " * 10).lstrip() for text in abridged(*step.parts, WIDTH - 10))
     backwards = " (from right to left)" if step.backwards else ""
     return "\n".join(
         (

@@ -108,6 +108,20 @@ def test_mutants_show_what_the_check_sees(tmp_path):
     assert {o["outcome"].partition(":")[0] for o in outcomes} == {"caught", "redundant"}
 
 
+WARY = """
+@rule("join (split n xs) = xs,  n > 1")
+def rejoined(n: i64, xs: Ex):
+    yield rewrite(join(split(n, xs))).to(xs, n > 1)
+"""
+
+
+def test_what_is_open_says_what_to_do(tmp_path):
+    found = check(tmp_path / "mine.py", WARY, "--mutate", "--examples", "3")
+    assert "open      rejoined: removed: n > 1" in found.stdout
+    assert '@rule(…, notes={"n > 1": "…"})' in found.stdout
+    assert found.exit_code == 1
+
+
 def test_a_seed_reproduces(tmp_path):
     def found(seed: int) -> list[dict]:
         verdicts = json.loads(check(tmp_path / "mine.py", WRONG + GOOD, "--seed", seed, "--json").stdout)

@@ -8,7 +8,8 @@ import pytest
 
 from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, programs, rules, specialise
 from lift_egraph.derivation.derive import Derivation, Step, derive, explain, explain_stage, replay
-from lift_egraph.derivation.steps import World
+from lift_egraph.derivation.parts import abridged
+from lift_egraph.derivation.steps import World, applications
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
@@ -18,7 +19,7 @@ from lift_egraph.guided.stages import Guided, guide
 from lift_egraph.language import ir
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.rules.macros import Macro, register_blocking_2d, stage, vectorised_loads
-from lift_egraph.rules.simplification import join_of_split, transpose_of_transpose
+from lift_egraph.rules.simplification import apply_pattern, join_of_split, transpose_of_transpose
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -164,3 +165,30 @@ def test_a_world_tells_which_rules_simplify():
     assert found is join_of_split
     ((_, after),) = world.apply(start, found.ruleset, False)
     assert world.simplifying(after) == []
+
+
+def test_a_detour_that_only_spells_a_part_otherwise_is_left_out():
+    # fission and fusion make a let of the part, which they need not to reach the rest
+    spelled = parse_program(
+        "program p(A: [[f32]16]8) = map(fun row => join(let x = split(4, map(sqrt, row)) in map(map(abs), x)), A)"
+    ).body
+    whole = parse_program("program p(A: [[f32]16]8) = map(fun row => map(abs, map(sqrt, row)), A)").body
+    needed = (*rules.fission_rules, rules.split_join.split_join, rules.fusion.map_fusion)
+    found = [*derive(whole, spelled, Phase("rows", needed, rules.simplification, {16: (4,)}, limits=Limits(6)))]
+    steps = [item for item in found if isinstance(item, Step)]
+    assert [s.rule.name for s in steps] == ["split_join", "apply_pattern"]
+    assert [s.backwards for s in steps] == [False, True]
+
+
+def test_a_step_shows_what_it_changes_as_its_law_does():
+    inner = "select(a > 0.0, sqrt(a + 1.0), a * a + 3.0)"
+    program = parse_program(f"program p(xs: [f32]64) = map(fun x => x + 1.0, map(fun a => {inner}, xs))")
+    (fused,) = applications(program.body, rules.fusion.map_fusion)
+    assert abridged(*fused.parts, 60) == (
+        "map(fun x => x + 1.0, map(fun a => …, xs))",
+        "map(fun a => let x = … in x + 1.0, xs)",
+    )
+    nested = parse_program("program p(xs: [[f32]4]8) = map(fun x => let y = map(abs, x) in reduce(add, 0.0, y), xs)")
+    (step,) = applications(nested.body, apply_pattern, Phase("lets", (), rules.simplification))
+    assert step.part == "reduce(add, 0.0)(map(abs, x))"
+    assert step.result == "reduce(add, 0.0, map(abs, x))"

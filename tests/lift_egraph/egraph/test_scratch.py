@@ -8,7 +8,7 @@ import egglog
 import pytest
 
 from lift_egraph.api import programs, specialise
-from lift_egraph.egraph.analyses import analyses
+from lift_egraph.egraph.analyses import analyses, settled
 from lift_egraph.egraph.encoding import new_graph, operator_laws, to_egg
 from lift_egraph.egraph.exact_terms import read_only_member
 from lift_egraph.egraph.frozen import FrozenEGraph, freeze
@@ -54,6 +54,19 @@ def test_terms_held_one_after_the_other_are_as_in_an_e_graph_each(scratch: Scrat
                 assert shape(found) == shape(expected)
                 ops = [Counter(n.op for n in g.nodes[g.roots[ROOT]]) for g in (expected, found)]
                 assert ops[0] == ops[1]
+
+
+def test_knowledge_that_comes_kind_by_kind_is_the_same(scratch: Scratch):
+    schedules = CLEANING, settled(r.ruleset for r in simplification)
+    together_, apart = (scratch.compiled(schedule) for schedule in schedules)
+    exploring = scratch.compiled(EXPLORING)
+    for term in TERMS:
+        shapes = []
+        for cleaning in (together_, apart):
+            with scratch.holding(to_egg(term), TILES) as held:
+                held.run(cleaning, exploring, cleaning)
+                shapes.append(shape(held.freeze()))
+        assert shapes[0] == shapes[1]
 
 
 def test_a_term_with_the_names_of_the_e_graph_is_held_as_it_is(scratch: Scratch):
