@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Generic, Self, TypeVar, overload
 
-T, K = TypeVar("T"), TypeVar("K")
+T = TypeVar("T")
+K = TypeVar("K")
 
 
 class cached_property(Generic[T]):
