@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from lift_egraph.caching import kept_with
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.language.nat import Nat, NatVar, Operation
@@ -96,6 +97,11 @@ class Region:
         For each private place that is updated from its own old value, the operations in between.
     held
         Bytes of each private place that is read or written, by its name.
+    packing
+        The places among them that are put into, or taken out of, the vectors of `lane_of`: a shuffle each.
+    lane_of
+        The private places of the whole kernel that are the lanes of one vector whenever they are read together, with
+        that vector's name.
     """
 
     path: tuple[Loop, ...] = ()
@@ -106,6 +112,8 @@ class Region:
     barriers: int = 0
     chains: dict[str, list[str]] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
+    packing: list[str] = field(default_factory=list)
+    lane_of: dict[str, str] = field(default_factory=dict)
     children: list[Region] = field(default_factory=list)
 
     @property
@@ -124,14 +132,16 @@ class Region:
             yield from child.walk(times)
 
 
+@kept_with
 def analyse(kernel: Kernel) -> Region:
-    """The regions of a kernel.
+    """The regions of a kernel: found once, for estimates and features.
 
     Perfectly nested parallel loops are put in the order in which a CPU runs work-items: dimension 0 innermost.
     """
     written = frozenset(place.buffer.name for place in c_walk.stores(kernel.body))
-    root = Region()
-    _Analysis(written, _workers(kernel)).body(kernel.body, (root,), {})
+    analysis = _Analysis(written, _workers(kernel))
+    root = Region(lane_of=analysis.lane_of)
+    analysis.body(kernel.body, (root,), {})
     return root
 
 
@@ -179,6 +189,7 @@ class _Analysis:
         self.written, self.workers = written, workers
         # of the indices in each region, which lives as long as the root
         self.known_strides: dict[int, dict[Nat, tuple[tuple[float, ...], float]]] = {}
+        self.lane_of: dict[str, str] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -213,8 +224,13 @@ class _Analysis:
             nest.append(inner)
             loop = inner
         for each in sorted(nest, key=lambda f: -f.level.dimension):
-            around = _enter(around, Loop(each.variable, each.expected, each.level.kind, each.level.dimension))
+            around = self.enter(around, Loop(each.variable, each.expected, each.level.kind, each.level.dimension))
         self.body(loop.body, around, names)
+
+    def enter(self, around: Regions, loop: Loop) -> Regions:
+        inside = Region((*around[-1].path, loop), lane_of=self.lane_of)
+        around[-1].children.append(inside)
+        return (*around, inside)
 
     def repeated(self, statement: c_ast.Statement, around: Regions) -> list[tuple[str, int, int]]:
         """The levels whose workers all run a statement, because no map around it or in it shares it out."""
@@ -232,7 +248,7 @@ class _Analysis:
         own = {v.name: v for part in c_walk.walk(body) if isinstance(part, Nat) for v in part.variables}
         for kind, dimension, count in by_all:
             name = f"{_OWN[kind]}({dimension})"
-            around = _enter(around, Loop(own.get(name, NatVar(name, 0, count - 1)), count, kind, dimension))
+            around = self.enter(around, Loop(own.get(name, NatVar(name, 0, count - 1)), count, kind, dimension))
         return around
 
     def store(self, place: c_ast.CExpr, value: c_ast.CExpr, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
@@ -242,6 +258,8 @@ class _Analysis:
             self.access("store", whole, around)
             return
         _hold(whole, around[-1])
+        if isinstance(value, c_ast.Lane):
+            around[-1].packing.append(_register(whole))
         chain = _chain(value, whole, names, {})
         if chain is not None:
             around[-1].chains.setdefault(_register(whole), []).extend(chain)
@@ -269,6 +287,7 @@ class _Analysis:
                     self.value(argument, around, argument is product)
             case c_ast.Pack(items, _):
                 region.shuffles += len(items) if len(items) > 1 else 0
+                region.packing += self.lanes(items)
                 for item in items:
                     self.value(item, around)
             case c_ast.Choose(conditions, inside, outside):
@@ -280,6 +299,18 @@ class _Analysis:
                 self.value(vector, around)
             case c_ast.IndexValue():
                 region.index_work += 1
+
+    def lanes(self, items: tuple[c_ast.CExpr, ...]) -> list[str]:
+        """The private places that are the lanes of a vector, in their order; none if they are already another's."""
+        places = [_register(i) for i in items if isinstance(i, c_ast.Load) and _is_register(i) and i.width == 1]
+        if len(places) < len(items) or len({*places}) < 2:
+            return []
+        vector = " ".join(places)
+        is_new = not any(place in self.lane_of for place in places)
+        if not is_new and any(self.lane_of.get(place) != vector for place in places):
+            return []
+        self.lane_of |= dict.fromkeys(places, vector)
+        return places
 
     def access(self, kind: Literal["load", "store"], load: c_ast.Load, around: Regions) -> None:
         """Record an access; a load that a sequential loop does not change is done before that loop."""
@@ -300,12 +331,6 @@ class _Analysis:
             Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start, bool(data))
         )
         home.index_work += sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
-
-
-def _enter(around: Regions, loop: Loop) -> Regions:
-    inside = Region((*around[-1].path, loop))
-    around[-1].children.append(inside)
-    return (*around, inside)
 
 
 def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], float]:

@@ -10,12 +10,16 @@ from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.accesses import Operated, Region
 from lift_egraph.extract.footprint import LINE, PAGE, Footprint, Touched
+from lift_egraph.extract.private_vectors import in_private_vectors
 from lift_egraph.extract.shared_vectors import in_shared_vectors
 
 # cycles for one instruction, at full throughput; on some runtimes all functions of floats are calls
 _COST = {"div": 5.0, "mod": 12.0, "sqrt": 6.0, "rsqrt": 10.0, "floor": 2.0, "ceil": 2.0}
 _CALL = {"sqrt": 7.0, "rsqrt": 11.0, "exp": 40.0, "log": 40.0, "sin": 90.0, "cos": 90.0}
 _CALL |= {"tan": 120.0, "tanh": 100.0, "pow": 120.0, "floor": 7.0, "ceil": 7.0}
+_DIVIDES = ("div", "sqrt")  # done by a unit that takes half as long for half a vector …
+_CALL_DIVIDES = (*_DIVIDES, "rsqrt")  # … and so is this where it is a call; inlined, it is an estimate, improved …
+_LEAST_DIVIDED = 0.25  # … down to this part of one
 _INLINE_CALL = 0.4  # the part of that which other compilers' inlined functions cost
 _LATENCY = {"div": 11.0, "sqrt": 14.0, "rsqrt": 25.0, "and": 1.0, "or": 1.0, "select": 2.0}
 _ADD_LATENCY = 4.0
@@ -47,6 +51,8 @@ class Estimate:
 def cpu_time(kernel: Kernel, root: Region, device: Device, cpu: Cpu) -> Estimate:
     """The larger of instructions and memory traffic, on the cores that have work."""
     launch = kernel.launch
+    if cpu.joins_scalars:
+        root = in_private_vectors(root)
     if cpu.vectorises_items and (launch.local_size is None or launch.local_size[0] > 1):
         root = in_shared_vectors(root, device.lanes)
     footprint = Footprint(root, store_moves=2.0)
@@ -89,8 +95,9 @@ class _Core:
     def cycles(self, region: Region) -> float:
         """For all steps of a region's loop."""
         inner = sum(self.cycles(child) for child in region.children)
-        issue, count = self.instructions(region)
-        lanes = self.lanes if self.is_vectorised(region) else 1
+        is_vectorised = self.is_vectorised(region)
+        issue, count = self.instructions(region, is_vectorised)
+        lanes = self.lanes if is_vectorised else 1
         if region.loop is None:
             return inner + issue
         spilled = 0 if region.children else self.spilled(region)
@@ -110,13 +117,14 @@ class _Core:
                 total += times * region.barriers * self.barrier * _items_inside(region)
         return total
 
-    def instructions(self, region: Region) -> tuple[float, float]:
-        """Cycles and instructions of one step of a region, without its inner loops."""
+    def instructions(self, region: Region, is_vectorised: bool = False) -> tuple[float, float]:
+        """Cycles and instructions of one step of a region, or of as many as fill a vector, without its inner loops."""
         arithmetic = count = 0.0
         for operated in region.operations:
             if not operated.fused:
                 parts = self.parts(operated.width, operated.element_bytes)
-                arithmetic += self.cost(operated, parts)
+                filled = parts if is_vectorised else operated.width * operated.element_bytes / (4 * self.lanes)
+                arithmetic += self.cost(operated, parts, filled)
                 count += parts
         loads = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "load")
         stored = sum(self.parts(a.width, a.element_bytes) for a in region.accesses if a.kind == "store")
@@ -128,7 +136,10 @@ class _Core:
         """Hardware vectors for a value."""
         return ceil(width * element_bytes / (4 * self.lanes))
 
-    def cost(self, operated: Operated, parts: int) -> float:
+    def cost(self, operated: Operated, parts: float, filled: float) -> float:
+        """Cycles of an operation on so many hardware vectors, which it fills so many of."""
+        if operated.op in (_CALL_DIVIDES if self.calls else _DIVIDES):
+            parts = max(filled, _LEAST_DIVIDED)
         call = _CALL.get(operated.op)
         if call is None or (not self.calls and operated.op in _COST):
             return parts * _COST.get(operated.op, 0.5)

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.kbest import Rating
-from lift_egraph.language.types import Array, DataType, Pair
+from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector
 
 
 class Shape(NamedTuple):
@@ -67,6 +67,8 @@ CALLS = {  # all functions of floats; other operations cost 1
     "sqrt": 8, "rsqrt": 8, "div": 8, "exp": 16, "log": 16, "sin": 16, "cos": 16, "tan": 20, "tanh": 20, "pow": 30,
     "floor": 1, "ceil": 1, "dot": 4,
 }  # fmt: skip
+_SCOPE = 16  # patterns that only rearrange data, which an operation in the scope of a number's name counts as …
+_NO_LOOP = 256  # … in expressions up to this cost: there are loops in others
 
 
 def element_count(t: DataType | None) -> int:
@@ -142,6 +144,8 @@ class StructuralCost:
             if rating is None:
                 return None
         layout = sum([p.layout for p in parts]) + (node.op in LAYOUT_NODES)
+        if node.op == "app":
+            layout += _scope(graph, owner, node, parts[0].cost)
         return Rating(rating.cost, rating.shape, layout) if layout else rating
 
     def _intermediate(self, graph: FrozenEGraph, array: ClassId, shape: Shape) -> float:
@@ -347,6 +351,16 @@ class StructuralCost:
         shape = x.shape._replace(computes=True, mapped=False, staged=x.shape.staged | {space}, local=space == "local")
         shares = space == "local" and any(level.startswith("lcl") for level in x.shape.levels)
         return Rating(x.cost - (self.apart if shares else 0), shape)
+
+
+def _scope(graph: FrozenEGraph, owner: ClassId, node: ENode, operations: float) -> int:
+    """What the scope of a number's name counts as layout, in an expression of that many operations.
+
+    A let could stand at many places of a long expression, and none of them is another computation. Those that stand
+    further in come first, and the others after different loops.
+    """
+    named = all(isinstance(graph.type_of(c), Scalar | Vector) for c in (owner, node.classes[1]))
+    return round(_SCOPE * operations) if named and operations <= _NO_LOOP else 0
 
 
 @lru_cache(1 << 14)

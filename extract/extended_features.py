@@ -9,20 +9,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
-from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.accesses import Region, analyse
 from lift_egraph.extract.cache_lines import Together, warp_and_line
 from lift_egraph.extract.events import Events, MemoryAccess
 from lift_egraph.extract.footprint import LINE, Footprint
 from lift_egraph.extract.iteration_domain import slope
+from lift_egraph.extract.private_vectors import in_private_vectors
 from lift_egraph.language.scalar import OPERATIONS
 
 EXTENDED: tuple[str, ...] = (
     "launches", "lines_per_load", "lines_per_store", "idle_lanes", "vector_width", "contiguous_items",
     "contiguous_steps", "operations", "functions", "register_tile", "registers", "operations_per_byte",
     "operations_per_touched_byte", "working_set_l1", "working_set_l2", "working_set_last", "beyond_l1", "beyond_l2",
-    "beyond_last", "items_per_unit", "groups_per_unit", "imbalance",
+    "beyond_last", "items_per_unit", "groups_per_unit", "imbalance", "operation_lanes",
 )  # fmt: skip
 """In this order:
 
@@ -50,6 +51,8 @@ beyond_l1, beyond_l2, beyond_last
     Bytes that come from beyond a cache, per work-item.
 items_per_unit, groups_per_unit, imbalance
     Parallel slack; and what the unit with the most groups has to do, by what each has on the average.
+operation_lanes
+    The share of the lanes of its hardware vectors that arithmetic fills.
 """
 
 
@@ -72,6 +75,8 @@ class _Totals:
     tile: float = 0.0
     registers: float = 0.0
     imbalance: float = 1.0
+    vectors: float = 0.0
+    filled: float = 0.0
 
 
 def extended(
@@ -110,6 +115,7 @@ def extended(
         totals.items / device.compute_units,
         totals.groups / device.compute_units,
         totals.imbalance,
+        _share(totals.filled, totals.vectors),
     )
     return dict(zip(EXTENDED, found, strict=True))
 
@@ -152,6 +158,8 @@ def _is_near(access: MemoryAccess, name: str) -> bool:
 
 def _add_regions(totals: _Totals, kernel: Kernel, device: Device) -> None:
     root, launch = analyse(kernel), kernel.launch
+    if isinstance(device.throughput, Cpu) and device.throughput.joins_scalars:
+        root = in_private_vectors(root)
     footprint = Footprint(root)
     items = prod(launch.global_size)
     groups = items // prod(launch.local_size) if launch.local_size else ceil(items / device.max_work_group)
@@ -166,10 +174,14 @@ def _add_regions(totals: _Totals, kernel: Kernel, device: Device) -> None:
     sets = (*(max(footprint.pressure(r, c) for r in shared) for c in (l1, l2)), footprint.pressure(root, device.cache))
     totals.working_sets = tuple(map(max, zip(totals.working_sets, sets, strict=True)))
     totals.tile = max(totals.tile, _tile(root))
-    held: dict[str, int] = {}
-    for region, _ in root.walk():
+    held, vector = dict[str, int](), 4 * device.lanes
+    for region, times in root.walk():
         held |= region.held
-    needed = sum(ceil(size / (4 * device.lanes)) for size in held.values())
+        for operated in region.operations:
+            filled = operated.width * operated.element_bytes / vector
+            totals.filled += times * filled
+            totals.vectors += times * ceil(filled)
+    needed = sum(ceil(size / vector) for size in held.values())
     totals.registers = max(totals.registers, needed / device.registers)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -88,15 +89,16 @@ def best_terms(
 
 
 def skeleton(term: ir.Part) -> Hashable:
-    """The loops and operations of a term without its layout patterns: what it computes, in which order.
+    """The loops of a term and the operations in each, without its layout patterns: what it computes, in which order.
 
-    Two terms with one skeleton differ at most in how indices are written.
+    Two terms with one skeleton differ at most in how indices are written, and in how the expression of a step is: each
+    ``let`` of a long one could stand in many places.
     """
-    return _summary(term).skeleton
+    return _unordered(_summary(term).parts)
 
 
 class _Summary(NamedTuple):
-    skeleton: Hashable
+    parts: tuple[Hashable, ...]  # the operations and loops of a step
     computes: bool  # or does it only rearrange data?
     inputs: tuple[str, ...]
 
@@ -110,21 +112,25 @@ def _summary(term: ir.Part) -> _Summary:
 
 def _summarise(term: ir.Part) -> _Summary:
     below = [_summary(p) for p in ir.parts(term)]
-    inside = tuple([s.skeleton for s in below if s.skeleton != ()])
+    parts = tuple([part for s in below for part in s.parts])
+    inside = [_unordered(s.parts) for s in below if s.parts]
     computing = isinstance(term, COMPUTING) or any(s.computes for s in below)
     inputs = (term.name,) if isinstance(term, ir.Input) else tuple(name for s in below for name in s.inputs)
-    made: Hashable = inside[0] if len(inside) == 1 else inside
     if isinstance(term, ir.Map | ir.MapLevel) and below[0].computes:
         level = term.level if isinstance(term, ir.MapLevel) else None
         over = below[1].inputs
-        made = ("map", level, _length(term.array), over, isinstance(term.function, ir.Vectorize), *inside)
+        parts = (("map", level, _length(term.array), over, isinstance(term.function, ir.Vectorize), *inside),)
     elif isinstance(term, ir.FOLDS):
-        made = (type(term).__name__, _length(term.array), element_count(type_of(term.initial)), *inside)
+        parts = ((type(term).__name__, _length(term.array), element_count(type_of(term.initial)), *inside),)
     elif isinstance(term, ir.Call):
-        made = (term.op, *inside)
+        parts = (term.op, *parts)
     elif isinstance(term, ir.ToMemory | ir.Iterate | ir.Generate | ir.Lookup):
-        made = (type(term).__name__, *inside)
-    return _Summary(made, computing, inputs)
+        parts = ((type(term).__name__, *inside),)
+    return _Summary(parts, computing, inputs)
+
+
+def _unordered(parts: tuple[Hashable, ...]) -> Hashable:
+    return frozenset(Counter(parts).items())
 
 
 def _length(array: ir.Expr) -> int | None:

@@ -1,4 +1,4 @@
-"""Attributes that are computed once, also where several threads share a value.
+"""What is computed once: attributes, also where several threads share a value, and functions of one large object.
 
 `functools.cached_property` of Python 3.11 holds a lock of its class meanwhile. Terms are computed from their parts, of
 other classes: two threads that begin with terms of two classes, each a part of the other's, wait for each other for
@@ -7,10 +7,13 @@ ever. Here two threads may compute the same attribute twice, as with Python 3.12
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 class cached_property(Generic[T]):
@@ -33,3 +36,35 @@ class cached_property(Generic[T]):
             return self
         made = instance.__dict__[self.name] = self.compute(instance)
         return made
+
+
+def kept_with(compute: Callable[[K], T]) -> Callable[[K], T]:
+    """A function of one object that is computed once for this very object, and forgotten with it.
+
+    For objects that take long to compare, such as a kernel's tree. All who ask get the same result.
+
+    Examples
+    --------
+    >>> class Text(str):
+    ...     pass
+    >>> @kept_with
+    ... def length(text: Text) -> int:
+    ...     print("computed")
+    ...     return len(text)
+    >>> one = Text("abc")
+    >>> length(one), length(one)
+    computed
+    (3, 3)
+    """
+    known: dict[int, tuple[weakref.ref[K], T]] = {}
+
+    @wraps(compute)
+    def found(of: K) -> T:
+        number = id(of)
+        kept = known.get(number)
+        if kept is None or kept[0]() is not of:
+            made = compute(of)
+            kept = known[number] = weakref.ref(of, lambda _: known.pop(number, None)), made
+        return kept[1]
+
+    return found

@@ -113,6 +113,8 @@ class Cpu:
         Mathematical functions are calls, which vectorised loops cannot contain; else the compiler inlines them.
     vectorises_items
         The compiler lets neighbouring work-items share vectors.
+    joins_scalars
+        The compiler keeps private variables in one vector register where vectors are put together from them.
     """
 
     group_ns: float
@@ -120,6 +122,7 @@ class Cpu:
     calls_functions: bool
     vectorises_items: bool
     most_lanes: int = 16
+    joins_scalars: bool = False
 
     def own_lanes(self, vector_width: int) -> int:
         """Lanes of ``f32`` in the registers that the compiler uses."""

@@ -41,7 +41,8 @@ def collect(
     out: Annotated[Path, typer.Option("--out", metavar="JOURNAL", help="Where each kernel is appended.")],
     points: Annotated[int, typer.Option(min=1, help="Right kernels of each that the journal is to have.")] = 100,
     search: Annotated[
-        float, typer.Option(callback=options.check_budget, metavar="SECONDS", help="Time to search each space.")
+        float,
+        typer.Option(callback=options.check_budget, metavar="SECONDS", help="Time for the first search of each space."),
     ] = 60.0,
     seconds: Annotated[
         float | None,
@@ -58,8 +59,9 @@ def collect(
     """Measure random kernels of programs, for `train`.
 
     Each kernel is validated, timed and appended to the journal before the next one: Ctrl-C keeps what is there, and the
-    same command goes on; so it does where --seconds ended it. What fails for one program does not end the others; the
-    exit code is 1 then.
+    same command goes on; so it does where --seconds ended it. While a program has fewer kernels than --points its space
+    is searched again, wider and for longer, until a search finds nothing new. What fails for one program does not end
+    the others; the exit code is 1 then.
     """
     from lift_egraph.cli.show import progress
     from lift_egraph.records.journal import Journal

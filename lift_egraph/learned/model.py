@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
-from lift_egraph.caching import cached_property
+from lift_egraph.caching import cached_property, kept_with
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.plans.kernel import Plan
@@ -26,7 +26,7 @@ from lift_egraph.errors import InputProblem, ModelProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.features import NAMES
 from lift_egraph.files import replacing
-from lift_egraph.learned.samples import Samples, row_of, samples_of
+from lift_egraph.learned.samples import Floats, Samples, row_of, samples_of
 from lift_egraph.records.journal import Journal
 from lift_egraph.records.known import same_device
 from lift_egraph.records.record import Record
@@ -50,6 +50,19 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     columns: tuple[str, ...]
     texts: dict[str, list[str]]
     hash: str
+
+
+@kept_with
+def _rows(plan: Plan) -> dict[Device, Floats]:
+    return {}
+
+
+def _row(plan: Plan, device: Device) -> Floats:
+    """The features of a plan, computed once for what is expected of it and for where it stands."""
+    known = _rows(plan)
+    if device not in known:
+        known[device] = row_of(plan, device)
+    return known[device]
 
 
 @dataclass(frozen=True)
@@ -95,13 +108,13 @@ class Model:
     def __call__(self, plan: Plan, device: Device) -> float:
         """The milliseconds of a plan, launches included."""
         analytical = float(predict(plan, device))
-        times = float(self.fitted.times(row_of(plan, device)[None], np.array([analytical]))[0])
+        times = float(self.fitted.times(_row(plan, device)[None], np.array([analytical]))[0])
         of_program = plan.name, plan.inputs, plan.outputs, plan.scalars
         return times * self._unit_ms.setdefault(of_program, analytical / times)
 
     def place(self, plan: Plan, device: Device) -> tuple[float, ...]:
         """Where a plan stands among others, for `lift_egraph.learned.strategies.Point`."""
-        return self.fitted.places_of(row_of(plan, device)[None])[0]
+        return self.fitted.places_of(_row(plan, device)[None])[0]
 
     def require_device(self, device: DeviceInfo) -> None:
         """Check that it was learned on a device of this make.

@@ -7,7 +7,7 @@ the same call goes on where it stopped.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Any
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
+from lift_egraph.errors import SearchProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.records.journal import Journal
@@ -87,9 +88,10 @@ def collect(
     points
         How many it is to have at last, of this program at these sizes. There may be fewer in the space.
     search
-        Seconds in which the space is searched, if it has not points enough before.
+        Seconds in which the space is searched, if it has not points enough before. While points are missing it is
+        searched again, each time wider and for twice as long, until a search finds nothing new.
     seconds
-        After which no more points are measured: a later call goes on. The search takes a half of them at most.
+        After which no more points are measured: a later call goes on. A search takes a half of what is left at most.
     seed
         Of the draw, and of the random inputs.
 
@@ -111,11 +113,11 @@ def collect(
     valid, new, failed = sum(r.validity == "valid" for r in known.values()), 0, 0
     if valid >= points:
         return Collection(special, valid)
-    clock, search = Clock(min(seconds, LONGEST)), min(search, SEARCH_SHARE * seconds)
-    listen(Event("search", f"the space of {special.name}, for {search:g} s"))
-    found = drawn(program, special, info, model, SPARE * (points - valid), search, seed, known)
-    first = next(found, None)
-    if first is None:
+    clock, tried = Clock(min(seconds, LONGEST)), {*known}
+    draw = partial(drawn, program, special, info, model)
+    searches = _Searches(draw, special.name, min(search, SEARCH_SHARE * seconds), clock, seed, listen)
+    waiting: Iterator[tuple[str, Candidate]] | None = searches.another(SPARE * (points - valid), tried)
+    if waiting is None:
         return Collection(special, valid)
     budget = Budget(
         LONGEST,
@@ -128,7 +130,6 @@ def collect(
     )
     job = Job(program, special, info, model, budget, budget.kernel_seconds(data_bytes(special)), seed, measure=survey)
     inbox = SimpleQueue[Any]()
-    waiting: Iterator[tuple[str, Candidate]] | None = chain([first], found)
     ready, together = deque[Candidate](), model.built_together
     with Workers(executor, job, clock, inbox) if executor else _here(job, clock, inbox) as lanes:
         while not lanes.ended and clock.left > 0:
@@ -146,15 +147,60 @@ def collect(
                     ready.append(following[1])
                 continue
             if not lanes.busy:
-                break
+                waiting = searches.another(SPARE * missing, tried) if missing else None
+                if waiting is None:
+                    break
+                continue
             candidate = lanes.done(inbox.get(timeout=lanes.patience))
             if candidate.message == NOT_RUN:  # on its way again
                 continue
-            kept.append(recording.record_of(candidate))
+            kept.append(record := recording.record_of(candidate))
+            tried.add(record.point)
             new, failed = new + candidate.valid, failed + (not candidate.valid)
             told = f"{special.name}: {valid + new} of {points} points, {failed} more are not valid"
             listen(Event("measure", told, (valid + new) / points))
     return Collection(special, valid + new, new, failed)
+
+
+class _Searches:
+    """Searches of a program's space, one after the other: each goes wider than the last, and takes twice as long.
+
+    Parameters
+    ----------
+    draw
+        `lift_egraph.workbench.drawing.drawn` of the program on a device.
+    seconds
+        Of the first search.
+    """
+
+    def __init__(
+        self,
+        draw: Callable[..., Iterator[tuple[str, Candidate]]],
+        name: str,
+        seconds: float,
+        clock: Clock,
+        seed: int,
+        listen: Listener,
+    ) -> None:
+        self._draw, self._name, self._seconds, self._clock = draw, name, seconds, clock
+        self._seed, self._listen = seed, listen
+        self._made, self._tried = 0, -1
+
+    def another(self, most: int, tried: Set[str]) -> Iterator[tuple[str, Candidate]] | None:
+        """Up to so many other points; None if there are none, or what is left is not time enough for a search."""
+        seconds = min(self._seconds * 2**self._made, SEARCH_SHARE * self._clock.left)
+        if (self._made and seconds < self._seconds) or len(tried) == self._tried:
+            return None
+        self._listen(Event("search", f"the space of {self._name}, for {seconds:.3g} s"))
+        self._made, self._tried = self._made + 1, len(tried)
+        found = self._draw(most, seconds, self._seed, tried, self._made - 1)
+        try:
+            first = next(found, None)
+        except SearchProblem:
+            if self._made == 1:
+                raise
+            return None  # the time was not enough for a term
+        return None if first is None else chain([first], found)
 
 
 def _here(job: Job, clock: Clock, inbox: SimpleQueue[Any]) -> Lanes:

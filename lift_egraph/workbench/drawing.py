@@ -56,6 +56,11 @@ WIDE = replace(
     copies_per_shape=2,
 )  # how far a round looks: at what `optimize` would not try, too, as a model must tell it from what is good
 
+WIDENED = (
+    *("seeds", "seed_tries", "seeds_per_shape", "lowered", "lowered_tries", "lowered_per_shape"),
+    *("staged", "copies", "copy_tries", "copies_per_shape"),
+)  # what a search looks twice as far with that is made because another one found too little
+
 
 def drawn(
     source: ir.Program,
@@ -66,6 +71,7 @@ def drawn(
     seconds: float,
     seed: int = 0,
     known: Container[str] = (),
+    searches: int = 0,
 ) -> Iterator[tuple[str, Candidate]]:
     """Different kernels of a program that the device could run, each with its kind.
 
@@ -81,14 +87,16 @@ def drawn(
         How long the space is searched, before the first.
     known
         Points (`lift_egraph.records.record.point_of`) that are left out.
+    searches
+        How many were made before: each looks twice as far as the last, with chunk sizes in another order.
 
     Raises
     ------
     SearchProblem
         If the search finds no low-level term.
     """
-    draw = random.Random(seed)
-    kinds = _kinds(source, program, device, most, seconds, draw, seed)
+    draw = random.Random(seed + searches)
+    kinds = _kinds(source, program, device, most, seconds, draw, seed + searches, searches)
     if not kinds:
         raise SearchProblem(
             f"the space of {program.name} is empty: in {seconds:g} s the search found no low-level term"
@@ -113,14 +121,22 @@ def drawn(
 
 
 def _kinds(
-    source: ir.Program, program: ir.Program, device: Device, most: int, seconds: float, draw: random.Random, seed: int
+    source: ir.Program,
+    program: ir.Program,
+    device: Device,
+    most: int,
+    seconds: float,
+    draw: random.Random,
+    seed: int,
+    searches: int,
 ) -> dict[str, list[Callable[[], Found]]]:
     """What makes the terms of each kind: rounds are searched side by side, one by each processor."""
     kinds: dict[str, list[Callable[[], Found]]] = defaultdict(list)
     terms, plans = set[ir.Expr](), set[object]()
     sizes = draw.sample(CHUNKS, len(CHUNKS))
     parts = [tuple(sizes[at : at + DRAWN_CHUNKS]) for at in range(0, len(sizes), DRAWN_CHUNKS)]
-    depths = (USUAL, parts[0]), *((WIDE, chunks) for chunks in (*parts[1:], parts[0]))
+    wide = [(_wider(WIDE, searches), chunks) for chunks in (*parts[1:], parts[0])]
+    depths = wide if searches else [(USUAL, parts[0]), *wide]
     budgets = [replace(depth, cpu_blocks=chunks, gpu_blocks=chunks) for depth, chunks in depths]
     with _Rounds(source, program, device, budgets, ENOUGH * most, seconds) as messages:
         for message in messages:
@@ -136,6 +152,13 @@ def _kinds(
                 except SearchProblem:  # nothing bounds a parameter
                     continue
     return kinds
+
+
+def _wider(budget: Budget, times: int) -> Budget:
+    """A budget with which twice as many terms are looked at and kept, so many times."""
+    return replace(
+        budget, **{name: getattr(budget, name) << times for name in WIDENED}, worst_seed=budget.worst_seed * 2**times
+    )
 
 
 class _Rounds:

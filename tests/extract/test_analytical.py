@@ -13,6 +13,7 @@ from lift_egraph.codegen.plans.launch_file import launch_of, plan_of
 from lift_egraph.extract.accesses import analyse
 from lift_egraph.extract.analytical import Prediction, predict
 from lift_egraph.extract.footprint import Footprint
+from lift_egraph.extract.private_vectors import in_private_vectors
 from lift_egraph.extract.shared_vectors import in_shared_vectors
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
@@ -154,6 +155,56 @@ def test_the_intel_compiler_vectorises_across_work_items():
     together = ms(columns, INTEL, N=200 * 400)
     assert together < ms(columns, POCL, N=200 * 400) / 2
     assert together < ms(columns, INTEL, Launch((400, 1, 1), (1, 1, 1)), N=200 * 400) / 2
+
+
+PACKED_SUMS = parse_program("""program sums(xs: [f32]N) = join(mapGlb(0, fun chunk => reduceSeq(
+    fun (acc, row) => asScalar(mapSeq(vectorize(16, fun (a, x) => a + x * 2.0), asVector(16, zip(acc, row)))),
+    fill(64, 0.0), split(64, chunk)), split(8192, xs)))""")
+
+
+def test_sums_that_a_compiler_joins_to_vectors_do_not_spill():
+    """64 accumulators, that vectors are put together from, are 4 registers with PoCL; Intel's compiler keeps them."""
+    root = analyse(low.plan_of(PACKED_SUMS, POCL, N=MILLION).kernels[0])
+    joined = in_private_vectors(root)
+    loop, inside = (max((r for r, _ in each.walk()), key=lambda r: len(r.chains)) for each in (root, joined))
+    assert (len(loop.chains), len(inside.chains)) == (64, 4)
+    assert (loop.shuffles, inside.shuffles) == (128, 0)
+    assert sorted(inside.held.values()) == [64] * 4
+    assert sum(loop.held.values()) == sum(inside.held.values())
+    slow, fast = (ms(PACKED_SUMS, device, N=MILLION) for device in (INTEL, POCL))
+    assert slow > 3 * fast
+
+
+def test_sums_in_vectors_of_different_lanes_are_not_joined_twice():
+    text = """program sums(xs: [f32]N) = join(mapGlb(0, fun chunk => reduceSeq(
+        fun (acc, x) => join(mapSeq(
+            fun p => asScalar(mapSeq(vectorize(2, fun a => a + x), asVector(2, p))), split(4, acc))),
+        fill(8, 0.0), chunk), split(8192, xs)))"""
+    root = analyse(low.plan_of(parse_program(text), POCL, N=MILLION).kernels[0])
+    assert root.lane_of
+    for vector in set(root.lane_of.values()):
+        assert sum(other == vector for other in root.lane_of.values()) == len(vector.split())
+
+
+DIVISIONS, ROOTS = "x / y / (x + y) / (x * y)", "rsqrt(rsqrt(rsqrt(x * y)))"
+
+
+@pytest.mark.parametrize(
+    ("device", "operation", "times"),
+    [(POCL, DIVISIONS, 0.5), (POCL, ROOTS, 0.5), (INTEL, DIVISIONS, 0.5), (INTEL, ROOTS, 1.0)],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_half_a_vector_is_divided_in_half_the_time(device, operation, times):
+    """A kernel with half vectors has twice as many of them."""
+
+    def cycles(width: int) -> float:
+        text = f"""program f(xs: [f32]N, ys: [f32]N) = join(mapGlb(0, fun p => asScalar(mapSeq(vectorize({width},
+            fun (x, y) => {operation}), asVector({width}, p))), split(8192, zip(xs, ys))))"""
+        plan = low.plan_of(parse_program(text), device, N=1 << 14)
+        (kernel,) = predict(plan, device).kernels
+        return kernel.compute_ms
+
+    assert cycles(8) / cycles(16) == pytest.approx(2 * times, rel=0.3)
 
 
 def test_one_accumulator_is_a_chain():

@@ -177,6 +177,11 @@ def test_vectors_and_blocks_are_seen() -> None:
     )
 
 
+def test_arithmetic_that_fills_no_vector_is_seen() -> None:
+    naive, blocked = of(low.mm_naive(), M=512, N=512, K=512), of(low.mm_blocked(8, 16), M=512, N=512, K=512)
+    assert (naive["operation_lanes"], blocked["operation_lanes"]) == (1 / 16, 1)
+
+
 def test_idle_lanes_and_slack() -> None:
     program = "program p(xs: [f32]N) = join(mapWrg(0, mapLcl(0, fun x => x + 1.0), split(8, xs)))"
     found = of(program, NVIDIA, N=8 * 133)

@@ -11,7 +11,9 @@ from lift_egraph.errors import ModelProblem
 from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
+from lift_egraph.language.check import type_of
 from lift_egraph.language.nesting import check_nesting
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.rules import algorithmic, lowering, simplification
 
 
@@ -56,3 +58,37 @@ def test_per_shape_and_key_limit_what_is_kept(lowered):
     assert len({skeleton(e.term) for e in by_skeleton}) == len(by_skeleton)
     few = best_terms(lowered, root, model, 100, per_shape=1)
     assert len(few) <= len(KBest(lowered, model).vertices(root))
+
+
+LETS = """program f(xs: [f32]64) = map(fun x =>
+    let a = x + 1.0 in let b = x * 2.0 in let c = sqrt(b) in max(1.0, min(2.0, 3.0 / (a + 4.0 * (b - c)))), xs)"""
+
+
+def test_where_numbers_get_their_names_is_no_other_computation():
+    outside, inside, again, loop = (
+        skeleton(parse_program(f"program f(x: f32, xs: [f32]8) = {body}").body)
+        for body in (
+            "let d = x + 1.0 in max(2.0, d)",
+            "max(2.0, let d = x + 1.0 in d)",
+            "let d = x + 1.0 in max(d, d + 1.0)",
+            "at(0, map(fun y => let d = y + 1.0 in max(2.0, d), xs))",
+        )
+    )
+    assert outside == inside
+    assert len({outside, again, loop}) == 3
+    assert outside == skeleton(parse_program("program f(x: f32, xs: [f32]8) = max(2.0, x + 1.0)").body)
+    before, within = (
+        skeleton(parse_program(f"program f(x: f32, xs: [f32]8) = {body}").body)
+        for body in ("let d = x + 1.0 in map(fun y => y * d, xs)", "map(fun y => let d = x + 1.0 in y * d, xs)")
+    )
+    assert before != within  # it is computed once, or in each step
+
+
+def test_names_of_numbers_in_other_places_come_after_other_loops():
+    """A let could stand at many places of a long expression: nine tries are spent on loops."""
+    program = parse_program(LETS)
+    phase = Phase("test", algorithmic, simplification, tiles={64: (8,)}, limits=Limits(iterations=4))
+    *_, last = run_phase(program.body, phase)
+    root, model = last.graph.roots["root"], StructuralCost()
+    found = best_terms(last.graph, root, model, 8, tries=9, key=skeleton, plainness=0.001)
+    assert len({tuple(type_of(t.array) for t in ir.subterms(e.term) if isinstance(t, ir.Map)) for e in found}) >= 2

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
+from dataclasses import dataclass
 from typing import Any
 
-from lift_egraph.caching import cached_property
+from lift_egraph.caching import cached_property, kept_with
 
 
 def test_it_is_computed_once():
@@ -51,3 +54,30 @@ def test_threads_do_not_wait_for_each_other():
     for thread in threads:
         thread.join(timeout=20)
     assert found == [1, 1]
+
+
+def test_what_is_kept_with_an_object_is_computed_once_for_it_and_goes_with_it():
+    @dataclass(frozen=True)
+    class Large:
+        number: int
+
+    class Result:
+        pass
+
+    made = list[int]()
+
+    @kept_with
+    def result(of: Large) -> Result:
+        made.append(of.number)
+        return Result()
+
+    one, equal = Large(1), Large(1)
+    assert result(one) is result(one) is not result(equal)
+    assert made == [1, 1]
+    kept = weakref.ref(result(one))
+    del one
+    gc.collect()
+    assert kept() is None
+    for number in range(20):  # at addresses that others had
+        result(Large(number))
+    assert made == [1, 1, *range(20)]

@@ -41,7 +41,7 @@ def points(monkeypatch: pytest.MonkeyPatch) -> None:
     device = describe(info)
 
     def drawn(*given: Any) -> Iterator[tuple[str, Candidate]]:
-        known: Container[str] = given[-1]
+        known: Container[str] = given[-2]
         for body in BODIES:
             text = f"program scal(alpha: f32, x: [f32]1024) = mapGlb(0, fun e => {body}, x)"
             made = make_candidate(parse_program(text), 0.0, info, device)
@@ -101,6 +101,27 @@ def test_workers_of_an_executor_measure(tmp_path: Path):
     assert found.valid == found.new >= 2
 
 
+def test_a_space_is_searched_again_and_longer_until_points_are_enough_or_nothing_is_new(
+    points: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Each search finds one point that is not known."""
+    every, asked = collection.drawn, list[tuple[float, int]]()
+
+    def one(*given: Any) -> Iterator[tuple[str, Candidate]]:
+        asked.append((given[5], given[-1]))
+        return islice(every(*given), 1)
+
+    monkeypatch.setattr(collection, "drawn", one)
+    found = collect(SCAL, SIZES, journal=tmp_path / "some.jsonl", points=2, search=3.0, seconds=600.0)
+    assert (found.valid, asked) == (2, [(3.0, 0), (6.0, 1)])
+    asked.clear()
+    found = collect(SCAL, SIZES, journal=tmp_path / "all.jsonl", points=9, search=3.0, seconds=600.0)
+    assert (found.valid, found.failed, asked) == (3, 1, [(3.0 * 2**n, n) for n in range(5)])
+    asked.clear()
+    found = collect(SCAL, SIZES, journal=tmp_path / "soon.jsonl", points=9, search=3.0, seconds=6.0)
+    assert (found.valid, len(asked)) == (1, 1)
+
+
 @pytest.mark.usefixtures("points")
 def test_a_collection_ends_in_time(tmp_path: Path):
     assert collect(SCAL, SIZES, journal=tmp_path / "points.jsonl", points=2, seconds=1e-9).valid == 0
@@ -129,6 +150,22 @@ def test_a_space_is_searched_in_rounds_with_other_chunks_until_there_are_terms_e
     assert len(chunks) == rounds
     assert {size for sizes in chunks for size in sizes} <= {*drawing.CHUNKS}
     assert len({*chunks}) == min(rounds, 3)
+
+
+def test_a_later_search_looks_wider(monkeypatch: pytest.MonkeyPatch):
+    info = find_device()
+    budgets = list[Budget]()
+
+    def stream(search: Any, program: Any, device: Any, budget: Budget, *_: Any, **__: Any) -> Iterator[Found]:
+        budgets.append(budget)
+        return iter(())
+
+    monkeypatch.setattr(drawing, "Stream", stream)
+    for searches in (0, 2):
+        with pytest.raises(SearchProblem):
+            list(drawing.drawn(SCAL, specialise(SCAL, SIZES), info, describe(info), 9, 60.0, 0, (), searches))
+    assert {b.seeds for b in budgets[:4]} == {drawing.USUAL.seeds, drawing.WIDE.seeds}
+    assert {b.seeds for b in budgets[4:]} == {4 * drawing.WIDE.seeds}
 
 
 def test_what_cannot_be_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
