@@ -1,11 +1,17 @@
-"""Reductions by index: as loops, and in chunks that run beside each other, each with results of its own.
+"""Reductions by index: as loops, in chunks that run beside each other, each with results of its own, and with all
+elements at once.
 
-Source: Henriksen et al., "Compiling generalized histograms for GPU", SC 2020.
+The last is for places that are distinct, ``distinct(is)``: then no element waits for another. An e-graph is told of the
+indices of its term that are (`lift_egraph.algebra.places`), as those of elements that are kept by flags are, if a scan
+of the flags numbers them.
+
+Source: Henriksen et al., "Compiling generalized histograms for GPU", SC 2020; Blelloch, "Prefix sums and their
+applications", 1990.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import egglog
@@ -25,6 +31,7 @@ from lift_egraph.dsl import (
     associative,
     chunked,
     combine,
+    distinct,
     eq,
     fill,
     fv,
@@ -35,6 +42,7 @@ from lift_egraph.dsl import (
     map_,
     reduce_,
     reduce_by_index,
+    reduce_by_index_glb,
     reduce_by_index_seq,
     rewrite,
     rule,
@@ -62,16 +70,19 @@ def _unused(maps: Maps, op: Op, names: tuple[V, ...]) -> tuple[FactLike, ...]:
     return tuple(free.not_contains(name) for free in (*functions, fvo(op)) for name in names)
 
 
-def _to_seq(
-    maps: Maps, a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
+def _to_loop(
+    loop: Callable[[Fn, Fn, Ex, Ex], Ex],
+    given: tuple[FactLike, ...],
+    maps: Maps,
+    *parts: *tuple[Ex, Op, Ex, Ex, Ex, Ty, Ty, Ty, i64, i64],
 ) -> Iterator[Any]:
-    f, g = maps
+    (f, g), (a, op, zs, places, xs, t, u, v, k, m) = maps, parts
     acc, place, x = names = V(ACCUMULATOR, t), V(PLACE, u), V(ELEMENT, v)
-    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(places)), eq(Ty.arr(m, v)).to(ty(xs))
+    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(places)), eq(Ty.arr(m, v)).to(ty(xs)), *given
     each, left = P.pair(P.var(place), P.var(x)), reduce_by_index(op, zs, _map(f, places), _map(g, xs))
     yield egglog.rule(eq(a).to(left), *where).then(*names)  # the conditions need them to exist
     step = Fn.lam(P.pair(P.var(acc), each), combine(op, Ex(acc), _apply(g, Ex(x))))
-    made = reduce_by_index_seq(Fn.lam(each, _apply(f, Ex(place))), step, zs, zip_(places, xs))
+    made = loop(Fn.lam(each, _apply(f, Ex(place))), step, zs, zip_(places, xs))
     yield rewrite(left).to(made, *where, *_unused(maps, op, names))
 
 
@@ -81,7 +92,7 @@ def _to_seq(
     phase="lowering",
 )
 def reduce_by_index_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
-    yield from _to_seq((None, None), a, op, zs, places, xs, t, u, v, k, m)
+    yield from _to_loop(reduce_by_index_seq, (), (None, None), a, op, zs, places, xs, t, u, v, k, m)
 
 
 @rule(
@@ -90,7 +101,7 @@ def reduce_by_index_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: 
     phase="lowering",
 )
 def reduce_by_index_map_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
-    yield from _to_seq((None, g), a, op, zs, places, xs, t, u, v, k, m)
+    yield from _to_loop(reduce_by_index_seq, (), (None, g), a, op, zs, places, xs, t, u, v, k, m)
 
 
 @rule(
@@ -102,7 +113,7 @@ def reduce_by_index_map_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, g: Fn, xs: Ex,
 def reduce_by_index_maps_to_seq(
     a: Ex, op: Op, zs: Ex, f: Fn, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
 ):
-    yield from _to_seq((f, g), a, op, zs, places, xs, t, u, v, k, m)
+    yield from _to_loop(reduce_by_index_seq, (), (f, g), a, op, zs, places, xs, t, u, v, k, m)
 
 
 def _in_chunks(
@@ -175,5 +186,57 @@ def reduce_by_index_of_maps_in_chunks(
     yield from _in_chunks((f, g), a, op, zs, e, places, xs, t, u, v, k, m, n)
 
 
+@rule(
+    "reduceByIndex ⊕ zs is xs = reduceByIndexGlb (λ(i, x). i) (λ(acc, (i, x)). acc ⊕ x) zs (zip is xs),  no two of is "
+    "one place",
+    source="new: Blelloch's pack",
+    phase="lowering",
+)
+def reduce_by_index_to_glb(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
+    given = (distinct(places),)
+    yield from _to_loop(reduce_by_index_glb, given, (None, None), a, op, zs, places, xs, t, u, v, k, m)
+
+
+@rule(
+    "reduceByIndex ⊕ zs is (map g xs) = reduceByIndexGlb (λ(i, x). i) (λ(acc, (i, x)). acc ⊕ g x) zs (zip is xs),  no "
+    "two of is one place",
+    source="new: Blelloch's pack",
+    phase="lowering",
+)
+def reduce_by_index_map_to_glb(a: Ex, op: Op, zs: Ex, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
+    given = (distinct(places),)
+    yield from _to_loop(reduce_by_index_glb, given, (None, g), a, op, zs, places, xs, t, u, v, k, m)
+
+
+@rule(
+    "reduceByIndex ⊕ zs (map f is) xs = reduceByIndexGlb (λ(i, x). f i) (λ(acc, (i, x)). acc ⊕ x) zs (zip is xs),  no "
+    "two of map f is one place",
+    source="new: Blelloch's pack",
+    phase="lowering",
+)
+def reduce_by_index_at_map_to_glb(
+    a: Ex, op: Op, zs: Ex, f: Fn, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
+):
+    given = (distinct(map_(f, places)),)
+    yield from _to_loop(reduce_by_index_glb, given, (f, None), a, op, zs, places, xs, t, u, v, k, m)
+
+
+@rule(
+    "reduceByIndex ⊕ zs (map f is) (map g xs) = reduceByIndexGlb (λ(i, x). f i) (λ(acc, (i, x)). acc ⊕ g x) zs (zip is "
+    "xs),  no two of map f is one place",
+    source="new: Blelloch's pack",
+    phase="lowering",
+)
+def reduce_by_index_maps_to_glb(
+    a: Ex, op: Op, zs: Ex, f: Fn, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
+):
+    given = (distinct(map_(f, places)),)
+    yield from _to_loop(reduce_by_index_glb, given, (f, g), a, op, zs, places, xs, t, u, v, k, m)
+
+
+distinct_index_rules = (
+    *(reduce_by_index_to_glb, reduce_by_index_map_to_glb),
+    *(reduce_by_index_at_map_to_glb, reduce_by_index_maps_to_glb),
+)
 chunked_index_rules = (reduce_by_index_in_chunks, reduce_by_index_of_map_in_chunks, reduce_by_index_of_maps_in_chunks)
 index_loop_rules = (reduce_by_index_to_seq, reduce_by_index_map_to_seq, reduce_by_index_maps_to_seq)

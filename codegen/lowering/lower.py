@@ -42,6 +42,7 @@ from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
 from lift_egraph.language.nat import Nat, maximum, nat
+from lift_egraph.language.nesting import GLOBAL
 from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
 P = ParamSpec("P")
@@ -155,6 +156,7 @@ class Lowering(State):
                 | ir.ScanSeq()
                 | ir.ScanExclusiveSeq()
                 | ir.ReduceByIndexSeq()
+                | ir.ReduceByIndexGlb()
                 | ir.Scatter()
                 | ir.Generate()
             ):
@@ -178,9 +180,10 @@ class Lowering(State):
     def materialise(self, term: ir.Expr, space: str | None) -> View:
         """Computes a term into new memory; without a space, private memory where that can hold it."""
         for part in ir.subterms(term):
-            if isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg"):
+            is_map = isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg")
+            if is_map or isinstance(part, ir.ReduceByIndexGlb):
                 raise NestingProblem(
-                    f"the result of {part.level.name} is read in the kernel that computes it ({describe(part)}), but "
+                    f"the result of {ir.name_of(part)} is read in the kernel that computes it ({describe(part)}), but "
                     "OpenCL does not synchronise work-groups: only a step after the whole kernel can read it"
                 )
         made = self.allocate_default("tmp", term, term, space)
@@ -210,7 +213,7 @@ class Lowering(State):
             self.reduce(term, acceptor)
         elif isinstance(term, ir.SCAN_LOOPS):
             self.scan(term, acceptor)
-        elif isinstance(term, ir.ReduceByIndexSeq):
+        elif isinstance(term, ir.INDEX_LOOPS):
             self.reduce_by_index(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
@@ -277,16 +280,21 @@ class Lowering(State):
             if not isinstance(term, ir.ScanSeq):
                 update()
 
-    def reduce_by_index(self, term: ir.ReduceByIndexSeq, acceptor: View) -> None:
-        """The results are updated where they are wanted, or in memory of their own: they are read there, too."""
+    def reduce_by_index(self, term: ir.ReduceByIndexSeq | ir.ReduceByIndexGlb, acceptor: View) -> None:
+        """The results are updated where they are wanted, or in memory of their own: they are read there, too.
+
+        Where each element has a work-item, what they start from is there already: a kernel before this one wrote it.
+        """
         t, size = type_of(term), size_of(term)
+        level = GLOBAL if isinstance(term, ir.ReduceByIndexGlb) else ir.SEQ
         is_there = acceptor.space in ("global", "local")
-        target = acceptor if is_there else allocate_for(self, "bins", term, "global")
-        copy(self, self.consume(term.initial), target, t)
+        target = acceptor if is_there or level is GLOBAL else allocate_for(self, "bins", term, "global")
+        if level is ir.SEQ:
+            copy(self, self.consume(term.initial), target, t)
         place, operator = ir.function_body(term.place), ir.function_body(term.operator)
         array = self.consume(term.array)
         assert isinstance(t, Array)
-        with self.loop(size_of(term.array)) as index:
+        with self.loop(size_of(term.array), level) as index:
             self.bind(place.binder, Access(index, array))
             wanted = self.name("place", self.consume(place.body).resolve((), ()))
             given, known = any_index(wanted), known_index(wanted, size - 1)

@@ -298,7 +298,7 @@ class _Interpreter:
 
     def index_fold(self, term: ir.ReduceByIndex | ir.ReduceByIndexSeq, scope: Scope) -> Tree:
         start, array, depth = self.value(term.initial, scope), self.value(term.array, scope), scope.depth
-        is_loop = isinstance(term, ir.ReduceByIndexSeq)
+        is_loop = isinstance(term, ir.INDEX_LOOPS)
         indices = self.map(term.place, array, scope) if is_loop else self.value(term.indices, scope)
         places, form = self.domain.array(indices), fold_form(term.operator)
         if form and isinstance(type_of(term.initial).element, Scalar) and isinstance(form[0], str):  # pyright: ignore

@@ -81,9 +81,9 @@ def listed(term: Any, inputs: dict, scope: dict) -> Any:
             for x in xs[min(max(go(term.low), 0), len(xs)) : max(go(term.high), 0)]:
                 result = call(term.operator, (result, x))
             return result
-        case ir.ReduceByIndex() | ir.ReduceByIndexSeq():
+        case ir.ReduceByIndex() | ir.ReduceByIndexSeq() | ir.ReduceByIndexGlb():
             result, xs = list(go(term.initial)), go(term.array)
-            places = [call(term.place, x) for x in xs] if isinstance(term, ir.ReduceByIndexSeq) else go(term.indices)
+            places = [call(term.place, x) for x in xs] if isinstance(term, ir.INDEX_LOOPS) else go(term.indices)
             for place, x in zip(places, xs, strict=True):
                 if 0 <= place < len(result):
                     result[place] = call(term.operator, (result[place], x))
