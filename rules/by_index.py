@@ -29,16 +29,22 @@ from lift_egraph.dsl import (
     V,
     app,
     associative,
+    at,
+    call2,
+    call3,
     chunked,
     combine,
+    concat,
     distinct,
     eq,
     fill,
     fv,
     fvf,
     fvo,
+    generate,
     i64,
     identity,
+    make_pair,
     map_,
     reduce_,
     reduce_by_index,
@@ -46,13 +52,14 @@ from lift_egraph.dsl import (
     reduce_by_index_seq,
     rewrite,
     rule,
+    slice_,
     split,
     transpose,
     ty,
     zip_,
 )
 
-PLACE, PLACES, CHUNK = "$place", "$places", "$chunk"
+PLACE, PLACES, CHUNK, INDEX = "$place", "$places", "$chunk", "$i"
 Maps = tuple[Fn | None, Fn | None]  # the functions of the maps that make the indices and the elements, if there are any
 
 
@@ -198,45 +205,58 @@ def reduce_by_index_to_glb(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: 
 
 
 @rule(
-    "reduceByIndex ⊕ zs is (map g xs) = reduceByIndexGlb (λ(i, x). i) (λ(acc, (i, x)). acc ⊕ g x) zs (zip is xs),  no "
-    "two of is one place",
-    source="new: Blelloch's pack",
+    "reduceByIndexGlb f g zs (zip (map h is) xs) = reduceByIndexGlb (λ(i, x). f (h i, x)) (λ(acc, (i, x)). g (acc, (h "
+    "i, x))) zs (zip is xs);  the same for zip is (map h xs)",
+    source="new, as 000 Listing 5.7",
     phase="lowering",
 )
-def reduce_by_index_map_to_glb(a: Ex, op: Op, zs: Ex, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
-    given = (distinct(places),)
-    yield from _to_loop(reduce_by_index_glb, given, (None, g), a, op, zs, places, xs, t, u, v, k, m)
+def at_once_fusion(a: Ex, f: Fn, g: Fn, h: Fn, zs: Ex, mapped: Ex, others: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
+    acc, one, other = names = V(ACCUMULATOR, t), V(PLACE, u), V(ELEMENT, v)
+    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(mapped)), eq(Ty.arr(m, v)).to(ty(others))
+    unused = tuple(fvf(f).not_contains(name) for name in names[1:])
+    unused += tuple(free.not_contains(name) for free in (fvf(g), fvf(h)) for name in names)
+    for beside in (lambda x, y: (x, y), lambda x, y: (y, x)):
+        left = reduce_by_index_glb(f, g, zs, zip_(*beside(map_(h, mapped), others)))
+        yield egglog.rule(eq(a).to(left), *where).then(*names)
+        each, value = P.pair(*beside(P.var(one), P.var(other))), make_pair(*beside(app(h, Ex(one)), Ex(other)))
+        made = reduce_by_index_glb(
+            Fn.lam(each, app(f, value)),
+            Fn.lam(P.pair(P.var(acc), each), app(g, make_pair(Ex(acc), value))),
+            zs,
+            zip_(*beside(mapped, others)),
+        )
+        yield rewrite(left).to(made, *where, *unused)
 
 
 @rule(
-    "reduceByIndex ⊕ zs (map f is) xs = reduceByIndexGlb (λ(i, x). f i) (λ(acc, (i, x)). acc ⊕ x) zs (zip is xs),  no "
-    "two of map f is one place",
-    source="new: Blelloch's pack",
+    "reduceByIndexGlb f g zs xs = slice 0 m (reduceByIndexGlb (λ(x, i). let p = f x in if 0 <= p && p < m then p else "
+    "m + i) (λ(acc, (x, i)). g (acc, x)) (concat zs (fill n (at 0 zs))) (zip xs (generate n (λi. i)))),  m and n the "
+    "lengths of zs and xs, m > 0, m + n < 2^31",
+    source="new: a store takes less time than a branch that nobody foresees",
     phase="lowering",
+    notes={"m + n < 2147483648": "what wraps around needs more memory than a check has"},
 )
-def reduce_by_index_at_map_to_glb(
-    a: Ex, op: Op, zs: Ex, f: Fn, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
-):
-    given = (distinct(map_(f, places)),)
-    yield from _to_loop(reduce_by_index_glb, given, (f, None), a, op, zs, places, xs, t, u, v, k, m)
+def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n: i64):
+    whole = Ty.scalar("i32")
+    acc, x, i, p = V(ACCUMULATOR, t), V(ELEMENT, v), V(INDEX, whole), V(PLACE, whole)
+    left = reduce_by_index_glb(f, g, zs, xs)
+    where = eq(Ty.arr(m, t)).to(ty(zs)), eq(Ty.arr(n, v)).to(ty(xs)), m > 0, m + n < i64(1 << 31)
+    yield egglog.rule(eq(a).to(left), *where).then(acc, x, i, p)
+    length = Ex.literal(m.to_string(), whole)
+    inside = call2("and", call2("ge", Ex(p), Ex.literal("0", whole)), call2("lt", Ex(p), length))
+    kept = call3("select", inside, Ex(p), call2("add", length, Ex(i)))
+    each = P.pair(P.var(x), P.var(i))
+    made = reduce_by_index_glb(
+        Fn.lam(each, app(Fn.lam(P.var(p), kept), app(f, Ex(x)))),
+        Fn.lam(P.pair(P.var(acc), each), app(g, make_pair(Ex(acc), Ex(x)))),
+        concat(zs, fill(n, at(0, zs))),
+        zip_(xs, generate(n, Fn.lam(P.var(i), Ex(i)))),
+    )
+    unused = tuple(fvf(f).not_contains(name) for name in (x, i))
+    unused += tuple(fvf(g).not_contains(name) for name in (acc, x, i))
+    yield rewrite(left).to(slice_(0, m, made), *where, *unused)
 
 
-@rule(
-    "reduceByIndex ⊕ zs (map f is) (map g xs) = reduceByIndexGlb (λ(i, x). f i) (λ(acc, (i, x)). acc ⊕ g x) zs (zip is "
-    "xs),  no two of map f is one place",
-    source="new: Blelloch's pack",
-    phase="lowering",
-)
-def reduce_by_index_maps_to_glb(
-    a: Ex, op: Op, zs: Ex, f: Fn, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
-):
-    given = (distinct(map_(f, places)),)
-    yield from _to_loop(reduce_by_index_glb, given, (f, g), a, op, zs, places, xs, t, u, v, k, m)
-
-
-distinct_index_rules = (
-    *(reduce_by_index_to_glb, reduce_by_index_map_to_glb),
-    *(reduce_by_index_at_map_to_glb, reduce_by_index_maps_to_glb),
-)
+distinct_index_rules = (reduce_by_index_to_glb, at_once_fusion, left_out_behind)
 chunked_index_rules = (reduce_by_index_in_chunks, reduce_by_index_of_map_in_chunks, reduce_by_index_of_maps_in_chunks)
 index_loop_rules = (reduce_by_index_to_seq, reduce_by_index_map_to_seq, reduce_by_index_maps_to_seq)

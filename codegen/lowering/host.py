@@ -96,6 +96,8 @@ class Host:
             self.emit(ir.MapLevel(term.level, term.function, self.hoist(term.array, True)), acceptor)
         elif isinstance(term, ir.ReduceByIndexGlb):
             self.reduce_by_index(term, acceptor)
+        elif isinstance(term, ir.Slice) and isinstance(term.array, ir.ReduceByIndexGlb):
+            self.emit(copied(self.hoist(term, True)), acceptor)  # it is written in no order: where it is, all has room
         elif not is_parallel(term):
             self.emit(term, acceptor)
         elif isinstance(term, ir.Iterate) and is_parallel(term.function):
@@ -124,18 +126,14 @@ class Host:
         t = type_of(term)
         view = acceptor if acceptor.space == "global" else self.temporary(t)
         outer, self.streams = self.streams, False
-        start = term.initial
-        if not is_parallel(start):
-            x = ir.Var("x", array_type(start, "reduceByIndexGlb").element)
-            start = ir.MapLevel(GLOBAL, ir.Lambda(x, x), start)
         array = self.hoist(term.array, True)
-        self.produce(start, view)
+        self.produce(term.initial if is_parallel(term.initial) else copied(term.initial), view)
         there = ir.Var(f"{c_name('there', self.taken)}$", t)
         self.environment[there] = view
         self.emit(replace(term, initial=there, array=array), view)
         self.streams = outer
         if view is not acceptor:
-            self.emit(there, acceptor)
+            self.emit(copied(there), acceptor)
 
     def ready(self, term: ir.Expr) -> ir.Expr:
         """A term that one kernel computes, or a few: what they read is finished by kernels before them."""
@@ -232,6 +230,12 @@ class Host:
                 shared |= {maker}
             else:
                 return lowering
+
+
+def copied(array: ir.Expr) -> ir.Expr:
+    """An array with a work-item for each of its elements."""
+    x = ir.Var("x", array_type(array, "mapGlb").element)
+    return ir.MapLevel(GLOBAL, ir.Lambda(x, x), array)
 
 
 def _longest(types: list[Array]) -> Array:

@@ -125,7 +125,7 @@ def _of_groups(term: ir.Part, lengths: dict[ir.Level, Nat], device: Device) -> d
     first, longest = ir.Level("lcl", 0), lengths.get(ir.Level("lcl", 0), nat(1)).constant
     if not device.emission.groups_of_256 or local != [first] or longest is None or longest <= _LARGE_GROUP:
         return lengths
-    shorter = {size_of(found.array).constant or 0 for found in _maps(term) if found.level == first}
+    shorter = {size_of(found.array).constant or 0 for found in _maps(term) if _level(found) == first}
     most = max((n for n in shorter if _SMALL_GROUP <= n <= _LARGE_GROUP), default=_DEFAULT_GROUP)
     return {**lengths, first: nat(most)}
 

@@ -32,6 +32,7 @@ from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
 from lift_egraph.codegen.lowering.memory import declared_space, largest_array
 from lift_egraph.codegen.lowering.ownership import is_shared_out
+from lift_egraph.codegen.lowering.places import is_within
 from lift_egraph.codegen.lowering.sharing import allocate_for, copy, copy_for, store_data
 from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.term_views import Environment, Mapped
@@ -180,8 +181,9 @@ class Lowering(State):
     def materialise(self, term: ir.Expr, space: str | None) -> View:
         """Computes a term into new memory; without a space, private memory where that can hold it."""
         for part in ir.subterms(term):
-            is_map = isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg")
-            if is_map or isinstance(part, ir.ReduceByIndexGlb):
+            if isinstance(part, ir.ReduceByIndexGlb) or (
+                isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg")
+            ):
                 raise NestingProblem(
                     f"the result of {ir.name_of(part)} is read in the kernel that computes it ({describe(part)}), but "
                     "OpenCL does not synchronise work-groups: only a step after the whole kernel can read it"
@@ -296,7 +298,8 @@ class Lowering(State):
         assert isinstance(t, Array)
         with self.loop(size_of(term.array), level) as index:
             self.bind(place.binder, Access(index, array))
-            wanted = self.name("place", self.consume(place.body).resolve((), ()))
+            computed = self.consume(place.body).resolve((), ())
+            wanted = self.name("place", computed)
             given, known = any_index(wanted), known_index(wanted, size - 1)
             with self.block() as step:
                 current = Access(known, target)
@@ -308,7 +311,10 @@ class Lowering(State):
                     self.environment[operator.binder] = Pairs(current, Access(index, array))
                     accumulator = operator.binder
                 self.update(operator.body, accumulator, current, t.element, term)
-            self.emit(If((given, size - 1 - given), tuple(step)))
+            if is_within(computed, size):
+                self.statements += step
+            else:
+                self.emit(If((given, size - 1 - given), tuple(step)))
         if target is not acceptor:
             copy(self, target, acceptor, t)
 

@@ -435,9 +435,9 @@ BUILTINS: dict[str, Any] = {
         for p in (
             map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, reduce_range,
             reduce_by_index, reduce_by_index_seq, reduce_by_index_glb, split, join, slice_, concat, transpose, gather,
-            scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup, map_glb, map_wrg,
-            map_lcl, map_seq, reduce_seq, reduce_range_seq, to_global, to_stream, to_local, to_private, as_vector,
-            as_scalar, vectorize,
+            scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup,
+            map_glb, map_wrg, map_lcl, map_seq, reduce_seq, reduce_range_seq, to_global, to_stream, to_local,
+            to_private, as_vector, as_scalar, vectorize,
         )
     },
     **ZIPS,

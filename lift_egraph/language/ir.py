@@ -328,7 +328,7 @@ class ReduceByIndexSeq(Expr):  # out[place(x)] becomes operator(out[place(x)], x
 
 
 @pattern("reduceByIndexGlb", "place: a -> i32, operator: (b, a) -> b, initial: [b]m, array: [a]n -> [b]m")
-class ReduceByIndexGlb(Expr):  # the same for places that are distinct, each element in a work-item of its own
+class ReduceByIndexGlb(Expr):  # each x in a work-item of its own; of those with one place, the first counts alone
     place: Function
     operator: Function
     initial: Expr

@@ -9,7 +9,6 @@ from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.describe import blame
 
-
 GLOBAL = ir.Level("glb", 0)
 
 

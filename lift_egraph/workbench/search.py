@@ -227,7 +227,7 @@ class _Search:
 
     def with_distinct_places(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with its reductions by index at distinct places for all elements at once, if there are any."""
-        began, term = time.perf_counter(), with_distinct_places(start[0])
+        began, term = time.perf_counter(), with_distinct_places(start[0], not self.device.has_groups)
         return None if term is None else self.reached("distinct_places", {}, start, term, began)
 
     def with_actions(self, start: Start) -> tuple[PhaseSummary, Start] | None:
