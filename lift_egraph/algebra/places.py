@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from lift_egraph.algebra.expressions import simplified
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.binders import unique_names
+from lift_egraph.language.binders import substitute, unique_names
 from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.types import BOOL, I32, Array, DataType
 
@@ -93,6 +93,8 @@ class _Elements:
         match array:
             case ir.Map(function=ir.Lambda() as f, array=xs) | ir.MapLevel(function=ir.Lambda() as f, array=xs):
                 return simplified(ir.Apply(unique_names(f), self.of(xs)))
+            case ir.Apply(function=ir.Lambda(binder=ir.Var() as v, body=body), argument=argument):
+                return self.of(substitute(body, {v: argument}))
             case ir.Zip(first=a, second=b):
                 return ir.MakePair(self.of(a), self.of(b))
             case ir.Generate(function=ir.Lambda() as f):
@@ -287,14 +289,25 @@ def _element(array: ir.Expr) -> DataType:
 def distinct_in(term: ir.Expr) -> dict[ir.Expr, str]:
     """The indices of reductions by index in a term that are distinct places, and why.
 
-    Variables that several lets of the term bind stand for nothing.
+    Variables that are bound several times in the term stand for nothing.
     """
     folds = [t for t in ir.subterms(term) if isinstance(t, ir.ReduceByIndex)]
-    if not folds:
-        return {}
+    lets = _lets(term) if folds else {}
+    found = {fold.indices: distinct_places(fold.indices, lets) for fold in folds}
+    return {indices: why for indices, why in found.items() if why}
+
+
+def doubtful_in(term: ir.Expr) -> list[ir.ReduceByIndexGlb]:
+    """The reductions by index with a work-item for each element whose places are not known to be distinct."""
+    folds = [t for t in ir.subterms(term) if isinstance(t, ir.ReduceByIndexGlb)]
+    lets = _lets(term) if folds else {}
+    return [fold for fold in folds if distinct_places(ir.Map(fold.place, fold.array), lets) is None]
+
+
+def _lets(term: ir.Expr) -> dict[ir.Var, ir.Expr]:
     functions = [t for t in ir.subterms(term) if isinstance(t, ir.Lambda)]
     bound = Counter(v for f in functions for v in ir.bound_variables(f.binder))
-    lets = {
+    return {
         t.function.binder: t.argument
         for t in ir.subterms(term)
         if isinstance(t, ir.Apply)
@@ -302,5 +315,3 @@ def distinct_in(term: ir.Expr) -> dict[ir.Expr, str]:
         and isinstance(t.function.binder, ir.Var)
         and bound[t.function.binder] == 1
     }
-    found = {fold.indices: distinct_places(fold.indices, lets) for fold in folds}
-    return {indices: why for indices, why in found.items() if why}
