@@ -234,7 +234,10 @@ def at_once_fusion(a: Ex, f: Fn, g: Fn, h: Fn, zs: Ex, mapped: Ex, others: Ex, t
     "lengths of zs and xs, m > 0, m + n < 2^31",
     source="new: a store takes less time than a branch that nobody foresees",
     phase="lowering",
-    notes={"(m + n) < 2147483648": "what wraps around needs more memory than a check has"},
+    notes={
+        "(m + n) < 2147483648": "what wraps around needs more memory than a check has",
+        "m becomes m + 1": "whether the place behind the results is one or none, it is not among them",
+    },
 )
 def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n: i64):
     whole = Ty.scalar("i32")
