@@ -284,6 +284,19 @@ class StructuralCost:
         levels = frozenset() if host else xs.shape.levels
         return Rating(cost + (self.launch if host else 0), merged._replace(levels=levels, host=host))
 
+    def _reduce_by_index_glb(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
+        """A kernel that changes what another one wrote."""
+        place, f, z, xs = parts
+        shape = _nested("glb", 0, _together((place.shape, f.shape), COMPUTATION), xs.shape)
+        if shape is None:
+            return None
+        domain = graph.domain(node.classes[1])
+        loads = self.load * data_leaves(domain.second) if isinstance(domain, Pair) else 0
+        each = place.cost + f.cost + loads + self._bin(graph, owner) * (self.load + self.store) + self.overhead
+        steps = each * max(1.0, self._length(graph, node.classes[3]) / self.units) + self.launch
+        first = self.store * element_count(graph.type_of(owner)) / self.units + self.launch
+        return Rating(z.cost + xs.cost + first + steps, shape)
+
     def _bin(self, graph: FrozenEGraph, owner: ClassId) -> int:
         """The scalars of one of the results of a fold by index."""
         t = graph.type_of(owner)
@@ -427,6 +440,7 @@ _HANDLERS = {
     **dict.fromkeys(("scan_seq", "scan_exclusive_seq"), StructuralCost._reduce_seq),
     "reduce_by_index": StructuralCost._reduce_by_index,
     "reduce_by_index_seq": StructuralCost._reduce_by_index_seq,
+    "reduce_by_index_glb": StructuralCost._reduce_by_index_glb,
     "reduce_range": StructuralCost._reduce_range,
     "reduce_range_seq": StructuralCost._reduce_range_seq,
     "Fn_vec": StructuralCost._vectorised,

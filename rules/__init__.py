@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lift_egraph.dsl import Rule
 from lift_egraph.rules.algebra import algebra_rules, chunked_action_rules
-from lift_egraph.rules.by_index import chunked_index_rules
+from lift_egraph.rules.by_index import chunked_index_rules, distinct_index_rules
 from lift_egraph.rules.fusion import (
     epilogue_rules,
     fission_rules,
@@ -150,6 +150,7 @@ stages: tuple[Rule, ...] = (
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules
 algebra: tuple[Rule, ...] = algebra_rules
+distinct_places: tuple[Rule, ...] = distinct_index_rules
 rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, map_fission_of_let_beside)
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),
@@ -268,7 +269,8 @@ guided: tuple[Rule, ...] = (
     *zip_movement_rules,
     *reduced_rules,
     *padding_rules,
-    *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *chunked_index_rules, *item_fold_rules),
+    *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
+    *(*chunked_index_rules, *distinct_index_rules),
     *(*algebra_rules, *chunked_action_rules, *row_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

@@ -1,11 +1,17 @@
-"""Reductions by index: as loops, and in chunks that run beside each other, each with results of its own.
+"""Reductions by index: as loops, in chunks that run beside each other, each with results of its own, and with all
+elements at once.
 
-Source: Henriksen et al., "Compiling generalized histograms for GPU", SC 2020.
+The last is for places that are distinct, ``distinct(is)``: then no element waits for another. An e-graph is told of the
+indices of its term that are (`lift_egraph.algebra.places`), as those of elements that are kept by flags are, if a scan
+of the flags numbers them.
+
+Source: Henriksen et al., "Compiling generalized histograms for GPU", SC 2020; Blelloch, "Prefix sums and their
+applications", 1990.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import egglog
@@ -23,28 +29,37 @@ from lift_egraph.dsl import (
     V,
     app,
     associative,
+    at,
+    call2,
+    call3,
     chunked,
     combine,
+    concat,
+    distinct,
     eq,
     fill,
     fv,
     fvf,
     fvo,
+    generate,
     i64,
     identity,
+    make_pair,
     map_,
     reduce_,
     reduce_by_index,
+    reduce_by_index_glb,
     reduce_by_index_seq,
     rewrite,
     rule,
+    slice_,
     split,
     transpose,
     ty,
     zip_,
 )
 
-PLACE, PLACES, CHUNK = "$place", "$places", "$chunk"
+PLACE, PLACES, CHUNK, INDEX = "$place", "$places", "$chunk", "$i"
 Maps = tuple[Fn | None, Fn | None]  # the functions of the maps that make the indices and the elements, if there are any
 
 
@@ -62,16 +77,19 @@ def _unused(maps: Maps, op: Op, names: tuple[V, ...]) -> tuple[FactLike, ...]:
     return tuple(free.not_contains(name) for free in (*functions, fvo(op)) for name in names)
 
 
-def _to_seq(
-    maps: Maps, a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
+def _to_loop(
+    loop: Callable[[Fn, Fn, Ex, Ex], Ex],
+    given: tuple[FactLike, ...],
+    maps: Maps,
+    *parts: *tuple[Ex, Op, Ex, Ex, Ex, Ty, Ty, Ty, i64, i64],
 ) -> Iterator[Any]:
-    f, g = maps
+    (f, g), (a, op, zs, places, xs, t, u, v, k, m) = maps, parts
     acc, place, x = names = V(ACCUMULATOR, t), V(PLACE, u), V(ELEMENT, v)
-    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(places)), eq(Ty.arr(m, v)).to(ty(xs))
+    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(places)), eq(Ty.arr(m, v)).to(ty(xs)), *given
     each, left = P.pair(P.var(place), P.var(x)), reduce_by_index(op, zs, _map(f, places), _map(g, xs))
     yield egglog.rule(eq(a).to(left), *where).then(*names)  # the conditions need them to exist
     step = Fn.lam(P.pair(P.var(acc), each), combine(op, Ex(acc), _apply(g, Ex(x))))
-    made = reduce_by_index_seq(Fn.lam(each, _apply(f, Ex(place))), step, zs, zip_(places, xs))
+    made = loop(Fn.lam(each, _apply(f, Ex(place))), step, zs, zip_(places, xs))
     yield rewrite(left).to(made, *where, *_unused(maps, op, names))
 
 
@@ -81,7 +99,7 @@ def _to_seq(
     phase="lowering",
 )
 def reduce_by_index_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
-    yield from _to_seq((None, None), a, op, zs, places, xs, t, u, v, k, m)
+    yield from _to_loop(reduce_by_index_seq, (), (None, None), a, op, zs, places, xs, t, u, v, k, m)
 
 
 @rule(
@@ -90,7 +108,7 @@ def reduce_by_index_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: 
     phase="lowering",
 )
 def reduce_by_index_map_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
-    yield from _to_seq((None, g), a, op, zs, places, xs, t, u, v, k, m)
+    yield from _to_loop(reduce_by_index_seq, (), (None, g), a, op, zs, places, xs, t, u, v, k, m)
 
 
 @rule(
@@ -102,7 +120,7 @@ def reduce_by_index_map_to_seq(a: Ex, op: Op, zs: Ex, places: Ex, g: Fn, xs: Ex,
 def reduce_by_index_maps_to_seq(
     a: Ex, op: Op, zs: Ex, f: Fn, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
 ):
-    yield from _to_seq((f, g), a, op, zs, places, xs, t, u, v, k, m)
+    yield from _to_loop(reduce_by_index_seq, (), (f, g), a, op, zs, places, xs, t, u, v, k, m)
 
 
 def _in_chunks(
@@ -175,5 +193,73 @@ def reduce_by_index_of_maps_in_chunks(
     yield from _in_chunks((f, g), a, op, zs, e, places, xs, t, u, v, k, m, n)
 
 
+@rule(
+    "reduceByIndex ⊕ zs is xs = reduceByIndexGlb (λ(i, x). i) (λ(acc, (i, x)). acc ⊕ x) zs (zip is xs),  no two of is "
+    "one place",
+    source="new: Blelloch's pack",
+    phase="lowering",
+)
+def reduce_by_index_to_glb(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
+    given = (distinct(places),)
+    yield from _to_loop(reduce_by_index_glb, given, (None, None), a, op, zs, places, xs, t, u, v, k, m)
+
+
+@rule(
+    "reduceByIndexGlb f g zs (zip (map h is) xs) = reduceByIndexGlb (λ(i, x). f (h i, x)) (λ(acc, (i, x)). g (acc, (h "
+    "i, x))) zs (zip is xs);  the same for zip is (map h xs)",
+    source="new, as 000 Listing 5.7",
+    phase="lowering",
+)
+def at_once_fusion(a: Ex, f: Fn, g: Fn, h: Fn, zs: Ex, mapped: Ex, others: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
+    acc, one, other = names = V(ACCUMULATOR, t), V(PLACE, u), V(ELEMENT, v)
+    where = eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, u)).to(ty(mapped)), eq(Ty.arr(m, v)).to(ty(others))
+    unused = tuple(fvf(f).not_contains(name) for name in names[1:])
+    unused += tuple(free.not_contains(name) for free in (fvf(g), fvf(h)) for name in names)
+    for beside in (lambda x, y: (x, y), lambda x, y: (y, x)):
+        left = reduce_by_index_glb(f, g, zs, zip_(*beside(map_(h, mapped), others)))
+        yield egglog.rule(eq(a).to(left), *where).then(*names)
+        each, value = P.pair(*beside(P.var(one), P.var(other))), make_pair(*beside(app(h, Ex(one)), Ex(other)))
+        made = reduce_by_index_glb(
+            Fn.lam(each, app(f, value)),
+            Fn.lam(P.pair(P.var(acc), each), app(g, make_pair(Ex(acc), value))),
+            zs,
+            zip_(*beside(mapped, others)),
+        )
+        yield rewrite(left).to(made, *where, *unused)
+
+
+@rule(
+    "reduceByIndexGlb f g zs xs = slice 0 m (reduceByIndexGlb (λ(x, i). let p = f x in if 0 <= p && p < m then p else "
+    "m + i) (λ(acc, (x, i)). g (acc, x)) (concat zs (fill n (at 0 zs))) (zip xs (generate n (λi. i)))),  m and n the "
+    "lengths of zs and xs, m > 0, m + n < 2^31",
+    source="new: a store takes less time than a branch that nobody foresees",
+    phase="lowering",
+    notes={
+        "(m + n) < 2147483648": "what wraps around needs more memory than a check has",
+        "m becomes m + 1": "whether the place behind the results is one or none, it is not among them",
+    },
+)
+def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n: i64):
+    whole = Ty.scalar("i32")
+    acc, x, i, p = V(ACCUMULATOR, t), V(ELEMENT, v), V(INDEX, whole), V(PLACE, whole)
+    left = reduce_by_index_glb(f, g, zs, xs)
+    where = eq(Ty.arr(m, t)).to(ty(zs)), eq(Ty.arr(n, v)).to(ty(xs)), m > 0, m + n < i64(1 << 31)
+    yield egglog.rule(eq(a).to(left), *where).then(acc, x, i, p)
+    length = Ex.literal(m.to_string(), whole)
+    inside = call2("and", call2("ge", Ex(p), Ex.literal("0", whole)), call2("lt", Ex(p), length))
+    kept = call3("select", inside, Ex(p), call2("add", length, Ex(i)))
+    each = P.pair(P.var(x), P.var(i))
+    made = reduce_by_index_glb(
+        Fn.lam(each, app(Fn.lam(P.var(p), kept), app(f, Ex(x)))),
+        Fn.lam(P.pair(P.var(acc), each), app(g, make_pair(Ex(acc), Ex(x)))),
+        concat(zs, fill(n, at(0, zs))),
+        zip_(xs, generate(n, Fn.lam(P.var(i), Ex(i)))),
+    )
+    unused = tuple(fvf(f).not_contains(name) for name in (x, i))
+    unused += tuple(fvf(g).not_contains(name) for name in (acc, x, i))
+    yield rewrite(left).to(slice_(0, m, made), *where, *unused)
+
+
+distinct_index_rules = (reduce_by_index_to_glb, at_once_fusion, left_out_behind)
 chunked_index_rules = (reduce_by_index_in_chunks, reduce_by_index_of_map_in_chunks, reduce_by_index_of_maps_in_chunks)
 index_loop_rules = (reduce_by_index_to_seq, reduce_by_index_map_to_seq, reduce_by_index_maps_to_seq)

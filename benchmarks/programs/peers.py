@@ -36,6 +36,26 @@ def _compaction(xs: A, threshold: Any) -> tuple[A, Any]:
     return np.pad(kept, (0, len(xs) - len(kept))), len(kept)
 
 
+def _run_starts(s: A) -> tuple[A, Any]:
+    starts = np.flatnonzero(np.diff(s, prepend=s[0] - 1)).astype(np.int32)
+    return np.pad(starts, (0, len(s) - len(starts))), len(starts)
+
+
+def _biquads(x: A) -> A:
+    for _ in range(2):
+        made, s, t = np.empty_like(x), 0.0, 0.0
+        for i, v in enumerate(x.tolist()):
+            made[i] = out = 0.2 * v + s
+            s, t = 0.3 * v - 0.4 * out + t, 0.2 * v + 0.1 * out
+        x = made
+    return x
+
+
+def _cross_entropy(logits: A, label: A) -> Any:
+    most = logits.max(1)
+    return (most + np.log(np.exp(logits - most[:, None]).sum(1)) - logits[np.arange(len(label)), label]).mean()
+
+
 def _spmv_csr(offsets: A, cols: A, values: A, x: A) -> A:
     rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     return np.bincount(rows, values * x[cols], len(offsets) - 1)
@@ -223,6 +243,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "axpy": lambda a, x, y: a * x + y,
     "batch_norm": lambda X: (X - X.mean(0)) / np.sqrt(X.var(0) + np.float32(1e-5)),
     "bicg": lambda A, p, r: (A @ p, A.T @ r),
+    "biquads": _biquads,
     "black_scholes": _black_scholes,
     "blur_sobel": _sobel,
     "box9": _box,
@@ -233,6 +254,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "conv5": lambda A, mask: np.einsum("ijkl,kl->ij", windows(A, (5, 5)), mask),
     "cosine": lambda X, Y: (X @ Y.T) / np.sqrt((X * X).sum(1)[:, None] * (Y * Y).sum(1)),
     "covariance": _covariance,
+    "cross_entropy": _cross_entropy,
     "decay_batches": _decayed,
     "dense_relu": lambda W, b, X: np.maximum(X @ W.T + b, 0),
     "distances": _distances,
@@ -285,6 +307,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "prefix_rows": lambda A: A.cumsum(1),
     "residual": lambda W, X: np.maximum(X + X @ W.T, 0),
     "returns": lambda price: price[1:] / price[:-1] - 1,
+    "run_starts": _run_starts,
     "running_balance": lambda opening, payments: opening + payments.cumsum(),
     "running_max": np.maximum.accumulate,
     "segment_sum_rows": _segment_sums,

@@ -28,7 +28,7 @@ from lift_egraph.language.binders import unique_names
 from lift_egraph.language.check import array_type, iterate_steps, size_of, type_of
 from lift_egraph.language.layout import LAYOUT, is_layout, is_pure
 from lift_egraph.language.nat import is_at_least, maximum
-from lift_egraph.language.nesting import check_nesting, is_parallel
+from lift_egraph.language.nesting import GLOBAL, check_nesting, is_parallel
 from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.types import I32, Array, DataType, Pair
 
@@ -94,6 +94,10 @@ class Host:
             self.streams = outer
         elif isinstance(term, ir.MapLevel) and term.level.kind != "seq":
             self.emit(ir.MapLevel(term.level, term.function, self.hoist(term.array, True)), acceptor)
+        elif isinstance(term, ir.ReduceByIndexGlb):
+            self.reduce_by_index(term, acceptor)
+        elif isinstance(term, ir.Slice) and isinstance(term.array, ir.ReduceByIndexGlb):
+            self.emit(copied(self.hoist(term, True)), acceptor)  # it is written in no order: where it is, all has room
         elif not is_parallel(term):
             self.emit(term, acceptor)
         elif isinstance(term, ir.Iterate) and is_parallel(term.function):
@@ -117,12 +121,28 @@ class Host:
         self.produce(whole.first, acceptor)
         self.produce(whole.second, Shifted(size_of(whole.first), acceptor))
 
+    def reduce_by_index(self, term: ir.ReduceByIndexGlb, acceptor: View) -> None:
+        """What it starts with, in its place, and then a kernel that changes some of it; its places are read there."""
+        t = type_of(term)
+        view = acceptor if acceptor.space == "global" else self.temporary(t)
+        outer, self.streams = self.streams, False
+        array = self.hoist(term.array, True)
+        self.produce(term.initial if is_parallel(term.initial) else copied(term.initial), view)
+        there = ir.Var(f"{c_name('there', self.taken)}$", t)
+        self.environment[there] = view
+        self.emit(replace(term, initial=there, array=array), view)
+        self.streams = outer
+        if view is not acceptor:
+            self.emit(copied(there), acceptor)
+
     def ready(self, term: ir.Expr) -> ir.Expr:
         """A term that one kernel computes, or a few: what they read is finished by kernels before them."""
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
             return self.ready(self.bind(term))
         if isinstance(term, ir.ToMemory):
             return self.ready(term.value)
+        if isinstance(term, ir.ReduceByIndexGlb):
+            return self.hoist(term, True)
         if isinstance(term, ir.MapLevel) and term.level.kind != "seq":
             return ir.MapLevel(term.level, term.function, self.hoist(term.array, True))
         if not is_parallel(term) or (isinstance(term, ir.Iterate) and is_parallel(term.function)):
@@ -210,6 +230,12 @@ class Host:
                 shared |= {maker}
             else:
                 return lowering
+
+
+def copied(array: ir.Expr) -> ir.Expr:
+    """An array with a work-item for each of its elements."""
+    x = ir.Var("x", array_type(array, "mapGlb").element)
+    return ir.MapLevel(GLOBAL, ir.Lambda(x, x), array)
 
 
 def _longest(types: list[Array]) -> Array:

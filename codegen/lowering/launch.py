@@ -17,6 +17,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import iterate_step, size_of
 from lift_egraph.language.describe import blame
 from lift_egraph.language.nat import Nat, maximum, nat
+from lift_egraph.language.nesting import GLOBAL
 
 _GROUPS_OF_256 = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 4, 2)}  # 1.2 times as fast as (16, 16, 1), H100
 _OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whose length is open, by their number
@@ -46,16 +47,21 @@ def parallel_lengths(term: ir.Part) -> dict[ir.Level, Nat]:
     """The greatest length that each parallel level maps over."""
     lengths: dict[ir.Level, Nat] = {}
     for found in _maps(term):
-        if found.level.kind != "seq":
+        level = _level(found)
+        if level.kind != "seq":
             size = size_of(found.array)
             most = size.range[1]
             length = size if most is None else nat(max(most, 1))
-            lengths[found.level] = maximum(lengths.get(found.level, nat(1)), length)
+            lengths[level] = maximum(lengths.get(level, nat(1)), length)
     return lengths
 
 
-def _maps(term: ir.Part) -> Iterator[ir.MapLevel]:
-    if isinstance(term, ir.MapLevel):
+def _level(term: ir.MapLevel | ir.ReduceByIndexGlb) -> ir.Level:
+    return term.level if isinstance(term, ir.MapLevel) else GLOBAL
+
+
+def _maps(term: ir.Part) -> Iterator[ir.MapLevel | ir.ReduceByIndexGlb]:
+    if isinstance(term, ir.MapLevel | ir.ReduceByIndexGlb):
         yield term
     for part in ir.parts(term):
         if isinstance(term, ir.Iterate) and part is term.function:
@@ -119,7 +125,7 @@ def _of_groups(term: ir.Part, lengths: dict[ir.Level, Nat], device: Device) -> d
     first, longest = ir.Level("lcl", 0), lengths.get(ir.Level("lcl", 0), nat(1)).constant
     if not device.emission.groups_of_256 or local != [first] or longest is None or longest <= _LARGE_GROUP:
         return lengths
-    shorter = {size_of(found.array).constant or 0 for found in _maps(term) if found.level == first}
+    shorter = {size_of(found.array).constant or 0 for found in _maps(term) if _level(found) == first}
     most = max((n for n in shorter if _SMALL_GROUP <= n <= _LARGE_GROUP), default=_DEFAULT_GROUP)
     return {**lengths, first: nat(most)}
 

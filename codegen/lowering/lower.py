@@ -32,6 +32,7 @@ from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
 from lift_egraph.codegen.lowering.memory import declared_space, largest_array
 from lift_egraph.codegen.lowering.ownership import is_shared_out
+from lift_egraph.codegen.lowering.places import is_within
 from lift_egraph.codegen.lowering.sharing import allocate_for, copy, copy_for, store_data
 from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.term_views import Environment, Mapped
@@ -42,6 +43,7 @@ from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
 from lift_egraph.language.nat import Nat, maximum, nat
+from lift_egraph.language.nesting import GLOBAL
 from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
 P = ParamSpec("P")
@@ -155,6 +157,7 @@ class Lowering(State):
                 | ir.ScanSeq()
                 | ir.ScanExclusiveSeq()
                 | ir.ReduceByIndexSeq()
+                | ir.ReduceByIndexGlb()
                 | ir.Scatter()
                 | ir.Generate()
             ):
@@ -178,9 +181,11 @@ class Lowering(State):
     def materialise(self, term: ir.Expr, space: str | None) -> View:
         """Computes a term into new memory; without a space, private memory where that can hold it."""
         for part in ir.subterms(term):
-            if isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg"):
+            if isinstance(part, ir.ReduceByIndexGlb) or (
+                isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg")
+            ):
                 raise NestingProblem(
-                    f"the result of {part.level.name} is read in the kernel that computes it ({describe(part)}), but "
+                    f"the result of {ir.name_of(part)} is read in the kernel that computes it ({describe(part)}), but "
                     "OpenCL does not synchronise work-groups: only a step after the whole kernel can read it"
                 )
         made = self.allocate_default("tmp", term, term, space)
@@ -210,7 +215,7 @@ class Lowering(State):
             self.reduce(term, acceptor)
         elif isinstance(term, ir.SCAN_LOOPS):
             self.scan(term, acceptor)
-        elif isinstance(term, ir.ReduceByIndexSeq):
+        elif isinstance(term, ir.INDEX_LOOPS):
             self.reduce_by_index(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
@@ -277,18 +282,24 @@ class Lowering(State):
             if not isinstance(term, ir.ScanSeq):
                 update()
 
-    def reduce_by_index(self, term: ir.ReduceByIndexSeq, acceptor: View) -> None:
-        """The results are updated where they are wanted, or in memory of their own: they are read there, too."""
+    def reduce_by_index(self, term: ir.ReduceByIndexSeq | ir.ReduceByIndexGlb, acceptor: View) -> None:
+        """The results are updated where they are wanted, or in memory of their own: they are read there, too.
+
+        Where each element has a work-item, what they start from is there already: a kernel before this one wrote it.
+        """
         t, size = type_of(term), size_of(term)
+        level = GLOBAL if isinstance(term, ir.ReduceByIndexGlb) else ir.SEQ
         is_there = acceptor.space in ("global", "local")
-        target = acceptor if is_there else allocate_for(self, "bins", term, "global")
-        copy(self, self.consume(term.initial), target, t)
+        target = acceptor if is_there or level is GLOBAL else allocate_for(self, "bins", term, "global")
+        if level is ir.SEQ:
+            copy(self, self.consume(term.initial), target, t)
         place, operator = ir.function_body(term.place), ir.function_body(term.operator)
         array = self.consume(term.array)
         assert isinstance(t, Array)
-        with self.loop(size_of(term.array)) as index:
+        with self.loop(size_of(term.array), level) as index:
             self.bind(place.binder, Access(index, array))
-            wanted = self.name("place", self.consume(place.body).resolve((), ()))
+            computed = self.consume(place.body).resolve((), ())
+            wanted = self.name("place", computed)
             given, known = any_index(wanted), known_index(wanted, size - 1)
             with self.block() as step:
                 current = Access(known, target)
@@ -300,7 +311,10 @@ class Lowering(State):
                     self.environment[operator.binder] = Pairs(current, Access(index, array))
                     accumulator = operator.binder
                 self.update(operator.body, accumulator, current, t.element, term)
-            self.emit(If((given, size - 1 - given), tuple(step)))
+            if is_within(computed, size):
+                self.statements += step
+            else:
+                self.emit(If((given, size - 1 - given), tuple(step)))
         if target is not acceptor:
             copy(self, target, acceptor, t)
 

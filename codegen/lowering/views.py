@@ -370,4 +370,8 @@ class Lookup(View):
         width = width_of(position.type)
         positions = [lane_of(position, nat(k)) for k in range(width)] if width > 1 else [position]
         found = [self.base.resolve((computed_index(p, self.size), *rest), choices) for p in positions]
-        return found[0] if width == 1 else Pack(tuple(found), Vector(scalar_of(found[0].type), width))
+        if width == 1:
+            return found[0]
+        # where each lane has an array of its own, the elements at one lane's position are a vector, too
+        own = [lane_of(f, nat(k)) if width_of(f.type) > 1 else f for k, f in enumerate(found)]
+        return Pack(tuple(own), Vector(scalar_of(own[0].type), width))

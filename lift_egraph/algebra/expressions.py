@@ -12,7 +12,7 @@ from lift_egraph.language.binders import substitute, unique_names
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import DataType, Pair, Scalar
 
-MOST_LEAVES = 8  # of an accumulator
+MOST_LEAVES = 16
 MOST_NODES = 4000  # of an expression in which all lets are written out
 
 

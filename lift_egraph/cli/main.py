@@ -269,6 +269,7 @@ def compile_(
     """
     source = read_program(program)
     from lift_egraph import workbench
+    from lift_egraph.algebra.places import doubtful_in
     from lift_egraph.cli.show import show_validated
 
     if out is not None:
@@ -282,6 +283,12 @@ def compile_(
         description=description,
         seed=seed,
     )
+    if doubtful_in(made.term.body):
+        typer.echo(
+            "The places of reduceByIndexGlb are not known to be distinct: where two elements have one, it is left to "
+            "chance which of them counts.",
+            err=True,
+        )
     if out is None:
         typer.echo(made.plan.source, nl=False)
     else:

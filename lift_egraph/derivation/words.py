@@ -84,6 +84,8 @@ def condition_text(condition: Condition) -> str:
                 return f"{p[0]} (s, x) = {p[4]} ({p[1]} x, s), an action of the monoid of {p[2]} and {p[3]}"
             case "combines":
                 return f"{p[0]} (s, x) = {p[2]} (s, {p[1]} x)"
+            case "distinct":
+                return f"no two of {p[0]} are one place"
             case "scalar_like":
                 return f"{p[0]} has no vectors"
             case "stage_local" | "stage_private":

@@ -42,6 +42,7 @@ DROPPED = (
     "built_in",
     "acts",
     "combines",
+    "distinct",
 )
 
 ClassId = int

@@ -18,6 +18,7 @@ import egglog
 from egglog import i64
 from egglog.egraph import ActionLike
 
+from lift_egraph.algebra.places import distinct_in
 from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import settled
@@ -78,6 +79,8 @@ class Phase:
         marked for.
     operators
         Operators of reductions whose laws are looked for.
+    distinct
+        Indices of reductions by index that are distinct places.
     """
 
     name: str
@@ -88,18 +91,22 @@ class Phase:
     limits: Limits = Limits()
     staging: tuple[str, ...] = ()
     operators: tuple[Use, ...] = ()
+    distinct: tuple[ir.Expr, ...] = ()
 
     def about(self, term: ir.Expr) -> Phase:
-        """The phase for a term: with the operators that its reductions use."""
-        uses = uses_in(term)
-        return self if uses == self.operators else replace(self, operators=uses)
+        """The phase for a term: with the operators that its reductions use, and which of their places are distinct."""
+        known = uses_in(term), tuple(distinct_in(term))
+        if known == (self.operators, self.distinct):
+            return self
+        return replace(self, operators=known[0], distinct=known[1])
 
     @property
     def facts(self) -> list[ActionLike]:
         """What an e-graph is told for the phase, beside the laws of scalar operations."""
         tiles = [sorts.tile(i64(n), i64(c)) for n, chunks in self.tiles.items() for c in chunks]
         widths = (sorts.lane_width(i64(w)) for w in self.widths)
-        return [*tiles, *widths, *(fact for use in self.operators for fact in facts_of(use))]
+        places = (sorts.distinct(to_egg(indices)) for indices in self.distinct)
+        return [*tiles, *widths, *places, *(fact for use in self.operators for fact in facts_of(use))]
 
 
 @dataclass(frozen=True)

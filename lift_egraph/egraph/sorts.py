@@ -167,6 +167,8 @@ def reduce_range_seq(f: Fn, z: Ex, low: Ex, high: Ex, x: Ex) -> Ex: ...
 @function
 def reduce_by_index_seq(place: Fn, f: Fn, z: Ex, x: Ex) -> Ex: ...
 @function
+def reduce_by_index_glb(place: Fn, f: Fn, z: Ex, x: Ex) -> Ex: ...
+@function
 def to_memory(space: StringLike, x: Ex) -> Ex: ...
 @function
 def as_vector(width: i64Like, x: Ex) -> Ex: ...
@@ -213,6 +215,7 @@ built_in = relation("built_in", Op, String)  # an operator that is a scalar oper
 combines = relation("combines", Fn, Fn, Op)  # combines(f, g, op): f (s, x) = s ⊕ g x, with an associative ⊕
 # acts(f, m, op, e, act): f (s, x) = act (m x, s), an action of the monoid of op and e
 acts = relation("acts", Fn, Fn, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
+distinct = relation("distinct", Ex)  # indices of which no two are one place
 stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory
 stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers
 scalar_like = relation("scalar_like", Ty)  # types without vectors at the leaves

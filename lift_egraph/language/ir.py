@@ -327,6 +327,14 @@ class ReduceByIndexSeq(Expr):  # out[place(x)] becomes operator(out[place(x)], x
     array: Expr
 
 
+@pattern("reduceByIndexGlb", "place: a -> i32, operator: (b, a) -> b, initial: [b]m, array: [a]n -> [b]m")
+class ReduceByIndexGlb(Expr):  # each x in a work-item of its own; of those with one place, the first counts alone
+    place: Function
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
 @pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toStream|toLocal|toPrivate
 class ToMemory(Expr):
     space: str
@@ -479,16 +487,24 @@ BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
     Map, Reduce, Scan, ScanExclusive, ReduceRange, ReduceByIndex, Zip, Split, Join, Slice, Concat, Transpose, Gather,
     Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq,
-    ReduceRangeSeq, ReduceByIndexSeq, ToMemory, AsVector, AsScalar,
+    ReduceRangeSeq, ReduceByIndexSeq, ReduceByIndexGlb, ToMemory, AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
 SCANS = (Scan, ScanExclusive)
 SCAN_LOOPS = (ScanSeq, ScanExclusiveSeq)
 REDUCTION_LOOPS = (ReduceSeq, ReduceRangeSeq)
 RANGE_FOLDS = (ReduceRange, ReduceRangeSeq)
-INDEX_FOLDS = (ReduceByIndex, ReduceByIndexSeq)
+INDEX_LOOPS = (ReduceByIndexSeq, ReduceByIndexGlb)
+INDEX_FOLDS = (ReduceByIndex, *INDEX_LOOPS)
 FOLD_LOOPS = (ReduceSeq, *SCAN_LOOPS, ReduceRangeSeq, ReduceByIndexSeq)
-FOLDS = (Reduce, *SCANS, ReduceRange, ReduceByIndex, *FOLD_LOOPS)  # they carry an accumulator from element to element
+FOLDS = (
+    Reduce,
+    *SCANS,
+    ReduceRange,
+    ReduceByIndex,
+    ReduceByIndexGlb,
+    *FOLD_LOOPS,
+)  # they carry an accumulator from element to element
 LOOPS = (*FOLD_LOOPS, Iterate)  # one step after the other: nothing parallel stands in their function
 LOOP_OF: dict[type[Expr], Callable[..., Expr]] = dict(zip(FOLDS[:4], FOLD_LOOPS[:4], strict=True))  # the same as a loop
 

@@ -9,6 +9,8 @@ from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.describe import blame
 
+GLOBAL = ir.Level("glb", 0)
+
 
 def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
     """Check the thread hierarchy of a low-level term.
@@ -31,12 +33,18 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         check_nesting(term.array, above)
         check_nesting(term.function, (*above, term.level))
         return
+    if isinstance(term, ir.ReduceByIndexGlb) and (problem := _level_problem(GLOBAL, above)):
+        raise blame(NestingProblem(problem.replace(GLOBAL.name, "reduceByIndexGlb", 1)), term)
     if isinstance(term, ir.Vectorize):
         for part in ir.subterms(term):
             if isinstance(part, ir.Call) and part.op == "dot":
                 raise blame(NestingProblem("dot stands inside vectorize: vectors do not nest"), part)
             if _differs_by_lane(part, term):
                 raise blame(NestingProblem("each lane would have a range, or places of results, of its own"), part)
+    if isinstance(term, ir.ReduceByIndexGlb):
+        for part in ir.parts(term):
+            check_nesting(part, (*above, GLOBAL) if part in (term.place, term.operator) else above)
+        return
     if isinstance(term, ir.LOOPS):
         body = term.function if isinstance(term, ir.Iterate) else term.operator
         # the steps of an iterate outside of all maps are kernels of their own
@@ -54,7 +62,7 @@ def _differs_by_lane(part: ir.Part, vectorised: ir.Vectorize) -> bool:
     """Whether the ends of a range, or the places of results, depend on what is computed in the lanes of vectors."""
     if isinstance(part, ir.ReduceRangeSeq):
         deciding: tuple[ir.Part, ...] = part.low, part.high
-    elif isinstance(part, ir.ReduceByIndexSeq):
+    elif isinstance(part, ir.INDEX_LOOPS):
         deciding = part.place, part.array
     else:
         return False
@@ -65,7 +73,10 @@ def _differs_by_lane(part: ir.Part, vectorised: ir.Vectorize) -> bool:
 
 def is_parallel(term: ir.Part) -> bool:
     """Whether a parallel map stands anywhere in a term."""
-    return any(isinstance(t, ir.MapLevel) and t.level.kind != "seq" for t in ir.subterms(term))
+    return any(
+        isinstance(t, ir.ReduceByIndexGlb) or (isinstance(t, ir.MapLevel) and t.level.kind != "seq")
+        for t in ir.subterms(term)
+    )
 
 
 def _level_problem(level: ir.Level, above: tuple[ir.Level, ...]) -> str | None:

@@ -33,6 +33,17 @@ class Interpreter(Protocol):
     def step_of(self, operator: ir.Function, before: Tree, element: Tree, scope: Scope) -> Tree: ...
 
 
+def without_repeats(places: np.ndarray, depth: int) -> np.ndarray:
+    """The places, but -1, which is none, for those that an element before has: along the axis `depth`."""
+    ordered = np.moveaxis(places, depth, -1)
+    order = np.argsort(ordered, axis=-1, kind="stable")
+    along = np.take_along_axis(ordered, order, -1)
+    again = np.concatenate([np.zeros_like(along[..., :1], bool), along[..., 1:] == along[..., :-1]], -1)
+    repeats = np.zeros_like(again)
+    np.put_along_axis(repeats, order, again, -1)
+    return np.moveaxis(np.where(repeats, -1, ordered), -1, depth)
+
+
 def step_by_step(
     interpreter: Interpreter, term: IndexFold, start: Tree, array: Tree, places: np.ndarray, scope: Scope
 ) -> Tree:

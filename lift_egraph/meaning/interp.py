@@ -29,7 +29,7 @@ from lift_egraph.meaning.contractions import product_of
 from lift_egraph.meaning.domains import Domain, Plain
 from lift_egraph.meaning.folds import Operations, fold_form, keeps_last
 from lift_egraph.meaning.grouped import ByIndex
-from lift_egraph.meaning.index_folds import step_by_step
+from lift_egraph.meaning.index_folds import step_by_step, without_repeats
 from lift_egraph.meaning.range_folds import fold_of_range
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.shortcuts import states_of, sum_of_products
@@ -298,9 +298,11 @@ class _Interpreter:
 
     def index_fold(self, term: ir.ReduceByIndex | ir.ReduceByIndexSeq, scope: Scope) -> Tree:
         start, array, depth = self.value(term.initial, scope), self.value(term.array, scope), scope.depth
-        is_loop = isinstance(term, ir.ReduceByIndexSeq)
+        is_loop = isinstance(term, ir.INDEX_LOOPS)
         indices = self.map(term.place, array, scope) if is_loop else self.value(term.indices, scope)
         places, form = self.domain.array(indices), fold_form(term.operator)
+        if isinstance(term, ir.ReduceByIndexGlb):
+            places = without_repeats(places, depth)
         if form and isinstance(type_of(term.initial).element, Scalar) and isinstance(form[0], str):  # pyright: ignore
             elements = self.map(form[1], array, scope) if form[1] else array
             whole = self.domain.fold_by_index(form[0], start, elements, places)

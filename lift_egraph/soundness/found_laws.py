@@ -4,28 +4,32 @@ words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.places import distinct_places
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, operator_to_egg, to_egg
 from lift_egraph.egraph.rule_forms import Equation, Hole, Node
 from lift_egraph.language import ir
-from lift_egraph.language.build import max_, min_, select
+from lift_egraph.language.build import add, map_, max_, min_, scan_exclusive, select, zip_
 from lift_egraph.language.check import codomain
 from lift_egraph.language.functions import to_function
-from lift_egraph.language.types import Pair, Scalar
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import BOOL, I32, Array, DataType, Pair, Scalar
 from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
 from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
-FOUND = ("acts", "combines", "built_in")
+FOUND = ("acts", "combines", "built_in", "distinct")
 Conditions = Iterable[Equation | Node]
 
 
-def found_laws(conditions: Conditions, typing: Typing, choose: Choose, real: Scalar) -> dict[str, Any]:
+def found_laws(
+    conditions: Conditions, typing: Typing, choose: Choose, real: Scalar, sizes: Mapping[str, int]
+) -> dict[str, Any]:
     """Values for the variables in the conditions of a rule that ask for laws that are found; types are made theirs."""
     values: dict[str, Any] = {}
     for c in conditions:
@@ -33,6 +37,9 @@ def found_laws(conditions: Conditions, typing: Typing, choose: Choose, real: Sca
             names = [p.name for p in c.parts if isinstance(p, Hole)]
             if len(names) < len(c.parts):
                 raise Rejected(f"{c} asks for a certain operator")
+            if c.op == "distinct":
+                values[names[0]] = _distinct(typing.concrete(typing.values[names[0]], sizes, lambda _: I32), choose)
+                continue
             drawn = {"acts": _action, "combines": _combination, "built_in": _other_words}[c.op]
             values |= zip(names, drawn(names, typing, choose, real), strict=True)
     return values
@@ -106,6 +113,24 @@ def _other_words(names: list[str], typing: Typing, choose: Choose, real: Scalar)
     f = ir.Lambda(ir.PairBinder(a, b), ir.Call(law, (b, a)))
     yield Operator(f, sorts.Op.fn(function_to_egg(f)), law)
     yield law
+
+
+def _distinct(t: DataType, choose: Choose) -> Term:
+    """Indices of which no two are one place: of elements that are kept, or that follow the positions."""
+    if not isinstance(t, Array) or t.element != I32 or not t.size.constant:
+        raise Rejected(f"{t} are no indices")
+    n, keep, i = t.size.constant, ir.Input("keep", Array(t.size, BOOL)), ir.Var("i", I32)
+    ones = map_(lambda k: select(k, 1, 0), keep)
+    made = choose(
+        (
+            map_(lambda k, p: select(k, p, -1), zip_(keep, scan_exclusive(add, 0, ones))),
+            ir.Generate(nat(n), ir.Lambda(i, n - 1 - i)),
+            ir.Generate(nat(n), ir.Lambda(i, i * 2 - 1)),
+        )
+    )
+    if distinct_places(made) is None:
+        raise AssertionError("the places are not found to be distinct")
+    return Term(made, to_egg(made))
 
 
 def facts_of(conditions: Conditions, value: Callable[[Any], Any]) -> Iterator[Any]:

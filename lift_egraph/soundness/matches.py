@@ -104,7 +104,7 @@ class Match(Binders):
         self.sizes = self.choose(self.prepared.solutions)
         self.typing = self.prepared.typing.copy()
         form = self.prepared.form
-        self.values |= found_laws(self.kept, self.typing, self.choose, real)
+        self.values |= found_laws(self.kept, self.typing, self.choose, real, self.sizes)
         self._constrain()
         self._types()
         self._texts()

@@ -13,7 +13,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
-from lift_egraph.workbench.long_rows import Rows, folds
+from lift_egraph.workbench.long_rows import LongRows, Rows, folds
 from lift_egraph.workbench.plan import length_of
 
 T = TypeVar("T", bound=ir.Part)
@@ -27,7 +27,8 @@ def with_actions(term: ir.Expr, rows: Rows | None = None) -> ir.Expr | None:
 
     Operators that are built-in operations in other words are these. Folds that combine the accumulator with a function
     of each element are reductions everywhere. Those whose operators act like a monoid, which takes more work, are so
-    outside of all loops, and in functions of maps over few long `rows`, if it is known what these are.
+    outside of all loops, and in functions of maps over few long `rows`, if it is known what these are. Scans that are
+    taken in chunks are left as they are: only their chunks act.
     """
     made = _acted(_combined_everywhere(_in_plain_words(term)), rows)
     return None if alpha_equal(made, term) else made
@@ -60,7 +61,8 @@ def _acted(term: ir.Expr, rows: Rows | None) -> ir.Expr:
             return ir.Apply(ir.Lambda(binder, _acted(body, rows)), argument)
         case ir.Map() if rows:
             return _acted_in(made, rows, 1)
-    return _action(made) if _may_act(made) else made
+    is_whole = _may_act(made) and not (rows and LongRows(rows).outside(made) is not made)
+    return _action(made) if is_whole else made
 
 
 def _acted_in(term: ir.Map, rows: Rows, around: int) -> ir.Expr:

@@ -13,6 +13,7 @@ from textwrap import indent
 from typing import Any
 
 from lift_egraph.algebra.declared import believe
+from lift_egraph.algebra.places import distinct_in
 from lift_egraph.derivation.derive import derive
 from lift_egraph.derivation.parts import abridged
 from lift_egraph.derivation.steps import Step, World
@@ -68,9 +69,10 @@ class ExplainedLeg:
 
     @property
     def laws(self) -> tuple[str, ...]:
-        """What is known of the operators of the seed that are no built-in operation, and why."""
+        """What is known of the operators of the seed that are no built-in operation, and of its places, and why."""
         uses = {canonical(use.operator): use for use in reversed(uses_in(self.seed))}
-        return tuple(reason for use in reversed(uses.values()) for reason in reasons(use))
+        places = (f"no two of {print_term(i)} are one place: {why}" for i, why in distinct_in(self.seed).items())
+        return (*(reason for use in reversed(uses.values()) for reason in reasons(use)), *places)
 
 
 @dataclass(frozen=True)

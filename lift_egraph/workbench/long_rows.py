@@ -78,8 +78,16 @@ class LongRows:
         return _in_maps(term, self._apart)
 
     def in_chunks(self, term: ir.Expr) -> ir.Expr:
-        """The term with the long reductions and scans of few rows in chunks, one reduction of each map."""
-        return _in_maps(term, self._in_chunks)
+        """The term with its long scans, and the long reductions and scans of few rows, in chunks: one reduction of each
+        map.
+        """
+        return _in_maps(term, self._in_chunks, self.outside)
+
+    def outside(self, term: ir.Expr) -> ir.Expr:
+        """A scan outside of all loops in chunks, if it acts like a monoid and is long; else the term itself."""
+        if isinstance(term, ir.Scan | ir.ScanSeq) and isinstance(term.operator, ir.Lambda):
+            return self.scan(term, term.operator, 1)
+        return term
 
     def scans(self, body: ir.Expr, rows: int) -> ir.Expr:
         """The body of a function of so many rows with its long scans in chunks, where they are."""
@@ -213,16 +221,25 @@ def _element(array: ir.Expr) -> DataType:
     return t.element
 
 
-def _in_maps(term: ir.Expr, change: Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]) -> ir.Expr:
-    """A term outside of all loops with other terms for its maps over what stands in memory."""
+def _in_maps(
+    term: ir.Expr,
+    change: Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr],
+    outside: Callable[[ir.Expr], ir.Expr] = lambda term: term,
+) -> ir.Expr:
+    """A term outside of all loops with other terms for its maps over what stands in memory, and for what is `outside`
+    of these.
+    """
+    changed = outside(term)
+    if changed is not term:
+        return changed
     match term:
         case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
-            return ir.Apply(ir.Lambda(binder, _in_maps(body, change)), _in_maps(argument, change))
+            return ir.Apply(ir.Lambda(binder, _in_maps(body, change, outside)), _in_maps(argument, change, outside))
         case ir.Map(function=ir.Lambda(binder=binder, body=body), array=array) if is_pure(array):
             return change(binder, body, array)
     if is_pure(term):
         return term
-    return ir.map_parts(term, lambda p: _in_maps(p, change) if isinstance(p, ir.Expr) else p)
+    return ir.map_parts(term, lambda p: _in_maps(p, change, outside) if isinstance(p, ir.Expr) else p)
 
 
 def _with(body: ir.Expr, fold: ir.Expr, instead: ir.Expr) -> ir.Expr:

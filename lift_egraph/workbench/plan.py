@@ -25,6 +25,7 @@ from lift_egraph.language.types import Array, DataType, is_data
 
 PLANNED = {
     "algebra": book.algebra,
+    "distinct_places": book.distinct_places,
     "rows_apart": book.rows_apart,
     "long_rows": book.long_rows,
     "scans": book.chunked_scan_rules,

@@ -47,6 +47,7 @@ from lift_egraph.workbench.phases import (
     stages_phase,
     summarise,
 )
+from lift_egraph.workbench.placed import with_distinct_places
 from lift_egraph.workbench.plan import PLANNED, Plan, Recipe, planned_phase
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
@@ -110,7 +111,7 @@ def search(
     yield from look.spectrum(program)
     several: list[Start] = []
     for number in range(len(starts)):
-        for change in (look.with_actions, look.with_rows_apart, look.with_long_rows):
+        for change in (look.with_distinct_places, look.with_actions, look.with_rows_apart, look.with_long_rows):
             changed = change(starts[number])
             if changed is not None:
                 phase, starts[number] = changed
@@ -223,6 +224,11 @@ class _Search:
                 leg = Leg("remainders", term, steps, kind, plan.tiling, (width,), rules=self.own("remainders"))
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
+
+    def with_distinct_places(self, start: Start) -> tuple[PhaseSummary, Start] | None:
+        """The start with its reductions by index at distinct places for all elements at once, if there are any."""
+        began, term = time.perf_counter(), with_distinct_places(start[0], not self.device.has_groups)
+        return None if term is None else self.reached("distinct_places", {}, start, term, began)
 
     def with_actions(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with its folds as reductions by associative operators, where there are any that act like these."""

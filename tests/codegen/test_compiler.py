@@ -96,6 +96,8 @@ program looked_up_by_lanes(xs: [f32]N, rows: [[i32]3]M) where N = 16, M = 8 =
       vectorize(4, fun row =>
         reduceSeq(fun (a, p) => a + get(0, p) * to_f32(get(1, p)), xs[at(0, row)], zip(lookup(row, xs), row))),
       asVector(4, rows)))
+program looked_up_in_rows_of_lanes(A: [[f32]5]N, places: [i32]N) where N = 16 =
+  asScalar(mapGlb(0, vectorize(4, fun (row, i) => row[i] + row[2]), asVector(4, zip(A, places))))
 program ends(xs: [f32]N) where N = 6 =
   (at(0, xs) + at(5, xs), at(2, xs))
 program pairs_in_and_out(ps: [(f32, i32)]N) where N = 24 =

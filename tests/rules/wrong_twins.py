@@ -167,6 +167,9 @@ TWINS = (
     twin("reduce_by_index_of_map_in_chunks", "any value for the identity", "helper:identity(op, e), →"),
     twin("reduce_by_index_of_maps_in_chunks", "the first start is left out",
          "helper:Ex(start), Ex(every) → e, Ex(every)"),
+    twin("reduce_by_index_to_glb", "any places", "given = (distinct(places),) → given = ()"),
+    twin("at_once_fusion", "names may be free in the function", "for free in (fvf(g), fvf(h)) → for free in (fvf(g),)"),
+    twin("left_out_behind", "the first place is taken for none", 'call2("ge", Ex(p) → call2("gt", Ex(p)'),
     # --- scans
     twin("scan_with_rest", "the others start from z", "reduced(z, first) → z"),
     twin("scan_with_rest", "the rest is read twice", "slice_(r, n - r, xs) → slice_(0, n - r, xs)"),

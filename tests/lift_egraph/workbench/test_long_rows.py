@@ -65,6 +65,22 @@ def test_the_folds_of_few_long_rows_are_taken_apart(name: str):
     check(program, way)
 
 
+BIQUAD = """fun ((y, (s, t)), x) =>
+  let out = 2.0 * x + s in (out, (3.0 * x - out + t, 2.0 * x + (k - 1.0) * out))"""  # sums stay small for k = 1
+
+
+@pytest.mark.parametrize(
+    "scan", ["scan(fun (s, x) => k * (x - s), 0.0, xs)", f"scanSeq({BIQUAD}, (0.0, (0.0, 0.0)), xs)"]
+)
+@pytest.mark.parametrize("length", [N, N - 3], ids=["with a rest", "in chunks"])
+def test_a_long_scan_is_taken_in_chunks_of_which_alone_matrices_are_made(scan: str, length: int):
+    program = parse_program(f"program p(xs: [f32]{length}, k: f32 in 0..1) = let xs = map(neg, xs) in {scan}")
+    (leg,) = legs(program.body)
+    assert leg.name == "long_rows"
+    assert sum(isinstance(t, ir.ScanExclusive) for t in ir.subterms(leg.term)) == 1
+    check(program, (leg,))
+
+
 def check(program: ir.Program, way: tuple[Leg, ...]) -> None:
     before = program.body
     for leg in way:

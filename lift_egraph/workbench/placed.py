@@ -1,0 +1,113 @@
+"""Which reductions by index need no order of their elements: those whose places are distinct.
+
+The terms are built here as the rules of `lift_egraph.rules.by_index` build them; that they do is what the phase
+``distinct_places`` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from lift_egraph.algebra.places import MOST_PLACES, distinct_in
+from lift_egraph.egraph.encoding import known_operator
+from lift_egraph.language import ir
+from lift_egraph.language.check import size_of, type_of
+from lift_egraph.language.nat import nat
+from lift_egraph.language.types import I32, Array, DataType
+
+T = TypeVar("T", bound=ir.Part)
+
+
+def with_distinct_places(term: ir.Expr, behind: bool) -> ir.Expr | None:
+    """The term with those of its reductions by index that are outside of all loops, and have distinct places, with
+    a work-item for each element; None if there are none.
+
+    Parameters
+    ----------
+    behind
+        Whether elements that are left out have places of their own behind the others: a CPU that foresees a branch
+        wrongly waits longer than for a store.
+    """
+    known = distinct_in(term)
+    made = _placed(term, known, behind) if known else term
+    return None if made == term else made
+
+
+def _placed(term: ir.Expr, known: Mapping[ir.Expr, str], behind: bool) -> ir.Expr:
+    made = ir.map_parts(term, lambda p: _placed(p, known, behind) if isinstance(p, ir.Expr) else p)
+    match made:
+        case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
+            return ir.Apply(ir.Lambda(binder, _placed(body, known, behind)), argument)
+        case ir.ReduceByIndex(operator=operator, initial=initial, indices=indices, array=array) if (
+            isinstance(term, ir.ReduceByIndex) and term.indices in known
+        ):
+            place, x, acc = (
+                ir.Var(name, _element(xs)) for name, xs in (("place", indices), ("x", array), ("acc", initial))
+            )
+            each = ir.PairBinder(place, x)
+            step = ir.Lambda(ir.PairBinder(acc, each), _combined(operator, acc, x))
+            at_once = _fused(ir.ReduceByIndexGlb(ir.Lambda(each, place), step, initial, ir.Zip(indices, array)))
+            return _left_out_behind(at_once) if behind else at_once
+    return made
+
+
+def _fused(fold: ir.ReduceByIndexGlb) -> ir.ReduceByIndexGlb:
+    """With the maps that make the places and the elements in its functions."""
+    for side in (0, 1):
+        assert isinstance(fold.array, ir.Zip)
+        sides = [fold.array.first, fold.array.second]
+        h, inner = _mapped(sides[side])
+        if h is None:
+            continue
+        sides[side] = inner
+        acc = ir.Var("acc", _element(fold.initial))
+        binders = [ir.Var(name, _element(xs)) for name, xs in zip(("place", "x"), sides, strict=True)]
+        values: list[ir.Expr] = [*binders]
+        values[side] = ir.Apply(h, binders[side])
+        each, value = ir.PairBinder(*binders), ir.MakePair(*values)
+        fold = ir.ReduceByIndexGlb(
+            ir.Lambda(each, ir.Apply(fold.place, value)),
+            ir.Lambda(ir.PairBinder(acc, each), ir.Apply(fold.operator, ir.MakePair(acc, value))),
+            fold.initial,
+            ir.Zip(*sides),
+        )
+    return fold
+
+
+def _left_out_behind(fold: ir.ReduceByIndexGlb) -> ir.Expr:
+    m, n = size_of(fold.initial).constant, size_of(fold.array).constant
+    if m is None or n is None or m + n >= MOST_PLACES:
+        return fold
+    acc, x = ir.Var("acc", _element(fold.initial)), ir.Var("x", _element(fold.array))
+    i, p, length = ir.Var("i", I32), ir.Var("p", I32), ir.Literal(m, I32)
+    inside = ir.Call("and", (ir.Call("ge", (p, ir.Literal(0, I32))), ir.Call("lt", (p, length))))
+    kept = ir.Call("select", (inside, p, ir.Call("add", (length, i))))
+    each = ir.PairBinder(x, i)
+    made = ir.ReduceByIndexGlb(
+        ir.Lambda(each, ir.Apply(ir.Lambda(p, kept), ir.Apply(fold.place, x))),
+        ir.Lambda(ir.PairBinder(acc, each), ir.Apply(fold.operator, ir.MakePair(acc, x))),
+        ir.Concat(fold.initial, ir.Fill(nat(n), ir.At(nat(0), fold.initial))),
+        ir.Zip(fold.array, ir.Generate(nat(n), ir.Lambda(i, i))),
+    )
+    return ir.Slice(nat(0), nat(m), made)
+
+
+def _mapped(array: ir.Expr) -> tuple[ir.Lambda | None, ir.Expr]:
+    """The function of the map that makes an array, if one does, and what that is applied to."""
+    if isinstance(array, ir.Map) and isinstance(array.function, ir.Lambda):
+        return array.function, array.array
+    return None, array
+
+
+def _combined(operator: ir.Function, first: ir.Expr, second: ir.Expr) -> ir.Expr:
+    known = known_operator(operator)
+    return (
+        ir.Call(known[0], (first, second)) if known and not known[1] else ir.Apply(operator, ir.MakePair(first, second))
+    )
+
+
+def _element(array: ir.Expr) -> DataType:
+    t = type_of(array)
+    assert isinstance(t, Array)
+    return t.element

@@ -1,0 +1,104 @@
+"""Places that are distinct are found so; such that may not be, are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lift_egraph.algebra.places import distinct_in, distinct_places, doubtful_in
+from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.saturate import run_phase
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.index_folds import without_repeats
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.phases import Leg
+from lift_egraph.workbench.placed import with_distinct_places
+
+SCAN = "scanExclusive(add, 0, map(fun x => select(x > 0.5, 1, 0), xs))"
+ZIPPED = f"zip(xs, {SCAN})"
+RUNS = "concat(fill(1, 1), map(fun w => select(w[0] != w[1], 1, 0), slide(2, 1, xs)))"
+DISTINCT = {
+    "kept": f"map(fun (x, p) => select(x > 0.5, p, -1), {ZIPPED})",
+    "shifted": f"map(fun (x, p) => select(x > 0.5, p + 3, -2), {ZIPPED})",
+    "less are kept": f"map(fun (x, p) => select(x > 0.5 && x < 0.7, p, -1), {ZIPPED})",
+    "by its count": "let k = map(fun x => select(x > 0.5, 1, 0), xs) in "
+    "map(fun (k, p) => select(k == 1, p, -1), zip(k, scanExclusive(add, 0, k)))",
+    "inclusive": "let k = map(fun x => to_i32(x > 0.5), xs) in "
+    "map(fun (k, p) => select(k > 0, p - 1, -1), zip(k, scan(add, 0, k)))",
+    "two of each": "let k = map(fun x => select(x > 0.5, 2, 0), xs) in "
+    "map(fun (k, p) => select(k > 0, p + 1, -1), zip(k, scanExclusive(add, 0, k)))",
+    "runs": f"let k = {RUNS} in map(fun (k, p) => select(k == 1, p, -1), zip(k, scanExclusive(add, 0, k)))",
+    "reversed": "generate(12, fun i => 11 - i)",
+    "every third": "generate(12, fun i => 3 * i + 1)",
+}
+DOUBTFUL = {
+    "others are kept": f"map(fun (x, p) => select(x > 0.4, p, -1), {ZIPPED})",
+    "all are kept": f"map(fun (x, p) => p, {ZIPPED})",
+    "a place for the rest": f"map(fun (x, p) => select(x > 0.5, p, 0), {ZIPPED})",
+    "inclusive and exclusive": "let k = map(fun x => to_i32(x > 0.5), xs) in "
+    "map(fun (x, (p, q)) => select(x > 0.5, select(x > 0.7, p, q), -1), "
+    "zip(xs, zip(scan(add, 0, k), scanExclusive(add, 0, k))))",
+    "different steps": f"map(fun (x, p) => select(x > 0.5, select(x > 0.7, p, p + 1), -1), {ZIPPED})",
+    "counted down": "let k = map(fun x => select(x > 0.5, 1, -1), xs) in "
+    "map(fun (x, p) => select(x > 0.5, p, -1), zip(xs, scanExclusive(add, 0, k)))",
+    "by max": f"map(fun (x, p) => select(x > 0.5, p, -1), {ZIPPED.replace('add', 'max')})",
+    "of other elements": f"map(fun (x, p) => select(x > 0.5, p, -1), zip(gather(reverse, xs), {SCAN}))",
+    "halves": "generate(12, fun i => i / 2)",
+    "wrapped": "generate(12, fun i => i * 1073741824)",
+    "constant": "generate(12, fun i => 5)",
+    "data": "map(fun x => to_i32(x), xs)",
+}
+
+
+def places(body: str) -> ir.Program:
+    return parse_program(f"program p(xs: [f32]12 in 0..1) = reduceByIndex(add, fill(9, 1.0), {body}, map(abs, xs))")
+
+
+@pytest.mark.parametrize("name", DISTINCT)
+def test_distinct_places_are_found_and_lead_to_work_items(name: str):
+    program = places(DISTINCT[name])
+    (why,) = distinct_in(program.body).values()
+    assert why
+    for device in (POCL, NVIDIA):
+        made = with_distinct_places(program.body, behind=not device.has_groups)
+        assert made is not None
+        leg = Leg("distinct_places", made, 8, device.mapping)
+        *_, reached = run_phase(program.body, leg.phase)
+        assert locate(reached.graph, reached.root, made) is not None
+        inputs = random_inputs(program, 0, "float")
+        assert equal_values(evaluate(program.body, inputs), evaluate(made, inputs))
+
+
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_places_that_may_be_one_are_none(name: str):
+    program = places(DOUBTFUL[name])
+    assert distinct_in(program.body) == {}
+    assert with_distinct_places(program.body, behind=False) is None
+
+
+def test_a_variable_of_two_lets_stands_for_neither():
+    text = "let k = map(fun x => select(x > 0.5, 1, 0), xs) in reduceByIndex(add, fill(9, 1.0), {}, xs)"
+    kept = "map(fun (k, p) => select(k == 1, p, -1), zip(k, scanExclusive(add, 0, k)))"
+    body = parse_program(f"program p(xs: [f32]12) = {text.format(kept)}").body
+    assert distinct_in(body)
+    other = parse_program(f"program p(xs: [f32]12) = {text.format(kept).replace('1, 0)', '2, 3)')}").body
+    assert distinct_in(ir.MakePair(body, other)) == {}
+
+
+def test_of_elements_with_one_place_the_first_counts():
+    given = np.array([[3, 1, 3, -1, 1], [0, 0, 0, 2, 2]], np.int32)
+    assert without_repeats(given, 1).tolist() == [[3, 1, -1, -1, -1], [0, -1, -1, 2, -1]]
+    assert without_repeats(given.T, 0).T.tolist() == without_repeats(given, 1).tolist()
+
+
+def test_what_a_low_level_program_leaves_open_is_said():
+    text = (
+        "program p(xs: [f32]8, is: [i32]8) = reduceByIndexGlb(fun (i, x) => {}, fun (a, (i, x)) => x, xs, zip({}, xs))"
+    )
+    assert doubtful_in(parse_program(text.format("i", "is")).body)
+    assert not doubtful_in(parse_program(text.format("7 - i", "generate(8, id)")).body)
+    assert distinct_places(parse_program("program p(is: [i32]8) = is").body) is None
