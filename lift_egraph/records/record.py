@@ -35,7 +35,7 @@ PHASES = (
     *("item_loops", "loop_tile", "block_levels", "block_registers", "row_sums", "row_loops", "row_tile", "tree"),
     *("tree_levels", "column_sums", "column_levels", "column_tile", "window_tiles", "window_levels", "window_copies"),
     *("item_vectors", "vector_tile", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing", "memory"),
-    "streams",
+    *("streams", "rows_of_steps", "stencil_steps", "step_tiles", "tiles_of_steps", "step_levels"),
 )
 """What a phase of a way may be called; those of plans are in `lift_egraph.workbench.plan.PLANNED`, too."""
 
