@@ -46,6 +46,7 @@ from lift_egraph.rules.stencil import Grid
 I32 = Ty.scalar("i32")
 PLACE, TILE, MADE, COLUMN = "$place", "$tile", "$made", "$column"
 
+WINDOWS = "(((((k + a) + r) - n) / s) + 1)"
 ANY_PADDING = "any padding is right, and with this one h divides the number of windows"
 ONE_BY_ONE = "windows of which each begins at the next element are no tiles"
 
@@ -275,22 +276,22 @@ def pad_rows_of_pad(k: i64, r: i64, m: i64, n: i64, z: Ex, v: V, w: V, xss: Ex, 
     "windows, e = s·(h - c mod h), c mod h > 0,  b = clamp, or constant z;  the same for rows of a matrix, where pad "
     "is transpose ∘ map (pad k r (constant z)) ∘ transpose",
     source="new: so many windows that h divides them, of which those are kept that there were",
-    notes={"(c % h) > 0": "what h divides needs no padding", "h - (c % h)": ANY_PADDING, "c % h": ANY_PADDING},
+    notes={
+        f"({WINDOWS} % h) > 0": "what h divides needs no padding",
+        f"h - ({WINDOWS} % h)": ANY_PADDING,
+        f"{WINDOWS} % h": ANY_PADDING,
+    },
 )
-def windows_of_padded(f: Fn, n: i64, s: i64, k: i64, r: i64, xs: Ex, c: i64, h: i64, z: Ex, v: V, t: Ty):
+def windows_of_padded(f: Fn, n: i64, s: i64, k: i64, r: i64, xs: Ex, a: i64, h: i64, z: Ex, v: V, t: Ty):
+    c = (k + a + r - n) / s + 1
     for padded in (
         lambda after: pad(k, after, "clamp", xs),
         lambda after: pad_constant(k, after, z, xs),
         lambda after: padded_rows(k, after, z, xs, v),
     ):
-        windows = slide(n, s, padded(r))
-        yield rewrite(map_(f, windows)).to(
+        yield rewrite(map_(f, slide(n, s, padded(r)))).to(
             slice_(0, c, map_(f, slide(n, s, padded(r + (h - c % h) * s)))),
-            eq(Ty.arr(c, t)).to(ty(windows)),
-            tile(c, h),
-            h > 0,
-            h < c,
-            c % h > 0,
+            *(eq(Ty.arr(a, t)).to(ty(xs)), tile(c, h), h > 0, h < c, c % h > 0),
         )
 
 
