@@ -130,7 +130,7 @@ def test_a_known_kernel_is_compiled_again_with_its_way(journal: Journal):
         {"validity": "wrong"},
         {"phases": []},
         {"term": "program scale(x: [f32]64) = nothing(x)"},
-        {"device": replace(DEVICE, name="another")},
+        {"device": replace(DEVICE, name="another", kind="gpu")},
         {"program": msgspec.structs.replace(RECORD.program, hash="0" * 64)},
     ],
 )
