@@ -11,7 +11,7 @@ al., "High-performance code generation for stencil computations on GPU architect
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ from lift_egraph.workbench.plan import Plan, Step
 
 MapSketch = Callable[..., sk.PatternSketch]
 Kept = Callable[[sk.Sketch], sk.Sketch]
-ROWS = (8, 16, 4)  # of the band of a group on a CPU
+ROWS = (16, 8, 32)  # of the band of a group on a CPU
 PARTS = (256, 512, 128)  # elements of the tile of a group on a GPU
 BLOCKS = (32, 16, 24, 20, 28, 18, 14, 12, 8)  # rows and columns of the same in two dimensions, where they divide both
 
@@ -65,6 +65,18 @@ def stencil_steps(term: ir.Expr, device: Device) -> Iterator[Plan]:
     for tiles in made:
         if tiles.own < min(lengths[: tiles.dimensions]) and tiles.bytes <= device.local_memory:
             yield tiles.plan()
+
+
+def window_blocks(term: ir.Expr, device: Device) -> Iterator[Plan]:
+    """Maps over windows of a matrix in two dimensions, for GPUs: a group copies what all windows of its block read."""
+    steps = tuple(steps_of(term))
+    lengths = list(sizes_of(steps[0].result)) if len(steps) == 1 else []
+    for own in BLOCKS if len(lengths) == 2 else ():
+        blocks = Blocks(steps, own)
+        fits = 4 * blocks.lengths[0] ** 2 <= device.local_memory and own**2 <= device.max_work_group
+        if fits and own < min(lengths) and all(length % own == 0 for length in lengths):
+            yield blocks.with_copies()
+            return
 
 
 def steps_of(term: ir.Expr) -> Iterator[StencilStep]:
@@ -201,8 +213,7 @@ class Blocks(Tiles):
     def plan(self) -> Plan:
         """The tiles of all steps; what is computed of each; then the levels of the device, and what groups keep."""
         tiling: Tiling = dict.fromkeys(sizes_of(self.steps[0].result), (self.own,))
-        levels = [partial(sk.map_level, f"{kind}({d})") for kind in ("mapWrg", "mapLcl") for d in (1, 0)]
-        staged = self.blocks(levels, in_local)
+        staged = self.blocks(self.levels, in_local)
         steps = (
             Step("step_tiles", sk.contains(sk.slide(self.lengths[0], self.own)), tiling),
             Step("tiles_of_steps", self.blocks((sk.map_,) * 4), {}),
@@ -210,7 +221,19 @@ class Blocks(Tiles):
         )
         return Plan(steps, (), lowered_by=None)
 
-    def blocks(self, levels: Sequence[MapSketch], kept: Kept = as_it_is) -> sk.Sketch:
+    @property
+    def levels(self) -> list[MapSketch]:
+        """The maps over rows of groups, the groups of each, and the rows and columns of their work-items."""
+        return [partial(sk.map_level, f"{kind}({d})") for kind in ("mapWrg", "mapLcl") for d in (1, 0)]
+
+    def with_copies(self) -> Plan:
+        """The plan for one step, whose groups copy the tile of the input to local memory."""
+        plan, *levels = self.plan(), *self.levels
+        copy = in_local(levels[2](levels[3](length=self.lengths[0]), length=self.lengths[0]))
+        copies = Step("window_copies", self.blocks(levels, around=lambda body: sk.let(copy, sk.contains(body))), {})
+        return replace(plan, steps=(*plan.steps, copies))
+
+    def blocks(self, levels: Sequence[MapSketch], kept: Kept = as_it_is, around: Kept = as_it_is) -> sk.Sketch:
         """Rows of tiles of the result, and what is made of a tile of the input, step by step."""
         outer, inner, high, wide = levels
 
@@ -222,4 +245,4 @@ class Blocks(Tiles):
         body = made(self.own, self.steps[0], as_it_is)
         for length, step in self.kept:
             body = sk.let(made(length, step, kept), sk.contains(body))
-        return sk.contains(outer(sk.contains(inner(sk.contains(body), length=columns)), length=rows))
+        return sk.contains(outer(sk.contains(inner(sk.contains(around(body)), length=columns)), length=rows))

@@ -14,7 +14,8 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.phases import LOW_LEVEL
-from lift_egraph.workbench.stencil_steps import stencil_steps, steps_of
+from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.stencil_steps import stencil_steps, steps_of, window_blocks
 from tests.lift_egraph.workbench.test_plans import reached
 
 GPU = replace(NVIDIA, emission=POCL.emission)
@@ -74,6 +75,23 @@ def test_others_have_no_such_plan(text: str, count: int):
     body = parse_program(text).body
     assert sum(1 for _ in steps_of(body)) == count
     assert not [*stencil_steps(body, POCL), *stencil_steps(body, GPU)]
+
+
+def test_groups_copy_what_the_windows_of_a_block_read():
+    program = parse_program(
+        """program blur(A: [[f32]96]64, W: [f32]25) =
+             map2d(fun w => reduce(add, 0.0, map(mul, zip(join(w), W))), slide2d(5, 1, pad2d(2, 2, clamp, A)))"""
+    )
+    (found,) = window_blocks(program.body, GPU)
+    assert found.steps in [plan.steps for plan in plans(program.body, NVIDIA)]
+    inputs = random_inputs(program, 0, "integer")
+    plan = compile_program(replace(program, body=reached(program, found)), GPU)
+    assert 4 * 36 * 36 <= plan.kernels[0].local_bytes <= 4 * 36 * 37  # lines may be padded
+    with Runner(find_device("Portable")) as runner:
+        runner.load_inputs("inputs", inputs)
+        assert np.array_equal(runner.run(plan, "inputs"), evaluate(program.body, inputs))
+    assert not [*window_blocks(program.body, replace(GPU, local_memory=512))]
+    assert not [*window_blocks(parse_program(in_two(61, 96, 1, "clamp")).body, GPU)]
 
 
 def test_what_a_group_keeps_fits_its_local_memory():
