@@ -1,8 +1,7 @@
 """Several steps of a stencil in one: overlapping tiles of what a step makes, each computed from a larger tile.
 
 A tile of the padded result of a step reaches beyond that result. What lies outside of it is not computed: a tile has
-any values there, and is read at other places, those that the boundary means. The value of a pad is a literal, so that
-no binder has to do with it.
+any values there, and is read at other places, those that the boundary means.
 
 Source: Krishnamoorthy et al., "Effective automatic parallelization of stencil computations", PLDI 2007; Holewinski et
 al., "High-performance code generation for stencil computations on GPU architectures", ICS 2012.
@@ -160,12 +159,15 @@ def slide_of_step_constant(
         ),
     ):
         left, tile = slide(n, s, padded), V(TILE, Ty.arr(n + m - 1, t))
-        yield egglog.rule(eq(e).to(left), *lengths).then(tile)  # the condition needs it to exist
+        names = [V(MADE, Ty.arr(n, own)), number_of(n), *((of_tiles, of_rows) if column is not None else ())]
+        for name in (tile, *names):  # the conditions need them to exist
+            yield egglog.rule(eq(e).to(left), *lengths).then(name)
         yield rewrite(left).to(
             tiles_of_step(f, m, n, s, outside, t, own, count, read_with(z, n, s, k, d, own, column)),
             *lengths,
             s > 1,
             fvf(f).not_contains(tile),
+            *(fresh(name, z) for name in (*names, *(() if column is None else (v,)))),
         )
 
 
@@ -218,7 +220,12 @@ def slide_of_step_2d(
     unused = [fvf(f).not_contains(name) for name in (tile, i, j, row_of_tiles)]
     for left, padded, read, conditions in (
         (clamped(made, q), clamped(xss, outer[0]), nearest, (n > k, (rows - 1) * s < k + c, (columns - 1) * s < k + d)),
-        (with_value(made, q, h), with_value(xss, *outer), valued, (eq(t).to(u),)),
+        (
+            with_value(made, q, h),
+            with_value(xss, *outer),
+            valued,
+            (eq(t).to(u), *(fresh(name, z) for name in (q, h, *names))),
+        ),
     ):
         both = named_windows_2d(n, s, left, o, x)
         for name in names:  # the conditions need them to exist
@@ -245,13 +252,13 @@ def pad_of_pad(k: i64, r: i64, m: i64, n: i64, z: Ex, v: V, w: V, xs: Ex):
     def each(row: V, padded: Ex, rows: Ex) -> Ex:
         return map_(Fn.lam(P.var(row), padded), rows)
 
-    for padded in (
-        lambda before, after, array: pad(before, after, "clamp", array),
-        lambda before, after, array: pad_constant(before, after, z, array),
+    for padded, conditions in (
+        (lambda before, after, array: pad(before, after, "clamp", array), ()),
+        (lambda before, after, array: pad_constant(before, after, z, array), (fresh(v, z), fresh(w, z))),
     ):
         yield rewrite(padded(k, r, padded(m, n, xs))).to(padded(k + m, r + n, xs))
         yield rewrite(each(v, padded(k, r, Ex(v)), each(w, padded(m, n, Ex(w)), xs))).to(
-            each(w, padded(k + m, r + n, Ex(w)), xs)
+            each(w, padded(k + m, r + n, Ex(w)), xs), *conditions
         )
 
 
@@ -268,7 +275,9 @@ def pad_rows_of_pad(k: i64, r: i64, m: i64, n: i64, z: Ex, v: V, w: V, xss: Ex, 
     left = padded_rows(k, r, z, wide(w, xss), v)
     where = (eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss)),)
     yield egglog.rule(left, *where).then(column)  # the condition needs it to exist
-    yield rewrite(left).to(wide(w, padded_rows(k, r, z, xss, column)), *where)
+    yield rewrite(left).to(
+        wide(w, padded_rows(k, r, z, xss, column)), *where, fresh(v, z), fresh(w, z), fresh(column, z)
+    )
 
 
 @rule(
