@@ -21,10 +21,13 @@ from lift_egraph.rules.fusion import (
     map_fission_of_let_beside,
     map_fission_of_side,
     map_fusion,
+    map_fusion_of_pattern,
+    map_fusion_of_side,
     map_of_one_side,
     pattern_fusion_rules,
     reduced_rules,
     reduction_rules,
+    side_fusion_rules,
     zip_rules,
 )
 from lift_egraph.rules.interchange import (
@@ -43,10 +46,13 @@ from lift_egraph.rules.interchange import (
 from lift_egraph.rules.iteration import iteration_rules
 from lift_egraph.rules.movement import (
     chunk_rules,
+    map_map_of_transpose,
     map_of_join,
     movement_rules,
+    pad_of_map,
     reordering_rules,
     reordering_simplification,
+    slide_of_map,
     transpose_of_map_map,
     transpose_of_zips,
     zip_movement_rules,
@@ -99,9 +105,11 @@ from lift_egraph.rules.reduction import (
     splitting_rules,
 )
 from lift_egraph.rules.remainders import (
+    map_with_rest,
     padding_rules,
     reduce_with_rest,
     remainder_rules,
+    rest_in_vector,
     scan_with_rest,
     slice_of_map,
     slice_of_slice,
@@ -119,7 +127,17 @@ from lift_egraph.rules.split_join import (
     zip_takes_names,
 )
 from lift_egraph.rules.stages import element_rules, generate_rules, inlining_rules, invariant_rules, let_simplification
-from lift_egraph.rules.stencil import slide_tiling, stencil_rules, stencil_simplification
+from lift_egraph.rules.stencil import slide_tiling, slide_tiling_2d, stencil_rules, stencil_simplification
+from lift_egraph.rules.stencil_steps import (
+    boundary_rules,
+    let_of_side,
+    pad_of_pad,
+    pad_rows_of_pad,
+    side_rules,
+    step_2d_rules,
+    step_rest_rules,
+    step_rules,
+)
 from lift_egraph.rules.trees import (
     let_of_one,
     map_of_one,
@@ -160,6 +178,24 @@ long_rows: tuple[Rule, ...] = (
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
 rows: tuple[Rule, ...] = (split_and_join, *fission_rules, *matrix_rules)
+rows_of_steps: tuple[Rule, ...] = (*(slide_of_map, pad_of_map, pad_rows_of_pad, map_fusion, map_fusion_of_pattern),)
+stencil_steps: tuple[Rule, ...] = (
+    *(slide_tiling, *step_rules, *step_rest_rules, map_of_join, map_fusion, map_fusion_of_side, let_out_of_pair),
+)
+step_tiles: tuple[Rule, ...] = (slide_tiling_2d, *step_2d_rules, pad_of_pad, pad_of_map, pad_rows_of_pad)
+tiles_of_steps: tuple[Rule, ...] = (
+    *(let_of_side, let_out_of_pair, map_of_join, map_map_of_transpose),
+    *(map_fusion, map_fusion_of_side, map_fusion_of_pattern, *fission_rules),
+)
+step_levels: tuple[Rule, ...] = (
+    map_to_seq,
+    *group_rules,
+    *loop_rules,
+    *vector_rules,
+    *shared_rules,
+    map_with_rest,
+    rest_in_vector,
+)
 window_tiles: tuple[Rule, ...] = (slide_tiling, map_of_join, map_fusion)
 window_levels: tuple[Rule, ...] = (*loop_rules, *group_rules)
 window_copies: tuple[Rule, ...] = (*block_rules, *round_rules, copy_columns)
@@ -272,5 +308,6 @@ guided: tuple[Rule, ...] = (
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
     *(*chunked_index_rules, *distinct_index_rules),
     *(*algebra_rules, *chunked_action_rules, *row_rules),
+    *(*side_fusion_rules, *step_rules, *step_2d_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

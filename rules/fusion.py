@@ -293,6 +293,17 @@ def zip_of_map_right(e: Ex, p: P, b: Ex, xs: Ex, ys: Ex, n: i64, t: Ty):
     )
 
 
+@rule(
+    "map (λ(q, r). b) (zip (map (λp. c) xs) ys) = map (λ(p, r). let q = c in b) (zip xs ys),  p not free in b, r not "
+    "free in c, p and r disjoint",
+    source="000 Listings 5.4 and 5.8: fusion with one side",
+)
+def map_fusion_of_side(p: P, q: P, r: P, b: Ex, c: Ex, xs: Ex, ys: Ex):
+    yield rewrite(map_(Fn.lam(P.pair(q, r), b), zip_(map_(Fn.lam(p, c), xs), ys))).to(
+        map_(Fn.lam(P.pair(p, r), app(Fn.lam(q, b), c)), zip_(xs, ys)), absent(p, b), absent(r, c), disjoint(p, r)
+    )
+
+
 @rule("map (λp. let q = c in b) xs = map (λq. b) (map (λp. c) xs),  p not free in b", source="000 Listing 5.22")
 def map_fission_of_let(p: P, f: Fn, c: Ex, xs: Ex):
     yield rewrite(map_(Fn.lam(p, app(f, c)), xs)).to(map_(f, map_(Fn.lam(p, c), xs)), absent_in_function(p, f))
@@ -386,6 +397,7 @@ def let_outwards(name: String, p: P, b: Ex, c: Ex, a: Ex):
 
 fusion_rules = (map_fusion, zip_of_maps)
 zip_rules = (zip_of_map_left, zip_of_map_right)
+side_fusion_rules = (map_fusion_of_side,)
 let_rules = (map_fission_of_let,)
 reduced_rules = (map_fission_of_reduced,)
 pattern_fusion_rules = (map_fusion_of_pattern,)

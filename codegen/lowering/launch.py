@@ -135,7 +135,7 @@ def _groups(lengths: dict[ir.Level, Nat], device: Device) -> tuple[Sizes, tuple[
     number_open = sum(1 for n in wanted if n.constant is None)
     local = [n.constant or _OPEN_GROUP[number_open] for n in wanted]
     while prod(local) > device.max_work_group:
-        largest = local.index(max(local))
+        largest = max(range(3), key=lambda d: (local[d], d))  # the work-items of the first are neighbours in memory
         local[largest] = (local[largest] + 1) // 2
     x, y, z = (lengths.get(ir.Level("wrg", d), nat(1)) * local[d] for d in range(3))
     return (x, y, z), (local[0], local[1], local[2])

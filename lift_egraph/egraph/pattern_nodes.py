@@ -171,9 +171,13 @@ def constant_step(term: ir.Iterate) -> ir.Lambda | None:
     return step if domain(step) == codomain(step) else None
 
 
+class NoLiteral(TypeProblem):
+    """A term that equals a literal stands where the language has literals alone."""
+
+
 def _padded(left: Nat, right: Nat, value: ir.Expr, array: ir.Expr) -> ir.Expr:
     if not isinstance(value, ir.Literal):
-        raise TypeProblem("the value of pad is no literal")
+        raise NoLiteral("the value of pad is no literal")
     return ir.Pad(left, right, ir.Boundary("constant", value), array)
 
 

@@ -72,7 +72,10 @@ def _classes_that_move(graph: FrozenEGraph) -> frozenset[ClassId]:
     if known is None:
         found: set[ClassId] = set()
         sites = [
-            (c, tuple(term_classes(graph, n))) for c, nodes in graph.nodes.items() for n in nodes if n.op in LAYOUT
+            (c, tuple(term_classes(graph, n))[n.op == "lookup" :])  # where to look may be computed
+            for c, nodes in graph.nodes.items()
+            for n in nodes
+            if n.op in LAYOUT
         ]
         while sites:
             left = [(c, inside) for c, inside in sites if c not in found and not found.issuperset(inside)]

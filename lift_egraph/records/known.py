@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import log
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.records.record import Record
@@ -30,6 +31,24 @@ def median_of(record: Record) -> float:
 def same_device(first: DeviceInfo, second: DeviceInfo) -> bool:
     """Whether two devices are of one make, whatever their drivers' versions are."""
     return (first.platform, first.name) == (second.platform, second.name)
+
+
+def neighbours_first(records: Iterable[Record], device: DeviceInfo) -> list[Record]:
+    """For each other device of its kind what was fastest there, the device that is most like it first.
+
+    Those of its platform go before others, and then those whose compute units and vectors are as many, within factors.
+    """
+    others: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        if record.device.kind == device.kind and not same_device(record.device, device):
+            others.setdefault((record.device.platform, record.device.name), []).append(record)
+
+    def distance(record: Record) -> tuple[bool, float]:
+        other = record.device
+        counts = (other.compute_units, device.compute_units), (other.vector_width, device.vector_width)
+        return other.platform != device.platform, sum(abs(log(max(a, 1) / max(b, 1))) for a, b in counts)
+
+    return sorted((best[0] for found in others.values() if (best := best_first(found))), key=distance)
 
 
 def same_versions(record: Record, device: DeviceInfo, versions: Mapping[str, str]) -> bool:

@@ -34,8 +34,9 @@ PHASES = (
     *("index_chunks", "views", "levels", "first_tile", "second_tile", "registers", "sharing_columns", "matrices"),
     *("item_loops", "loop_tile", "block_levels", "block_registers", "row_sums", "row_loops", "row_tile", "tree"),
     *("tree_levels", "column_sums", "column_levels", "column_tile", "window_tiles", "window_levels", "window_copies"),
-    *("item_vectors", "vector_tile", "group_folds", "group_fold_levels", "item_folds"),
-    *("distinct_places", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing", "memory", "streams"),
+    *("item_vectors", "vector_tile", "group_folds", "group_fold_levels", "item_folds", "distinct_places"),
+    *("rows_of_steps", "stencil_steps", "step_tiles", "tiles_of_steps", "step_levels"),
+    *("rows_apart", "long_rows", "algorithmic", "lowering", "sharing", "memory", "streams"),
 )
 """What a phase of a way may be called; those of plans are in `lift_egraph.workbench.plan.PLANNED`, too."""
 

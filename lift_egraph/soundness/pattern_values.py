@@ -65,6 +65,8 @@ class Values:
         size = size_value(p, self.values) if p.sort == "i64" else None
         if size is not None:
             return size
+        if p.sort == "String":
+            return _text(self, p)
         if p.op in PATTERN_NODES:
             return _pattern(self, p.op, p.parts)
         if p.op in _OTHERS:
@@ -147,6 +149,14 @@ class Values:
         if isinstance(p, Node) and p.op == "Op_lift":
             return self._any_operator(p.parts[0])
         return self.operator(p, F32).function
+
+
+def _text(i: Values, p: Node) -> str:
+    """A text that is put together: of parts, or a number in digits."""
+    made = [i.value(part) for part in p.parts]
+    if p.op not in ("join", "i64_to_string"):
+        raise Rejected(f"{p.op} stands for no text")
+    return "".join(map(str, made))
 
 
 def _pattern(i: Values, op: str, parts: Sequence[Pattern]) -> Term:

@@ -24,6 +24,7 @@ from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.frozen import FrozenEGraph, open_term
 from lift_egraph.egraph.members import SLACK, MemberSampler, Site, changes, uses
+from lift_egraph.egraph.pattern_nodes import NoLiteral
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Form
 from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
@@ -244,6 +245,8 @@ class RuleChecker:
             tried.add(choice)
             try:
                 member = closed(open_term(new, choice))
+            except NoLiteral:  # others of its class are read
+                continue
             except TypeProblem as problem:  # parts that do not fit
                 yield f"no term: {problem}"
                 return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -269,6 +269,25 @@ class Typing:
         names = self.names()
         rank = {n: sum(n in {h.name for h in holes(a) | holes(b)} for _, a, b in self.conditions) for n in names}
         names.sort(key=lambda n: (-rank[n], n))
+        return self._solutions(names, most) or self._solutions(self._after_equations(names), most)
+
+    def _after_equations(self, names: Sequence[str]) -> list[str]:
+        """The names, those that equations determine as soon as they do: more sizes are found so, but alike."""
+        left, done = list(names), list[str]()
+        equations = [(a, b) for relation, a, b in self.conditions if relation == "=="]
+        while left:
+            known = {
+                side.name
+                for sides in equations
+                for side, other in (sides, sides[::-1])
+                if isinstance(side, Hole) and all(h.name in done for h in holes(other))
+            }
+            name = next((n for n in left if n in known), left[0])
+            left.remove(name)
+            done.append(name)
+        return done
+
+    def _solutions(self, names: list[str], most: int) -> list[dict[str, int]]:
         ready: list[list[tuple[str, Size, Size]]] = [[] for _ in range(len(names) + 1)]
         checks: list[list[Callable[[Mapping[str, int]], bool]]] = [[] for _ in ready]
         for condition in self.conditions:

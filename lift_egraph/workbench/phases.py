@@ -21,7 +21,7 @@ LOWERED = ("lowering", "sharing")  # the phases from a high-level to a low-level
 LOW_LEVEL = (
     *LOWERED,
     *("registers", "block_registers", "loop_tile", "row_tile", "tree_levels", "sharing_columns", "column_tile"),
-    *("window_copies", "vector_tile", "group_fold_levels", "item_folds", "streams"),
+    *("window_copies", "vector_tile", "group_fold_levels", "item_folds", "step_levels", "streams"),
 )
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 

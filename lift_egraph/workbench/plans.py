@@ -35,6 +35,7 @@ from lift_egraph.workbench.shared_columns import shared_columns
 from lift_egraph.workbench.staged_columns import staged_columns
 from lift_egraph.workbench.staged_loops import staged_loops
 from lift_egraph.workbench.staged_rows import staged_rows
+from lift_egraph.workbench.stencil_steps import window_blocks
 from lift_egraph.workbench.tiles import tiles
 from lift_egraph.workbench.trees import trees
 from lift_egraph.workbench.window_tiles import window_tiles
@@ -63,7 +64,9 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     yield from () if device.has_groups else range_plans(term, device)
     lets = any(isinstance(t, ir.Apply) for t in ir.subterms(term))
     in_groups = device.has_groups
-    stencils = [*rows_of_windows(term), *window_tiles(term, device)] if in_groups else [*bands_of_rows(term, device)]
+    stencils = [*bands_of_rows(term, device)]
+    if in_groups:
+        stencils = [*rows_of_windows(term), *window_tiles(term, device), *window_blocks(term, device)]
     has_layers = any((factors := product_of(nest)) and factors.views for nest in alike.values())
     yield from () if has_layers else stencils
     yield from staged_loops(term, device) if device.has_groups else ()

@@ -15,7 +15,7 @@ from lift_egraph.extract.models import PerformanceModel
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program, print_program
 from lift_egraph.records.journal import Contents, Journal
-from lift_egraph.records.known import best_first, median_of, same_device, same_versions
+from lift_egraph.records.known import best_first, median_of, neighbours_first, same_device, same_versions
 from lift_egraph.records.record import (
     FORMAT,
     ProgramPart,
@@ -32,6 +32,7 @@ from lift_egraph.workbench.report import NOT_RUN, Candidate, Recorded
 from lift_egraph.workbench.way_file import phases_of, way_of
 
 REMEMBERED = 5  # of the best known kernels: they are validated and timed again before others
+NEIGHBOURS = 2  # other devices whose best kernel is tried, too
 SLOWER = 2.0  # times the best known median, above which a known kernel is not measured again
 PACKAGES = ("lift-egraph", "pyopencl", "numpy")
 
@@ -79,7 +80,9 @@ class Recording:
                     raise
                 self._problem = str(problem)
         self.notes = [f"{journal and journal.path}: {note}" for note in contents.notes]
-        self.records = [r for r in contents.records if same_device(r.device, info) and r.exact == exact]
+        alike = [r for r in contents.records if r.exact == exact]
+        self.records = [r for r in alike if same_device(r.device, info)]
+        self._neighbours = neighbours_first(alike, info)
         self.remembered: list[Candidate] = []
         current = [r for r in self.records if same_versions(r, info, versions())]
         self._current = {r.point: r for r in current}
@@ -93,35 +96,50 @@ class Recording:
     def remember(
         self, naive: list[Candidate], performance: PerformanceModel, check: Callable[[Candidate], None]
     ) -> None:
-        """Compile the best known kernels again: `remembered` has them, the fastest first, and `notes` why some fail.
+        """Compile the best known kernels again, and then the best of devices that are like this one.
 
-        The naive kernel, which goes first anyway, is not among them.
+        `remembered` has them, the fastest first, and `notes` why some fail. The naive kernel, which goes first anyway,
+        is not among them. Only those that were measured on this device count as known.
         """
         first = self._going_first = {point_of(c.program, c.plan): c for c in naive}
         known = best_first(self.records)
         for record in known:
             if self._first == REMEMBERED or median_of(record) > SLOWER * median_of(known[0]):
                 break
-            if not record.phases:  # how it came about could not be explained
-                continue
-            try:
-                lowered = replace(self._program, body=parse_program(record.term).body)
-                way = way_of(record.phases)
-                made = make_candidate(lowered, 0.0, self._info, self._model, way, performance)
-                check(made)
-            except LiftError as problem:  # another version made it
-                self.notes.append(f"a known kernel of {record.date} cannot be compiled any more: {problem}")
-                continue
-            point = point_of(made.program, made.plan)
-            last = self._current.get(point)
-            if last is not None and last.validity != "valid":
-                continue
-            if point not in first:
-                first[point] = made
-                self.remembered.append(made)
-            if not first[point].recorded:
+            point = self._remember(record, first, performance, check)
+            if point is not None and not first[point].recorded:
                 first[point].recorded = record.date
                 self._first += 1
+        for record in self._neighbours[:NEIGHBOURS]:
+            self._remember(record, first, performance, check)
+
+    def _remember(
+        self,
+        record: Record,
+        first: dict[str, Candidate],
+        performance: PerformanceModel,
+        check: Callable[[Candidate], None],
+    ) -> str | None:
+        """The point of the kernel of a record, which goes first from now on; None if it cannot, or failed here."""
+        if not record.phases:  # how it came about could not be explained
+            return None
+        try:
+            lowered = replace(self._program, body=parse_program(record.term).body)
+            made = make_candidate(lowered, 0.0, self._info, self._model, way_of(record.phases), performance)
+            check(made)
+        except LiftError as problem:  # another version made it, or another device can do more
+            of_this = same_device(record.device, self._info)
+            where, what = ("", "any more") if of_this else (f" on {record.device.name}", "here")
+            self.notes.append(f"a known kernel of {record.date}{where} cannot be compiled {what}: {problem}")
+            return None
+        point = point_of(made.program, made.plan)
+        last = self._current.get(point)
+        if last is not None and last.validity != "valid":
+            return None
+        if point not in first:
+            first[point] = made
+            self.remembered.append(made)
+        return point
 
     def knows(self, candidate: Candidate, limit: float) -> bool:
         """Whether it would be in vain to measure a candidate: it goes first anyway, or it is known that it fails, or is

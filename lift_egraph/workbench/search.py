@@ -54,6 +54,7 @@ from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.spectrum import Version, kind_of, versions
 from lift_egraph.workbench.stage_cut import Cut, cut
 from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, rests
+from lift_egraph.workbench.stencil_steps import stencil_steps
 from lift_egraph.workbench.tuned import Tunable, tunables
 from lift_egraph.workbench.why_not import why_not_reached
 
@@ -109,6 +110,8 @@ def search(
     for start in soon:
         yield from look.as_it_is(start)
     yield from look.spectrum(program)
+    if is_staged:
+        yield from look.in_steps((program.body, ()))
     several: list[Start] = []
     for number in range(len(starts)):
         for change in (look.with_distinct_places, look.with_actions, look.with_rows_apart, look.with_long_rows):
@@ -428,6 +431,11 @@ class _Search:
             yield Found(float(sum(1 for _ in ir.subterms(term))), term, way)
         else:
             yield from self.lowered(term, way, plan.widths, plan.lowered_by == "sharing")
+
+    def in_steps(self, start: Start) -> Iterator[PhaseSummary | Found]:
+        """What the plans for several steps of a stencil in one kernel lead to."""
+        for plan in stencil_steps(start[0], self.device):
+            yield from self.followed(plan, start)
 
     def with_parameters(self, followed: Sequence[tuple[Recipe, list[Found]]]) -> Iterator[Tunable]:
         """The terms that plans led to, with the numbers of the plans as parameters; of plans of a kind, the first that

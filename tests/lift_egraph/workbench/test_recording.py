@@ -79,6 +79,41 @@ def test_what_a_program_is_known_by(text: str, same: bool):
 # --- what is known ----------------------------------------------------------------------------------------
 
 
+def test_the_best_of_devices_like_this_one_is_tried_but_not_known(journal: Journal):
+    far, near = (replace(DEVICE, name=name, compute_units=n * DEVICE.compute_units) for name, n in (("B", 8), ("C", 2)))
+    other = replace(near, name="D", kind="gpu")
+    slow = "program scale(x: [f32]64) = mapGlb(0, fun v => v * 2.0, x)"
+    twice = "program scale(x: [f32]64) = join(mapGlb(0, mapSeq(fun v => v * 2.0), split({}, x)))"
+    made = recording(
+        journal,
+        record(device=other, term=twice.format(2)),
+        record(device=far, term=twice.format(4)),
+        record(device=near, term=twice.format(8), median=2e-3),
+        record(device=near, term=slow, median=3e-3),
+        record(device=near, term=twice.format(16), validity="wrong", median=None),
+    )
+    tried = remembered(made)
+    assert ["split(8," in str(c.plan.source) for c in tried] == [True, False]
+    assert "split(4," in tried[1].plan.source
+    assert not any(c.recorded for c in tried)
+    summary = made.summary()
+    assert summary is not None
+    assert summary.remembered == 0
+
+
+def test_what_failed_here_is_not_tried_because_it_is_the_best_of_another_device(journal: Journal):
+    near = replace(DEVICE, name="B")
+    made = recording(journal, record(device=near), record(validity="crashed", median=None))
+    assert not remembered(made)
+
+
+def test_what_another_device_alone_can_run_is_noted(journal: Journal):
+    near = replace(DEVICE, name="B")
+    made = recording(journal, record(device=near, term="program scale(x: [f32]64) = map(fun v => v * 2.0, x)"))
+    assert not remembered(made)
+    assert any("on B cannot be compiled here" in note for note in made.notes)
+
+
 def test_a_known_kernel_is_compiled_again_with_its_way(journal: Journal):
     made = recording(journal, record(median=2e-3), record(median=1e-3, date="2026-01-02T03:04:05"))
     (known,) = remembered(made)
@@ -95,7 +130,7 @@ def test_a_known_kernel_is_compiled_again_with_its_way(journal: Journal):
         {"validity": "wrong"},
         {"phases": []},
         {"term": "program scale(x: [f32]64) = nothing(x)"},
-        {"device": replace(DEVICE, name="another")},
+        {"device": replace(DEVICE, name="another", kind="gpu")},
         {"program": msgspec.structs.replace(RECORD.program, hash="0" * 64)},
     ],
 )

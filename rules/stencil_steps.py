@@ -1,0 +1,311 @@
+"""Several steps of a stencil in one: overlapping tiles of what a step makes, each computed from a larger tile.
+
+A tile of the padded result of a step reaches beyond that result. What lies outside of it is not computed: a tile has
+any values there, and is read at other places, those that the boundary means.
+
+Source: Krishnamoorthy et al., "Effective automatic parallelization of stencil computations", PLDI 2007; Holewinski et
+al., "High-performance code generation for stencil computations on GPU architectures", ICS 2012.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import egglog
+
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    P,
+    Ty,
+    V,
+    app,
+    call2,
+    call3,
+    eq,
+    fresh,
+    fvf,
+    generate,
+    i64,
+    lookup,
+    map_,
+    pad,
+    pad_constant,
+    rewrite,
+    rule,
+    slice_,
+    slide,
+    tile,
+    transpose,
+    ty,
+    zip_,
+)
+from lift_egraph.rules.stencil import Grid
+
+I32 = Ty.scalar("i32")
+PLACE, TILE, MADE, COLUMN = "$place", "$tile", "$made", "$column"
+
+WINDOWS = "(((((k + a) + r) - n) / s) + 1)"
+ANY_PADDING = "any padding is right, and with this one h divides the number of windows"
+ONE_BY_ONE = "windows of which each begins at the next element are no tiles"
+
+
+def number_of(n: i64) -> V:
+    """The variable for the number of a tile of n elements: functions of tiles in tiles have different ones."""
+    return V(egglog.join("$number", n.to_string()), I32)
+
+
+def number(value: i64) -> Ex:
+    """A whole number as a term."""
+    return Ex.literal(value.to_string(), I32)
+
+
+def padded_rows(left: i64, right: i64, value: Ex, matrix: Ex, column: V) -> Ex:
+    """A matrix with rows of one value before and after it."""
+    return transpose(map_(Fn.lam(P.var(column), pad_constant(left, right, value, Ex(column))), transpose(matrix)))
+
+
+def tiles_of_step(f: Fn, m: i64, n: i64, s: i64, xs: Ex, t: Ty, made: Ty, count: i64, read: Fn) -> Ex:
+    """Tiles of n elements, s apart, of ``map f (slide m 1 xs)``, each read in another order, by its number."""
+    tile, j = V(TILE, Ty.arr(n + m - 1, t)), number_of(n)
+    each = map_(Fn.lam(P.var(tile), map_(f, slide(m, i64(1), Ex(tile)))), slide(n + m - 1, s, xs))
+    return map_(read, zip_(each, generate(count, Fn.lam(P.var(j), Ex(j)))))
+
+
+def places_inside(n: i64, s: i64, k: i64, d: i64, j: V) -> Ex:
+    """For tile j of n elements, s apart, the nearest places to its own that are at most d - 1 behind place k."""
+    p = V(PLACE, I32)
+    start = call2("mul", Ex(j), number(s))
+    place = call2("min", call2("max", call2("add", start, Ex(p)), number(k)), number(k + d - 1))
+    return generate(n, Fn.lam(P.var(p), call2("sub", place, start)))
+
+
+def places_beside(n: i64, s: i64, k: i64, d: i64, j: V) -> Ex:
+    """The places of its elements in tile j after one other, which stands for all but the d elements from place k on."""
+    p = V(PLACE, I32)
+    place = call2("add", call2("mul", Ex(j), number(s)), Ex(p))
+    inside = call2("and", call2("le", number(k), place), call2("lt", place, number(k + d)))
+    return generate(n, Fn.lam(P.var(p), call3("select", inside, call2("add", Ex(p), number(i64(1))), number(i64(0)))))
+
+
+def windows_2d(n: i64, s: i64, grid: Grid) -> Ex:
+    """All windows over a matrix, as `slide2d` makes them."""
+    row, count = V("$row", Ty.arr(grid.lengths[1], grid.element)), (grid.lengths[1] - n) / s + 1
+    return named_windows_2d(n, s, grid.term, row, Ty.arr(n, Ty.arr(count, Ty.arr(n, grid.element))))
+
+
+def named_windows_2d(n: i64, s: i64, matrix: Ex, row: V, windows: Ty) -> Ex:
+    """All windows over a matrix with that name for its rows, and that type for the windows over some of them."""
+    return map_(Fn.transpose(windows), slide(n, s, map_(Fn.lam(P.var(row), slide(n, s, Ex(row))), matrix)))
+
+
+def read_inside(n: i64, s: i64, k: i64, d: i64, u: Ty) -> Fn:
+    """A tile, with its number, read at the nearest places to its own that are at most d - 1 behind place k."""
+    e, j = V(MADE, Ty.arr(n, u)), number_of(n)
+    return Fn.lam(P.pair(P.var(e), P.var(j)), lookup(places_inside(n, s, k, d, j), Ex(e)))
+
+
+def read_with(value: Ex, n: i64, s: i64, k: i64, d: i64, u: Ty, column: V | None) -> Fn:
+    """A tile, with its number, that has a value, or rows of it, but for the d elements from place k on."""
+    e, j = V(MADE, Ty.arr(n, u)), number_of(n)
+    rim = pad_constant(1, 0, value, Ex(e)) if column is None else padded_rows(i64(1), i64(0), value, Ex(e), column)
+    return Fn.lam(P.pair(P.var(e), P.var(j)), lookup(places_beside(n, s, k, d, j), rim))
+
+
+@rule(
+    "slide n s (pad k r clamp (map f (slide m 1 xs))) = map (λ(e, j). lookup (generate n (λp. min (max (s·j + p) k) "
+    "(k + d - 1) - s·j)) e) (zip (map (λt. map f (slide m 1 t)) (slide (n + m - 1) s (pad k r clamp xs))) (generate c "
+    "(λj. j))),  d the length of the result of f, c = (d + k + r - n) / s + 1,  n > k,  (c - 1)·s < k + d",
+    source="new: overlapped tiles of the padded result of a step",
+    notes={"s > 1": ONE_BY_ONE},
+)
+def slide_of_step(f: Fn, n: i64, s: i64, k: i64, r: i64, m: i64, xs: Ex, a: i64, d: i64, t: Ty, u: Ty, e: Ex):
+    made = map_(f, slide(m, i64(1), xs))
+    left = slide(n, s, pad(k, r, "clamp", made))
+    count = (d + k + r - n) / s + 1
+    tile = V(TILE, Ty.arr(n + m - 1, t))
+    where = eq(Ty.arr(a, t)).to(ty(xs)), eq(Ty.arr(d, u)).to(ty(made))
+    yield egglog.rule(eq(e).to(left), *where).then(tile)  # the condition needs it to exist
+    yield rewrite(left).to(
+        tiles_of_step(f, m, n, s, pad(k, r, "clamp", xs), t, u, count, read_inside(n, s, k, d, u)),
+        *where,
+        s > 1,
+        n > k,
+        (count - 1) * s < k + d,
+        fvf(f).not_contains(tile),
+    )
+
+
+@rule(
+    "slide n s (pad k r (constant z) (map f (slide m 1 xs))) = map (λ(e, j). lookup (generate n (λp. if k <= s·j + p < "
+    "k + d then p + 1 else 0)) (pad 1 0 (constant z) e)) (zip (map (λt. map f (slide m 1 t)) (slide (n + m - 1) s (pad "
+    "k r (constant z) xs))) (generate c (λj. j))),  d the length of the result of f, c = (d + k + r - n) / s + 1;  the "
+    "same for rows of a matrix, where pad is transpose ∘ map (pad k r (constant z)) ∘ transpose",
+    source="new: overlapped tiles of the padded result of a step",
+    notes={"s > 1": ONE_BY_ONE},
+)
+def slide_of_step_constant(
+    f: Fn, n: i64, s: i64, k: i64, r: i64, m: i64, xs: Ex, a: i64, b: i64, c: i64, d: i64, u: Ty, z: Ex, v: V, e: Ex
+):
+    made, count = map_(f, slide(m, i64(1), xs)), (d + k + r - n) / s + 1
+    of_rows, of_tiles = V(COLUMN, Ty.arr(a, u)), V(COLUMN, Ty.arr(n, u))
+    elements = eq(Ty.arr(a, u)).to(ty(xs)), eq(Ty.arr(d, u)).to(ty(made))
+    rows = eq(Ty.arr(a, Ty.arr(b, u))).to(ty(xs)), eq(Ty.arr(d, Ty.arr(c, u))).to(ty(made))
+    for padded, outside, t, own, column, lengths in (
+        (pad_constant(k, r, z, made), pad_constant(k, r, z, xs), u, u, None, elements),
+        (
+            *(padded_rows(k, r, z, made, v), padded_rows(k, r, z, xs, of_rows)),
+            *(Ty.arr(b, u), Ty.arr(c, u), of_tiles, rows),
+        ),
+    ):
+        left, tile = slide(n, s, padded), V(TILE, Ty.arr(n + m - 1, t))
+        names = [V(MADE, Ty.arr(n, own)), number_of(n), *((of_tiles, of_rows) if column is not None else ())]
+        for name in (tile, *names):  # the conditions need them to exist
+            yield egglog.rule(eq(e).to(left), *lengths).then(name)
+        yield rewrite(left).to(
+            tiles_of_step(f, m, n, s, outside, t, own, count, read_with(z, n, s, k, d, own, column)),
+            *lengths,
+            s > 1,
+            fvf(f).not_contains(tile),
+            *(fresh(name, z) for name in (*names, *(() if column is None else (v,)))),
+        )
+
+
+@rule(
+    "slide2d n s (pad2d k r b (map2d f (slide2d m 1 xss))) = map (λ(ts, i). map (λ(t, j). let e = map2d f (slide2d m 1 "
+    "t) in lookup (places i) (map (lookup (places j)) e)) (zip ts (generate c (λj. j)))) (zip (slide2d (n + m - 1) s "
+    "(pad2d k r b xss)) (generate h (λi. i))),  places as in one dimension, b = clamp or constant z, h and c the "
+    "numbers of tiles in each",
+    source="new: overlapped tiles of the padded result of a step, in two dimensions",
+    notes={"s > 1": ONE_BY_ONE},
+)
+def slide_of_step_2d(
+    f: Fn, n: i64, s: i64, k: i64, r: i64, m: i64, xss: Ex, a: i64, b: i64, c: i64, d: i64, t: Ty, u: Ty, w: Ty,
+    x: Ty, v: V, o: V, q: V, h: V, z: Ex, e: Ex,
+):  # fmt: skip
+    made = map_(Fn.map(d, f), named_windows_2d(m, i64(1), xss, v, w))
+    lengths = eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss)), eq(Ty.arr(c, Ty.arr(d, u))).to(ty(made))
+    size = n + m - 1
+    rows, columns = ((length + k + r - n) / s + 1 for length in (c, d))
+    tile, i, j = V(TILE, Ty.arr(size, Ty.arr(size, t))), number_of(n), V(egglog.join("$other", n.to_string()), I32)
+    row_of_tiles, one = V("$tiles", Ty.arr(columns, Ty.arr(size, Ty.arr(size, t)))), V(MADE, Ty.arr(n, Ty.arr(n, u)))
+    inside = windows_2d(m, i64(1), Grid(Ex(tile), (size, size), t))
+    step = map_(Fn.map(n, f), inside)
+    own = V("$row", Ty.arr(n, u))
+
+    def tiles(padded: Ex, read: Ex) -> Ex:
+        each = Fn.lam(P.pair(P.var(tile), P.var(j)), app(Fn.lam(P.var(one), read), step))
+        numbers = [generate(count, Fn.lam(P.var(at), Ex(at))) for count, at in ((rows, i), (columns, j))]
+        along = map_(each, zip_(Ex(row_of_tiles), numbers[1]))
+        grid = Grid(padded, (a + k + r, b + k + r), t)
+        return map_(Fn.lam(P.pair(P.var(row_of_tiles), P.var(i)), along), zip_(windows_2d(size, s, grid), numbers[0]))
+
+    def every(row: V, function: Callable[[Ex], Ex], matrix: Ex) -> Ex:
+        return map_(Fn.lam(P.var(row), function(Ex(row))), matrix)
+
+    def clamped(matrix: Ex, row: V) -> Ex:
+        return every(row, lambda one: pad(k, r, "clamp", one), pad(k, r, "clamp", matrix))
+
+    def with_value(matrix: Ex, row: V, column: V) -> Ex:
+        return every(row, lambda one: pad_constant(k, r, z, one), padded_rows(k, r, z, matrix, column))
+
+    nearest = lookup(
+        places_inside(n, s, k, c, i), every(own, lambda row: lookup(places_inside(n, s, k, d, j), row), Ex(one))
+    )
+    column = V(COLUMN, Ty.arr(n, u))
+    with_rim = every(own, lambda row: lookup(places_beside(n, s, k, d, j), pad_constant(1, 0, z, row)), Ex(one))
+    valued = lookup(places_beside(n, s, k, c, i), padded_rows(i64(1), i64(0), z, with_rim, column))
+    outer = V("$padded", Ty.arr(b, t)), V(COLUMN, Ty.arr(a, t))
+    names = (tile, i, j, row_of_tiles, one, own, column, *outer)
+    unused = [fvf(f).not_contains(name) for name in (tile, i, j, row_of_tiles)]
+    for left, padded, read, conditions in (
+        (clamped(made, q), clamped(xss, outer[0]), nearest, (n > k, (rows - 1) * s < k + c, (columns - 1) * s < k + d)),
+        (
+            with_value(made, q, h),
+            with_value(xss, *outer),
+            valued,
+            (eq(t).to(u), *(fresh(name, z) for name in (q, h, *names))),
+        ),
+    ):
+        both = named_windows_2d(n, s, left, o, x)
+        for name in names:  # the conditions need them to exist
+            yield egglog.rule(eq(e).to(both), *lengths).then(name)
+        yield rewrite(both).to(tiles(padded, read), *lengths, s > 1, *unused, *conditions)
+
+
+@rule(
+    "let v = xs in map f (zip v ys) = map f (zip xs ys),  v not free in f and ys",
+    source="new: β, for what is read once",
+)
+def let_of_side(v: V, f: Fn, xs: Ex, ys: Ex):
+    yield rewrite(app(Fn.lam(P.var(v), map_(f, zip_(Ex(v), ys))), xs)).to(
+        map_(f, zip_(xs, ys)), fvf(f).not_contains(v), fresh(v, ys)
+    )
+
+
+@rule(
+    "pad k r b (pad m n b xs) = pad (k + m) (r + n) b xs,  b = clamp, or constant z;  the same for map (pad k r b) "
+    "(map (pad m n b) xss)",
+    source="new: what is added twice",
+)
+def pad_of_pad(k: i64, r: i64, m: i64, n: i64, z: Ex, v: V, w: V, xs: Ex):
+    def each(row: V, padded: Ex, rows: Ex) -> Ex:
+        return map_(Fn.lam(P.var(row), padded), rows)
+
+    for padded, conditions in (
+        (lambda before, after, array: pad(before, after, "clamp", array), ()),
+        (lambda before, after, array: pad_constant(before, after, z, array), (fresh(v, z), fresh(w, z))),
+    ):
+        yield rewrite(padded(k, r, padded(m, n, xs))).to(padded(k + m, r + n, xs))
+        yield rewrite(each(v, padded(k, r, Ex(v)), each(w, padded(m, n, Ex(w)), xs))).to(
+            each(w, padded(k + m, r + n, Ex(w)), xs), *conditions
+        )
+
+
+@rule(
+    "padRows k r (map (pad m n (constant z)) xss) = map (pad m n (constant z)) (padRows k r xss),  padRows k r = "
+    "transpose ∘ map (pad k r (constant z)) ∘ transpose",
+    source="new: the same on all sides",
+)
+def pad_rows_of_pad(k: i64, r: i64, m: i64, n: i64, z: Ex, v: V, w: V, xss: Ex, a: i64, b: i64, t: Ty):
+    def wide(row: V, matrix: Ex) -> Ex:
+        return map_(Fn.lam(P.var(row), pad_constant(m, n, z, Ex(row))), matrix)
+
+    column = V(COLUMN, Ty.arr(a, t))
+    left = padded_rows(k, r, z, wide(w, xss), v)
+    where = (eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss)),)
+    yield egglog.rule(left, *where).then(column)  # the condition needs it to exist
+    yield rewrite(left).to(
+        wide(w, padded_rows(k, r, z, xss, column)), *where, fresh(v, z), fresh(w, z), fresh(column, z)
+    )
+
+
+@rule(
+    "map f (slide n s (pad k r b xs)) = slice 0 c (map f (slide n s (pad k (r + e) b xs))),  c the number of "
+    "windows, e = s·(h - c mod h), c mod h > 0,  b = clamp, or constant z;  the same for rows of a matrix, where pad "
+    "is transpose ∘ map (pad k r (constant z)) ∘ transpose",
+    source="new: so many windows that h divides them, of which those are kept that there were",
+    notes={
+        f"({WINDOWS} % h) > 0": "what h divides needs no padding",
+        f"h - ({WINDOWS} % h)": ANY_PADDING,
+        f"{WINDOWS} % h": ANY_PADDING,
+    },
+)
+def windows_of_padded(f: Fn, n: i64, s: i64, k: i64, r: i64, xs: Ex, a: i64, h: i64, z: Ex, v: V, t: Ty):
+    c = (k + a + r - n) / s + 1
+    for padded in (
+        lambda after: pad(k, after, "clamp", xs),
+        lambda after: pad_constant(k, after, z, xs),
+        lambda after: padded_rows(k, after, z, xs, v),
+    ):
+        yield rewrite(map_(f, slide(n, s, padded(r)))).to(
+            slice_(0, c, map_(f, slide(n, s, padded(r + (h - c % h) * s)))),
+            *(eq(Ty.arr(a, t)).to(ty(xs)), tile(c, h), h > 0, h < c, c % h > 0),
+        )
+
+
+step_rules = (slide_of_step, slide_of_step_constant, pad_of_pad)
+step_2d_rules = (slide_of_step_2d,)
+side_rules = (let_of_side,)
+boundary_rules = (pad_rows_of_pad,)
+step_rest_rules = (windows_of_padded,)
