@@ -60,6 +60,8 @@ from lift_egraph.dsl import (
 )
 
 PLACE, PLACES, CHUNK, INDEX = "$place", "$places", "$chunk", "$i"
+PLACE_OF, INDEX_OF = (f"V({name}, Ty.scalar(i32))" for name in (PLACE, INDEX))
+SPARE = "what has no place behind the results is left out as well: with n of them no element needs a branch"
 Maps = tuple[Fn | None, Fn | None]  # the functions of the maps that make the indices and the elements, if there are any
 
 
@@ -236,7 +238,12 @@ def at_once_fusion(a: Ex, f: Fn, g: Fn, h: Fn, zs: Ex, mapped: Ex, others: Ex, t
     phase="lowering",
     notes={
         "(m + n) < 2147483648": "what wraps around needs more memory than a check has",
-        "m becomes m + 1": "whether the place behind the results is one or none, it is not among them",
+        f"{PLACE_OF} becomes {INDEX_OF} at place 2": "a place before the first is none, and may stay what it is",
+        "m becomes m + 1 at place 2": "the place behind the results is none of theirs",
+        "m becomes m + 1 at place 3": SPARE,
+        "n becomes n + 1 at place 1": SPARE,
+        "n becomes n + -1 at place 1": SPARE,
+        "n becomes m at place 1": SPARE,
     },
 )
 def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n: i64):

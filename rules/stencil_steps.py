@@ -47,6 +47,9 @@ PLACE, TILE, MADE, COLUMN = "$place", "$tile", "$made", "$column"
 
 WINDOWS = "(((((k + a) + r) - n) / s) + 1)"
 ANY_PADDING = "any padding is right, and with this one h divides the number of windows"
+TILE_WINDOWS = "(((k + a) + r) - n)"
+CLAMPED = "a place before the first is taken for the first"
+NOT_READ = "what is behind the tile is not read"
 ONE_BY_ONE = "windows of which each begins at the next element are no tiles"
 
 
@@ -142,7 +145,11 @@ def slide_of_step(f: Fn, n: i64, s: i64, k: i64, r: i64, m: i64, xs: Ex, a: i64,
     "k r (constant z) xs))) (generate c (λj. j))),  d the length of the result of f, c = (d + k + r - n) / s + 1;  the "
     "same for rows of a matrix, where pad is transpose ∘ map (pad k r (constant z)) ∘ transpose",
     source="new: overlapped tiles of the padded result of a step",
-    notes={"s > 1": ONE_BY_ONE},
+    notes={
+        "s > 1": ONE_BY_ONE,
+        "0 becomes -1 at place 1": CLAMPED,
+        **{f"0 becomes {size} at place 2": NOT_READ for size in ("1", "n", "s")},
+    },
 )
 def slide_of_step_constant(
     f: Fn, n: i64, s: i64, k: i64, r: i64, m: i64, xs: Ex, a: i64, b: i64, c: i64, d: i64, u: Ty, z: Ex, v: V, e: Ex
@@ -287,8 +294,9 @@ def pad_rows_of_pad(k: i64, r: i64, m: i64, n: i64, z: Ex, v: V, w: V, xss: Ex, 
     source="new: so many windows that h divides them, of which those are kept that there were",
     notes={
         f"({WINDOWS} % h) > 0": "what h divides needs no padding",
-        f"h - ({WINDOWS} % h)": ANY_PADDING,
         f"{WINDOWS} % h": ANY_PADDING,
+        f"{TILE_WINDOWS} / s becomes s / {TILE_WINDOWS} at place 2": ANY_PADDING,
+        "((k + a) + r) - n becomes n - ((k + a) + r) at place 2": ANY_PADDING,
     },
 )
 def windows_of_padded(f: Fn, n: i64, s: i64, k: i64, r: i64, xs: Ex, a: i64, h: i64, z: Ex, v: V, t: Ty):

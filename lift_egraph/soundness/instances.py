@@ -8,17 +8,17 @@ them. Other programs break one condition each (`lift_egraph.soundness.near_misse
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.egraph.rule_forms import Form, forms, shown
+from lift_egraph.egraph.rule_forms import Equation, Form, Node, forms, shown
 from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
 from lift_egraph.soundness.clashes import Clash, clashes_of, excluding
 from lift_egraph.soundness.match_binders import Prepared
 from lift_egraph.soundness.matches import Example, Match
-from lift_egraph.soundness.near_misses import near_misses
+from lift_egraph.soundness.near_misses import FEW, near_misses
 from lift_egraph.soundness.pattern_types import solved
 from lift_egraph.soundness.pattern_values import Rejected
 from lift_egraph.soundness.random_terms import Choose, Recorder
@@ -34,6 +34,9 @@ class Instances:
     ----------
     attempts
         How many draws may be rejected in a row.
+    apart
+        Further conditions on sizes, of which every other program keeps one or more: those where a mutant of a rule
+        applies, and the rule does not.
 
     Attributes
     ----------
@@ -47,7 +50,7 @@ class Instances:
         If the rule cannot be read, or its left-hand side fits no program.
     """
 
-    def __init__(self, rule: Rule, attempts: int = ATTEMPTS) -> None:
+    def __init__(self, rule: Rule, attempts: int = ATTEMPTS, apart: Iterable[tuple[Equation | Node, ...]] = ()) -> None:
         self.rule, self.attempts = rule, attempts
         plain = [self._prepare(number, form) for number, form in enumerate(forms(rule))]
         clashing: list[Prepared] = []
@@ -67,10 +70,16 @@ class Instances:
                 self.conditions[p.number, number] = bool(made)
                 misses.append(made)
         one_after_the_other = [p for turn in zip_longest(*misses) for p in turn if p is not None]
-        self.prepared = [*plain, *clashing, *one_after_the_other]
+        self.prepared = list[Prepared]()
+        kinds = plain, clashing, one_after_the_other, [a for p in plain for c in apart for a in _with_sizes(p, c)]
+        self._plain, self._clashes, self._misses, self._apart = (self._added(some) for some in kinds)
         self.forms = [p.form for p in plain]
-        ends = len(plain), len(plain) + len(clashing), len(self.prepared)
-        self._plain, self._clashes, self._misses = range(ends[0]), range(ends[0], ends[1]), range(ends[1], ends[2])
+
+    def _added(self, some: list[Prepared]) -> range:
+        """The places of some more that are prepared."""
+        first = len(self.prepared)
+        self.prepared += some
+        return range(first, len(self.prepared))
 
     def _prepare(self, number: int, form: Form) -> Prepared:
         try:
@@ -129,7 +138,7 @@ class Instances:
         turn = self._turn(seed, careful, number)
         last: Exception | None = None
         for attempt in range(self.attempts):
-            if attempt == TRIES and turn in self._clashes:  # it may have no program
+            if attempt == TRIES and (turn in self._clashes or turn in self._apart):  # it may have no program
                 turn = self.prepared[turn].number
             recorder = Recorder(random.Random(f"{seed}/{attempt}"), (turn,))
             try:
@@ -149,9 +158,21 @@ class Instances:
             return self._misses[(random.Random(seed).randrange(1000) if number is None else number) % len(self._misses)]
         if number is None:
             return random.Random(seed).choice(self._plain)
+        if self._apart and number % 2:
+            return self._apart[number // 2 % len(self._apart)]
         if self._clashes and number % 3 < 2:
             return self._clashes[(number - number // 3) % len(self._clashes)]
         return self._plain[(number // 3 if self._clashes else number) % len(self._plain)]
+
+
+def _with_sizes(p: Prepared, conditions: tuple[Equation | Node, ...]) -> Iterator[Prepared]:
+    """The form for programs whose sizes keep further conditions, if there are any."""
+    try:
+        typing, solutions = solved(replace(p.form, conditions=(*p.form.conditions, *conditions)), (), FEW)
+    except TypeProblem:
+        return
+    if solutions:
+        yield replace(p, typing=typing, solutions=solutions)
 
 
 def _with_clash(p: Prepared, clash: Clash) -> Prepared | None:

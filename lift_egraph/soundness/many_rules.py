@@ -386,13 +386,16 @@ class _Session:
                 return [(m.kind, m.change, len(rewrites(found))) for m in self.mutants(found)]
             case ("begin", source, index, number):
                 rule = self.load(source)[0][index]
-                self.original, attempts = rule, self.attempts
+                self.original, attempts, apart = rule, self.attempts, ()
                 self.mutant = None if number is None else self.mutants(rule)[number]
                 if self.mutant is not None:
                     if (known := self.redundancy(rule).known(self.mutant)) is not None:
                         return known
+                    apart = self.redundancy(rule).apart(self.mutant)
                     rule, attempts = self.mutant.rule, FEW_ATTEMPTS
-                self.check = self.new_check(rule, simplification=self.simplification, seed=self.seed, attempts=attempts)
+                self.check = self.new_check(
+                    rule, simplification=self.simplification, seed=self.seed, attempts=attempts, apart=apart
+                )
                 return None
             case ("spared", passed):
                 of = self.redundancy(self.original)

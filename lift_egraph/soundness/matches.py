@@ -219,7 +219,10 @@ class Match(Binders):
                 f = ir.Lambda(f.binder, context.bind(f.binder).using(f.body, wanted))
             return Term(f, function_to_egg(f))
         t = self._type(self.typing.values[hole.name])
-        if hole.name in self.starts:
+        if hole.name in self.typing.literals:
+            assert isinstance(t, Scalar)
+            made = self.context.literal(self.choose((2, 0, 1)), t)
+        elif hole.name in self.starts:
             operator = self.operator(self.starts[hole.name], t)
             if operator.law is None:
                 raise Rejected("the operator has no neutral element")

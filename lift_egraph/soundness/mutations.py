@@ -8,8 +8,9 @@ right-hand side unbound is no rule, and is not made.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lift_egraph.egraph import rule_edits as edits
 from lift_egraph.egraph.rule import Rule
@@ -34,7 +35,7 @@ class Mutant:
     kind
         ``removed``, ``weakened``, ``shifted``, ``swapped``, ``another binder``, ``off by one`` or ``another size``.
     change
-        What was changed, as text.
+        What was changed, as text; of several changes that read alike, also at which place of the rewrite it is.
     rule
         The changed rule.
     condition
@@ -43,6 +44,8 @@ class Mutant:
         The rewrite of the rule that was changed, as it was.
     sizes
         A size of the right-hand side and what it became, if it is one.
+    place
+        The end of `change` that says at which place; empty where no other change reads alike.
     """
 
     kind: str
@@ -51,6 +54,7 @@ class Mutant:
     condition: str | None
     rewrite: Rewrite = field(repr=False)
     sizes: tuple[Pattern, Pattern] | None = None
+    place: str = ""
 
     @property
     def is_offer(self) -> bool:
@@ -61,6 +65,11 @@ class Mutant:
     def change_alone(self) -> str:
         """What was changed, without the number of the rewrite."""
         return self.change.removeprefix("rewrite ").partition(": ")[2] if self.change[:8] == "rewrite " else self.change
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a note may call the change, that of one place first."""
+        return tuple(dict.fromkeys((self.change_alone, self.change_alone.removesuffix(self.place))))
 
 
 def mutants_of(rule: Rule) -> tuple[Mutant, ...]:
@@ -87,15 +96,27 @@ def mutants_of(rule: Rule) -> tuple[Mutant, ...]:
         where = f"rewrite {number}: " if several else ""
         for kind, change, condition, changed, sizes in (*_conditions(rewrite), *_right_sides(rewrite)):
             if changed != rewrite and changed not in found and _is_bound(changed):
-                made = edits.edited(rule, at, changed, f"{rule.law};  {kind}: {change}")
-                found[changed] = Mutant(kind, where + change, made, condition, rewrite, sizes)
-    changes = {m.change_alone for m in found.values()}
-    changes |= {shown(m.sizes[0]) for m in found.values() if m.sizes is not None}
+                wrong = edits.edited(rule, at, changed, f"{rule.law};  {kind}: {change}")
+                found[changed] = Mutant(kind, where + change, wrong, condition, rewrite, sizes)
+    made = _told_apart(list(found.values()))
+    changes = {name for m in made for name in m.names}
+    changes |= {shown(m.sizes[0]) for m in made if m.sizes is not None}
     for noted, _ in rule.notes:
         if noted not in changes:
             raise RuleProblem(rule.name, rule.place, f"it notes {noted!r}, which is no condition, size or change of it")
-    order = sorted(found.values(), key=lambda m: m.condition is None)
-    return tuple(order)
+    return tuple(sorted(made, key=lambda m: m.condition is None))
+
+
+def _told_apart(mutants: list[Mutant]) -> list[Mutant]:
+    """The mutants, with the places of those changes that read alike."""
+    alike, seen = Counter((m.kind, m.change) for m in mutants), Counter[tuple[str, str]]()
+    made: list[Mutant] = []
+    for m in mutants:
+        seen[m.kind, m.change] += 1
+        place = f" at place {seen[m.kind, m.change]}" if alike[m.kind, m.change] > 1 else ""
+        wrong = replace(m.rule, law=m.rule.law + place)
+        made.append(replace(m, change=m.change + place, place=place, rule=wrong))
+    return made
 
 
 _Change = tuple[str, str, str | None, Rewrite, tuple[Pattern, Pattern] | None]

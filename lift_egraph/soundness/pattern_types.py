@@ -20,7 +20,8 @@ from lift_egraph.language.types import F32, WIDTHS, DataType
 from lift_egraph.soundness.unification import ARITHMETIC, RELATIONS, SOLUTIONS, Made, Type, Typing
 
 Solved = tuple[Typing, list[dict[str, int]]]
-DOMAINS = {"offset": (1, 2, 0), "count": (1, 2, 3, 4, 0, 7), "width": WIDTHS, "level": (0, 1)}  # sizes are solved for
+# sizes are solved for
+DOMAINS = {"offset": (1, 2, 0, 3, 5), "count": (1, 2, 3, 4, 0, 7), "width": WIDTHS, "level": (0, 1)}
 
 
 def typing_of(form: Form, equal: tuple[tuple[Pattern, Pattern], ...] = ()) -> Typing:
@@ -332,7 +333,9 @@ class Inference:
                     self.domain(part, *DOMAINS.get(p.kind, ()))
             arguments.append(self(own[0]) if KINDS[p.kind].sorts == ("i64",) else None)
         if operation is PAD_CONSTANT:
-            self.number(arguments[2])  # it is a literal
+            self.number(arguments[2])
+            if isinstance(parts[2], Hole):
+                self.t.literals.add(parts[2].name)
         return result_type(operation.signature, arguments, self.t)
 
 

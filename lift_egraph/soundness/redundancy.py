@@ -47,10 +47,19 @@ class Redundancy:
             return f"the rule is right without the condition ({reason})"
         return self._lets_nothing_in(mutant)
 
+    def apart(self, mutant: Mutant) -> tuple[tuple[Equation | Node, ...], ...]:
+        """What holds of sizes where a condition on sizes that a mutant changed does not; empty for other changes."""
+        if mutant.condition is None:
+            return ()
+        form = self._form(mutant)
+        number, c = next((i, c) for i, c in enumerate(form.conditions) if shown(c) == mutant.condition)
+        return tuple(contraries(form, number, c)) if isinstance(c, Node) and c.op != "scalar_like" else ()
+
     def noted(self, mutant: Mutant) -> str | None:
         """What the rule notes of the condition that a mutant lacks, of what it has in its place, or of a size."""
         notes, removed = dict(self.rule.notes), mutant.kind == "removed"
-        found = notes.get((mutant.condition if removed else mutant.change_alone) or "")
+        names = (mutant.condition or "",) if removed else mutant.names
+        found = next((notes[name] for name in names if name in notes), None)
         return notes.get(shown(mutant.sizes[0])) if found is None and mutant.sizes is not None else found
 
     def why(self, mutant: Mutant) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.egraph.rule_forms import shown
+from lift_egraph.egraph.rule_forms import Equation, Node, shown
 from lift_egraph.errors import RuleProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -95,7 +95,7 @@ def check_rule(
 
 
 class RuleCheck:
-    """The check of a rule on random programs, some programs at a time (see `check_rule`)."""
+    """The check of a rule on random programs, some programs at a time (see `check_rule` and `Instances`)."""
 
     def __init__(
         self,
@@ -105,9 +105,10 @@ class RuleCheck:
         seed: int = 0,
         members: int = 6,
         attempts: int = ATTEMPTS,
+        apart: Iterable[tuple[Equation | Node, ...]] = (),
     ) -> None:
         simplification = tuple(simplification)
-        self.instances = Instances(rule, attempts)
+        self.instances = Instances(rule, attempts, apart)
         self.checker = RuleChecker(rule, simplification=simplification, members=members)
         self.seed = seed
         self._simplifies = bool(simplification)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from lift_egraph.egraph.rule_forms import Constant, Node, Pattern, shown, subpatterns
 
-COMMUTING = ("add", "mul", "dot", "eq", "ne", "and", "or")  # bit for bit; min and max are not, of NaN
+COMMUTING = ("add", "mul", "dot", "eq", "ne", "and", "or")  # bit for bit
+OF_WHOLE = ("min", "max")  # these are not, of NaN
 
 
 def same(first: Pattern, second: Pattern) -> bool:
@@ -35,6 +36,12 @@ def _canonical(p: Pattern, names: Mapping[Pattern, Pattern]) -> Pattern:
         numbered = {n: Node("V___init__", (Constant(len(names) + i), n.parts[1]), "V") for i, n in enumerate(made)}
         names = {**names, **numbered}
     parts = tuple(_canonical(part, names) for part in p.parts)
-    if p.op == "call2" and isinstance(p.parts[0], Constant) and p.parts[0].value in COMMUTING:
-        parts = (parts[0], *sorted(parts[1:], key=shown))
+    if p.op == "call2" and isinstance(p.parts[0], Constant):
+        name = p.parts[0].value
+        if name in COMMUTING or (name in OF_WHOLE and any(map(_is_whole_literal, p.parts[1:]))):
+            parts = (parts[0], *sorted(parts[1:], key=shown))
     return Node(p.op, parts, p.sort)
+
+
+def _is_whole_literal(p: Pattern) -> bool:
+    return isinstance(p, Node) and p.op == "Ex_literal" and shown(p.parts[1]) == "Ty.scalar(i32)"

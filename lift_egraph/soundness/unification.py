@@ -79,6 +79,8 @@ class Typing:
         The type of each variable: of the elements for an ``Op``, domain and codomain for a ``Fn``.
     roles
         What each string variable is: ``call2``, ``gather``, ``level``, …
+    literals
+        The names of terms that must be literals.
     numbers, plain, lawful
         Open types that must be numbers, have no vectors, or be elements of an operator with laws.
     conditions
@@ -91,6 +93,7 @@ class Typing:
     numbers: list[Type] = field(default_factory=list)
     plain: list[Type] = field(default_factory=list)
     lawful: list[Type] = field(default_factory=list)
+    literals: set[str] = field(default_factory=set)
     conditions: list[tuple[str, Size, Size]] = field(default_factory=list)
     domains: dict[str, tuple[int, ...]] = field(default_factory=dict)
     count: int = 0
@@ -374,7 +377,7 @@ class Typing:
 
     def copy(self) -> Typing:
         """A copy in which open types can be chosen."""
-        return Typing(self.values, self.roles, dict(self.bound), self.numbers, self.plain, self.lawful)
+        return Typing(self.values, self.roles, dict(self.bound), self.numbers, self.plain, self.lawful, self.literals)
 
 
 def size_value(size: Size, values: Mapping[str, int]) -> int | None:

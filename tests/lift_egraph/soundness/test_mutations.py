@@ -13,6 +13,7 @@ from lift_egraph.egraph.rule_forms import forms, shown
 from lift_egraph.errors import RuleProblem
 from lift_egraph.rules import simplification
 from lift_egraph.rules.by_index import reduce_by_index_in_chunks, reduce_by_index_to_seq
+from lift_egraph.rules.stencil_steps import pad_of_pad
 from lift_egraph.soundness.implied_names import implied
 from lift_egraph.soundness.instances import Instances
 from lift_egraph.soundness.many_rules import check_rules
@@ -44,7 +45,7 @@ def test_every_part_is_changed_and_nothing_is_left_unbound():
     found = mutants_of(splits)
     assert changes(found, "removed") == ["k > 0"]  # without the type, nothing says what t is
     assert "k > 0 becomes k >= 0" in changes(found, "weakened")
-    assert {"k * n becomes (k * n) + 1", "n becomes n + -1"} <= set(changes(found, "off by one"))
+    assert {"k * n becomes (k * n) + 1 at place 1", "n becomes n + -1"} <= set(changes(found, "off by one"))
     assert "n becomes k" in changes(found, "another size")
     assert "fv(ys) - bvs(p) = fv(ys) becomes fv(ys) - bvs(q) = fv(ys)" in changes(
         mutants_of(interchange), "another binder"
@@ -101,9 +102,47 @@ def test_a_note_on_a_size_holds_for_any_number_in_its_place():
     assert outcomes["n becomes n + 1"].startswith("caught")
 
 
+def test_changes_that_read_alike_are_told_apart():
+    @rule("xs = …", notes={"n becomes n + 1 at place 2": "of the inner one", "n becomes n + -1": "of both"})
+    def twice(n: i64, k: i64, xs: s.Ex):
+        yield rewrite(s.split(n, s.split(k, xs))).to(s.split(n, s.split(n, xs)))
+
+    of = Redundancy(twice)
+    noted = {m.change: of.noted(m) for m in mutants_of(twice) if m.kind == "off by one"}
+    assert noted == {
+        "n becomes n + 1 at place 1": None,
+        "n becomes n + 1 at place 2": "of the inner one",
+        "n becomes n + -1 at place 1": "of both",
+        "n becomes n + -1 at place 2": "of both",
+    }
+
+
+def test_every_other_program_is_one_where_a_mutant_applies_and_the_rule_does_not():
+    @rule("map f (pad 1 r clamp xs) = map f (pad 1 4 clamp xs),  r > 4")
+    def longer(f: s.Fn, r: i64, m: i64, xs: s.Ex, t: s.Ty):
+        yield rewrite(s.map_(f, s.pad(1, r, "clamp", xs))).to(
+            s.map_(f, s.pad(1, 4, "clamp", xs)), eq(s.Ty.arr(m, t)).to(s.ty(xs)), r + m > 9
+        )
+
+    (mutant,) = (m for m in mutants_of(longer) if m.kind == "removed" and m.condition == "(r + m) > 9")
+    (apart,) = Redundancy(longer).apart(mutant)
+    check = RuleCheck(mutant.rule, apart=(apart,))
+    (prepared,) = (check.instances.prepared[i] for i in check.instances._apart)
+    assert all(sizes["r"] + sizes["m"] <= 9 for sizes in prepared.solutions)
+    numbers = {sizes["r"] + sizes["m"] > 9 for sizes in check.instances.prepared[0].solutions}
+    assert numbers == {False, True}
+
+
+def test_what_is_around_an_array_is_a_literal():
+    instances = Instances(pad_of_pad, attempts=2)
+    assert len([instances.draw(str(n), True, 2 + 3 * n) for n in range(4)]) == 4
+
+
 def test_names_of_equal_types_are_one():
     of = Redundancy(reduce_by_index_to_seq)
-    why = [of.known(m) for m in mutants_of(reduce_by_index_to_seq) if m.change == "V($x, v) becomes V($acc, t)"]
+    why = [
+        of.known(m) for m in mutants_of(reduce_by_index_to_seq) if m.change.startswith("V($x, v) becomes V($acc, t)")
+    ]
     assert why == ["the same up to names and to what commutes", None, None]  # the first place does not use the name
 
 
