@@ -134,7 +134,6 @@ from lift_egraph.rules.stencil_steps import (
     pad_of_pad,
     pad_rows_of_pad,
     side_rules,
-    step_2d_rules,
     step_rest_rules,
     step_rules,
 )
@@ -182,7 +181,7 @@ rows_of_steps: tuple[Rule, ...] = (*(slide_of_map, pad_of_map, pad_rows_of_pad, 
 stencil_steps: tuple[Rule, ...] = (
     *(slide_tiling, *step_rules, *step_rest_rules, map_of_join, map_fusion, map_fusion_of_side, let_out_of_pair),
 )
-step_tiles: tuple[Rule, ...] = (slide_tiling_2d, *step_2d_rules, pad_of_pad, pad_of_map, pad_rows_of_pad)
+step_tiles: tuple[Rule, ...] = (slide_tiling_2d, pad_of_pad, pad_of_map, pad_rows_of_pad)
 tiles_of_steps: tuple[Rule, ...] = (
     *(let_of_side, let_out_of_pair, map_of_join, map_map_of_transpose),
     *(map_fusion, map_fusion_of_side, map_fusion_of_pattern, *fission_rules),
@@ -308,6 +307,6 @@ guided: tuple[Rule, ...] = (
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
     *(*chunked_index_rules, *distinct_index_rules),
     *(*algebra_rules, *chunked_action_rules, *row_rules),
-    *(*side_fusion_rules, *step_rules, *step_2d_rules, *step_rest_rules, *side_rules, *boundary_rules),
+    *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided

@@ -9,8 +9,6 @@ al., "High-performance code generation for stencil computations on GPU architect
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import egglog
 
 from lift_egraph.dsl import (
@@ -40,7 +38,6 @@ from lift_egraph.dsl import (
     ty,
     zip_,
 )
-from lift_egraph.rules.stencil import Grid
 
 I32 = Ty.scalar("i32")
 PLACE, TILE, MADE, COLUMN = "$place", "$tile", "$made", "$column"
@@ -89,17 +86,6 @@ def places_beside(n: i64, s: i64, k: i64, d: i64, j: V) -> Ex:
     place = call2("add", call2("mul", Ex(j), number(s)), Ex(p))
     inside = call2("and", call2("le", number(k), place), call2("lt", place, number(k + d)))
     return generate(n, Fn.lam(P.var(p), call3("select", inside, call2("add", Ex(p), number(i64(1))), number(i64(0)))))
-
-
-def windows_2d(n: i64, s: i64, grid: Grid) -> Ex:
-    """All windows over a matrix, as `slide2d` makes them."""
-    row, count = V("$row", Ty.arr(grid.lengths[1], grid.element)), (grid.lengths[1] - n) / s + 1
-    return named_windows_2d(n, s, grid.term, row, Ty.arr(n, Ty.arr(count, Ty.arr(n, grid.element))))
-
-
-def named_windows_2d(n: i64, s: i64, matrix: Ex, row: V, windows: Ty) -> Ex:
-    """All windows over a matrix with that name for its rows, and that type for the windows over some of them."""
-    return map_(Fn.transpose(windows), slide(n, s, map_(Fn.lam(P.var(row), slide(n, s, Ex(row))), matrix)))
 
 
 def read_inside(n: i64, s: i64, k: i64, d: i64, u: Ty) -> Fn:
@@ -179,68 +165,6 @@ def slide_of_step_constant(
 
 
 @rule(
-    "slide2d n s (pad2d k r b (map2d f (slide2d m 1 xss))) = map (λ(ts, i). map (λ(t, j). let e = map2d f (slide2d m 1 "
-    "t) in lookup (places i) (map (lookup (places j)) e)) (zip ts (generate c (λj. j)))) (zip (slide2d (n + m - 1) s "
-    "(pad2d k r b xss)) (generate h (λi. i))),  places as in one dimension, b = clamp or constant z, h and c the "
-    "numbers of tiles in each",
-    source="new: overlapped tiles of the padded result of a step, in two dimensions",
-    notes={"s > 1": ONE_BY_ONE},
-)
-def slide_of_step_2d(
-    f: Fn, n: i64, s: i64, k: i64, r: i64, m: i64, xss: Ex, a: i64, b: i64, c: i64, d: i64, t: Ty, u: Ty, w: Ty,
-    x: Ty, v: V, o: V, q: V, h: V, z: Ex, e: Ex,
-):  # fmt: skip
-    made = map_(Fn.map(d, f), named_windows_2d(m, i64(1), xss, v, w))
-    lengths = eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss)), eq(Ty.arr(c, Ty.arr(d, u))).to(ty(made))
-    size = n + m - 1
-    rows, columns = ((length + k + r - n) / s + 1 for length in (c, d))
-    tile, i, j = V(TILE, Ty.arr(size, Ty.arr(size, t))), number_of(n), V(egglog.join("$other", n.to_string()), I32)
-    row_of_tiles, one = V("$tiles", Ty.arr(columns, Ty.arr(size, Ty.arr(size, t)))), V(MADE, Ty.arr(n, Ty.arr(n, u)))
-    inside = windows_2d(m, i64(1), Grid(Ex(tile), (size, size), t))
-    step = map_(Fn.map(n, f), inside)
-    own = V("$row", Ty.arr(n, u))
-
-    def tiles(padded: Ex, read: Ex) -> Ex:
-        each = Fn.lam(P.pair(P.var(tile), P.var(j)), app(Fn.lam(P.var(one), read), step))
-        numbers = [generate(count, Fn.lam(P.var(at), Ex(at))) for count, at in ((rows, i), (columns, j))]
-        along = map_(each, zip_(Ex(row_of_tiles), numbers[1]))
-        grid = Grid(padded, (a + k + r, b + k + r), t)
-        return map_(Fn.lam(P.pair(P.var(row_of_tiles), P.var(i)), along), zip_(windows_2d(size, s, grid), numbers[0]))
-
-    def every(row: V, function: Callable[[Ex], Ex], matrix: Ex) -> Ex:
-        return map_(Fn.lam(P.var(row), function(Ex(row))), matrix)
-
-    def clamped(matrix: Ex, row: V) -> Ex:
-        return every(row, lambda one: pad(k, r, "clamp", one), pad(k, r, "clamp", matrix))
-
-    def with_value(matrix: Ex, row: V, column: V) -> Ex:
-        return every(row, lambda one: pad_constant(k, r, z, one), padded_rows(k, r, z, matrix, column))
-
-    nearest = lookup(
-        places_inside(n, s, k, c, i), every(own, lambda row: lookup(places_inside(n, s, k, d, j), row), Ex(one))
-    )
-    column = V(COLUMN, Ty.arr(n, u))
-    with_rim = every(own, lambda row: lookup(places_beside(n, s, k, d, j), pad_constant(1, 0, z, row)), Ex(one))
-    valued = lookup(places_beside(n, s, k, c, i), padded_rows(i64(1), i64(0), z, with_rim, column))
-    outer = V("$padded", Ty.arr(b, t)), V(COLUMN, Ty.arr(a, t))
-    names = (tile, i, j, row_of_tiles, one, own, column, *outer)
-    unused = [fvf(f).not_contains(name) for name in (tile, i, j, row_of_tiles)]
-    for left, padded, read, conditions in (
-        (clamped(made, q), clamped(xss, outer[0]), nearest, (n > k, (rows - 1) * s < k + c, (columns - 1) * s < k + d)),
-        (
-            with_value(made, q, h),
-            with_value(xss, *outer),
-            valued,
-            (eq(t).to(u), *(fresh(name, z) for name in (q, h, *names))),
-        ),
-    ):
-        both = named_windows_2d(n, s, left, o, x)
-        for name in names:  # the conditions need them to exist
-            yield egglog.rule(eq(e).to(both), *lengths).then(name)
-        yield rewrite(both).to(tiles(padded, read), *lengths, s > 1, *unused, *conditions)
-
-
-@rule(
     "let v = xs in map f (zip v ys) = map f (zip xs ys),  v not free in f and ys",
     source="new: β, for what is read once",
 )
@@ -313,7 +237,6 @@ def windows_of_padded(f: Fn, n: i64, s: i64, k: i64, r: i64, xs: Ex, a: i64, h: 
 
 
 step_rules = (slide_of_step, slide_of_step_constant, pad_of_pad)
-step_2d_rules = (slide_of_step_2d,)
 side_rules = (let_of_side,)
 boundary_rules = (pad_rows_of_pad,)
 step_rest_rules = (windows_of_padded,)

@@ -11,9 +11,8 @@ al., "High-performance code generation for stencil computations on GPU architect
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.baseline import computes
@@ -55,15 +54,12 @@ def stencil_steps(term: ir.Expr, device: Device) -> Iterator[Plan]:
         return
     lengths = list(sizes_of(steps[0].result))
     widths = [w for w in device.widths if w <= WIDTHS[-1] and len(lengths) > 1 and w <= lengths[-1]]
-    made: Iterator[Tiles]
-    if device.has_groups and len(lengths) == 2:
-        made = (Blocks(steps, n) for n in BLOCKS if all(length % n == 0 for length in lengths))
-    elif device.has_groups:
+    if device.has_groups:
         made = (Tiles(steps, n) for n in PARTS if len(lengths) == 1)
     else:
         made = (Tiles(steps, n, widths[0]) for n in ROWS if widths)
     for tiles in made:
-        if tiles.own < min(lengths[: tiles.dimensions]) and tiles.bytes <= device.local_memory:
+        if tiles.own < lengths[0] and tiles.bytes <= device.local_memory:
             yield tiles.plan()
 
 
@@ -72,10 +68,10 @@ def window_blocks(term: ir.Expr, device: Device) -> Iterator[Plan]:
     steps = tuple(steps_of(term))
     lengths = list(sizes_of(steps[0].result)) if len(steps) == 1 else []
     for own in BLOCKS if len(lengths) == 2 else ():
-        blocks = Blocks(steps, own)
-        fits = 4 * blocks.lengths[0] ** 2 <= device.local_memory and own**2 <= device.max_work_group
+        blocks = Blocks(steps[0], own)
+        fits = 4 * blocks.read**2 <= device.local_memory and own**2 <= device.max_work_group
         if fits and own < min(lengths) and all(length % own == 0 for length in lengths):
-            yield blocks.with_copies()
+            yield blocks.plan()
             return
 
 
@@ -131,8 +127,6 @@ class Tiles:
     steps: tuple[StencilStep, ...]
     own: int
     width: int = 0
-
-    dimensions: ClassVar[int] = 1
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -201,48 +195,44 @@ class Tiles:
         return body
 
 
-class Blocks(Tiles):
-    """The same in two dimensions, without vectors: `own` rows and columns."""
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of `own` rows and columns of the result of a step in two dimensions, without vectors."""
 
-    dimensions: ClassVar[int] = 2
+    step: StencilStep
+    own: int
 
-    def tile(self, length: int, step: StencilStep) -> DataType:
-        """The type of a tile of a step's result."""
-        return array(leaf_of(step.result), length, length)
+    @property
+    def read(self) -> int:
+        """Rows and columns that all windows of a block read."""
+        return self.own + self.step.size - 1
 
-    def plan(self) -> Plan:
-        """The tiles of all steps; what is computed of each; then the levels of the device, and what groups keep."""
-        tiling: Tiling = dict.fromkeys(sizes_of(self.steps[0].result), (self.own,))
-        staged = self.blocks(self.levels, in_local)
-        steps = (
-            Step("step_tiles", sk.contains(sk.slide(self.lengths[0], self.own)), tiling),
-            Step("tiles_of_steps", self.blocks((sk.map_,) * 4), {}),
-            Step("step_levels", staged, {}, (), lowered),
-        )
-        return Plan(steps, (), lowered_by=None)
+    @property
+    def tile(self) -> DataType:
+        """The type of a block."""
+        return array(leaf_of(self.step.result), self.own, self.own)
 
     @property
     def levels(self) -> list[MapSketch]:
         """The maps over rows of groups, the groups of each, and the rows and columns of their work-items."""
         return [partial(sk.map_level, f"{kind}({d})") for kind in ("mapWrg", "mapLcl") for d in (1, 0)]
 
-    def with_copies(self) -> Plan:
-        """The plan for one step, whose groups copy the tile of the input to local memory."""
-        plan, *levels = self.plan(), *self.levels
-        copy = in_local(levels[2](levels[3](length=self.lengths[0]), length=self.lengths[0]))
-        copies = Step("window_copies", self.blocks(levels, around=lambda body: sk.let(copy, sk.contains(body))), {})
-        return replace(plan, steps=(*plan.steps, copies))
+    def plan(self) -> Plan:
+        """The blocks; then the levels of the device, and what groups copy to local memory."""
+        tiling: Tiling = dict.fromkeys(sizes_of(self.step.result), (self.own,))
+        copy = in_local(self.levels[2](self.levels[3](length=self.read), length=self.read))
+        steps = (
+            Step("step_tiles", sk.contains(sk.slide(self.read, self.own)), tiling),
+            Step("tiles_of_steps", self.blocks((sk.map_,) * 4), {}),
+            Step("step_levels", self.blocks(self.levels), {}, (), lowered),
+            Step("window_copies", self.blocks(self.levels, lambda body: sk.let(copy, sk.contains(body))), {}),
+        )
+        return Plan(steps, (), lowered_by=None)
 
-    def blocks(self, levels: Sequence[MapSketch], kept: Kept = as_it_is, around: Kept = as_it_is) -> sk.Sketch:
-        """Rows of tiles of the result, and what is made of a tile of the input, step by step."""
+    def blocks(self, levels: Sequence[MapSketch], around: Kept = as_it_is) -> sk.Sketch:
+        """Rows of blocks of the result, each made of a tile of the input."""
         outer, inner, high, wide = levels
-
-        def made(length: int, step: StencilStep, kept: Kept) -> sk.Sketch:
-            windows = sk.contains(sk.slide(step.size, 1))
-            return sk.of_type(self.tile(length, step), kept(high(wide(length=length), windows, length=length)))
-
-        rows, columns = (n // self.own for n in sizes_of(self.steps[0].result))
-        body = made(self.own, self.steps[0], as_it_is)
-        for length, step in self.kept:
-            body = sk.let(made(length, step, kept), sk.contains(body))
-        return sk.contains(outer(sk.contains(inner(sk.contains(around(body)), length=columns)), length=rows))
+        rows, columns = (n // self.own for n in sizes_of(self.step.result))
+        windows = sk.contains(sk.slide(self.step.size, 1))
+        made = sk.of_type(self.tile, high(wide(length=self.own), windows, length=self.own))
+        return sk.contains(outer(sk.contains(inner(sk.contains(around(made)), length=columns)), length=rows))

@@ -245,8 +245,6 @@ TWINS = (
     twin("slide_of_step", "a tile may have nothing of the result", "n > k, →", "(count - 1) * s < k + d, →"),
     twin("slide_of_step_constant", "the value stands at one more place",
          "read_with(z, n, s, k, d → read_with(z, n, s, k + 1, d"),
-    twin("slide_of_step_2d", "rows and columns are exchanged",
-         "(c, d)) → (d, c))", "places_inside(n, s, k, c, i) → places_inside(n, s, k, d, i)"),
     twin("let_of_side", "v may be free in the other side", ", fresh(v, ys) →"),
     twin("map_fusion_of_side", "r may be free in c", ", absent(r, c) →"),
     twin("pad_of_pad", "the ends are exchanged", "padded(k + m, r + n, xs) → padded(r + n, k + m, xs)"),
