@@ -108,7 +108,7 @@ def _part(items: int) -> int:
 
 def _by_items(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """Groups of `part` times `left` items, with runs of `run` elements each, whose totals are folded in such parts."""
-    cut = Cut.of(nest, numbers)
+    cut = ChunkCut.of(nest, numbers)
     tiling = _tiling(cut.chunk, *cut.levels)
     if not nest.maps:
         tiling = _merged({nest.length: (cut.chunk,)}, tiling)
@@ -125,7 +125,7 @@ def _in_vectors(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """The same, with runs that are read and written in vectors of a `width`."""
     plan, width = _by_items(nest, numbers), numbers["width"]
     form = Form(True, width if _writes_scalars(nest) else 0, holds=_reads_scalars(nest))
-    vectors = Cut.of(nest, numbers).kernels(form)
+    vectors = ChunkCut.of(nest, numbers).kernels(form)
     return replace(plan, steps=(*plan.steps, Step("item_folds", vectors, {}, (width,))), widths=(width,))
 
 
@@ -150,9 +150,9 @@ class Form:
 
     def items(self, body: sk.Sketch, count: int, array: sk.Sketch = sk.ANY) -> sk.Sketch:
         """A map over what a group's items have."""
-        return (
-            (sk.map_level("mapLcl(0)", body, array, length=count)) if self.low else sk.map_(body, array, length=count)
-        )
+        if self.low:
+            return sk.map_level("mapLcl(0)", body, array, length=count)
+        return sk.map_(body, array, length=count)
 
     def kept(self, space: str, value: sk.Sketch) -> sk.Sketch:
         """What a let binds, in a memory."""
@@ -183,18 +183,18 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """How a scan is cut.
+class ChunkCut:
+    """How a fold is cut.
 
     Attributes
     ----------
     fold
-        Which scan it is.
+        Which one it is.
     count, levels
-        How many chunks there are, each a group's, or rows; and how a group scans one: runs of the first number for each
+        How many chunks there are, each a group's, or rows; and how a group folds one: runs of the first number for each
         item, parts of the second of what these have, and what is left for one item.
     last
-        How one group scans the totals of the chunks, likewise; nothing where there are none.
+        How one group folds the totals of the chunks, likewise; nothing where there are none.
     """
 
     fold: type[ir.Expr]
@@ -222,16 +222,12 @@ class Cut:
         """The totals of all chunks, what stands before each, and the scans of the chunks; or these alone. Of a
         reduction, the totals and their total.
         """
+        totals, offsets = form.groups(_reduced(self.levels, form), self.count), sk.ANY
+        if self.fold is ir.Reduce and self.last:
+            return sk.contains(form.groups(_reduced(self.last, form.bare), 1, sk.contains(totals)))
         if self.fold is ir.Reduce:
-            totals = sk.contains(form.groups(_reduced(self.levels, form), self.count))
-            return (
-                sk.contains(form.groups(_reduced(self.last, form.bare), 1, sk.contains(totals)))
-                if self.last
-                else totals
-            )
-        offsets = sk.ANY
+            return sk.contains(totals)
         if self.last:
-            totals = form.groups(_reduced(self.levels, form), self.count)
             before = form.kept("global", form.groups(_scanned(ir.ScanExclusive, self.last, form.bare), 1))
             offsets = sk.zip_(sk.contains(sk.let(sk.contains(form.kept("global", totals)), sk.contains(before))))
         return sk.contains(form.groups(_scanned(self.fold, self.levels, form), self.count, offsets))
