@@ -14,6 +14,19 @@ from lift_egraph.language.types import Array
 Tiling = dict[int, tuple[int, ...]]
 
 
+def merged(*tilings: Tiling) -> Tiling:
+    """The chunk sizes of all, each once.
+
+    >>> merged({64: (8,)}, {64: (4, 8), 32: (2,)})
+    {64: (8, 4), 32: (2,)}
+    """
+    found: Tiling = {}
+    for tiling in tilings:
+        for n, sizes in tiling.items():
+            found[n] = tuple(dict.fromkeys((*found.get(n, ()), *sizes)))
+    return found
+
+
 def lengths(program: ir.Program) -> tuple[int, ...]:
     """The lengths of all arrays that a program at concrete sizes maps, reduces or takes as input."""
     found: set[int] = set()

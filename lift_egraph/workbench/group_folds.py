@@ -16,7 +16,7 @@ from math import isqrt, prod
 from typing import Self
 
 from lift_egraph.codegen.devices import Device
-from lift_egraph.extract.tiling import Tiling
+from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
@@ -111,9 +111,9 @@ def _by_items(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     cut = ChunkCut.of(nest, numbers)
     tiling = _tiling(cut.chunk, *cut.levels)
     if not nest.maps:
-        tiling = _merged({nest.length: (cut.chunk,)}, tiling)
         one = cut.count if cut.last else nest.length
-        tiling = _merged(_merged(tiling, {one: (one,)}), _tiling(cut.count, *cut.last) if cut.last else {})
+        of_totals = _tiling(cut.count, *cut.last) if cut.last else {}
+        tiling = merged({nest.length: (cut.chunk,)}, tiling, {one: (one,)}, of_totals)
     steps = (
         Step("group_folds", cut.kernels(Form(low=False, computes=nest.reads_map)), tiling),
         Step("group_fold_levels", cut.kernels(Form(low=True)), {}, (), lowered),
@@ -263,10 +263,6 @@ def _tiling(chunk: int, *levels: int) -> Tiling:
     """The facts that cut a chunk level by level; what is left at the end is one chunk."""
     made: Tiling = {}
     for n in levels[:-1]:
-        made = _merged(made, {chunk: (n,)})
+        made = merged(made, {chunk: (n,)})
         chunk //= n
-    return _merged(made, {chunk: (chunk,)})
-
-
-def _merged(first: Tiling, second: Tiling) -> Tiling:
-    return {n: tuple(dict.fromkeys((*first.get(n, ()), *second.get(n, ())))) for n in (*first, *second)}
+    return merged(made, {chunk: (chunk,)})

@@ -14,7 +14,7 @@ from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.expressions import scalars
 from lift_egraph.algebra.laws import associative, commutative, neutral
 from lift_egraph.codegen.devices import Device, Gpu
-from lift_egraph.extract.tiling import Tiling
+from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
@@ -134,7 +134,7 @@ class LongRows:
     def offer(self, chunk: int, *lengths: int) -> None:
         """Let arrays of these lengths be cut into chunks of this one."""
         for n in lengths:
-            self.tiling[n] = tuple(dict.fromkeys((*self.tiling.get(n, ()), chunk)))
+            self.tiling.update(merged(self.tiling, {n: (chunk,)}))
 
     def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         count = sum(self.chunks_of(fold, length_of(xs)) is not None for fold in folds(body))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from math import inf
 
+from lift_egraph.extract.tiling import merged
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
@@ -56,13 +57,13 @@ def _at_once(ways: Mapping[ir.Input, tuple[Leg, ...]]) -> list[dict[ir.Input, Le
     made: list[dict[ir.Input, Leg]] = []
     for stage, way in ways.items():
         known, names = [next(iter(legs.values())).name for legs in made], [leg.name for leg in way]
-        merged: list[dict[ir.Input, Leg]] = []
+        both: list[dict[ir.Input, Leg]] = []
         for tag, a, b, c, d in SequenceMatcher(None, known, names, autojunk=False).get_opcodes():
             if tag == "equal":
-                merged += [{**legs, stage: leg} for legs, leg in zip(made[a:b], way[c:d], strict=True)]
+                both += [{**legs, stage: leg} for legs, leg in zip(made[a:b], way[c:d], strict=True)]
             else:
-                merged += [*made[a:b], *({stage: leg} for leg in way[c:d])]
-        made = merged
+                both += [*made[a:b], *({stage: leg} for leg in way[c:d])]
+        made = both
     return made
 
 
@@ -73,10 +74,7 @@ def joined(parts: Cut, chosen: Mapping[ir.Input, Found], start: Start) -> Found:
     terms, legs = dict(parts.stages), list(start[1])
     for of_stages in _at_once({stage: found.way for stage, found in chosen.items()}):
         terms |= {stage: leg.term for stage, leg in of_stages.items()}
-        tiling: dict[int, tuple[int, ...]] = {}
-        for leg in of_stages.values():
-            for n, sizes in leg.tiling.items():
-                tiling[n] = tuple(dict.fromkeys((*tiling.get(n, ()), *sizes)))
+        tiling = merged(*(leg.tiling for leg in of_stages.values()))
         widths = dict.fromkeys(w for leg in of_stages.values() for w in leg.widths)
         rules = dict.fromkeys(rule for leg in of_stages.values() for rule in leg.rules)
         iterations = max(leg.iterations for leg in of_stages.values())

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import product
 
 from lift_egraph.codegen.devices import Device
+from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language.types import F32, WIDTHS, array
@@ -124,10 +125,10 @@ class InTiles:
         in_groups = untiled(counts, by_items, outer=level("mapWrg(1)"), inner=level("mapWrg(0)"))
         if factors.products > 1:
             in_groups = sk.map_level("mapWrg(2)", sk.contains(in_groups))
-        copies: dict[int, tuple[int, ...]] = {items: (wide,)}
+        copies: Tiling = {items: (wide,)}
         for n in tile:
             for elements in (n * depth, n * depth // width):
-                copies[elements] = tuple(dict.fromkeys((*copies.get(elements, ()), items)))
+                copies = merged(copies, {elements: (items,)})
 
         def copied(lies_across: bool, n: int, in_vectors: bool) -> sk.Sketch:
             """A tile in local memory, read in the order in which it is stored."""
