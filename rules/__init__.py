@@ -39,6 +39,7 @@ from lift_egraph.rules.interchange import (
     map_loop_interchange_zip,
     map_map_interchange,
     map_map_zip_left,
+    map_map_zip_right,
     map_reduce_interchange,
     matrix_rules,
     outer_zip_rules,
@@ -54,6 +55,7 @@ from lift_egraph.rules.movement import (
     reordering_simplification,
     slide_of_map,
     transpose_of_map_map,
+    transpose_of_split_rows,
     transpose_of_zips,
     zip_movement_rules,
 )
@@ -82,6 +84,7 @@ from lift_egraph.rules.opencl_parallel import (
     group_rules,
     map_to_glb2,
     map_to_lcl0,
+    map_to_lcl2,
     map_to_seq,
     map_to_wrg0,
     map_to_wrg2,
@@ -100,6 +103,7 @@ from lift_egraph.rules.reduction import (
     reduce_map_to_seq,
     reduce_seq_fusion,
     reduce_seq_fusion_beside,
+    reduce_to_seq,
     split_reduce_seq,
     split_reduce_seq_zip,
     splitting_rules,
@@ -176,6 +180,11 @@ long_rows: tuple[Rule, ...] = (
 )
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
+slices: tuple[Rule, ...] = (map_map_zip_left, map_map_zip_right, transpose_of_split_rows, *fission_rules)
+slice_levels: tuple[Rule, ...] = (
+    *(*pattern_fusion_rules, *reduction_rules, split_and_join, reduce_to_seq),
+    *(map_to_seq, *group_rules, map_to_lcl2, *vector_rules, *shared_rules),
+)
 rows: tuple[Rule, ...] = (split_and_join, *fission_rules, *matrix_rules)
 rows_of_steps: tuple[Rule, ...] = (*(slide_of_map, pad_of_map, pad_rows_of_pad, map_fusion, map_fusion_of_pattern),)
 stencil_steps: tuple[Rule, ...] = (

@@ -7,6 +7,7 @@ from typing import Literal
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices.levels import Level, LevelName
+from lift_egraph.language.types import WIDTHS
 
 _VECTOR_REGISTERS, _SPILLED = 32, 2  # of a CPU's work-item, and how many times these its private memory may take
 _CORRECTLY_ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
@@ -261,8 +262,8 @@ class Device:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Elements of the vectors that are worth trying, the best first."""
-        return tuple(int(n * self.lanes) for n in self.level("vector").workers if n * self.lanes >= 2)
+        """Elements of the vectors that are worth trying and that the language has, the best first."""
+        return tuple(int(n * self.lanes) for n in self.level("vector").workers if 2 <= n * self.lanes <= WIDTHS[-1])
 
     @property
     def registers(self) -> int:

@@ -15,9 +15,10 @@ GLOBAL = ir.Level("glb", 0)
 def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
     """Check the thread hierarchy of a low-level term.
 
-    mapLcl stands inside a mapWrg of the same dimension, mapWrg and mapGlb stand inside no other map of
-    their dimension, never in a sequential loop (but in an iterate of whole kernels), and nothing parallel and no dot
-    stands inside a vectorised function; nor a range or places of results that differ from lane to lane.
+    mapLcl stands inside a mapWrg: in a dimension of which there is none, there is one group. mapWrg and mapGlb stand
+    inside no other map of their dimension, never in a sequential loop (but in an iterate of whole kernels), and nothing
+    parallel and no dot stands inside a vectorised function; nor a range or places of results that differ from lane to
+    lane.
 
     Raises
     ------
@@ -89,8 +90,8 @@ def _level_problem(level: ir.Level, above: tuple[ir.Level, ...]) -> str | None:
         return f"{level.name} stands inside another {level.name}"
     kinds = {a.kind for a in above}
     if level.kind == "lcl":
-        if ir.Level("wrg", level.dimension) not in above:
-            return f"{level.name} must stand inside mapWrg({level.dimension}), but stands inside {around}"
+        if "wrg" not in kinds:
+            return f"{level.name} must stand inside a mapWrg, but stands inside {around}"
     elif "seq" in kinds or "lcl" in kinds:
         return f"{level.name} must not stand inside {around}"
     elif (level.kind == "glb" and "wrg" in kinds) or (level.kind == "wrg" and "glb" in kinds):

@@ -155,21 +155,30 @@ def _needs_of_term(term: ir.Expr) -> dict[tuple[str, int], list[int]]:
     lengths: dict[int, int] = {}
     found: dict[tuple[str, int], list[int]] = {}
 
-    def walk_term(part: ir.Part, in_item: bool) -> None:
+    def walk_term(part: ir.Part, in_item: bool, copies: int) -> None:
         by_items = isinstance(part, ir.MapLevel) and part.level.kind in ("lcl", "glb")
+        own = 1
         if isinstance(part, ir.MapLevel) and part.level.kind == "lcl":
-            lengths[part.level.dimension] = max(lengths.get(part.level.dimension, 1), _length(part.array))
+            own = _length(part.array)
+            lengths[part.level.dimension] = max(lengths.get(part.level.dimension, 1), own)
         if isinstance(part, ir.ToMemory) and part.space != "global":
-            found.setdefault((part.space, 0), []).append(bytes_of(type_of(part.value)))
-        elif isinstance(part, ir.REDUCTION_LOOPS) and in_item:
+            count = copies if part.space == "local" else 1
+            found.setdefault((part.space, 0), []).append(count * bytes_of(type_of(part.value)))
+        elif isinstance(part, ir.REDUCTION_LOOPS) and in_item and not _has_items(part.operator):
             found.setdefault(("private", 0), []).append(bytes_of(type_of(part.initial)))
         for inner in ir.parts(part):
-            walk_term(inner, in_item or (by_items and not isinstance(inner, ir.Expr)))
+            inside = by_items and not isinstance(inner, ir.Expr)
+            walk_term(inner, in_item or inside, copies * own if inside else copies)
 
-    walk_term(term, False)
+    walk_term(term, False, 1)
     if lengths:
         found["items", 0] = [prod(lengths.values())]
     return found
+
+
+def _has_items(step: ir.Function) -> bool:
+    """Whether the items of a group share what a loop goes on with."""
+    return any(isinstance(part, ir.MapLevel) and part.level.kind == "lcl" for part in ir.subterms(step))
 
 
 def _needs(plan: Plan) -> dict[tuple[str, int], list[int]]:

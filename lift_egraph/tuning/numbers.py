@@ -53,6 +53,65 @@ def shape(structure: Any) -> Hashable:
     return _read(structure, {}, [])
 
 
+def lets_in_order(structure: Any) -> Any:
+    """The same terms with lets beside each other that do not need each other in an order that numbers do not change.
+
+    Which of several lets is the outer one is chance in what a search finds: by their shapes, terms that differ in
+    numbers only have them in one order.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> one, two = (parse_program(f"program p(x: [f32]4) = {text}").body for text in (
+    ...     "let a = split(2, x) in let b = map(abs, x) in zip(a, split(2, b))",
+    ...     "let b = map(abs, x) in let a = split(2, x) in zip(a, split(2, b))"))
+    >>> shape(one) == shape(two), shape(lets_in_order(one)) == shape(lets_in_order(two))
+    (False, True)
+    """
+    return _in_order(structure, {})
+
+
+def _in_order(part: Any, names: dict[str, int]) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_in_order(p, names) for p in part)
+    if not isinstance(part, ir.Expr | ir.Lambda | ir.Vectorize):
+        return part
+    lets, body = _chain(part)
+    if len(lets) < 2:
+        if isinstance(part, ir.Lambda):
+            names = _bound(names, *(v.name for v in ir.bound_variables(part.binder)))
+        return ir.map_parts(part, lambda p: _in_order(p, names))
+    placed: list[tuple[ir.Binder, ir.Expr]] = []
+    within = names
+    while lets:
+        ready = [k for k, (_, value) in enumerate(lets) if _is_free_of(value, lets[:k])]
+        binder, value = lets.pop(min(ready, key=lambda k: repr(_read(lets[k][1], within, []))))
+        placed.append((binder, _in_order(value, within)))
+        within = _bound(within, *(v.name for v in ir.bound_variables(binder)))
+    body = _in_order(body, within)
+    for binder, value in reversed(placed):
+        body = ir.Apply(ir.Lambda(binder, body), value)
+    return body
+
+
+def _chain(term: Any) -> tuple[list[tuple[ir.Binder, ir.Expr]], Any]:
+    """The lets beside each other around a term, with names of their own that nothing else there has."""
+    lets, body, taken = list[tuple[ir.Binder, ir.Expr]](), term, set[str]()
+    while isinstance(body, ir.Apply) and isinstance(body.function, ir.Lambda):
+        own = {v.name for v in ir.bound_variables(body.function.binder)}
+        if not own.isdisjoint(taken):
+            break
+        lets.append((body.function.binder, body.argument))
+        taken |= own | {v.name for v in ir.free_variables(body.argument)}
+        body = body.function.body
+    return lets, body
+
+
+def _is_free_of(value: ir.Expr, lets: Sequence[tuple[ir.Binder, ir.Expr]]) -> bool:
+    used = ir.free_variables(value)
+    return all(used.isdisjoint(ir.bound_variables(binder)) for binder, _ in lets)
+
+
 def with_numbers(structure: T, values: Sequence[int]) -> T:
     """The same structure with other numbers, as many as `numbers` gives, in its order.
 

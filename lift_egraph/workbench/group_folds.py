@@ -21,7 +21,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import WIDTHS, Array, Scalar
+from lift_egraph.language.types import Array, Scalar
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, plan_of
 
 RUNS = (8, 4, 16, 2)  # elements of an item, the best number first
@@ -51,7 +51,7 @@ def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
         numbers = {"part": part, "left": items // part}
         if not nest.maps:
             numbers |= {"run": run, **_last(nest.length // (items * run))}
-        width = next((w for w in device.widths if 1 < w <= WIDTHS[-1] and run % w == 0), 1)
+        width = next((w for w in device.widths if run % w == 0), 1)
         if width > 1 and (_reads_scalars(nest) or _writes_scalars(nest)):
             multiples = () if nest.maps else (("run", "width"),)
             yield plan_of(_in_vectors, nest, multiples, **numbers, width=width)

@@ -34,6 +34,8 @@ PLANNED = {
     "row_packing": book.row_packing,
     "matrices": book.matrices,
     "tiling": book.tiling,
+    "slices": book.slices,
+    "slice_levels": book.slice_levels,
     "items": book.tiling,
     "blocking": book.blocking,
     "rows_at_a_time": book.rows_at_a_time,

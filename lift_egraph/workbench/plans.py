@@ -22,7 +22,7 @@ from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
-from lift_egraph.language.types import WIDTHS, DataType, Scalar, array
+from lift_egraph.language.types import DataType, Scalar, array
 from lift_egraph.workbench.group_folds import group_folds
 from lift_egraph.workbench.index_plans import index_plans
 from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
@@ -141,7 +141,7 @@ def _written(array: ir.Expr) -> sk.Sketch:
 
 def _width(length: int, device: Device) -> int | None:
     """The first width that the length and the language allow."""
-    return next((w for w in device.widths if w <= WIDTHS[-1] and length % w == 0), None)
+    return next((w for w in device.widths if length % w == 0), None)
 
 
 def _blocks(width: int, device: Device) -> list[int]:

@@ -15,7 +15,6 @@ from itertools import product
 from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
-from lift_egraph.language.types import WIDTHS
 from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import product_of
@@ -32,9 +31,9 @@ GRID: dict[str, MapSketch] = {
 def register_blocks(nest: Nest, device: Device) -> Iterator[Plan]:
     """Products of matrices that stand in memory, with blocks in registers: the largest that fit, in large groups."""
     factors = product_of(nest)
-    if factors is None or factors.views or factors.products > 1:
+    if factors is None or factors.views or factors.products > 1 or not device.widths:
         return
-    width = max(w for w in device.widths if w <= WIDTHS[-1])
+    width = max(device.widths)
     for (high, wide), tall, vectors in product(ITEMS, ROWS, VECTORS):
         tile, block = (high * tall, wide * vectors * width), (tall, vectors * width)
         parts = (*zip((factors.rows, factors.columns), tile, strict=True), *zip(tile, block, strict=True))

@@ -16,7 +16,7 @@ from lift_egraph.extract.tiling import Tiling, chunk_size
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes
 from lift_egraph.language import ir
-from lift_egraph.language.types import WIDTHS, Scalar
+from lift_egraph.language.types import Scalar
 from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, plan_of
 
 BLOCKS = (16, 8)  # elements of a block, for which registers hold the scan of each by itself
@@ -31,7 +31,7 @@ def scan_plans(nest: Nest, device: Device) -> Iterator[Plan]:
     chunk = chunk_size(nest.length, device.groups)
     if chunk is None:
         return
-    width = next((w for w in device.widths if w <= WIDTHS[-1] and chunk % w == 0 and w < chunk), None)
+    width = next((w for w in device.widths if chunk % w == 0 and w < chunk), None)
     if not isinstance(nest.result, Scalar):
         yield plan_of(_in_chunks, nest, chunk=chunk)
         return

@@ -17,7 +17,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import WIDTHS, Array, DataType, array
+from lift_egraph.language.types import Array, DataType, array
 from lift_egraph.workbench.plan import Plan, Step, length_of
 
 MapSketch = Callable[..., sk.PatternSketch]
@@ -38,7 +38,7 @@ def staged_loops(term: ir.Expr, device: Device) -> Iterator[Plan]:
     if own is None:
         return
     if not device.has_groups:
-        width = max(w for w in device.widths if w <= WIDTHS[-1])
+        width = max(device.widths, default=1)
         if width > 1 and count % width == length % TILE == 0 and count > width and length > TILE:
             yield _in_vectors(own, count, length, width)
         return

@@ -21,7 +21,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import WIDTHS, Array, DataType, Scalar, array, bytes_of
+from lift_egraph.language.types import Array, DataType, Scalar, array, bytes_of
 from lift_egraph.workbench.plan import Plan, Step
 
 MapSketch = Callable[..., sk.PatternSketch]
@@ -53,7 +53,7 @@ def stencil_steps(term: ir.Expr, device: Device) -> Iterator[Plan]:
     if len(steps) < 2:
         return
     lengths = list(sizes_of(steps[0].result))
-    widths = [w for w in device.widths if w <= WIDTHS[-1] and len(lengths) > 1 and w <= lengths[-1]]
+    widths = [w for w in device.widths if len(lengths) > 1 and w <= lengths[-1]]
     if device.has_groups:
         made = (Tiles(steps, n) for n in PARTS if len(lengths) == 1)
     else:

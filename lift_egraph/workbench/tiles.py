@@ -12,61 +12,78 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from math import prod
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
-from lift_egraph.language.types import F32, WIDTHS, array
+from lift_egraph.language.types import F32, array
 from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import Product, product_of
 
 MapSketch = Callable[..., sk.PatternSketch]
-TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (4, 32), (8, 8), (4, 16))  # of a group
+TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (4, 32), (8, 8), (4, 16), (4, 8))  # of a group
+LEAST_GROUP = 64  # work-items of a group, with all slices
 TILE_DEPTHS = (16, 8)  # of a tile
 TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
 TILE_RESULTS = (32, 128)  # of a work-item, from and to
+TILE_SLICES = (1, 2, 4)  # of the sums of a tile, each of other work-items
 FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
 TILE_PLANS, TILE_ALIKE = 6, 4  # how many plans are tried, and of these with blocks of one shape
-READS, LATENCY = 2.0, 64.0  # what reads of local memory cost beside arithmetic; work-items that hide half of latency
+READS, FAR = 2.0, 4.0  # what reads of local and of other memory cost beside arithmetic
+LATENCY = 64.0  # work-items that hide half of it
+MEETING, WAITING = 64.0, 2.0  # what it costs to add one more slice, and to wait for a tile, beside an element of sums
+PADDED = 9 / 8  # tiles with what stands behind their rows
+MULTIPLES = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
 
 
 def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
     """Products of matrices whose groups keep tiles of both in local memory, those that promise most first."""
     factors = product_of(nest)
-    if factors is None:
+    if factors is None or not device.widths:
         return
-    vector, found = max(w for w in device.widths if w <= WIDTHS[-1]), list[tuple[float, dict[str, int]]]()
+    vector, found = max(device.widths), list[tuple[float, dict[str, int]]]()
     wide_lanes = max(vector // TILE_COLUMNS[0], 1)
     rows, columns, products = factors.rows, factors.columns, factors.products
-    for (high, wide), tall, lanes, depth in product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS):
-        broad = lanes * wide_lanes
+    shapes = product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS, TILE_SLICES)
+    for (high, wide), tall, lanes, depth, slices in shapes:
+        broad, length = lanes * wide_lanes, nest.length // slices
         items, tile = high * wide, (high * tall, wide * broad)
-        parts = zip((rows, columns, nest.length), (*tile, depth), strict=True)
-        fits = all(n % chunk == 0 and chunk < n for n, chunk in parts)
-        least = FEW_RESULTS if factors.views else TILE_RESULTS[0]
-        held = least <= tall * lanes <= TILE_RESULTS[1] and items <= device.max_work_group
-        if fits and held and all(n * depth % items == 0 for n in tile) and sum(tile) * depth * 4 <= device.local_memory:
+        parts = zip((rows, columns, length), (*tile, depth), strict=True)
+        fits = all(n % chunk == 0 and chunk < n for n, chunk in parts) and nest.length % slices == tall % slices == 0
+        least = FEW_RESULTS if factors.views or slices > 1 else TILE_RESULTS[0]
+        held = least <= tall * lanes <= TILE_RESULTS[1] and LEAST_GROUP <= slices * items <= device.max_work_group
+        shared = slices * 4 * (sum(tile) * depth + (prod(tile) if slices > 1 else 0)) * PADDED
+        if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.local_memory:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
-            running = min(items * rounds, device.resident(2 * tall * broad))
-            reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
+            running = min(slices * items * rounds, device.resident(2 * tall * broad))
+            # a row of items reads the same of the first matrix
+            reads = 1 + READS * (1 / tall + 1 / broad / 2) + FAR * (1 / tile[0] + 1 / tile[1])
+            element = reads * (1 + LATENCY / running) * (1 + WAITING / depth) + MEETING * (slices - 1) / nest.length
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
-            found.append((rounds * tile[0] * tile[1] * reads * (1 + LATENCY / running), numbers))
-    multiples = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
+            found.append((rounds * prod(tile) * element, numbers | ({"slices": slices} if slices > 1 else {})))
     for numbers in _various([n for _, n in sorted(found, key=lambda made: (made[0], made[1]["tall"]))])[:TILE_PLANS]:
-        items, width = numbers["high"] * numbers["wide"], numbers["width"]
-        first, second = (numbers[n] * numbers[m] * numbers["depth"] for n, m in (("high", "tall"), ("wide", "broad")))
-        across = not factors.views or not factors.lies_across[1]
-        make = InTiles(first % (items * width) == 0, across and second % (items * width) == 0)
-        yield plan_of(make, nest, multiples, **numbers)
+        yield in_tiles(nest, numbers)
+
+
+def in_tiles(nest: Nest, numbers: Mapping[str, int]) -> Plan:
+    """The plan with these numbers for a product of matrices, whose tiles are copied in vectors where they can be."""
+    factors = product_of(nest)
+    assert factors is not None
+    items, width = numbers["high"] * numbers["wide"], numbers["width"]
+    first, second = (numbers[n] * numbers[m] * numbers["depth"] for n, m in (("high", "tall"), ("wide", "broad")))
+    across = not factors.views or not factors.lies_across[1]
+    make = InTiles(first % (items * width) == 0, across and second % (items * width) == 0)
+    return plan_of(make, nest, MULTIPLES + (("tall", "slices"),) * ("slices" in numbers), **numbers)
 
 
 def _various(points: list[dict[str, int]]) -> list[dict[str, int]]:
     """Those in front, but not too many with blocks of one shape."""
-    alike: dict[tuple[int, int], list[dict[str, int]]] = {}
+    alike: dict[tuple[int, int, int], list[dict[str, int]]] = {}
     for point in points:
-        alike.setdefault((point["tall"], point["broad"]), []).append(point)
+        alike.setdefault((point["tall"], point["broad"], point.get("slices", 1)), []).append(point)
     chosen = [point for found in alike.values() for point in found[:TILE_ALIKE]]
     return [point for point in points if point in chosen]
 
@@ -90,7 +107,8 @@ class InTiles:
     def of(self, factors: Product, numbers: Mapping[str, int]) -> Plan:
         """The plan for a product of matrices."""
         tall, broad, high, wide = (numbers[name] for name in ("tall", "broad", "high", "wide"))
-        depth, width, items, length = numbers["depth"], numbers["width"], high * wide, factors.length
+        slices = numbers.get("slices", 1)
+        depth, width, items, length = numbers["depth"], numbers["width"], high * wide, factors.length // slices
         lengths, tile = (factors.rows, factors.columns), (high * tall, wide * broad)
         counts, chunks = (lengths[0] // tile[0], lengths[1] // tile[1]), length // depth
 
@@ -147,6 +165,7 @@ class InTiles:
         steps = (
             *((factors.as_matrices,) if factors.views else ()),
             Step("tiling", grid, chunk_facts(lengths, tile)),
+            *(self.in_slices(tile, numbers, length) if slices > 1 else ()),
             Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), chunk_facts(tile, (tall, broad))),
             Step("blocking", block(sums), {}),
             Step("loops", outside(sk.ANY), {length: (depth,)}),
@@ -157,3 +176,27 @@ class InTiles:
             Step("registers", sk.contains(sk.map_level("mapWrg(0)", sk.contains(written))), {}, (width,)),
         )
         return Plan(steps, (width,), lowered_by=None)
+
+    @staticmethod
+    def in_slices(tile: tuple[int, int], numbers: Mapping[str, int], length: int) -> Iterator[Step]:
+        """The steps after which slices of the sums of a tile, of this length, meet in local memory.
+
+        An item adds up a part of the rows of the block that it has of one slice, of all slices.
+        """
+        tall, broad, high, wide = (numbers[name] for name in ("tall", "broad", "high", "wide"))
+        slices, width, rows = numbers["slices"], numbers["width"], tall // numbers["slices"]
+        own = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.ANY, sk.zip_()), length=length))
+        total = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(own, sk.zip_()), length=slices))
+        each = sk.map_(sk.contains(sk.map_(total, length=tile[1])), length=tile[0])
+        yield Step("rows_at_a_time", sk.contains(each), {length * slices: (length,)})
+        product = sk.contains(sk.map_(sk.contains(sk.map_(own, length=tile[1])), length=tile[0]))
+        parts = sk.contains(sk.map_(product, sk.zip_(), length=slices))
+        yield Step(
+            "slices", sk.contains(sk.map_(sk.contains(sk.map_(sk.contains(sk.reduce_(length=slices)))), parts)), {}
+        )
+        meeting = sk.contains(sk.to_memory("local", sk.map_level("mapLcl(2)", product, sk.zip_(), length=slices)))
+        lanes = sk.map_seq(sk.vectorize(width, sk.contains(sk.reduce_seq(length=slices))), length=broad // width)
+        columns = sk.contains(sk.map_level("mapLcl(0)", sk.contains(lanes), length=wide))
+        share = sk.contains(sk.map_level("mapLcl(2)", sk.contains(sk.map_seq(columns, length=rows)), length=slices))
+        facts = merged(chunk_facts(tile, (tall, broad)), {tall: (rows,)})
+        yield Step("slice_levels", sk.contains(sk.map_level("mapLcl(1)", share, meeting, length=high)), facts, (width,))

@@ -20,7 +20,7 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import specialise
 from lift_egraph.language.types import WIDTHS
 from lift_egraph.tuning.demands import Demand, demands_of, space_of
-from lift_egraph.tuning.numbers import shape
+from lift_egraph.tuning.numbers import lets_in_order, shape
 from lift_egraph.tuning.parametric import Parametric, generalised
 from lift_egraph.tuning.space import Point, Space
 from lift_egraph.tuning.stand_ins import stand_ins
@@ -107,7 +107,7 @@ class Tunable:
 
 def structure_of(found: Found) -> tuple[Any, ...]:
     """A low-level term, with that of each phase on its way."""
-    return found.term, *(leg.term for leg in found.way)
+    return lets_in_order((found.term, *(leg.term for leg in found.way)))
 
 
 def tunables(

@@ -17,7 +17,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import WIDTHS, Array, DataType, array
+from lift_egraph.language.types import Array, DataType, array
 from lift_egraph.workbench.plan import Plan, Recipe, Step
 
 WINDOW_ROWS = (8, 4)  # of a work-item on a GPU
@@ -48,7 +48,7 @@ def bands_of_rows(term: ir.Expr, device: Device) -> Iterator[Plan]:
     for stencil in stencils(term):
         rows, columns = stencil.lengths[0], stencil.lengths[-1]
         fitting = [own for own in BAND_ROWS if rows % own == 0 and rows >= own * BANDS * device.compute_units]
-        widths = [width for width in device.widths if width <= WIDTHS[-1] and columns % width == 0]
+        widths = [width for width in device.widths if columns % width == 0]
         for own in fitting[:1]:
             for width in widths[:BAND_WIDTHS]:
                 numbers = {"rows": own, "width": width}

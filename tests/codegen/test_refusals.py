@@ -33,10 +33,10 @@ M = "program p(m: [[f32]8]8) ="
 @pytest.mark.parametrize(
     ("term", "says", "names"),
     [
-        ("mapLcl(0, mapSeq(abs), m)", "mapLcl(0) must stand inside mapWrg(0), but stands inside nothing",
+        ("mapLcl(0, mapSeq(abs), m)", "mapLcl(0) must stand inside a mapWrg, but stands inside nothing",
          "mapLcl(0, mapSeq(abs), m) : [[f32]8]8"),
-        ("mapWrg(1, fun r => mapLcl(0, abs, r), m)",
-         "mapLcl(0) must stand inside mapWrg(0), but stands inside mapWrg(1)", "mapLcl(0, abs, r) : [f32]8"),
+        ("mapGlb(1, fun r => mapLcl(0, abs, r), m)",
+         "mapLcl(0) must stand inside a mapWrg, but stands inside mapGlb(1)", "mapLcl(0, abs, r) : [f32]8"),
         ("mapWrg(0, fun r => mapWrg(0, abs, r), m)", "mapWrg(0) stands inside another mapWrg(0)",
          "mapWrg(0, abs, r) : [f32]8"),
         ("mapWrg(0, fun r => mapGlb(1, abs, r), m)",

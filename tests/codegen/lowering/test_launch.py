@@ -21,6 +21,13 @@ summed = parse_program("""
         let held = toLocal(mapLcl(0, fun x => x * 2.0, c)) in
         mapLcl(0, fun x => x + reduceSeq(add, 0.0, held), gather(reverse, held)), split(6, xs)))
 """)
+# the items of a group in a dimension in which there is one group
+met = parse_program("""
+    program met(xs: [f32]N) =
+      join(mapWrg(0, fun c =>
+        let parts = toLocal(mapLcl(1, fun part => mapLcl(0, abs, part), split(3, c))) in
+        mapLcl(0, reduceSeq(add, 0.0), transpose(parts)), split(6, xs)))
+""")
 
 
 def launches(*sizes: tuple[int, ...]) -> list[Launch]:
@@ -38,6 +45,7 @@ CASES = [
         (wrapped, {"M": 5, "N": 17}, PLANE),
         (tiles, {"N": 52}, launches((1, 1), (6, 3), (256, 8))),
         (summed, {"N": 42}, launches((1, 1), (4, 4), (64, 16))),
+        (met, {"N": 42}, [Launch((n, m, 1), (a, b, 1)) for n, m, a, b in ((1, 1, 1, 1), (6, 2, 3, 2), (9, 4, 3, 2))]),
         (rows, {"M": 5, "N": 13}, launches((2, 2), (15, 5))),
         (low.partial_dot(32, 3), {"N": 96}, launches((1, 1), (14, 7))),
     )

@@ -9,6 +9,7 @@ import pytest
 from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import join_outputs, load_plan, save_plan, split_inputs
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
+from lift_egraph.codegen.running import worker
 from lift_egraph.codegen.running.run import Runner, check_limits, find_device, list_devices, run_directory
 from lift_egraph.errors import BuildProblem, DeviceProblem, InputProblem, OutputProblem, RunProblem
 from lift_egraph.process.child import End, Ended
@@ -393,6 +394,17 @@ class TestRun:
         else:
             result = runner.run(plan, "some")
             assert (result.view(f"u{result.itemsize}") == bits).all()
+
+    def test_memory_that_is_filled_by_copies(self, device, monkeypatch):
+        monkeypatch.setattr(worker, "_FILLED", worker.GUARD + 40)
+        monkeypatch.setattr(worker, "_PIECE", 1200)
+        ask = worker.serve(device.index)
+        ask(("load", "inputs", {"x": inputs()["x"], "a": np.array(3.0, np.float32)}))
+        assert np.array_equal(ask(("run", scale(), "inputs"))["out"], EXPECTED)
+        with pytest.raises(RunProblem, match=r"left 990 of 1000 elements of the output out unwritten"):
+            ask(("run", scale("int i = get_global_id(0); if (i < 10) out[i] = a * x[i];"), "inputs"))
+        with pytest.raises(RunProblem, match=r"wrote outside: the memory behind the buffer out has changed"):
+            ask(("run", scale("int i = get_global_id(0); out[i] = a * x[i]; if (i == 0) out[1000] = 1;"), "inputs"))
 
     def test_too_much_local_memory(self, runner):
         size = runner.device.local_memory

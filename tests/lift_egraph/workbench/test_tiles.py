@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import NVIDIA, Device
+from lift_egraph.codegen.devices import NVIDIA
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
@@ -19,9 +19,11 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.programs import load
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.phases import Found
-from lift_egraph.workbench.plan import Plan
+from lift_egraph.workbench.plan import Plan, nests
 from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.search import search
+from lift_egraph.workbench.tiles import in_tiles
 from lift_egraph.workbench.tuned import Tunable
 from tests.lift_egraph.workbench.test_plans import reached
 
@@ -30,27 +32,33 @@ PRODUCTS = {  # of matrices, and how many of both are copied by columns
         """program p(A: [[f32]32]64, B: [[f32]256]32) =
              map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), A)""", 1),
     "rows times rows": (
-        """program p(A: [[f32]16]128, B: [[f32]16]128) =
+        """program p(A: [[f32]64]128, B: [[f32]64]128) =
              map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), B), A)""", 2),
     "columns times columns, of several matrices": (
-        """program p(A: [[[f32]128]16]2, B: [[[f32]128]16]2) =
+        """program p(A: [[[f32]128]64]2, B: [[[f32]128]64]2) =
              map(fun (x, y) =>
                map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), transpose(x)),
                zip(A, B))""", 0),
 }  # fmt: skip
 
 LAYER = parse_program(
-    """program layer(X: [[[f32]16]8]8, F: [[[[f32]3]3]8]32) =
+    """program layer(X: [[[f32]16]8]16, F: [[[[f32]3]3]16]32) =
          map(fun f => map2d(fun w => reduce(add, 0.0, map(mul, zip(join(join(w)), join(join(f))))),
            map(transpose, transpose(map(fun channel => slide2d(3, 1, pad2d(1, 1, constant(0.0), channel)), X)))), F)"""
 )
+
+
+def small_tiles(program: ir.Program, **numbers: int) -> Plan:
+    """The plan for the product of a program with small tiles."""
+    nest, *_ = (nest for nest in nests(program.body) if product_of(nest))
+    return in_tiles(nest, {"tall": 8, "broad": 4, "high": 4, "wide": 8, "depth": 8, "width": 4, **numbers})
 
 
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
     text, by_columns = PRODUCTS[what]
     program = parse_program(text)
-    plan = next(p for p in plans(program.body, NVIDIA) if p.lowered_by is None)
+    plan = small_tiles(program)
     term = reached(program, plan)
     inputs = random_inputs(program, 0, "integer")
     assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
@@ -63,7 +71,7 @@ def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
 
 
 def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds():
-    plan = next(plans(LAYER.body, NVIDIA))
+    plan = small_tiles(LAYER, tall=4)
     assert plan.steps[0].name == "matrices"
     term = reached(LAYER, plan)
     inputs = random_inputs(LAYER, 0, "integer")
@@ -76,6 +84,19 @@ def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds()
     assert windows == 2  # each element of a window is asked for its place once, in both dimensions
 
 
+@pytest.mark.parametrize("what", [*PRODUCTS, "a layer of convolutions"])
+def test_slices_of_the_sums_belong_to_other_items_and_meet_in_local_memory(what: str):
+    program = parse_program(PRODUCTS[what][0]) if what in PRODUCTS else LAYER
+    term = reached(program, small_tiles(program, tall=4, slices=2))
+    inputs = random_inputs(program, 0, "integer")
+    assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+    (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
+    assert kernel.launch.local_size is not None
+    assert kernel.launch.local_size[2] == 2
+    assert kernel.source.count("local float") - kernel.source.count("(local float") == 3
+    assert kernel.source.count("barrier(") == 3
+
+
 def test_products_of_what_is_computed_on_the_way_have_no_tiles():
     program = parse_program(
         """program p(A: [[f32]32]32, B: [[f32]128]32) = map(fun a => map(fun b =>
@@ -84,13 +105,12 @@ def test_products_of_what_is_computed_on_the_way_have_no_tiles():
     assert all(p.lowered_by for p in plans(program.body, NVIDIA))
 
 
-def test_a_plan_with_tiles_has_other_points(monkeypatch: pytest.MonkeyPatch):
-    def first(term: ir.Expr, device: Device) -> list[Plan]:
-        return list(plans(term, device))[:1]
-
-    monkeypatch.setattr(sys.modules[search.__module__], "plans", first)
+@pytest.mark.parametrize("slices", [1, 4])
+def test_a_plan_with_tiles_has_other_points(slices: int, monkeypatch: pytest.MonkeyPatch):
     source = load("mm")
-    program = specialise(source, {"M": 128, "K": 32, "N": 512})
+    program = specialise(source, {"M": 128, "K": 64, "N": 256})
+    plan = small_tiles(program, **({"slices": slices} if slices > 1 else {}))
+    monkeypatch.setattr(sys.modules[search.__module__], "plans", lambda *_: [plan])
     terms: set[ir.Expr] = set()
     for item in search(program, NVIDIA, Budget(600), StructuralCost(), source=source):
         if isinstance(item, Found):
@@ -105,7 +125,7 @@ def test_a_plan_with_tiles_has_other_points(monkeypatch: pytest.MonkeyPatch):
     inputs = random_inputs(program, 0, "integer")
     expected = evaluate(program.body, inputs)
     for point in space.sample(3, 0):
-        assert point["high"] * point["wide"] <= NVIDIA.max_work_group
+        assert point["high"] * point["wide"] * point.get("slices", 1) <= NVIDIA.max_work_group
         term = item.found(point).term
         assert np.array_equal(evaluate(term, inputs), expected)
         compile_program(replace(program, body=term), NVIDIA)
