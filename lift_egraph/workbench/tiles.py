@@ -32,9 +32,9 @@ TILE_RESULTS = (32, 128)  # of a work-item, from and to
 TILE_SLICES = (1, 2, 4)  # of the sums of a tile, each of other work-items
 FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
 TILE_PLANS, TILE_ALIKE = 6, 4  # how many plans are tried, and of these with blocks of one shape
-READS, FAR = 2.0, 4.0  # what reads of local and of other memory cost beside arithmetic
-LATENCY = 64.0  # work-items that hide half of it
-MEETING, WAITING = 64.0, 2.0  # what it costs to add one more slice, and to wait for a tile, beside an element of sums
+READS, FAR = 2.0, 8.0  # what reads of local and of other memory cost beside arithmetic
+LATENCY = 96.0  # work-items that hide half of it
+MEETING = 64.0  # what it costs to add the results of one more slice, beside an element of the sums
 PADDED = 9 / 8  # tiles with what stands behind their rows
 MULTIPLES = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
 
@@ -61,7 +61,7 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
             running = min(slices * items * rounds, device.resident(2 * tall * broad))
             # a row of items reads the same of the first matrix
             reads = 1 + READS * (1 / tall + 1 / broad / 2) + FAR * (1 / tile[0] + 1 / tile[1])
-            element = reads * (1 + LATENCY / running) * (1 + WAITING / depth) + MEETING * (slices - 1) / nest.length
+            element = reads * (1 + LATENCY / running) + MEETING * (slices - 1) / nest.length
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
             found.append((rounds * prod(tile) * element, numbers | ({"slices": slices} if slices > 1 else {})))
     for numbers in _various([n for _, n in sorted(found, key=lambda made: (made[0], made[1]["tall"]))])[:TILE_PLANS]:
