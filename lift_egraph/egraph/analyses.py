@@ -16,7 +16,7 @@ from egglog.egraph import FactLike
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES, PatternNode
 from lift_egraph.egraph.rule import together
-from lift_egraph.egraph.sorts import Ex, Fn, Names, Op, P, Ty, V, bvs, cod, dom, fv, fvf, fvo, pty, ty, vty
+from lift_egraph.egraph.sorts import Ex, Fn, Names, Op, P, Ty, V, bvs, cod, fv, fvf, fvo, pty, ty, vty
 from lift_egraph.language.inference import made_type
 from lift_egraph.language.scalar import LAWS, NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.signature import FunctionForm, Parameter
@@ -118,22 +118,16 @@ def _types(
     yield has(sorts.combine(op, x, y), t, eq(t).to(ty(x)))
     yield has(sorts.iterate_text(n, s, t, x), t)
     # functions
-    yield egglog.rule(eq(f).to(Fn.lam(p, x)), eq(t).to(pty(p)), eq(u).to(ty(x))).then(
-        set_(dom(f)).to(t), set_(cod(f)).to(u)
-    )
-    yield egglog.rule(eq(f).to(Fn.vec(n, g)), eq(t).to(dom(g)), eq(u).to(cod(g))).then(
-        set_(dom(f)).to(Ty.lanes(n, t)), set_(cod(f)).to(Ty.lanes(n, u))
-    )
+    yield egglog.rule(eq(f).to(Fn.lam(p, x)), eq(u).to(ty(x))).then(set_(cod(f)).to(u))
+    yield egglog.rule(eq(f).to(Fn.vec(n, g)), eq(u).to(cod(g))).then(set_(cod(f)).to(Ty.lanes(n, u)))
     for constant, match in _constants():
         arguments = [match.type(p.form) for p in match.signature.terms]
         argument = Ty.pair(*arguments) if len(arguments) > 1 else arguments[0]
         yield egglog.rule(eq(f).to(constant(*match.numbers, index)), eq(index).to(argument)).then(
-            set_(dom(f)).to(index), set_(cod(f)).to(match.type(match.signature.result))
+            set_(cod(f)).to(match.type(match.signature.result))
         )
-    yield egglog.rule(eq(f).to(Fn.map(n, g)), eq(t).to(dom(g)), eq(u).to(cod(g))).then(
-        set_(dom(f)).to(Ty.arr(n, t)), set_(cod(f)).to(Ty.arr(n, u))
-    )
-    yield egglog.rule(eq(f).to(Fn.reduce(op, z, t)), eq(u).to(ty(z))).then(set_(dom(f)).to(t), set_(cod(f)).to(u))
+    yield egglog.rule(eq(f).to(Fn.map(n, g)), eq(u).to(cod(g))).then(set_(cod(f)).to(Ty.arr(n, u)))
+    yield egglog.rule(eq(f).to(Fn.reduce(op, z, t)), eq(u).to(ty(z))).then(set_(cod(f)).to(u))
     # vectors at the leaves
     yield rewrite(Ty.lanes(n, Ty.scalar(s))).to(Ty.vec(s, n))
     yield rewrite(Ty.lanes(n, Ty.pair(t, u))).to(Ty.pair(Ty.lanes(n, t), Ty.lanes(n, u)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import egglog
 
 PREFIX = "lift_egraph_egraph_sorts_"
-ANALYSES = ("ty", "vty", "pty", "dom", "cod")  # functions that are kept, but are no nodes
+ANALYSES = ("ty", "vty", "pty", "cod")  # functions that are kept, but are no nodes
 LANGUAGE = ("keeps", "gives")  # what is the same in every e-graph
 DROPPED = (
     "fv",
@@ -85,6 +85,7 @@ class FrozenEGraph:
     tuples: int
     facts: dict[str, dict[tuple[Child, ...], frozenset[ClassId]]] = field(default_factory=dict, repr=False)
     _types: dict[ClassId, DataType] = field(default_factory=dict, repr=False)
+    _domains: dict[ClassId, DataType | None] = field(default_factory=dict, repr=False)
 
     @property
     def class_count(self) -> int:
@@ -129,9 +130,11 @@ class FrozenEGraph:
         return None if known is None else self.type_at(known)
 
     def domain(self, class_id: ClassId) -> DataType | None:
-        """The argument type of a class of functions, or None."""
-        known = self.analyses["dom"].get(class_id)
-        return None if known is None else self.type_at(known)
+        """The argument type of a class of functions, which one of its nodes states: no table has it; or None."""
+        if class_id not in self._domains:
+            found = (self.own_domain(n) for n in self.nodes[class_id])
+            self._domains[class_id] = next((t for t in found if t is not None), None)
+        return self._domains[class_id]
 
     def codomain(self, class_id: ClassId) -> DataType | None:
         """The result type of a class of functions, or None."""
@@ -139,10 +142,14 @@ class FrozenEGraph:
         return None if known is None else self.type_at(known)
 
     def own_domain(self, node: ENode) -> DataType | None:
-        """The argument type that a function without a name for its argument states itself; None for another node."""
-        if node.op == "Fn_map":
-            element = self.domain(node.classes[0])
-            return None if element is None else Array(nat(int(node.children[0])), element)
+        """The argument type that a function states itself, or None."""
+        if node.op == "Fn_lam":
+            known = self.analyses["pty"].get(node.classes[0])
+            return None if known is None else self.type_at(known)
+        if node.op in ("Fn_map", "Fn_vec"):
+            number, element = int(node.children[0]), self.domain(node.classes[0])
+            make = lanes if node.op == "Fn_vec" else lambda n, t: Array(nat(n), t)
+            return None if element is None else make(number, element)
         return self.type_at(node.classes[-1]) if node.op in CONSTANTS else None
 
     def variable(self, class_id: ClassId) -> ir.Var:

@@ -188,8 +188,6 @@ def vty(v: V) -> Ty: ...
 @function(merge=lambda old, new: old)
 def pty(p: P) -> Ty: ...
 @function(merge=lambda old, new: old)
-def dom(f: Fn) -> Ty: ...
-@function(merge=lambda old, new: old)
 def cod(f: Fn) -> Ty: ...
 @function(merge=lambda old, new: old & new)
 def fv(e: Ex) -> Names: ...
@@ -259,20 +257,21 @@ CHUNKS_OF_ONE = "what is taken one at a time is as it was, and the rule would ma
 def as_it_stands(xs: Ex) -> egglog.Fact:
     """The condition that no rule has made the array of another one to have it read otherwise: see `seen`.
 
-    It only steers: a rule without it is as sound, but rewrites its own results again and again.
+    An operand that is no array is not as it stands where the rule has made it a name. It only steers: a rule without it
+    is as sound, but rewrites its own results again and again.
     """
     return eq(rearranged(xs)).to(i64(0))
 
 
 def seen(xs: Ex, *where: FactLike) -> egglog.RewriteOrRule:
-    """What a rule with the condition `as_it_stands` yields for the arrays that it may rearrange."""
+    """What a rule with the condition `as_it_stands` yields for what it may rearrange."""
     return egglog.rule(*where).then(set_(rearranged(xs)).to(i64(0)))
 
 
 def made(xs: Ex, *where: FactLike) -> egglog.RewriteOrRule:
-    """What a rule with the condition `as_it_stands` yields for the arrays that it has rearranged.
+    """What a rule with the condition `as_it_stands` yields for what it has rearranged.
 
-    Both run in one iteration on an array that is new, so that the condition never holds for a rearranged one.
+    Both run in one iteration on a term that is new, so that the condition never holds for a rearranged one.
     """
     return egglog.rule(*where).then(set_(rearranged(xs)).to(i64(1)))
 

@@ -185,9 +185,6 @@ class Inference:
 
     pty = vty = ty
 
-    def dom(self, f: Pattern) -> Type:
-        return self(f)[0]
-
     def cod(self, f: Pattern) -> Type:
         return self(f)[1]
 
@@ -346,7 +343,7 @@ def _is_size(p: Pattern) -> bool:
 _OTHERS: dict[str, Callable[..., Any]] = {
     op: getattr(Inference, op)
     for op in (
-        "ty", "pty", "vty", "dom", "cod", "Ty_scalar", "Ty_vec", "Ty_arr", "Ty_pair", "Ty_lanes", "V___init__", "V_of",
+        "ty", "pty", "vty", "cod", "Ty_scalar", "Ty_vec", "Ty_arr", "Ty_pair", "Ty_lanes", "V___init__", "V_of",
         "P_var", "P_pair", "Fn_lam", "Fn_vec", "Fn_map", "Fn_reduce", "Op_scalar", "Op_fn", "Op_lift", "Ex___init__",
         "Ex_input", "Ex_literal", "iterate_text", "component", "combine",
     )

@@ -349,7 +349,8 @@ TWINS = (
     # --- rows
     twin("map_of_pair", "the components change places",
          "zip_(map_(Fn.lam(p, b), xs), map_(Fn.lam(p, c), xs)) → zip_(map_(Fn.lam(p, c), xs), map_(Fn.lam(p, b), xs))"),
-    twin("map_of_operands", "the operands change places", "call2(name, Ex(x), Ex(y)) → call2(name, Ex(y), Ex(x))",
+    twin("map_of_operands", "the operands change places",
+         "call2(name, Ex(left), Ex(right)) → call2(name, Ex(right), Ex(left))",
          "eq(u).to(ty(c)) → eq(t).to(ty(c)), eq(t).to(u)"),
     twin("name_reduction", "x is where the sum begins", "form(Ex(x))), total) → form(Ex(x))), z)"),
     twin("let_out_of_pair", "p may be free in a", "to(let(make_pair(b, a)), absent(p, a)) → to(let(make_pair(b, a)))"),
