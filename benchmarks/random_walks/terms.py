@@ -137,7 +137,7 @@ class Terms(RuleMatcher):
         graph, sort, parts = self.graph, self.graph.sorts[made], self.parts(made)
         if sort == "Fn":
             self._domains[made], graph.analyses["cod"][made] = self._function_types(made, node)
-        elif sort != "Op":
+        elif sort not in ("Op", "Order"):
             graph.analyses[TYPES[sort]][made] = self._type_of(made, node)
         if sort in NAMES:
             graph.facts[NAMES[sort]][(made,)] = self._names(node, parts)

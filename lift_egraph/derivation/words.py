@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lift_egraph.derivation.fits import NAMES, Condition
+from lift_egraph.egraph.orders import WORDS as ORDERS
 from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, name_in_language
 from lift_egraph.egraph.rule_forms import Constant, Equation, Hole, Node, Pattern, subpatterns
 
@@ -20,6 +21,7 @@ _CONSTANTS = {
     "Fn_join": "join", "Fn_transpose": "transpose", "Fn_zip": "zip", "Fn_split": "split {0}", "Fn_map": "map {1}",
     "Fn_reduce": "reduce {0} {1}", "Fn_vec": "vectorize({0}, {1})", "Fn_lam": "λ{0}. {1}", "P_var": "{0}",
     "P_pair": "({0}, {1})", "Ex___init__": "{0}", "V___init__": "{0}", "V_of": "{0}", "Op_scalar": "{0}",
+    **ORDERS,
     "Op_fn": "{0}", "Op_lift": "lift {0}", "Ty_scalar": "{0}", "Ty_vec": "<{1} x {0}>", "Ty_arr": "[{1}]{0}",
     "Ty_pair": "({0}, {1})", "Ty_lanes": "{0} lanes of {1}", "Ex_input": "{0}", "Ex_literal": "{0}",
     "ty": "the type of {0}", "vty": "the type of {0}", "pty": "the type of {0}",

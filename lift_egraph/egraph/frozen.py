@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
+from lift_egraph.egraph.orders import KnownOrder, reordered
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
@@ -66,7 +67,7 @@ class FrozenEGraph:
     nodes
         The nodes of each class.
     sorts
-        The sort (``Ex``, ``Fn``, ``Ty``, ``P``, ``V``, ``Op``) of each class.
+        The sort (``Ex``, ``Fn``, ``Ty``, ``P``, ``V``, ``Op``, ``Order``) of each class.
     analyses
         For each analysis (``ty`` …), the class it gives for a class.
     roots
@@ -151,6 +152,23 @@ class FrozenEGraph:
             make = lanes if node.op == "Fn_vec" else lambda n, t: Array(nat(n), t)
             return None if element is None else make(number, element)
         return self.type_at(node.classes[-1]) if node.op in CONSTANTS else None
+
+    def order(self, class_id: ClassId) -> KnownOrder:
+        """The order that a class of sort Order denotes, in its shortest form."""
+        found = self._read_order(class_id, frozenset())
+        assert found is not None
+        return found[1]
+
+    def _read_order(self, class_id: ClassId, above: frozenset[ClassId]) -> tuple[int, KnownOrder] | None:
+        inside, forms = above | {class_id}, []
+        for n in self.nodes[class_id]:
+            parts = [None if c in inside else self._read_order(c, inside) for c in n.classes]
+            read = [p for p in parts if p is not None]
+            if len(read) == len(parts):
+                forms.append(
+                    (1 + sum(size for size, _ in read), KnownOrder(n.op, tuple(p for _, p in read) or n.children))
+                )
+        return min(forms, key=lambda form: form[0], default=None)
 
     def variable(self, class_id: ClassId) -> ir.Var:
         """The binder that a class of sort V denotes; its name is unique to the class."""
@@ -427,6 +445,8 @@ _READERS: dict[str, Callable[[_Reader, Choice], ir.Expr]] = {
     "call3": _call,
     "component": lambda r, c: ir.Component(int(c.node.children[0]), r.expr(c.parts[0])),
     "combine": _Reader.combine,
+    "gather": lambda r, c: reordered(r.graph.order(c.node.classes[0]), r.expr(c.parts[0])),
+    "scatter": lambda r, c: reordered(r.graph.order(c.node.classes[0]), r.expr(c.parts[0]), backwards=True),
     "iterate_text": _iterate_text,
 }
 
