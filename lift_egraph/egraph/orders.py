@@ -57,7 +57,7 @@ def index_function(order: KnownOrder) -> ir.IndexFunction:
     Examples
     --------
     >>> print(index_function(KnownOrder("Order_stride", (4, 2))).body)
-    2 * (i % 4) + i / 4
+    2 * (i % 4) + (i / 4)
     """
     i = nat("i")
     match order:
@@ -78,7 +78,7 @@ def order_form(function: ir.IndexFunction, size: Nat) -> KnownOrder:
 
     Examples
     --------
-    >>> half = ir.IndexFunction("j", (nat("j") + nat("n") / 2) % nat("n"))
+    >>> half = ir.IndexFunction("j", (nat("j") + nat("n") // 2) % nat("n"))
     >>> order_form(half, nat(8))
     KnownOrder(op='Order_shift', arguments=(4, 8))
     """
