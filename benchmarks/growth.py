@@ -34,6 +34,13 @@ def algorithmic(tiles: dict[int, tuple[int, ...]]) -> Phase:
     return Phase("algorithmic", book.algorithmic, book.simplification, tiles)
 
 
+def whole_book(tiles: dict[int, tuple[int, ...]]) -> Phase:
+    """All rules of the book in one phase."""
+    return Phase(
+        "whole book", tuple(r for r in book.all_rules if r.phase != "simplification"), book.simplification, tiles
+    )
+
+
 def grow(
     term: ir.Expr, phase: Phase, wanted: range, *, before_reading: Callable[[], object] = lambda: None
 ) -> Iterator[Grown]:

@@ -30,6 +30,11 @@ imported from `lift_egraph.dsl`:
     elements of two arrays.
 ``Ty``
     A type: ``Ty.scalar("f32")``, ``Ty.arr(n, t)``, ``Ty.pair(t, u)``.
+``Order``
+    Where the element at i comes from, for ``gather`` and ``scatter``: ``Order.reverse()``, ``Order.identity()``,
+    ``Order.stride(s, m / s)`` in an array of length m, ``Order.shift(d, m)``, ``Order.then(r, q)``, which applies q to
+    the index that r gives, ``Order.inverse(r)`` of a permutation, or a text such as ``"i / 2"``. An order has one of
+    these forms if it does the same, however it is spelt.
 ``i64``, ``String``
     A length or another number, with ``+ - * / %`` (whole numbers), and a name, such as the boundary of ``pad``
     (``"clamp"``, ``"mirror"``, ``"wrap"``) or of a scalar operation.

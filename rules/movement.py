@@ -11,6 +11,7 @@ from lift_egraph.dsl import (
     ONE_CHUNK,
     Ex,
     Fn,
+    Order,
     P,
     String,
     Ty,
@@ -35,7 +36,6 @@ from lift_egraph.dsl import (
     ty,
     zip_,
 )
-from lift_egraph.language.index_arrays import REVERSE
 
 
 @rule("map f (join xss) = join (map (map f) xss)")
@@ -106,8 +106,8 @@ def pad_of_map(f: Fn, xs: Ex, before: i64, after: i64, boundary: String):
 
 
 @rule("map f xs = scatter r (map f (gather r xs)),  r i = n - 1 - i", source="000 Listing 5.9")
-def map_backwards(e: Ex, f: Fn, xs: Ex, r: String):
-    backwards = str(REVERSE.body)
+def map_backwards(e: Ex, f: Fn, xs: Ex, r: Order):
+    backwards = Order.reverse()
     yield from _once(e, f, xs, r)
     yield rewrite(map_(f, xs)).to(scatter(backwards, map_(f, gather(backwards, xs))), as_it_stands(xs))
 
@@ -117,27 +117,39 @@ def map_backwards(e: Ex, f: Fn, xs: Ex, r: String):
     source="000 Listing 5.9",
     notes={"s < m": ONE_CHUNK, "s > 1": CHUNKS_OF_ONE},
 )
-def map_strided(e: Ex, f: Fn, xs: Ex, r: String, m: i64, s: i64, t: Ty):
-    stride, count = s.to_string(), (m / s).to_string()
-    order = egglog.join(
-        count, " * (i % ", stride, ") + (i / ", stride, ")"
-    )  # as `lift_egraph.egraph.encoding` spells it
+def map_strided(e: Ex, f: Fn, xs: Ex, r: Order, m: i64, s: i64, t: Ty):
+    order = Order.stride(s, m / s)
     yield from _once(e, f, xs, r)
     yield rewrite(map_(f, xs)).to(
         scatter(order, map_(f, gather(order, xs))), eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, s), s > 1, as_it_stands(xs)
     )
 
 
-def _once(e: Ex, f: Fn, xs: Ex, r: String) -> Iterator[egglog.RewriteOrRule]:
+def _once(e: Ex, f: Fn, xs: Ex, r: Order) -> Iterator[egglog.RewriteOrRule]:
     """What an order of access needs so that it is not put around another one."""
     yield seen(xs, eq(e).to(map_(f, xs)))
     yield made(gather(r, xs), eq(e).to(scatter(r, map_(f, gather(r, xs)))))
 
 
 @rule("gather r (scatter r xs) = xs,  scatter r (gather r xs) = xs", source="000 Listing 5.19", phase="simplification")
-def reorder_and_back(r: String, xs: Ex):
+def reorder_and_back(r: Order, xs: Ex):
     yield rewrite(gather(r, scatter(r, xs))).to(xs)
     yield rewrite(scatter(r, gather(r, xs))).to(xs)
+
+
+@rule("gather i xs = xs", source="new: an order that changes nothing", phase="simplification")
+def gather_in_order(xs: Ex):
+    yield rewrite(gather(Order.identity(), xs)).to(xs)
+
+
+@rule("gather r (gather q xs) = gather (q ∘ r) xs", source="new: orders compose as index functions")
+def gather_of_gather(r: Order, q: Order, xs: Ex):
+    yield rewrite(gather(r, gather(q, xs))).to(gather(Order.then(r, q), xs))
+
+
+@rule("scatter r xs = gather (inverse r) xs", source="new: a scatter's order is a permutation")
+def scatter_by_gather(r: Order, xs: Ex):
+    yield rewrite(scatter(r, xs)).to(gather(Order.inverse(r), xs))
 
 
 @rule(
@@ -184,4 +196,5 @@ movement_rules = (
 chunk_rules = (transpose_of_split_rows, transpose_of_transposed_chunks)
 zip_movement_rules = (transpose_of_zips, map_of_nested_zip)
 reordering_rules = (map_backwards, map_strided)
-reordering_simplification = (reorder_and_back,)
+reordering_simplification = (reorder_and_back, gather_in_order)
+order_rules = (gather_of_gather, scatter_by_gather)

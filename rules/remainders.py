@@ -45,6 +45,10 @@ from lift_egraph.dsl import (
 )
 
 ANY_PADDING = "any padding is right, and with this one k divides the length"
+PADDING_BEFORE = "what is neutral may stand before the elements as well"
+_OTHER_PADDING = {
+    f"k - (n % k) becomes {size}": ANY_PADDING for size in ("k", "(k - (n % k)) + 1", "(k - (n % k)) + -1")
+}
 
 
 def with_rest(xs: Ex, t: Ty, n: i64, k: i64) -> tuple[FactLike, ...]:
@@ -147,7 +151,12 @@ def slice_of_slice(xs: Ex, s: i64, r: i64, a: i64, b: i64):
 
 @rule(
     "map f xs = slice 0 n (map f (pad 0 r clamp xs)),  r = k - n mod k",
-    notes={"(n % k) > 0": "what k divides needs no padding", "k - (n % k)": ANY_PADDING, "n % k": ANY_PADDING},
+    notes={
+        "(n % k) > 0": "what k divides needs no padding",
+        "n % k": ANY_PADDING,
+        "k - (n % k) becomes n": ANY_PADDING,
+        **_OTHER_PADDING,
+    },
 )
 def map_of_padded(f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
     yield rewrite(map_(f, xs)).to(slice_(0, n, map_(f, pad(0, k - n % k, "clamp", xs))), *with_rest(xs, t, n, k))
@@ -158,9 +167,10 @@ def map_of_padded(f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
     notes={
         "Ty.arr(n, t) = ty(xs)": "z may be counted any number of times",
         "(n % k) > 0": "what k divides needs no padding",
-        "k - (n % k)": ANY_PADDING,
         "n % k": ANY_PADDING,
-        "0": "what is neutral may stand before the elements as well",
+        "k - (n % k) becomes n % k": ANY_PADDING,
+        **_OTHER_PADDING,
+        **{f"0 becomes {size}": PADDING_BEFORE for size in ("1", "k", "k - (n % k)")},
     },
 )
 def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):

@@ -23,15 +23,18 @@ from lift_egraph.dsl import (
     absent_in_function,
     absent_in_operator,
     app,
+    as_it_stands,
     call2,
     eq,
     fresh,
     fvo,
+    made,
     make_pair,
     map_,
     reduce_,
     rewrite,
     rule,
+    seen,
     ty,
     zip_,
 )
@@ -45,12 +48,19 @@ def map_of_pair(p: P, b: Ex, c: Ex, xs: Ex):
 @rule(
     "map (λp. g b c) xs = map (λ(x, y). g x y) (zip (map (λp. b) xs) (map (λp. c) xs)),  g an operation", source="new"
 )
-def map_of_operands(e: Ex, name: String, p: P, b: Ex, c: Ex, xs: Ex, t: Ty, u: Ty):
+def map_of_operands(e: Ex, name: String, p: P, b: Ex, c: Ex, v: V, w: V, xs: Ex, t: Ty, u: Ty):
+    def operation(left: V, right: V) -> Fn:
+        return Fn.lam(P.pair(P.var(left), P.var(right)), call2(name, Ex(left), Ex(right)))
+
     x, y = V(LEFT, t), V(RIGHT, u)
     left, where = map_(Fn.lam(p, call2(name, b, c)), xs), (eq(t).to(ty(b)), eq(u).to(ty(c)))
     yield egglog.rule(eq(e).to(left), *where).then(x, y)
-    both = Fn.lam(P.pair(P.var(x), P.var(y)), call2(name, Ex(x), Ex(y)))
-    yield rewrite(left).to(map_(both, zip_(map_(Fn.lam(p, b), xs), map_(Fn.lam(p, c), xs))), *where)
+    for operand, of_result in ((b, v), (c, w)):
+        yield seen(operand, eq(e).to(left))
+        yield made(Ex(of_result), eq(e).to(map_(operation(v, w), xs)))
+        yield rewrite(left).to(
+            map_(operation(x, y), zip_(map_(Fn.lam(p, b), xs), map_(Fn.lam(p, c), xs))), *where, as_it_stands(operand)
+        )
 
 
 @rule(

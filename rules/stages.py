@@ -9,6 +9,7 @@ from lift_egraph.dsl import (
     Ex,
     Fn,
     Op,
+    Order,
     P,
     String,
     Ty,
@@ -53,7 +54,7 @@ def let_unused(p: P, b: Ex, c: Ex):
 
 @rule("let v = c in g a b … = g (let v = c in a) (let v = c in b) …,  g a pattern or an operation, c an array")
 def let_inwards(
-    v: V, c: Ex, a: Ex, b: Ex, d: Ex, m: i64, n: i64, s: i64, t: Ty, order: String, boundary: String, name: String
+    v: V, c: Ex, a: Ex, b: Ex, d: Ex, m: i64, n: i64, s: i64, t: Ty, order: Order, boundary: String, name: String
 ):
     def let(body: Ex) -> Ex:
         return app(Fn.lam(P.var(v), body), c)
@@ -102,7 +103,7 @@ def side_outwards(e: Ex, p: P, f: Fn, g: Fn, a: Ex, b: Ex, xs: Ex, n: i64, t: Ty
 
 
 @rule("gather r (map f xs) = map f (gather r xs)")
-def gather_of_map(f: Fn, xs: Ex, r: String):
+def gather_of_map(f: Fn, xs: Ex, r: Order):
     yield rewrite(gather(r, map_(f, xs))).to(map_(f, gather(r, xs)))
 
 

@@ -47,6 +47,7 @@ class Terms(RuleMatcher):
         super().__init__(FrozenEGraph({}, {}, {name: {} for name in ANALYSES}, {}, 0, names))
         self.sizes: dict[ClassId, int] = {}  # how many terms, functions and operators a term has
         self._fresh = itertools.count()
+        self._domains: dict[ClassId, ClassId] = {}  # the types of the arguments of functions
         self._signatures: dict[tuple[Any, ...], tuple[ClassId, ...]] = {}
         self._definitions = [form for rule in definitions for form in forms(rule)]
         for fact in facts:
@@ -122,7 +123,7 @@ class Terms(RuleMatcher):
             try:
                 self._learn_type(known) if head == "Ty" else self._learn(known, node)
             except LiftError:
-                for table in (graph.nodes, graph.sorts, *graph.analyses.values()):
+                for table in (graph.nodes, graph.sorts, self._domains, *graph.analyses.values()):
                     table.pop(known, None)
                 raise
             self._owners[key] = known
@@ -135,8 +136,8 @@ class Terms(RuleMatcher):
         """What is known of a name, a pattern, a term, a function or an operator."""
         graph, sort, parts = self.graph, self.graph.sorts[made], self.parts(made)
         if sort == "Fn":
-            graph.analyses["dom"][made], graph.analyses["cod"][made] = self._function_types(made, node)
-        elif sort != "Op":
+            self._domains[made], graph.analyses["cod"][made] = self._function_types(made, node)
+        elif sort not in ("Op", "Order"):
             graph.analyses[TYPES[sort]][made] = self._type_of(made, node)
         if sort in NAMES:
             graph.facts[NAMES[sort]][(made,)] = self._names(node, parts)
@@ -201,9 +202,9 @@ class Terms(RuleMatcher):
         if node.op == "Fn_lam":
             return known["pty"][node.classes[0]], known["ty"][node.classes[1]]
         if node.op == "Fn_map":
-            known["dom"][made] = self._put("Ty_arr", _numbers(node), known["dom"][node.classes[0]])
+            self._domains[made] = self._put("Ty_arr", _numbers(node), self._domains[node.classes[0]])
         elif node.op != "Fn_vec":
-            known["dom"][made] = node.classes[-1]
+            self._domains[made] = node.classes[-1]
         return self._signature(made, node)
 
     def _signature(self, made: ClassId, node: ENode) -> tuple[ClassId, ...]:
@@ -211,8 +212,9 @@ class Terms(RuleMatcher):
 
         They depend on the types of its parts alone, so that a small term with such parts has the same.
         """
-        types, domains, codomains = (self.graph.analyses[name] for name in ("ty", "dom", "cod"))
-        key = node.op, _numbers(node), *(types.get(c, (domains.get(c), codomains.get(c, c))) for c in node.classes)
+        types, codomains = (self.graph.analyses[name] for name in ("ty", "cod"))
+        known = (types.get(c, (self._domains.get(c), codomains.get(c, c))) for c in node.classes)
+        key = node.op, _numbers(node), *known
         if key not in self._signatures:
             parts = (first_member(self.graph, self._stand_in(p)) for p in self.parts(made))
             small = Choice(made, node, tuple(parts))
@@ -230,7 +232,7 @@ class Terms(RuleMatcher):
             return part
         if self.graph.sorts[part] == "Ex":
             return self._put("Ex___init__", (), self._variable(known["ty"][part]))
-        pattern = self._put("P_var", (), self._variable(known["dom"][part]))
+        pattern = self._put("P_var", (), self._variable(self._domains[part]))
         return self._put("Fn_lam", (), pattern, self._put("Ex___init__", (), self._variable(known["cod"][part])))
 
     def _variable(self, t: ClassId) -> ClassId:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lift_egraph.dsl import (
     Ex,
     Fn,
+    Order,
     P,
-    String,
     Ty,
     V,
     at,
@@ -32,17 +32,17 @@ REVERSE = "n - 1 - i"
 
 
 @rule("gather r (gather q xs) = gather q (gather r xs)")
-def orders_commute(r: String, q: String, xs: Ex):
+def orders_commute(r: Order, q: Order, xs: Ex):
     yield rewrite(gather(r, gather(q, xs))).to(gather(q, gather(r, xs)))
 
 
 @rule("gather r (zip xs ys) = zip (gather r xs) ys")
-def gather_of_one_side(r: String, xs: Ex, ys: Ex):
+def gather_of_one_side(r: Order, xs: Ex, ys: Ex):
     yield rewrite(gather(r, zip_(xs, ys))).to(zip_(gather(r, xs), ys))
 
 
 @rule("scatter r (map f xs) = map f xs")
-def scatter_lost(r: String, f: Fn, xs: Ex):
+def scatter_lost(r: Order, f: Fn, xs: Ex):
     yield rewrite(scatter(r, map_(f, xs))).to(map_(f, xs))
 
 
@@ -75,7 +75,7 @@ def reversed_chunks(n: i64, xs: Ex, e: Ex, m: i64, t: Ty):
 
 
 @rule("gather r (split n xs) = split n (gather r xs)")
-def order_of_chunks(r: String, n: i64, xs: Ex):
+def order_of_chunks(r: Order, n: i64, xs: Ex):
     yield rewrite(gather(r, split(n, xs))).to(split(n, gather(r, xs)))
 
 
@@ -113,12 +113,12 @@ def element_of_reverse(i: i64, xs: Ex):
 
 
 @rule("at 0 (scatter r xs) = at 0 xs")
-def first_stays(r: String, xs: Ex):
+def first_stays(r: Order, xs: Ex):
     yield rewrite(at(0, scatter(r, xs))).to(at(0, xs))
 
 
 @rule("gather r (scatter q xs) = xs,  r and q any")
-def any_order_undoes(r: String, q: String, xs: Ex):
+def any_order_undoes(r: Order, q: Order, xs: Ex):
     yield rewrite(gather(r, scatter(q, xs))).to(xs)
 
 

@@ -6,8 +6,8 @@ from lift_egraph.dsl import (
     Ex,
     Fn,
     Op,
+    Order,
     P,
-    String,
     Ty,
     as_scalar,
     as_vector,
@@ -49,7 +49,7 @@ def vectors_of_parts(w: i64, xs: Ex, ys: Ex, n: i64, t: Ty):
 
 
 @rule("gather r (asVector w xs) = asVector w (gather r xs)")
-def order_of_vectors(r: String, w: i64, xs: Ex):
+def order_of_vectors(r: Order, w: i64, xs: Ex):
     yield rewrite(gather(r, as_vector(w, xs))).to(as_vector(w, gather(r, xs)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lift_egraph.derivation.fits import NAMES, Condition
+from lift_egraph.egraph.orders import WORDS as ORDERS
 from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, name_in_language
 from lift_egraph.egraph.rule_forms import Constant, Equation, Hole, Node, Pattern, subpatterns
 
@@ -20,16 +21,17 @@ _CONSTANTS = {
     "Fn_join": "join", "Fn_transpose": "transpose", "Fn_zip": "zip", "Fn_split": "split {0}", "Fn_map": "map {1}",
     "Fn_reduce": "reduce {0} {1}", "Fn_vec": "vectorize({0}, {1})", "Fn_lam": "λ{0}. {1}", "P_var": "{0}",
     "P_pair": "({0}, {1})", "Ex___init__": "{0}", "V___init__": "{0}", "V_of": "{0}", "Op_scalar": "{0}",
+    **ORDERS,
     "Op_fn": "{0}", "Op_lift": "lift {0}", "Ty_scalar": "{0}", "Ty_vec": "<{1} x {0}>", "Ty_arr": "[{1}]{0}",
     "Ty_pair": "({0}, {1})", "Ty_lanes": "{0} lanes of {1}", "Ex_input": "{0}", "Ex_literal": "{0}",
-    "ty": "the type of {0}", "vty": "the type of {0}", "pty": "the type of {0}", "dom": "the domain of {0}",
+    "ty": "the type of {0}", "vty": "the type of {0}", "pty": "the type of {0}",
     "cod": "the codomain of {0}", "fv": "the free variables of {0}", "fvf": "the free variables of {0}",
     "fvo": "the free variables of {0}", "bvs": "the variables of {0}", "Set_remove": "{0} without {1}",
     "Set_insert": "{0} and {1}", "Set_empty": "no names", "Set_contains": "{1} is among {0}",
     "Set_not_contains": "{1} is not among {0}",
 }  # fmt: skip
 _NUMERIC = ("i64___mod__", "i64___lt__", "i64___le__", "i64___gt__", "i64___ge__", "!=")
-_TYPES = ("ty", "vty", "pty", "dom", "cod")
+_TYPES = ("ty", "vty", "pty", "cod")
 _LEVELS = {"seq": "mapSeq", "glb": "mapGlb", "wrg": "mapWrg", "lcl": "mapLcl"}
 
 

@@ -18,7 +18,7 @@ from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGrap
 from lift_egraph.egraph.pattern_nodes import name_in_language, pattern_node, place_name
 
 Path = tuple[int, ...]
-_NOT_TERMS = ("Ty_", "P_", "V_")
+_NOT_TERMS = ("Ty_", "P_", "V_", "Order_")
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ def _read(graph: FrozenEGraph, node: ENode, term: Callable[[ClassId], Node]) -> 
 
 
 def _plain(graph: FrozenEGraph, class_id: ClassId, above: frozenset[ClassId] = frozenset()) -> Node:
-    """A type, pattern or name; types have a second spelling with lanes, which may be circular."""
+    """A type, pattern, name or order; types have a second spelling with lanes, and orders others, that are circular."""
     inside = above | {class_id}
-    ordered = sorted(graph.nodes[class_id], key=lambda n: n.op == "Ty_lanes")
+    ordered = sorted(graph.nodes[class_id], key=lambda n: n.op in ("Ty_lanes", "Order_then", "Order_inverse"))
     node = next(n for n in ordered if not any(c in inside for c in n.classes))
     children = tuple(
         _plain(graph, c, inside) if is_class(node, i) else c  # pyright: ignore[reportArgumentType]
@@ -227,6 +227,7 @@ def _require(node: Node | None) -> Node:
 
 
 _SORTS = {"Ty": sorts.Ty, "V": sorts.V, "P": sorts.P, "Op": sorts.Op, "Fn": sorts.Fn, "Ex": sorts.Ex}
+_SORTS["Order"] = sorts.Order
 
 
 @lru_cache(maxsize=100_000)

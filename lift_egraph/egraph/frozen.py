@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
+from lift_egraph.egraph.orders import KnownOrder, reordered
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import egglog
 
 PREFIX = "lift_egraph_egraph_sorts_"
-ANALYSES = ("ty", "vty", "pty", "dom", "cod")  # functions that are kept, but are no nodes
+ANALYSES = ("ty", "vty", "pty", "cod")  # functions that are kept, but are no nodes
 LANGUAGE = ("keeps", "gives")  # what is the same in every e-graph
 DROPPED = (
     "fv",
@@ -66,7 +67,7 @@ class FrozenEGraph:
     nodes
         The nodes of each class.
     sorts
-        The sort (``Ex``, ``Fn``, ``Ty``, ``P``, ``V``, ``Op``) of each class.
+        The sort (``Ex``, ``Fn``, ``Ty``, ``P``, ``V``, ``Op``, ``Order``) of each class.
     analyses
         For each analysis (``ty`` …), the class it gives for a class.
     roots
@@ -85,6 +86,7 @@ class FrozenEGraph:
     tuples: int
     facts: dict[str, dict[tuple[Child, ...], frozenset[ClassId]]] = field(default_factory=dict, repr=False)
     _types: dict[ClassId, DataType] = field(default_factory=dict, repr=False)
+    _domains: dict[ClassId, DataType | None] = field(default_factory=dict, repr=False)
 
     @property
     def class_count(self) -> int:
@@ -129,9 +131,11 @@ class FrozenEGraph:
         return None if known is None else self.type_at(known)
 
     def domain(self, class_id: ClassId) -> DataType | None:
-        """The argument type of a class of functions, or None."""
-        known = self.analyses["dom"].get(class_id)
-        return None if known is None else self.type_at(known)
+        """The argument type of a class of functions, which one of its nodes states: no table has it; or None."""
+        if class_id not in self._domains:
+            found = (self.own_domain(n) for n in self.nodes[class_id])
+            self._domains[class_id] = next((t for t in found if t is not None), None)
+        return self._domains[class_id]
 
     def codomain(self, class_id: ClassId) -> DataType | None:
         """The result type of a class of functions, or None."""
@@ -139,11 +143,32 @@ class FrozenEGraph:
         return None if known is None else self.type_at(known)
 
     def own_domain(self, node: ENode) -> DataType | None:
-        """The argument type that a function without a name for its argument states itself; None for another node."""
-        if node.op == "Fn_map":
-            element = self.domain(node.classes[0])
-            return None if element is None else Array(nat(int(node.children[0])), element)
+        """The argument type that a function states itself, or None."""
+        if node.op == "Fn_lam":
+            known = self.analyses["pty"].get(node.classes[0])
+            return None if known is None else self.type_at(known)
+        if node.op in ("Fn_map", "Fn_vec"):
+            number, element = int(node.children[0]), self.domain(node.classes[0])
+            make = lanes if node.op == "Fn_vec" else lambda n, t: Array(nat(n), t)
+            return None if element is None else make(number, element)
         return self.type_at(node.classes[-1]) if node.op in CONSTANTS else None
+
+    def order(self, class_id: ClassId) -> KnownOrder:
+        """The order that a class of sort Order denotes, in its shortest form."""
+        found = self._read_order(class_id, frozenset())
+        assert found is not None
+        return found[1]
+
+    def _read_order(self, class_id: ClassId, above: frozenset[ClassId]) -> tuple[int, KnownOrder] | None:
+        inside, forms = above | {class_id}, []
+        for n in self.nodes[class_id]:
+            parts = [None if c in inside else self._read_order(c, inside) for c in n.classes]
+            read = [p for p in parts if p is not None]
+            if len(read) == len(parts):
+                forms.append(
+                    (1 + sum(size for size, _ in read), KnownOrder(n.op, tuple(p for _, p in read) or n.children))
+                )
+        return min(forms, key=lambda form: form[0], default=None)
 
     def variable(self, class_id: ClassId) -> ir.Var:
         """The binder that a class of sort V denotes; its name is unique to the class."""
@@ -420,6 +445,8 @@ _READERS: dict[str, Callable[[_Reader, Choice], ir.Expr]] = {
     "call3": _call,
     "component": lambda r, c: ir.Component(int(c.node.children[0]), r.expr(c.parts[0])),
     "combine": _Reader.combine,
+    "gather": lambda r, c: reordered(r.graph.order(c.node.classes[0]), r.expr(c.parts[0])),
+    "scatter": lambda r, c: reordered(r.graph.order(c.node.classes[0]), r.expr(c.parts[0]), backwards=True),
     "iterate_text": _iterate_text,
 }
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, open_term, term_classes
-from lift_egraph.egraph.pattern_nodes import CONSTANTS, Form, form_of, read_order
+from lift_egraph.egraph.orders import KnownOrder, index_function, order_form
+from lift_egraph.egraph.pattern_nodes import CONSTANTS, Form, form_of
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import binder_type, size_of
-from lift_egraph.language.index_arrays import order_at
 
 Scope = Mapping[ir.Var, ClassId]  # the class of each variable bound around a part
 
@@ -54,8 +54,15 @@ class _Locator:
             return self._combine(node, term, scope)
         if node.op == "iterate_text" and isinstance(term, ir.Iterate):
             return self._iterate_text(owner, node, term, scope)
-        same = form is not None and node.op == form.op and _numbers(node, term) == form.numbers
+        same = form is not None and node.op == form.op and self._has_numbers(node, term, form)
         return self._all(node, form.parts, scope) if form is not None and same else None
+
+    def _has_numbers(self, node: ENode, term: ir.Expr, form: Form) -> bool:
+        """Whether a node has the numbers, texts and orders of a term; rules may spell an order in other ways."""
+        if not isinstance(term, ir.Gather | ir.Scatter):
+            return node.children[: len(node.children) - len(node.classes)] == form.numbers
+        own = (KnownOrder(n.op, n.children) for n in self.graph.nodes[node.classes[0]] if not n.classes)
+        return any(order_form(index_function(o), size_of(term.array)) == form.numbers[0] for o in own)
 
     def _all(self, node: ENode, parts: tuple[ir.Part, ...], scope: Scope) -> tuple[Choice, ...] | None:
         found = []
@@ -147,11 +154,3 @@ def _is_zip(f: ir.Lambda) -> bool:
         case ir.Lambda(binder=ir.PairBinder(first=a, second=b), body=ir.Zip(first=c, second=d)):
             return (a, b) == (c, d)
     return False
-
-
-def _numbers(node: ENode, term: ir.Expr) -> tuple[Any, ...]:
-    """The numbers and texts of a node; the text of an order is spelled as `form_of` spells it."""
-    own = node.children[: len(node.children) - len(node.classes)]
-    if isinstance(term, ir.Gather | ir.Scatter):
-        return (str(order_at(read_order(str(own[0])), size_of(term.array)).body),)
-    return own

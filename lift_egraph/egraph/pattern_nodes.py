@@ -11,18 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
 from lift_egraph.caching import cached_property
+from lift_egraph.egraph.orders import KnownOrder, order_form, read_order
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, iterate_step, size_of
-from lift_egraph.language.index_arrays import order_at
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.signature import Parameter, Signature
 
-Number = Union[int, str]
+Number = Union[int, str, KnownOrder]
 SHADOWED = ("map", "reduce", "zip", "slice")  # names of Python's own: the operation has an underscore more
 SPELT = {"tuple": "make_pair", "let": "app"}
 
@@ -39,19 +38,6 @@ def concrete_size(size: Nat) -> int:
     if value is None:
         raise SizeProblem(f"the e-graph needs concrete sizes, got {size}: specialise the program first")
     return value
-
-
-def index_text(e: ir.Gather | ir.Scatter) -> str:
-    """The index function of an array as text, over the variable ``i``."""
-    return str(order_at(e.indices, size_of(e.array)).body)
-
-
-@lru_cache(maxsize=4096)
-def read_order(text: str) -> ir.IndexFunction:
-    """The index function of a ``gather`` or ``scatter``."""
-    from lift_egraph.language.syntax import parse_size
-
-    return ir.IndexFunction("i", parse_size(text))
 
 
 class Kind(NamedTuple):
@@ -72,7 +58,7 @@ KINDS: dict[str, Kind] = {
     "level": Kind(("String", "i64"), lambda v: (v.kind, v.dimension), lambda k, d: ir.Level(k, 0 if k == "seq" else d)),
     "space": Kind(("String",), lambda s: (s,), str),
     "boundary": Kind(("String",), lambda b: (b.kind,), ir.Boundary),
-    "indices": Kind(("String",), lambda f: (str(f.body),), read_order),
+    "indices": Kind(("Order",), lambda f: (str(f.body),), read_order),
     "name": Kind((), lambda _: (), lambda: "n"),
 }
 
@@ -122,7 +108,7 @@ class PatternNode:
 
 
 class Form(NamedTuple):
-    """A term as an operation applied to numbers and texts, and to terms and functions."""
+    """A term as an operation applied to numbers, texts and orders, and to terms and functions."""
 
     op: str
     numbers: tuple[Number, ...]
@@ -157,7 +143,7 @@ def form_of(term: ir.Expr) -> Form | None:
     for p in term.signature.parameters:
         value = getattr(term, p.name)
         if isinstance(value, ir.IndexFunction):
-            numbers.append(index_text(term))  # pyright: ignore[reportArgumentType]
+            numbers.append(order_form(value, size_of(term.array)))  # pyright: ignore[reportAttributeAccessIssue]
         elif p.form is None:
             numbers += KINDS[p.kind].write(value)
         else:

@@ -170,6 +170,8 @@ def _label(graph: FrozenEGraph, n: ENode, names: dict[ClassId, str]) -> str:
         return name_in_language(PATTERN_NODES[n.op], n.children)
     if n.op == "iterate_text":
         primitive = primitive[:1]
+    if n.op in ("gather", "scatter"):
+        primitive = [str(graph.order(n.classes[0]))]
     pattern = pattern_node(n.op)
     return " ".join([_NAMES.get(n.op, n.op) if pattern is None else pattern.signature.name, *primitive])
 

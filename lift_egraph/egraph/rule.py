@@ -240,7 +240,7 @@ def _dumped(body: Callable[..., Iterable[egglog.RewriteOrRule]]) -> bytes:
 
 def _remade(dumped: bytes, law: str, facts: dict[str, Any]) -> Rule:
     body = pickle.loads(dumped)
-    for name in ("Ex", "Fn", "Op", "P", "Ty", "V"):  # annotations are not among the globals that travel
+    for name in ("Ex", "Fn", "Op", "Order", "P", "Ty", "V"):  # annotations are not among the globals that travel
         body.__globals__.setdefault(name, getattr(sorts, name))
     for name in ("i64", "String"):
         body.__globals__.setdefault(name, getattr(egglog, name))

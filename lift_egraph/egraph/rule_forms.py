@@ -50,7 +50,7 @@ class Node:
         return f"{self.op}({', '.join(str(p) for p in self.parts)})"
 
 
-CLASSES = ("Ex", "Fn", "Op", "P", "V", "Ty")  # the sorts of terms; the others are computed with
+CLASSES = ("Ex", "Fn", "Op", "P", "V", "Ty", "Order")  # the sorts of terms; the others are computed with
 GUARDS = ("rearranged",)  # what keeps a rule from its own results, and says nothing of what is right
 SORTS = (*CLASSES, "i64", "String")
 STARTS = ("identity", "neutral")

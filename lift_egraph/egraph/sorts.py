@@ -16,9 +16,14 @@ variables, too, 5 and 15 of a hundred: so many classes have cheapest members tha
 
 from __future__ import annotations
 
+from typing import Union
+
 import egglog
 from egglog import Set, String, StringLike, eq, function, i64, i64Like, relation, set_
 from egglog.egraph import FactLike
+
+from lift_egraph.egraph.orders import KnownOrder, order_form, read_order
+from lift_egraph.language.nat import nat
 
 
 class Ty(egglog.Expr):
@@ -94,6 +99,42 @@ class Ex(egglog.Expr):
     def literal(cls, text: StringLike, t: Ty) -> Ex: ...
 
 
+class Order(egglog.Expr):
+    """Orders of access, as index functions: where the element at i comes from.
+
+    `stride` is i ↦ count · (i mod stride) + i / stride in an array of stride · count elements, `shift` is
+    i ↦ (i + distance) mod length in one of that length, `of` an index function over i as text; `then` applies the
+    second order to the index that the first gives. The inverse is one of a permutation.
+    """
+
+    @classmethod
+    def identity(cls) -> Order: ...
+    @classmethod
+    def reverse(cls) -> Order: ...
+    @classmethod
+    def stride(cls, stride: i64Like, count: i64Like) -> Order: ...
+    @classmethod
+    def shift(cls, distance: i64Like, length: i64Like) -> Order: ...
+    @classmethod
+    def of(cls, text: StringLike) -> Order: ...
+    @classmethod
+    def then(cls, first: Order, second: Order) -> Order: ...
+    @classmethod
+    def inverse(cls, permutation: Order) -> Order: ...
+
+
+def order_to_egg(order: KnownOrder) -> Order:
+    """An order that was recognised."""
+    arguments = (order_to_egg(a) if isinstance(a, KnownOrder) else a for a in order.arguments)
+    return getattr(Order, order.op.removeprefix("Order_"))(*arguments)
+
+
+OrderLike = Union[Order, KnownOrder, str]  # a text is an index function over i, and n for the length
+egglog.converter(KnownOrder, Order, order_to_egg)
+egglog.converter(String, Order, Order.of)
+egglog.converter(str, Order, lambda text: order_to_egg(order_form(read_order(text), nat("n"))))
+
+
 @function
 def call1(op: StringLike, a: Ex) -> Ex: ...
 @function
@@ -133,9 +174,9 @@ def concat(a: Ex, b: Ex) -> Ex: ...
 @function
 def transpose(x: Ex) -> Ex: ...
 @function
-def gather(indices: StringLike, x: Ex) -> Ex: ...
+def gather(indices: OrderLike, x: Ex) -> Ex: ...
 @function
-def scatter(indices: StringLike, x: Ex) -> Ex: ...
+def scatter(indices: OrderLike, x: Ex) -> Ex: ...
 @function
 def slide(size: i64Like, step: i64Like, x: Ex) -> Ex: ...
 @function
@@ -187,8 +228,6 @@ def ty(e: Ex) -> Ty: ...
 def vty(v: V) -> Ty: ...
 @function(merge=lambda old, new: old)
 def pty(p: P) -> Ty: ...
-@function(merge=lambda old, new: old)
-def dom(f: Fn) -> Ty: ...
 @function(merge=lambda old, new: old)
 def cod(f: Fn) -> Ty: ...
 @function(merge=lambda old, new: old & new)
@@ -259,20 +298,21 @@ CHUNKS_OF_ONE = "what is taken one at a time is as it was, and the rule would ma
 def as_it_stands(xs: Ex) -> egglog.Fact:
     """The condition that no rule has made the array of another one to have it read otherwise: see `seen`.
 
-    It only steers: a rule without it is as sound, but rewrites its own results again and again.
+    An operand that is no array is not as it stands where the rule has made it a name. It only steers: a rule without it
+    is as sound, but rewrites its own results again and again.
     """
     return eq(rearranged(xs)).to(i64(0))
 
 
 def seen(xs: Ex, *where: FactLike) -> egglog.RewriteOrRule:
-    """What a rule with the condition `as_it_stands` yields for the arrays that it may rearrange."""
+    """What a rule with the condition `as_it_stands` yields for what it may rearrange."""
     return egglog.rule(*where).then(set_(rearranged(xs)).to(i64(0)))
 
 
 def made(xs: Ex, *where: FactLike) -> egglog.RewriteOrRule:
-    """What a rule with the condition `as_it_stands` yields for the arrays that it has rearranged.
+    """What a rule with the condition `as_it_stands` yields for what it has rearranged.
 
-    Both run in one iteration on an array that is new, so that the condition never holds for a rearranged one.
+    Both run in one iteration on a term that is new, so that the condition never holds for a rearranged one.
     """
     return egglog.rule(*where).then(set_(rearranged(xs)).to(i64(1)))
 

@@ -123,6 +123,16 @@ class Inference:
             self.t.roles.setdefault(p.name, role)
             self.t.values.setdefault(p.name, None)
 
+    def order(self, p: Pattern, role: str) -> None:
+        if isinstance(p, Hole):
+            self.text(p, role)
+        elif isinstance(p, Node):
+            for part in p.parts:
+                if p.op in ("Order_then", "Order_inverse"):
+                    self.order(part, "permutation" if p.op == "Order_inverse" else role)
+                elif p.op != "Order_of":
+                    self(part)
+
     def domain(self, p: Pattern, *values: int) -> None:
         self(p)
         if isinstance(p, Hole) and values:
@@ -184,9 +194,6 @@ class Inference:
         return self(e)
 
     pty = vty = ty
-
-    def dom(self, f: Pattern) -> Type:
-        return self(f)[0]
 
     def cod(self, f: Pattern) -> Type:
         return self(f)[1]
@@ -327,8 +334,10 @@ class Inference:
                 arguments.append(self(own[0]))
                 continue
             for part, sort in zip(own, KINDS[p.kind].sorts, strict=True):
-                if sort == "String":
-                    self.text(part, "permutation" if operation.name == "scatter" else p.kind)
+                if sort == "Order":
+                    self.order(part, "permutation" if operation.name == "scatter" else p.kind)
+                elif sort == "String":
+                    self.text(part, p.kind)
                 else:
                     self.domain(part, *DOMAINS.get(p.kind, ()))
             arguments.append(self(own[0]) if KINDS[p.kind].sorts == ("i64",) else None)
@@ -346,7 +355,7 @@ def _is_size(p: Pattern) -> bool:
 _OTHERS: dict[str, Callable[..., Any]] = {
     op: getattr(Inference, op)
     for op in (
-        "ty", "pty", "vty", "dom", "cod", "Ty_scalar", "Ty_vec", "Ty_arr", "Ty_pair", "Ty_lanes", "V___init__", "V_of",
+        "ty", "pty", "vty", "cod", "Ty_scalar", "Ty_vec", "Ty_arr", "Ty_pair", "Ty_lanes", "V___init__", "V_of",
         "P_var", "P_pair", "Fn_lam", "Fn_vec", "Fn_map", "Fn_reduce", "Op_scalar", "Op_fn", "Op_lift", "Ex___init__",
         "Ex_input", "Ex_literal", "iterate_text", "component", "combine",
     )

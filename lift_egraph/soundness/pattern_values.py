@@ -13,6 +13,7 @@ from typing import Any
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import binder_to_egg, type_to_egg
 from lift_egraph.egraph.frozen import literal_value
+from lift_egraph.egraph.orders import KnownOrder, index_function
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
 from lift_egraph.egraph.rule_forms import Constant, Hole, Node, Pattern
 from lift_egraph.language import ir
@@ -67,6 +68,8 @@ class Values:
             return size
         if p.sort == "String":
             return _text(self, p)
+        if p.sort == "Order":
+            return _order(self, p)
         if p.op in PATTERN_NODES:
             return _pattern(self, p.op, p.parts)
         if p.op in _OTHERS:
@@ -157,6 +160,13 @@ def _text(i: Values, p: Node) -> str:
     if p.op not in ("join", "i64_to_string"):
         raise Rejected(f"{p.op} stands for no text")
     return "".join(map(str, made))
+
+
+def _order(i: Values, p: Node) -> str:
+    """An order as the text of an index function."""
+    if p.op in ("Order_then", "Order_inverse"):
+        raise Rejected("no program has an order that is one of others")
+    return str(index_function(KnownOrder(p.op, tuple(map(i.value, p.parts)))).body)
 
 
 def _pattern(i: Values, op: str, parts: Sequence[Pattern]) -> Term:

@@ -282,8 +282,9 @@ def _allowed(expected: Value, found: Value, nan_unsafe: bool, signed_zero: bool)
 def _misnamed(new: FrozenEGraph, changed: set[Site]) -> str | None:
     """A function that the rule made which states another argument than its class has; other rules would trust it."""
     for owner, node in changed:
-        own, of = new.own_domain(node), new.domain(owner)
-        if own is not None and of is not None and own != of:
+        own = new.own_domain(node)
+        others = (new.own_domain(n) for n in new.nodes[owner])
+        if own is not None and (of := next((t for t in others if t not in (None, own)), None)) is not None:
             return f"a function of {own} that stands for one of {of}"
     return None
 

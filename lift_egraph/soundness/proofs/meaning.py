@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lift_egraph.egraph.pattern_nodes import CONSTANTS, read_order
+from lift_egraph.egraph.orders import KnownOrder, index_function, read_order
+from lift_egraph.egraph.pattern_nodes import CONSTANTS
 from lift_egraph.egraph.rule_forms import Constant, Hole, Node, Pattern
+from lift_egraph.language.nat import nat
 from lift_egraph.soundness.proofs.integers import Integers, z3
 from lift_egraph.soundness.proofs.scopes import Scopes, bound
 from lift_egraph.soundness.proofs.typed import Typed
@@ -168,12 +170,20 @@ class Meaning:
             source = z3().Function(f"order {order.name}", *([z3().IntSort()] * 3))(i, n)
             self.integers.facts.append(z3().Implies(z3().And(i >= 0, i < n), z3().And(source >= 0, source < n)))
             return source
+        if isinstance(order, Node) and order.op == "Order_then":
+            return self.source(order.parts[1], self.source(order.parts[0], i, n), n)
+        if isinstance(order, Node) and order.op == "Order_inverse":
+            return self.target(order.parts[0], i, n)
         body, values = self.order(order)
         return self.integers.index(body, lambda name: {"i": i, "n": n}.get(name, values.get(name)))
 
-    def order(self, text: Pattern) -> tuple[Any, dict[str, Any]]:
+    def order(self, order: Pattern) -> tuple[Any, dict[str, Any]]:
         """An index function, and what the names of its sizes stand for."""
         values: dict[str, Any] = {}
+        if isinstance(order, Node) and order.op != "Order_of":
+            values = {f"size{k}": self.integers.size(part) for k, part in enumerate(order.parts)}
+            return index_function(KnownOrder(order.op, tuple(map(nat, values)))).body, values
+        (text,) = order.parts if isinstance(order, Node) else (order,)
 
         def put(p: Pattern) -> str:
             if isinstance(p, Constant):

@@ -16,12 +16,12 @@ def number(text: str, t: s.Ty) -> s.Ex:
 
 
 @rule("scatter r xs = gather r xs")
-def scatter_as_gather(r: egglog.String, xs: s.Ex):
+def scatter_as_gather(r: s.Order, xs: s.Ex):
     yield rewrite(s.scatter(r, xs)).to(s.gather(r, xs))
 
 
 @rule("gather r (gather r xs) = xs")
-def gather_twice(r: egglog.String, xs: s.Ex):
+def gather_twice(r: s.Order, xs: s.Ex):
     yield rewrite(s.gather(r, s.gather(r, xs))).to(xs)
 
 
