@@ -32,9 +32,9 @@ TILE_RESULTS = (32, 128)  # of a work-item, from and to
 TILE_SLICES = (1, 2, 4)  # of the sums of a tile, each of other work-items
 FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
 TILE_PLANS, TILE_ALIKE = 6, 4  # how many plans are tried, and of these with blocks of one shape
-READS, FAR = 2.0, 8.0  # what reads of local and of other memory cost beside arithmetic
-LATENCY = 96.0  # work-items that hide half of it
-MEETING = 64.0  # what it costs to add the results of one more slice, beside an element of the sums
+READS, FAR = 3.0, 8.0  # what reads of local and of other memory cost beside arithmetic
+LATENCY = 128.0  # work-items that hide half of it
+MEETING = 96.0  # what it costs to add the results of one more slice, beside an element of the sums
 PADDED = 9 / 8  # tiles with what stands behind their rows
 MULTIPLES = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
 
