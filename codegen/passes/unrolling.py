@@ -5,7 +5,7 @@ Source: 000 §4.3.5 (private memory arrays, vector component access).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ UNROLL_LIMIT = 4096  # statements that one kernel may unroll to
 SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an innermost loop …
 SHORT_NEST = 32  # … or any loop, if that makes …
 SHORT_BODY = 160  # … no more statements than this …
+AT_ONCE = 64  # steps that are copied before they are counted
 LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 
@@ -95,26 +96,26 @@ def _copies(statement: c_ast.For, ways: _Ways, budget: list[int]) -> list[c_ast.
             f"{statement.level.name} selects from private memory or vector components: a kernel for any launch needs "
             "a local size here (launch=Launch(global_size, local_size))"
         )
+    own = nat(NatVar(f"get_local_id({statement.level.dimension})", 0, threads - 1)) if threads > 1 else nat(0)
     result: list[c_ast.Statement] = []
-    for step in range(statement.trips):
-        index, guard = nat(step), None
-        if statement.is_parallel:
-            level = statement.level
-            own = NatVar(f"get_local_id({level.dimension})", 0, threads - 1)
-            index = own + nat(threads * step) if threads > 1 else nat(step)
-            guard = count - 1 - index
-        copy: c_ast.Body = tuple(
-            s
-            for b in c_walk.substitute(statement.body, {statement.variable.name: index})
-            for s in _unroll(b, ways, budget)
-        )
-        if guard is not None and not is_at_least(guard, 0):
+    for index, step in _steps(statement, own):
+        guard = count - 1 - index
+        copy: c_ast.Body = tuple([s for b in step for s in _unroll(b, ways, budget)])
+        if statement.is_parallel and not is_at_least(guard, 0):
             result.append(c_ast.If((guard,), copy, origin=statement.origin))
         elif declares(copy):
             result.append(c_ast.Block(copy, origin=statement.origin))
         else:
             result += copy
     return result
+
+
+def _steps(loop: c_ast.For, own: Nat) -> Iterator[tuple[Nat, c_ast.Body]]:
+    """The index and the body of each step that a work-item runs; `own` is its first index."""
+    for first in range(0, loop.trips, AT_ONCE):
+        steps = range(first, min(first + AT_ONCE, loop.trips))
+        indices = [own + (loop.threads or 1) * step for step in steps]
+        yield from zip(indices, c_walk.copies(loop.body, loop.variable.name, indices), strict=True)
 
 
 def declares(body: c_ast.Body) -> bool:

@@ -491,10 +491,21 @@ def _scale(value: Nat, by: Monomial, coefficient: int) -> dict[Monomial, int]:
 def _sum(left: Nat, right: Nat, sign: int) -> Nat:
     if not right.terms:
         return left
+    number = right.constant
+    if number is not None and not any(type(a) is Operation and a.symbol == "%" for m, _ in left.terms for a in m):
+        return _plus(left, sign * number)
     total = dict(left.terms)
     for monomial, coefficient in right.terms:
         total[monomial] = total.get(monomial, 0) + sign * coefficient
     return _normal(total)
+
+
+def _plus(value: Nat, number: int) -> Nat:
+    """The sum with a number, which stands last: no other term changes where no remainder is merged with its quotient."""
+    terms = value.terms
+    if terms and not terms[-1][0]:
+        number, terms = number + terms[-1][1], terms[:-1]
+    return Nat((*terms, ((), number)) if number else terms)
 
 
 def _extreme(symbol: str, left: Nat, right: Nat) -> Nat:
