@@ -214,7 +214,11 @@ def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
         if isinstance(part, Lane):
             vectors, lanes = (changed.get(field, [getattr(part, field)] * len(values)) for field in ("vector", "lane"))
             return list(map(lane_of, vectors, lanes))
-        return [_with(part, dict(zip(changed, each, strict=True))) for each in zip(*changed.values(), strict=True)]
+        kept = {field: vars(part)[field] for field in _field_names(type(part))}
+        if (used := vars(part).get("_names")) is not None:
+            kept["_names"] = used  # no index changes them
+        every = zip(*changed.values(), strict=True)
+        return [_made(type(part), {**kept, **dict(zip(changed, each, strict=True))}) for each in every]
 
     def together(parts: tuple[Any, ...]) -> Sequence[tuple[Any, ...]] | None:
         each = [made(part) for part in parts]
@@ -282,9 +286,13 @@ def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
 
 def _with(item: Any, updates: dict[str, Any]) -> Any:
     """`dataclasses.replace`, without a call of the constructor: no node computes anything there."""
-    made = object.__new__(type(item))
     known = vars(item)
-    vars(made).update({name: known[name] for name in _field_names(type(item))}, **updates)
+    return _made(type(item), {**{name: known[name] for name in _field_names(type(item))}, **updates})
+
+
+def _made(kind: type, known: dict[str, Any]) -> Any:
+    made = object.__new__(kind)
+    object.__setattr__(made, "__dict__", known)
     return made
 
 

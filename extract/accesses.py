@@ -323,14 +323,22 @@ class _Analysis:
                 path = path[:-1]
         home = around[len(path)]
         known = self.known_strides.setdefault(id(home), {})
-        if index not in known:
-            known[index] = _strides(index, path)
-        strides, start = known[index]
+        moving, offset = _apart(index)
+        if moving not in known:
+            known[moving] = _strides(moving, path)
+        strides, start = known[moving]
         width = load.width * width_of(buffer.element)
         home.accesses.append(
-            Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start, bool(data))
+            Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start + offset, bool(data))
         )
         home.index_work += sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
+
+
+def _apart(index: Nat) -> tuple[Nat, int]:
+    """What of an index moves, and the number that is added to it, which stands last."""
+    if not index.terms or index.terms[-1][0]:
+        return index, 0
+    return Nat(index.terms[:-1]), index.terms[-1][1]
 
 
 def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], float]:
@@ -357,7 +365,7 @@ def _is_register(load: c_ast.Load) -> bool:
 
 
 def _register(load: c_ast.Load) -> str:
-    return f"{load.buffer.name}[{load.index}]"
+    return f"{load.buffer.name}[{load.index.constant}]"
 
 
 def _hold(load: c_ast.Load, region: Region) -> None:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import inf
 
 from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement
-from lift_egraph.codegen.c_walk import loads, stores, walk
+from lift_egraph.codegen.c_walk import loads, statements, stores, walk, with_body
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
@@ -67,6 +67,10 @@ class _Placing:
         if not self.is_of_first_item(item):
             found.by_others = {*found.reads, *found.writes}
         return found
+
+    def writes(self, item: Statement) -> bool:
+        """Whether a statement writes to memory that work-items share."""
+        return any(name in self.shared for place in stores(item) for name in _names(place, True))
 
     def is_of_first_item(self, item: Statement) -> bool:
         """Whether one work-item of the group does it all: the first in every dimension."""
@@ -200,7 +204,10 @@ class _Placing:
         state.merge(step)
 
     def place_in_loop(self, loop: For, state: _Accesses, result: list[Statement], inside_lcl: bool) -> For:
-        parallel = loop.level.kind in ("lcl", "glb")
+        parallel, writes = loop.level.kind in ("lcl", "glb"), self.writes(loop)
+        if parallel and not writes and not _barriers((loop,)):
+            self.separate(state, self.accesses(loop, not inside_lcl), result)
+            return loop
         if parallel:
             inner, outer = _Accesses(), self.single
             if loop.level.kind == "lcl" and loop.most <= 1:
@@ -217,14 +224,14 @@ class _Placing:
                 )
                 raise blame(problem, loop.origin)
             self.separate(state, self.accesses(loop, not inside_lcl), result)
-            return replace(loop, body=tuple(body))
+            return with_body(loop, body)
         names = self.races(state, self.accesses(loop, not inside_lcl))
         if names:  # once before the loop, rather than in each of its rounds
             result.append(Barrier(self.spaces(names)))
             state.clear()
         before = state.copy()
         body = self.place(loop.body, state, inside_lcl)
-        if loop.trips > 1:
+        if loop.trips > 1 and (writes or _barriers(body)):  # what only reads does not race with its next round
             again = state.copy()
             repeated = self.place(tuple(body), again, inside_lcl)
             if len(repeated) > len(body) or _barriers(repeated) > _barriers(body):
@@ -233,7 +240,7 @@ class _Placing:
                 state.clear()
         if loop.count.constant is None:
             state.merge(before)
-        return replace(loop, body=tuple(body))
+        return with_body(loop, body)
 
 
 def place_barriers(body: Body, threads: Mapping[int, int | None]) -> Body:
@@ -306,7 +313,7 @@ def _names(place: Load, through_pointers: bool) -> tuple[str, ...]:
 
 
 def _barriers(body: Iterable[Statement]) -> int:
-    return sum(isinstance(s, Barrier) for s in walk(tuple(body)))
+    return sum(isinstance(s, Barrier) for s in statements(tuple(body)))
 
 
 def _own_index(dimension: int) -> NatVar:

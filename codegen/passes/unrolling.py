@@ -62,7 +62,7 @@ class _Ways(NamedTuple):
 
 def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[c_ast.Statement]:
     if isinstance(statement, c_ast.If | c_ast.Block):
-        return [replace(statement, body=tuple(s for b in statement.body for s in _unroll(b, ways, budget)))]
+        return [c_walk.with_body(statement, [s for b in statement.body for s in _unroll(b, ways, budget)])]
     if not isinstance(statement, c_ast.For):
         budget[0] -= 1
         if budget[0] < 0:
@@ -74,9 +74,9 @@ def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[
         return []  # it never runs, and its indices lie in no array
     is_grid = statement.level.kind in ("glb", "wrg") and statement.threads != 1  # no unrolling makes its index a number
     if is_grid or not _selects(statement.body, statement.variable, ways):
-        inner = tuple(s for b in statement.body for s in _unroll(b, ways, budget))
+        made = c_walk.with_body(statement, [s for b in statement.body for s in _unroll(b, ways, budget)])
         asked = _selects(statement.body, statement.variable, ways._replace(named=True))
-        return [replace(statement, body=inner, pragma=asked)]
+        return [made if made.pragma == asked else replace(made, pragma=asked)]
     try:
         return _copies(statement, ways, budget)
     except NestingProblem as problem:
