@@ -18,6 +18,7 @@ from lift_egraph.language.nat import Nat, NatVar, nat
 Around = TypeVar("Around", For, If, Block)
 
 _NODES = CExpr, Statement, Nat
+_NONE = frozenset[str]()
 _HOLDS_NODES = re.compile(r"\b(CExpr|Nat|Body|Statement)\b")  # the types of fields
 
 
@@ -146,6 +147,18 @@ def names(item: Any) -> Sequence[str]:
     return known
 
 
+def buffers(item: Any) -> frozenset[str]:
+    """The names of the arrays in global memory that a node reads or writes (found once per node)."""
+    if isinstance(item, tuple):
+        return frozenset[str]().union(*map(buffers, item))
+    known = vars(item).get("_buffers")
+    if known is None:
+        below = _below(item)
+        own = {item.buffer.name} if isinstance(item, Load) and item.buffer.space == "global" else ()
+        known = vars(item)["_buffers"] = frozenset(own).union(*map(buffers, below)) if below or own else _NONE
+    return known
+
+
 def stores(item: Any) -> Iterator[Load]:
     """The places that running a node writes, as loads."""
     for statement in statements(item):
@@ -194,6 +207,9 @@ def substitute(item: Any, values: Mapping[str, Nat]) -> Any:
 def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
     """A body for each value of an index variable, as `substitute` makes it: all at once, for they are much alike."""
     done = dict[Nat, list[Nat]]()
+    apart = [(value - values[0]).constant for value in values[1:]]
+    # what an index reads may vanish with the variable; else copies use the same names
+    uses_same = not any(isinstance(part, Nat) and data_in(part) for part in walk(body))
 
     def made(part: Any) -> Sequence[Any] | None:
         """What a node becomes in each of them; None where it stays."""
@@ -203,7 +219,7 @@ def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
             if type(part) is not Nat:
                 return [substitute_index(part, {name: value}) for value in values]
             if part not in done:
-                done[part] = _at_each(part, name, values)
+                done[part] = _at_each(part, name, values, apart)
             return done[part]
         changed: dict[str, Sequence[Any]] = {}
         for field in _part_names(type(part)):
@@ -215,8 +231,8 @@ def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
             vectors, lanes = (changed.get(field, [getattr(part, field)] * len(values)) for field in ("vector", "lane"))
             return list(map(lane_of, vectors, lanes))
         kept = {field: vars(part)[field] for field in _field_names(type(part))}
-        if (used := vars(part).get("_names")) is not None:
-            kept["_names"] = used  # no index changes them
+        if uses_same:
+            kept |= {"_names": names(part), "_buffers": buffers(part)}
         every = zip(*changed.values(), strict=True)
         return [_made(type(part), {**kept, **dict(zip(changed, each, strict=True))}) for each in every]
 
@@ -229,11 +245,10 @@ def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
     return list(together(body) or [body] * len(values))
 
 
-def _at_each(index: Nat, name: str, values: Sequence[Nat]) -> list[Nat]:
-    """An index at each value of a variable: where it is linear, they differ by numbers."""
+def _at_each(index: Nat, name: str, values: Sequence[Nat], apart: Sequence[int | None]) -> list[Nat]:
+    """An index at each value of a variable, which are so far from the first; where it is linear, so are these."""
     first = substitute_index(index, {name: values[0]})
     slope = None if data_in(index) else _slope(index, name)
-    apart = [None if slope is None else (value - values[0]).constant for value in values[1:]]
     others = [
         substitute_index(index, {name: value}) if slope is None or distance is None else first + slope * distance
         for value, distance in zip(values[1:], apart, strict=True)

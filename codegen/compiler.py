@@ -7,7 +7,8 @@ from functools import partial
 from math import inf, prod
 
 from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For
-from lift_egraph.codegen.c_walk import loads, mentioned, names, statements, stores
+from lift_egraph.codegen.c_walk import buffers as buffers_in
+from lift_egraph.codegen.c_walk import mentioned, names, statements
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
@@ -282,7 +283,7 @@ def _finish(
     if alone and local is None and threads.freedom is None:
         body, launch = in_groups(body, launch, device.max_work_group)
         x, y, z = launch.global_size
-    used = {place.buffer.name for place in (*loads(body), *stores(body)) if place.buffer.space == "global"}
+    used = buffers_in(body)
     named = set(names(body)) if host.scalars else set[str]()
     every = [b for _, _, b in host.inputs] + host.temporaries + [c.buffer for c in result.cells]
     buffers = [b for b in every if b.name in used]

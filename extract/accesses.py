@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lift_egraph.caching import kept_with
+from lift_egraph.caching import cached_property, kept_with
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.language.nat import Nat, NatVar, Operation
@@ -138,8 +138,7 @@ def analyse(kernel: Kernel) -> Region:
 
     Perfectly nested parallel loops are put in the order in which a CPU runs work-items: dimension 0 innermost.
     """
-    written = frozenset(place.buffer.name for place in c_walk.stores(kernel.body))
-    analysis = _Analysis(written, _workers(kernel))
+    analysis = _Analysis(kernel)
     root = Region(lane_of=analysis.lane_of)
     analysis.body(kernel.body, (root,), {})
     return root
@@ -185,8 +184,9 @@ def neighbour_stride(access: Access, path: tuple[Loop, ...]) -> float:
 class _Analysis:
     """Fills the regions; private variables with constant indices are registers, everything else is memory."""
 
-    def __init__(self, written: frozenset[str], workers: list[tuple[str, int, int]]) -> None:
-        self.written, self.workers = written, workers
+    def __init__(self, kernel: Kernel) -> None:
+        self.whole, self.workers = kernel.body, _workers(kernel)
+        self.written = frozenset(place.buffer.name for place in c_walk.stores(kernel.body))
         # of the indices in each region, which lives as long as the root
         self.known_strides: dict[int, dict[Nat, tuple[tuple[float, ...], float]]] = {}
         self.lane_of: dict[str, str] = {}
@@ -198,7 +198,7 @@ class _Analysis:
         for statement in body:
             by_all = self.repeated(statement, around)
             if by_all != alike or not by_all:
-                inside, alike = self.entered(by_all, body, around), by_all
+                inside, alike = self.entered(by_all, around), by_all
             self.statement(statement, inside, names)
 
     def statement(self, statement: c_ast.Statement, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
@@ -241,14 +241,18 @@ class _Analysis:
         )
         return [] if shares else missing
 
-    def entered(self, by_all: list[tuple[str, int, int]], body: c_ast.Body, around: Regions) -> Regions:
+    @cached_property
+    def own(self) -> dict[str, NatVar]:
+        """The index variables of the kernel by their names, which are a work-item's own among them."""
+        return {v.name: v for part in c_walk.walk(self.whole) if isinstance(part, Nat) for v in part.variables}
+
+    def entered(self, by_all: list[tuple[str, int, int]], around: Regions) -> Regions:
         """The regions in which all workers of some levels run the same, each with indices of its own."""
         if not by_all:
             return around
-        own = {v.name: v for part in c_walk.walk(body) if isinstance(part, Nat) for v in part.variables}
         for kind, dimension, count in by_all:
             name = f"{_OWN[kind]}({dimension})"
-            around = self.enter(around, Loop(own.get(name, NatVar(name, 0, count - 1)), count, kind, dimension))
+            around = self.enter(around, Loop(self.own.get(name, NatVar(name, 0, count - 1)), count, kind, dimension))
         return around
 
     def store(self, place: c_ast.CExpr, value: c_ast.CExpr, around: Regions, names: dict[str, c_ast.CExpr]) -> None:

@@ -66,6 +66,7 @@ def features(plan: Plan, device: Device) -> dict[str, float]:
     return _published(kernels, events, lines) | extended(kernels, events, lines, device)
 
 
+@no_search_for_garbage()
 def feature_table(plans: Iterable[Plan], device: Device) -> np.ndarray:
     """The features of many plans, as a matrix with a row for each and a column for each of `NAMES`.
 
