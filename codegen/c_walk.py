@@ -249,11 +249,9 @@ def _at_each(index: Nat, name: str, values: Sequence[Nat], apart: Sequence[int |
     """An index at each value of a variable, which are so far from the first; where it is linear, so are these."""
     first = substitute_index(index, {name: values[0]})
     slope = None if data_in(index) else _slope(index, name)
-    others = [
-        substitute_index(index, {name: value}) if slope is None or distance is None else first + slope * distance
-        for value, distance in zip(values[1:], apart, strict=True)
-    ]
-    return [first, *others]
+    if slope is None or None in apart:
+        return [first, *(substitute_index(index, {name: value}) for value in values[1:])]
+    return [first, *(first.plus(slope * distance) for distance in apart if distance is not None)]
 
 
 def _slope(index: Nat, name: str) -> int | None:

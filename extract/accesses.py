@@ -261,12 +261,12 @@ class _Analysis:
         if not _is_register(whole):
             self.access("store", whole, around)
             return
-        _hold(whole, around[-1])
+        register = _hold(whole, around[-1])
         if isinstance(value, c_ast.Lane):
-            around[-1].packing.append(_register(whole))
+            around[-1].packing.append(register)
         chain = _chain(value, whole, names, {})
         if chain is not None:
-            around[-1].chains.setdefault(_register(whole), []).extend(chain)
+            around[-1].chains.setdefault(register, []).extend(chain)
 
     # --- expressions ------------------------------------------------------------------------------
 
@@ -372,8 +372,10 @@ def _register(load: c_ast.Load) -> str:
     return f"{load.buffer.name}[{load.index.constant}]"
 
 
-def _hold(load: c_ast.Load, region: Region) -> None:
-    region.held[_register(load)] = width_of(load.buffer.element) * _element_bytes(load.buffer)
+def _hold(load: c_ast.Load, region: Region) -> str:
+    register = _register(load)
+    region.held[register] = width_of(load.buffer.element) * _element_bytes(load.buffer)
+    return register
 
 
 def _product(value: c_ast.Operate) -> c_ast.CExpr | None:
