@@ -10,7 +10,7 @@ here the same ones are found from the accesses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -56,6 +56,7 @@ class _Placing:
         self.threads = threads  # dimension -> work-items, infinite where only the launch says how many
         self.extent = extent  # one more than the greatest index of any mapLcl, by dimension
         self.single: frozenset[int] = frozenset()  # dimensions of which a single work-item runs
+        self.known: dict[tuple[frozenset[int], frozenset[tuple[Nat, int]]], bool] = {}  # by `own_elements`
 
     def accesses(self, item: Statement, through_pointers: bool) -> _Accesses:
         found = _Accesses()
@@ -92,11 +93,14 @@ class _Placing:
                 continue
             if name not in before.by_others | after.by_others:
                 continue
-            if not self.own_elements(self.of_running(b_reads | b_writes | a_reads | a_writes)):
+            key = self.single, frozenset(b_reads | b_writes | a_reads | a_writes)
+            if key not in self.known:
+                self.known[key] = self.own_elements(self.of_running(key[1]))
+            if not self.known[key]:
                 found.append(name)
         return found
 
-    def of_running(self, accesses: set[tuple[Nat, int]]) -> set[tuple[Nat, int]]:
+    def of_running(self, accesses: Set[tuple[Nat, int]]) -> Set[tuple[Nat, int]]:
         """The accesses, where only the first work-item of some dimensions runs."""
         if not self.single:
             return accesses
@@ -108,7 +112,7 @@ class _Placing:
         """One more than the greatest index of mapLcl in each dimension of which several work-items run."""
         return {d: n for d, n in self.extent.items() if d not in self.single and self.threads.get(d, 1) > 1}
 
-    def own_elements(self, accesses: set[tuple[Nat, int]]) -> bool:
+    def own_elements(self, accesses: Set[tuple[Nat, int]]) -> bool:
         """Whether each element is accessed by one work-item of a group only, in all rounds of all loops."""
         (first, _), *others = accesses
         widest = max(width for _, width in accesses)
@@ -149,7 +153,7 @@ class _Placing:
             return self.extent.get(int(variable.name[4:]), 1)
         return None if variable.low != 0 or variable.high is None else variable.high + 1
 
-    def has_own_spans(self, accesses: set[tuple[Nat, int]]) -> bool:
+    def has_own_spans(self, accesses: Set[tuple[Nat, int]]) -> bool:
         """Whether each work-item stays within a range of addresses that no other one touches."""
         dimensions = list(self.running)
         kinds: set[tuple[Nat, ...]] = set()
