@@ -240,7 +240,8 @@ def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
         each = [made(part) for part in parts]
         if all(new is None for new in each):
             return None
-        return list(zip(*([p] * len(values) if n is None else n for p, n in zip(parts, each, strict=True)), strict=True))
+        every = ([part] * len(values) if new is None else new for part, new in zip(parts, each, strict=True))
+        return list(zip(*every, strict=True))
 
     return list(together(body) or [body] * len(values))
 

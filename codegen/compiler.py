@@ -7,8 +7,7 @@ from functools import partial
 from math import inf, prod
 
 from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For
-from lift_egraph.codegen.c_walk import buffers as buffers_in
-from lift_egraph.codegen.c_walk import mentioned, names, statements
+from lift_egraph.codegen.c_walk import buffers as buffers_in, mentioned, names, statements
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
@@ -256,13 +255,10 @@ def _finish(
     if arrays and dialect.reads_ahead:
         body = read_ahead(body, local_counts, host.taken)
     body, stays = _unrolled(move_invariants(body), device, alone)
-    body = sink_constants(inline_constants(body))
-    if printer is not None:
-        body = mark_short_loops(body)
+    body = mark_short_loops(sink_constants(inline_constants(body)))
     if dialect.borders_apart and host.optimise.control_flow:
         body = borders_apart(body, host.taken)
-    if printer is not None:
-        body = settle_streams(body, device.cache if dialect.streams else inf)
+    body = settle_streams(body, device.cache if dialect.streams else inf)
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.local_memory:
         largest = max(arrays, key=lambda b: b.bytes)

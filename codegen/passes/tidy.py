@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+
 from lift_egraph.codegen.c_ast import Block, Body, CExpr, For, If, Let, Name, Statement
 from lift_egraph.codegen.c_walk import loads, names, rewrite, with_body
 from lift_egraph.codegen.passes.unrolling import declares

@@ -134,7 +134,7 @@ def mark_short_loops(body: c_ast.Body) -> c_ast.Body:
     the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL, a convolution 2 times). What makes a
     long text is not unrolled.
     """
-    marked = tuple(_marked(statement) for statement in body)
+    marked = tuple([_marked(s) if isinstance(s, c_ast.For | c_ast.If | c_ast.Block) else s for s in body])
     return marked if _unrolled(marked) <= LONG_TEXT else body
 
 
@@ -148,16 +148,14 @@ def _unrolled(body: c_ast.Body) -> int:
     )
 
 
-def _marked(statement: c_ast.Statement) -> c_ast.Statement:
-    if not isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
-        return statement
-    statement = replace(statement, body=mark_short_loops(statement.body))
+def _marked(statement: c_ast.For | c_ast.If | c_ast.Block) -> c_ast.Statement:
+    statement = c_walk.with_body(statement, mark_short_loops(statement.body))
     if not isinstance(statement, c_ast.For) or statement.is_parallel or statement.count.constant is None:
         return statement
     count, length = statement.count.constant, _length(statement.body)
     short = count <= SHORT_LOOP and length is not None and not any(_stays(part) for part in c_walk.walk(statement.body))
     nest = count <= SHORT_NEST and length is not None and count * length <= SHORT_BODY
-    return replace(statement, pragma=statement.pragma or short or nest)
+    return statement if statement.pragma or not (short or nest) else replace(statement, pragma=True)
 
 
 def _stays(part: object) -> bool:

@@ -119,9 +119,7 @@ class Rewritten(Generic[T]):
         ]
         return self._made(value, kind, kind, old, parts)
 
-    def _made(
-        self, value: Any, kind: type, make: Callable[..., Any], old: Sequence[Any], parts: Sequence[int]
-    ) -> int:
+    def _made(self, value: Any, kind: type, make: Callable[..., Any], old: Sequence[Any], parts: Sequence[int]) -> int:
         """What is made of parts: the value itself, with its type, where they are its own."""
 
         def again(*new: Any) -> Any:
