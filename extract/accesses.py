@@ -5,11 +5,11 @@ The tree of statements becomes a tree of regions, one for each loop. Nothing her
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lift_egraph.caching import cached_property, kept_with
+from lift_egraph.caching import kept_with
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.language.nat import Nat, NatVar, Operation
@@ -23,9 +23,9 @@ Regions = tuple["Region", ...]  # the regions around a statement, from the kerne
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop over all its indices, also where work-items share them; `kind` is that of `ir.Level`."""
+    """A loop over all its indices, by their name, also where work-items share them; `kind` is that of `ir.Level`."""
 
-    variable: NatVar
+    variable: str
     trips: int
     kind: str = "seq"
     dimension: int = 0
@@ -154,7 +154,7 @@ def _workers(kernel: Kernel) -> list[tuple[str, int, int]]:
     return [(kind, d, count) for kind, d, count in found if count > 1]
 
 
-def evaluate(value: Nat, values: dict[NatVar, int]) -> float:
+def evaluate(value: Nat, values: Mapping[str, int]) -> float:
     """An index at given values of its variables; others count as the middle of their range."""
     total = 0
     for monomial, coefficient in value.terms:
@@ -164,9 +164,9 @@ def evaluate(value: Nat, values: dict[NatVar, int]) -> float:
     return total
 
 
-def _atom(atom: NatVar | Operation, values: dict[NatVar, int]) -> float:
+def _atom(atom: NatVar | Operation, values: Mapping[str, int]) -> float:
     if isinstance(atom, NatVar):
-        known = values.get(atom)
+        known = values.get(atom.name)
         return known if known is not None else ((atom.low or 0) + (atom.high or atom.low or 0)) // 2
     left, right = evaluate(atom.left, values), evaluate(atom.right, values)
     if atom.symbol == "/":
@@ -185,7 +185,7 @@ class _Analysis:
     """Fills the regions; private variables with constant indices are registers, everything else is memory."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self.whole, self.workers = kernel.body, _workers(kernel)
+        self.workers = _workers(kernel)
         self.written = frozenset(place.buffer.name for place in c_walk.stores(kernel.body))
         # of the indices in each region, which lives as long as the root
         self.known_strides: dict[int, dict[Nat, tuple[tuple[float, ...], float]]] = {}
@@ -224,7 +224,7 @@ class _Analysis:
             nest.append(inner)
             loop = inner
         for each in sorted(nest, key=lambda f: -f.level.dimension):
-            around = self.enter(around, Loop(each.variable, each.expected, each.level.kind, each.level.dimension))
+            around = self.enter(around, Loop(each.variable.name, each.expected, each.level.kind, each.level.dimension))
         self.body(loop.body, around, names)
 
     def enter(self, around: Regions, loop: Loop) -> Regions:
@@ -241,18 +241,12 @@ class _Analysis:
         )
         return [] if shares else missing
 
-    @cached_property
-    def own(self) -> dict[str, NatVar]:
-        """The index variables of the kernel by their names, which are a work-item's own among them."""
-        return {v.name: v for part in c_walk.walk(self.whole) if isinstance(part, Nat) for v in part.variables}
-
     def entered(self, by_all: list[tuple[str, int, int]], around: Regions) -> Regions:
         """The regions in which all workers of some levels run the same, each with indices of its own."""
         if not by_all:
             return around
         for kind, dimension, count in by_all:
-            name = f"{_OWN[kind]}({dimension})"
-            around = self.enter(around, Loop(self.own.get(name, NatVar(name, 0, count - 1)), count, kind, dimension))
+            around = self.enter(around, Loop(f"{_OWN[kind]}({dimension})", count, kind, dimension))
         return around
 
     def store(self, place: c_ast.CExpr, value: c_ast.CExpr, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
@@ -323,7 +317,7 @@ class _Analysis:
         for v in data:
             self.value(v.value, around)
         if kind == "load" and buffer.space == "global" and buffer.name not in self.written and not data:
-            while path and path[-1].kind == "seq" and path[-1].variable not in index.variables:
+            while path and path[-1].kind == "seq" and all(v.name != path[-1].variable for v in index.variables):
                 path = path[:-1]
         home = around[len(path)]
         known = self.known_strides.setdefault(id(home), {})
@@ -348,10 +342,11 @@ def _apart(index: Nat) -> tuple[Nat, int]:
 def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], float]:
     values = {loop.variable: loop.sample for loop in path}
     start = evaluate(index, values)
+    names = {v.name for v in index.variables}
     strides = []
     for loop in path:
         stride = 0.0
-        if loop.trips > 1 and loop.variable in index.variables:
+        if loop.trips > 1 and loop.variable in names:
             stride = evaluate(index, {**values, loop.variable: loop.sample + 1}) - start
             if stride == 0:  # a division: what it moves on the average
                 ends = [evaluate(index, {**values, loop.variable: i}) for i in (0, loop.trips - 1)]
