@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from lift_egraph.codegen.c_ast import Block, Body, CExpr, Computed, For, If, Lane, Load, Name, Statement, Store, lane_of
 from lift_egraph.language.nat import Nat, NatVar, nat
 
-Around = TypeVar("Around", For, If, Block)
+Around = TypeVar("Around", bound=For | If | Block)
 
 _NODES = CExpr, Statement, Nat
 _NONE = frozenset[str]()
@@ -259,8 +259,9 @@ def _slope(index: Nat, name: str) -> int | None:
     """By how much an index grows with a variable; None if it is not linear."""
     found = 0
     for monomial, coefficient in index.terms:
-        if any(name in (v.name for v in nat(atom).variables) for atom in monomial):
-            if len(monomial) > 1 or not isinstance(monomial[0], NatVar):
+        own = [atom for atom in monomial if any(v.name == name for v in nat(atom).variables)]
+        if own:
+            if len(monomial) > 1 or not isinstance(own[0], NatVar):
                 return None
             found += coefficient
     return found
