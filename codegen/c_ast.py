@@ -23,7 +23,7 @@ LONG_ARRAY = 2048  # bytes from which a private array is in no device's register
 MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers at the most
 
 
-_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_names")  # by `lift_egraph.codegen.c_walk`
+_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_names", "_buffers")  # by `lift_egraph.codegen.c_walk`
 
 
 class _Node:

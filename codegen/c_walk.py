@@ -5,21 +5,26 @@ A tree is gone through by many passes, which ask the same of most statements: wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from operator import is_
-from typing import Any
+from typing import Any, TypeVar
 
-from lift_egraph.codegen.c_ast import Block, CExpr, Computed, For, If, Lane, Load, Name, Statement, Store, lane_of
-from lift_egraph.language.nat import Nat, NatVar
+from lift_egraph.codegen.c_ast import Block, Body, CExpr, Computed, For, If, Lane, Load, Name, Statement, Store, lane_of
+from lift_egraph.language.nat import Nat, NatVar, nat
+
+Around = TypeVar("Around", bound=For | If | Block)
 
 _NODES = CExpr, Statement, Nat
+_NONE = frozenset[str]()
+_HOLDS_NODES = re.compile(r"\b(CExpr|Nat|Body|Statement)\b")  # the types of fields
 
 
 @cache
 def _part_names(node_type: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(node_type) if f.name != "origin")
+    return tuple(f.name for f in fields(node_type) if _HOLDS_NODES.search(str(f.type)))
 
 
 @cache
@@ -34,10 +39,10 @@ def children(item: Any) -> tuple[Any, ...]:
         found: list[Any] = []
         for name in _part_names(type(item)):
             value = getattr(item, name)
-            if isinstance(value, _NODES):
+            if isinstance(value, tuple):
+                found += value
+            else:
                 found.append(value)
-            elif isinstance(value, tuple):
-                found += [v for v in value if isinstance(v, _NODES)]
         known = vars(item)["_children"] = tuple(found)
     return known
 
@@ -131,14 +136,26 @@ def loads(item: Any) -> Sequence[Load]:
 
 
 def names(item: Any) -> Sequence[str]:
-    """The constants and by-value arguments that a node uses, each as often as it does (found once per statement)."""
+    """The constants and by-value arguments that a node uses, each as often as it does (found once per node)."""
     if isinstance(item, tuple):
         return [name for part in item for name in names(part)]
-    if not isinstance(item, Statement):
-        return [part.name for part in walk(item) if isinstance(part, Name)]
+    if isinstance(item, Name):
+        return (item.name,)
     known = vars(item).get("_names")
     if known is None:
-        known = vars(item)["_names"] = tuple(names(children(item)))
+        known = vars(item)["_names"] = tuple([name for part in _below(item) for name in names(part)])
+    return known
+
+
+def buffers(item: Any) -> frozenset[str]:
+    """The names of the arrays in global memory that a node reads or writes (found once per node)."""
+    if isinstance(item, tuple):
+        return frozenset[str]().union(*map(buffers, item))
+    known = vars(item).get("_buffers")
+    if known is None:
+        below = _below(item)
+        own = {item.buffer.name} if isinstance(item, Load) and item.buffer.space == "global" else ()
+        known = vars(item)["_buffers"] = frozenset(own).union(*map(buffers, below)) if below or own else _NONE
     return known
 
 
@@ -187,6 +204,76 @@ def substitute(item: Any, values: Mapping[str, Nat]) -> Any:
     return rewrite(item, change)
 
 
+def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
+    """A body for each value of an index variable, as `substitute` makes it: all at once, for they are much alike."""
+    done = dict[Nat, list[Nat]]()
+    apart = [(value - values[0]).constant for value in values[1:]]
+    # what an index reads may vanish with the variable; else copies use the same names
+    uses_same = not any(isinstance(part, Nat) and data_in(part) for part in walk(body))
+
+    def made(part: Any) -> Sequence[Any] | None:
+        """What a node becomes in each of them; None where it stays."""
+        if name not in mentioned(part):
+            return None
+        if isinstance(part, Nat):
+            if type(part) is not Nat:
+                return [substitute_index(part, {name: value}) for value in values]
+            if part not in done:
+                done[part] = _at_each(part, name, values, apart)
+            return done[part]
+        changed: dict[str, Sequence[Any]] = {}
+        for field in _part_names(type(part)):
+            old = getattr(part, field)
+            new = together(old) if isinstance(old, tuple) else made(old)
+            if new is not None:
+                changed[field] = new
+        if isinstance(part, Lane):
+            vectors, lanes = (changed.get(field, [getattr(part, field)] * len(values)) for field in ("vector", "lane"))
+            return list(map(lane_of, vectors, lanes))
+        kept = {field: vars(part)[field] for field in _field_names(type(part))}
+        if uses_same:
+            kept |= {"_names": names(part), "_buffers": buffers(part)}
+        every = zip(*changed.values(), strict=True)
+        return [_made(type(part), {**kept, **dict(zip(changed, each, strict=True))}) for each in every]
+
+    def together(parts: tuple[Any, ...]) -> Sequence[tuple[Any, ...]] | None:
+        each = [made(part) for part in parts]
+        if all(new is None for new in each):
+            return None
+        every = ([part] * len(values) if new is None else new for part, new in zip(parts, each, strict=True))
+        return list(zip(*every, strict=True))
+
+    return list(together(body) or [body] * len(values))
+
+
+def _at_each(index: Nat, name: str, values: Sequence[Nat], apart: Sequence[int | None]) -> list[Nat]:
+    """An index at each value of a variable, which are so far from the first; where it is linear, so are these."""
+    first = substitute_index(index, {name: values[0]})
+    slope = None if data_in(index) else _slope(index, name)
+    if slope is None or None in apart:
+        return [first, *(substitute_index(index, {name: value}) for value in values[1:])]
+    return [first, *(first.plus(slope * distance) for distance in apart if distance is not None)]
+
+
+def _slope(index: Nat, name: str) -> int | None:
+    """By how much an index grows with a variable; None if it is not linear."""
+    found = 0
+    for monomial, coefficient in index.terms:
+        own = [atom for atom in monomial if any(v.name == name for v in nat(atom).variables)]
+        if own:
+            if len(monomial) > 1 or not isinstance(own[0], NatVar):
+                return None
+            found += coefficient
+    return found
+
+
+def with_body(statement: Around, body: Sequence[Statement]) -> Around:
+    """The statement with another body; the same, with all that is known of it, if nothing in it is another."""
+    if len(body) == len(statement.body) and all(map(is_, body, statement.body)):
+        return statement
+    return _with(statement, {"body": tuple(body)})
+
+
 def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
     """A node or body rebuilt top-down: `change` gives a replacement for a node, or None to go into it."""
     if isinstance(item, tuple):
@@ -194,21 +281,17 @@ def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
     new = change(item)
     if new is not None:
         return new
-    if isinstance(item, Nat) and data_in(item):
-        return item.rebuild(lambda atom: _rewrite_data(atom, change))
-    if not isinstance(item, _NODES) or isinstance(item, Nat):
-        return item
+    if isinstance(item, Nat):
+        return item.rebuild(lambda atom: _rewrite_data(atom, change)) if data_in(item) else item
     updates: dict[str, Any] = {}
     for name in _part_names(type(item)):
         old = getattr(item, name)
-        if isinstance(old, _NODES):
-            fresh = rewrite(old, change)
-        elif isinstance(old, tuple) and old and isinstance(old[0], _NODES):
+        if isinstance(old, tuple):
             fresh = tuple([rewrite(part, change) for part in old])
             if all(map(is_, fresh, old)):
                 continue
         else:
-            continue
+            fresh = rewrite(old, change)
         if fresh is not old:
             updates[name] = fresh
     if isinstance(item, Lane) and updates:
@@ -218,9 +301,13 @@ def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
 
 def _with(item: Any, updates: dict[str, Any]) -> Any:
     """`dataclasses.replace`, without a call of the constructor: no node computes anything there."""
-    made = object.__new__(type(item))
     known = vars(item)
-    vars(made).update({name: known[name] for name in _field_names(type(item))}, **updates)
+    return _made(type(item), {**{name: known[name] for name in _field_names(type(item))}, **updates})
+
+
+def _made(kind: type, known: dict[str, Any]) -> Any:
+    made = object.__new__(kind)
+    object.__setattr__(made, "__dict__", known)
     return made
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from math import inf, prod
 
-from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For, Load
-from lift_egraph.codegen.c_walk import names, walk
+from lift_egraph.codegen.c_ast import Allocate, Body, Buffer, For
+from lift_egraph.codegen.c_walk import buffers as buffers_in, mentioned, names, statements
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.lowering.host import Host, LoweredKernel, lower_program, open_sizes
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
@@ -270,7 +270,7 @@ def _finish(
     threads = lowered.threads
     local, items = threads.local_size, prod(threads.global_size, start=nat(1)).constant
     few = items is None or items <= _FEW_ITEMS
-    keeps = not dialect.indexed_private and any(isinstance(s, Allocate) and stays(s.buffer) for s in walk(body))
+    keeps = alone and not dialect.indexed_private and _keeps(body, stays)
     if alone and (keeps or (few and _work(body) >= _MUCH_WORK)):
         local = (1, 1, 1)
     # where a number is open, one group stands for it until the sizes are known
@@ -279,13 +279,12 @@ def _finish(
     if alone and local is None and threads.freedom is None:
         body, launch = in_groups(body, launch, device.max_work_group)
         x, y, z = launch.global_size
-    used = {part.buffer.name for part in walk(body) if isinstance(part, Load) and part.buffer.space == "global"}
-    named = set(names(body))
+    used = buffers_in(body)
+    named = set(names(body)) if host.scalars else set[str]()
     every = [b for _, _, b in host.inputs] + host.temporaries + [c.buffer for c in result.cells]
     buffers = [b for b in every if b.name in used]
     scalars = [s for _, _, s in host.scalars if s.name in named]
-    mentioned = {v.name for part in walk(body) if isinstance(part, Nat) for v in part.mentioned}
-    used_sizes = [size.name for size in sizes if size.name in mentioned]
+    used_sizes = [size.name for size in sizes if any(size.name in mentioned(s) for s in body)]
     arguments = (
         *(Argument("buffer", b.name) for b in buffers),
         *(Argument("scalar", s.name) for s in scalars),
@@ -330,6 +329,10 @@ def _is_long(buffer: Buffer) -> bool:
 
 def _has_many(buffer: Buffer) -> bool:
     return buffer.has_many
+
+
+def _keeps(body: Body, stays: Stays) -> bool:
+    return any(isinstance(s, Allocate) and stays(s.buffer) for s in statements(body))
 
 
 def _work(body: Body) -> int:

@@ -5,7 +5,7 @@ The tree of statements becomes a tree of regions, one for each loop. Nothing her
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -23,9 +23,9 @@ Regions = tuple["Region", ...]  # the regions around a statement, from the kerne
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop over all its indices, also where work-items share them; `kind` is that of `ir.Level`."""
+    """A loop over all its indices, by their name, also where work-items share them; `kind` is that of `ir.Level`."""
 
-    variable: NatVar
+    variable: str
     trips: int
     kind: str = "seq"
     dimension: int = 0
@@ -138,8 +138,7 @@ def analyse(kernel: Kernel) -> Region:
 
     Perfectly nested parallel loops are put in the order in which a CPU runs work-items: dimension 0 innermost.
     """
-    written = frozenset(place.buffer.name for place in c_walk.stores(kernel.body))
-    analysis = _Analysis(written, _workers(kernel))
+    analysis = _Analysis(kernel)
     root = Region(lane_of=analysis.lane_of)
     analysis.body(kernel.body, (root,), {})
     return root
@@ -155,7 +154,7 @@ def _workers(kernel: Kernel) -> list[tuple[str, int, int]]:
     return [(kind, d, count) for kind, d, count in found if count > 1]
 
 
-def evaluate(value: Nat, values: dict[NatVar, int]) -> float:
+def evaluate(value: Nat, values: Mapping[str, int]) -> float:
     """An index at given values of its variables; others count as the middle of their range."""
     total = 0
     for monomial, coefficient in value.terms:
@@ -165,9 +164,9 @@ def evaluate(value: Nat, values: dict[NatVar, int]) -> float:
     return total
 
 
-def _atom(atom: NatVar | Operation, values: dict[NatVar, int]) -> float:
+def _atom(atom: NatVar | Operation, values: Mapping[str, int]) -> float:
     if isinstance(atom, NatVar):
-        known = values.get(atom)
+        known = values.get(atom.name)
         return known if known is not None else ((atom.low or 0) + (atom.high or atom.low or 0)) // 2
     left, right = evaluate(atom.left, values), evaluate(atom.right, values)
     if atom.symbol == "/":
@@ -185,8 +184,9 @@ def neighbour_stride(access: Access, path: tuple[Loop, ...]) -> float:
 class _Analysis:
     """Fills the regions; private variables with constant indices are registers, everything else is memory."""
 
-    def __init__(self, written: frozenset[str], workers: list[tuple[str, int, int]]) -> None:
-        self.written, self.workers = written, workers
+    def __init__(self, kernel: Kernel) -> None:
+        self.workers = _workers(kernel)
+        self.written = frozenset(place.buffer.name for place in c_walk.stores(kernel.body))
         # of the indices in each region, which lives as long as the root
         self.known_strides: dict[int, dict[Nat, tuple[tuple[float, ...], float]]] = {}
         self.lane_of: dict[str, str] = {}
@@ -198,7 +198,7 @@ class _Analysis:
         for statement in body:
             by_all = self.repeated(statement, around)
             if by_all != alike or not by_all:
-                inside, alike = self.entered(by_all, body, around), by_all
+                inside, alike = self.entered(by_all, around), by_all
             self.statement(statement, inside, names)
 
     def statement(self, statement: c_ast.Statement, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
@@ -224,7 +224,7 @@ class _Analysis:
             nest.append(inner)
             loop = inner
         for each in sorted(nest, key=lambda f: -f.level.dimension):
-            around = self.enter(around, Loop(each.variable, each.expected, each.level.kind, each.level.dimension))
+            around = self.enter(around, Loop(each.variable.name, each.expected, each.level.kind, each.level.dimension))
         self.body(loop.body, around, names)
 
     def enter(self, around: Regions, loop: Loop) -> Regions:
@@ -241,14 +241,12 @@ class _Analysis:
         )
         return [] if shares else missing
 
-    def entered(self, by_all: list[tuple[str, int, int]], body: c_ast.Body, around: Regions) -> Regions:
+    def entered(self, by_all: list[tuple[str, int, int]], around: Regions) -> Regions:
         """The regions in which all workers of some levels run the same, each with indices of its own."""
         if not by_all:
             return around
-        own = {v.name: v for part in c_walk.walk(body) if isinstance(part, Nat) for v in part.variables}
         for kind, dimension, count in by_all:
-            name = f"{_OWN[kind]}({dimension})"
-            around = self.enter(around, Loop(own.get(name, NatVar(name, 0, count - 1)), count, kind, dimension))
+            around = self.enter(around, Loop(f"{_OWN[kind]}({dimension})", count, kind, dimension))
         return around
 
     def store(self, place: c_ast.CExpr, value: c_ast.CExpr, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
@@ -257,12 +255,12 @@ class _Analysis:
         if not _is_register(whole):
             self.access("store", whole, around)
             return
-        _hold(whole, around[-1])
+        register = _hold(whole, around[-1])
         if isinstance(value, c_ast.Lane):
-            around[-1].packing.append(_register(whole))
+            around[-1].packing.append(register)
         chain = _chain(value, whole, names, {})
         if chain is not None:
-            around[-1].chains.setdefault(_register(whole), []).extend(chain)
+            around[-1].chains.setdefault(register, []).extend(chain)
 
     # --- expressions ------------------------------------------------------------------------------
 
@@ -319,27 +317,36 @@ class _Analysis:
         for v in data:
             self.value(v.value, around)
         if kind == "load" and buffer.space == "global" and buffer.name not in self.written and not data:
-            while path and path[-1].kind == "seq" and path[-1].variable not in index.variables:
+            while path and path[-1].kind == "seq" and all(v.name != path[-1].variable for v in index.variables):
                 path = path[:-1]
         home = around[len(path)]
         known = self.known_strides.setdefault(id(home), {})
-        if index not in known:
-            known[index] = _strides(index, path)
-        strides, start = known[index]
+        moving, offset = _apart(index)
+        if moving not in known:
+            known[moving] = _strides(moving, path)
+        strides, start = known[moving]
         width = load.width * width_of(buffer.element)
         home.accesses.append(
-            Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start, bool(data))
+            Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start + offset, bool(data))
         )
         home.index_work += sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
+
+
+def _apart(index: Nat) -> tuple[Nat, int]:
+    """What of an index moves, and the number that is added to it, which stands last."""
+    if not index.terms or index.terms[-1][0]:
+        return index, 0
+    return Nat(index.terms[:-1]), index.terms[-1][1]
 
 
 def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], float]:
     values = {loop.variable: loop.sample for loop in path}
     start = evaluate(index, values)
+    names = {v.name for v in index.variables}
     strides = []
     for loop in path:
         stride = 0.0
-        if loop.trips > 1 and loop.variable in index.variables:
+        if loop.trips > 1 and loop.variable in names:
             stride = evaluate(index, {**values, loop.variable: loop.sample + 1}) - start
             if stride == 0:  # a division: what it moves on the average
                 ends = [evaluate(index, {**values, loop.variable: i}) for i in (0, loop.trips - 1)]
@@ -357,11 +364,13 @@ def _is_register(load: c_ast.Load) -> bool:
 
 
 def _register(load: c_ast.Load) -> str:
-    return f"{load.buffer.name}[{load.index}]"
+    return f"{load.buffer.name}[{load.index.constant}]"
 
 
-def _hold(load: c_ast.Load, region: Region) -> None:
-    region.held[_register(load)] = width_of(load.buffer.element) * _element_bytes(load.buffer)
+def _hold(load: c_ast.Load, region: Region) -> str:
+    register = _register(load)
+    region.held[register] = width_of(load.buffer.element) * _element_bytes(load.buffer)
+    return register
 
 
 def _product(value: c_ast.Operate) -> c_ast.CExpr | None:

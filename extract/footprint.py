@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from lift_egraph.extract.accesses import Access, Region
 
@@ -34,6 +36,23 @@ class Touched:
         return Touched(self.streamed * times, self.strided * times)
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _kept(method: Callable[Concatenate[_Stream, P], R]) -> Callable[Concatenate[_Stream, P], R]:
+    """The method, which computes the same once for a stream: caches of all sizes ask for it."""
+
+    @wraps(method)
+    def found(self: _Stream, *args: P.args, **kwargs: P.kwargs) -> R:
+        known: dict[Hashable, R] = vars(self).setdefault(f"_{method.__name__}", {})
+        if (key := (args, *kwargs.items())) not in known:
+            known[key] = method(self, *args, **kwargs)
+        return known[key]
+
+    return found
+
+
 @dataclass(frozen=True)
 class _Stream:
     """Accesses that differ only by constants: one buffer, equal strides (bytes) in equally many loops."""
@@ -44,6 +63,7 @@ class _Stream:
     irregular: bool
     moves: float  # of a line, each time that it is touched
 
+    @_kept
     def extents(self, trips: tuple[int, ...], outside: int, grain: int) -> tuple[float, float, float]:
         """Runs of memory touched in the loops inside `outside` others: their number, length and distance."""
         moves = [(abs(s), n) for s, n in zip(self.strides, trips, strict=True)][outside:]
@@ -61,6 +81,7 @@ class _Stream:
                 distance = distance or stride
         return runs, length, distance
 
+    @_kept
     def touched(self, trips: tuple[int, ...], outside: int, grain: int = LINE) -> Touched:
         runs, length, _ = self.extents(trips, outside, grain)
         count = runs * max(1.0, length / grain) * self.moves

@@ -17,7 +17,7 @@ from lift_egraph.codegen.c_ast import Body, Buffer, Load
 from lift_egraph.codegen.c_walk import data_in, loads, rewrite, stores, walk
 from lift_egraph.codegen.devices import Gpu
 from lift_egraph.codegen.lowering.views import ThreadVar
-from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.types import SCALAR_BYTES, scalar_of
 
 WORD = 4  # bytes
@@ -98,13 +98,9 @@ def _lanes(threads: Mapping[int, int | None], warp: int) -> Iterator[dict[int, i
 def _rounds(index: Nat, width: int, warp: list[dict[int, int]], banks: int) -> int:
     """How many words of one bank a warp asks for at once; vectors are served to a part of it after the other."""
     words: set[int] = set()
+    own = [v for v in index.variables if isinstance(v, ThreadVar) and v.name.startswith("lcl")]
+    others = {v.name: v.low or 0 for v in index.variables}
     for lane in warp[: max(1, len(warp) // width)]:
-        first = index.evaluate({v.name: _value(v, lane) for v in index.variables})
+        first = index.evaluate({**others, **{v.name: lane[v.dimension] for v in own}})
         words.update(range(first, first + width))
     return max(Counter(word % banks for word in words).values())
-
-
-def _value(variable: NatVar, lane: Mapping[int, int]) -> int:
-    if isinstance(variable, ThreadVar) and variable.name.startswith("lcl"):
-        return lane[variable.dimension]
-    return variable.low or 0

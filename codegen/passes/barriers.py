@@ -10,14 +10,14 @@ here the same ones are found from the accesses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from math import inf
 
 from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement
-from lift_egraph.codegen.c_walk import loads, stores, walk
+from lift_egraph.codegen.c_walk import loads, statements, stores, walk, with_body
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
@@ -56,6 +56,7 @@ class _Placing:
         self.threads = threads  # dimension -> work-items, infinite where only the launch says how many
         self.extent = extent  # one more than the greatest index of any mapLcl, by dimension
         self.single: frozenset[int] = frozenset()  # dimensions of which a single work-item runs
+        self.known: dict[tuple[frozenset[int], frozenset[tuple[Nat, int]]], bool] = {}  # by `own_elements`
 
     def accesses(self, item: Statement, through_pointers: bool) -> _Accesses:
         found = _Accesses()
@@ -67,6 +68,10 @@ class _Placing:
         if not self.is_of_first_item(item):
             found.by_others = {*found.reads, *found.writes}
         return found
+
+    def writes(self, item: Statement) -> bool:
+        """Whether a statement writes to memory that work-items share."""
+        return any(name in self.shared for place in stores(item) for name in _names(place, True))
 
     def is_of_first_item(self, item: Statement) -> bool:
         """Whether one work-item of the group does it all: the first in every dimension."""
@@ -88,11 +93,14 @@ class _Placing:
                 continue
             if name not in before.by_others | after.by_others:
                 continue
-            if not self.own_elements(self.of_running(b_reads | b_writes | a_reads | a_writes)):
+            key = self.single, frozenset(b_reads | b_writes | a_reads | a_writes)
+            if key not in self.known:
+                self.known[key] = self.own_elements(self.of_running(key[1]))
+            if not self.known[key]:
                 found.append(name)
         return found
 
-    def of_running(self, accesses: set[tuple[Nat, int]]) -> set[tuple[Nat, int]]:
+    def of_running(self, accesses: Set[tuple[Nat, int]]) -> Set[tuple[Nat, int]]:
         """The accesses, where only the first work-item of some dimensions runs."""
         if not self.single:
             return accesses
@@ -104,7 +112,7 @@ class _Placing:
         """One more than the greatest index of mapLcl in each dimension of which several work-items run."""
         return {d: n for d, n in self.extent.items() if d not in self.single and self.threads.get(d, 1) > 1}
 
-    def own_elements(self, accesses: set[tuple[Nat, int]]) -> bool:
+    def own_elements(self, accesses: Set[tuple[Nat, int]]) -> bool:
         """Whether each element is accessed by one work-item of a group only, in all rounds of all loops."""
         (first, _), *others = accesses
         widest = max(width for _, width in accesses)
@@ -145,7 +153,7 @@ class _Placing:
             return self.extent.get(int(variable.name[4:]), 1)
         return None if variable.low != 0 or variable.high is None else variable.high + 1
 
-    def has_own_spans(self, accesses: set[tuple[Nat, int]]) -> bool:
+    def has_own_spans(self, accesses: Set[tuple[Nat, int]]) -> bool:
         """Whether each work-item stays within a range of addresses that no other one touches."""
         dimensions = list(self.running)
         kinds: set[tuple[Nat, ...]] = set()
@@ -200,7 +208,10 @@ class _Placing:
         state.merge(step)
 
     def place_in_loop(self, loop: For, state: _Accesses, result: list[Statement], inside_lcl: bool) -> For:
-        parallel = loop.level.kind in ("lcl", "glb")
+        parallel, writes = loop.level.kind in ("lcl", "glb"), self.writes(loop)
+        if parallel and not writes and not _barriers((loop,)):
+            self.separate(state, self.accesses(loop, not inside_lcl), result)
+            return loop
         if parallel:
             inner, outer = _Accesses(), self.single
             if loop.level.kind == "lcl" and loop.most <= 1:
@@ -217,14 +228,14 @@ class _Placing:
                 )
                 raise blame(problem, loop.origin)
             self.separate(state, self.accesses(loop, not inside_lcl), result)
-            return replace(loop, body=tuple(body))
+            return with_body(loop, body)
         names = self.races(state, self.accesses(loop, not inside_lcl))
         if names:  # once before the loop, rather than in each of its rounds
             result.append(Barrier(self.spaces(names)))
             state.clear()
         before = state.copy()
         body = self.place(loop.body, state, inside_lcl)
-        if loop.trips > 1:
+        if loop.trips > 1 and (writes or _barriers(body)):  # what only reads does not race with its next round
             again = state.copy()
             repeated = self.place(tuple(body), again, inside_lcl)
             if len(repeated) > len(body) or _barriers(repeated) > _barriers(body):
@@ -233,7 +244,7 @@ class _Placing:
                 state.clear()
         if loop.count.constant is None:
             state.merge(before)
-        return replace(loop, body=tuple(body))
+        return with_body(loop, body)
 
 
 def place_barriers(body: Body, threads: Mapping[int, int | None]) -> Body:
@@ -306,7 +317,7 @@ def _names(place: Load, through_pointers: bool) -> tuple[str, ...]:
 
 
 def _barriers(body: Iterable[Statement]) -> int:
-    return sum(isinstance(s, Barrier) for s in walk(tuple(body)))
+    return sum(isinstance(s, Barrier) for s in statements(tuple(body)))
 
 
 def _own_index(dimension: int) -> NatVar:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from lift_egraph.codegen.c_ast import Barrier, Block, Body, CExpr, Choose, For, If, Statement
-from lift_egraph.codegen.c_walk import data_in, rewrite, substitute, walk
+from lift_egraph.codegen.c_walk import data_in, rewrite, substitute, walk, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import NatVar, is_at_least, nat
 
@@ -43,7 +43,7 @@ def _apart(statement: Statement, taken: set[str]) -> Body:
         first, last = _ends(statement)
         if first or last:
             return _parts(statement, first, last, taken)
-    return (replace(statement, body=borders_apart(statement.body, taken)),)
+    return (with_body(statement, borders_apart(statement.body, taken)),)
 
 
 def _ends(loop: For) -> tuple[int, int]:

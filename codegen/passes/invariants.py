@@ -10,7 +10,7 @@ Source: new.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lift_egraph.codegen import c_ast, c_walk
 
@@ -26,12 +26,12 @@ def move_invariants(body: c_ast.Body) -> c_ast.Body:
     result: list[c_ast.Statement] = []
     for statement in body:
         if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
-            statement = replace(statement, body=move_invariants(statement.body))
+            statement = c_walk.with_body(statement, move_invariants(statement.body))
         if isinstance(statement, c_ast.For):
             moved = _invariant(statement)
             result += moved
             kept = {id(s) for s in moved}
-            statement = replace(statement, body=tuple(s for s in statement.body if id(s) not in kept))
+            statement = c_walk.with_body(statement, [s for s in statement.body if id(s) not in kept])
         result.append(statement)
     return tuple(result)
 

@@ -27,7 +27,7 @@ from lift_egraph.codegen.c_ast import (
     Statement,
     Store,
 )
-from lift_egraph.codegen.c_walk import data_in, loads, rewrite, substitute, walk
+from lift_egraph.codegen.c_walk import data_in, loads, rewrite, substitute, walk, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, minimum, nat
 from lift_egraph.language.types import width_of
@@ -52,7 +52,7 @@ def read_ahead(body: Body, threads: Mapping[int, int | None], taken: set[str]) -
         if pipelined is not None:
             made += pipelined
         elif isinstance(statement, For | If | Block):
-            made.append(replace(statement, body=read_ahead(statement.body, threads, taken)))
+            made.append(with_body(statement, read_ahead(statement.body, threads, taken)))
         else:
             made.append(statement)
     return tuple(made)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lift_egraph.codegen.c_ast import Block, Body, For, If, Load, Statement, Store
-from lift_egraph.codegen.c_walk import loads, statements, walk
+from lift_egraph.codegen.c_walk import loads, statements, walk, with_body
 from lift_egraph.codegen.plans.kernel import LINE
 from lift_egraph.language.nat import divides, nat
 from lift_egraph.language.types import BOOL, F16, SCALAR_BYTES, scalar_of
@@ -41,9 +41,9 @@ def _settled(body: Body, loop: For | None, lengths: dict[str, int], least: float
     made: list[Statement] = []
     for statement in body:
         if isinstance(statement, For):
-            made.append(replace(statement, body=_settled(statement.body, statement, lengths, least)))
+            made.append(with_body(statement, _settled(statement.body, statement, lengths, least)))
         elif isinstance(statement, If | Block):
-            made.append(replace(statement, body=_settled(statement.body, loop, lengths, least)))
+            made.append(with_body(statement, _settled(statement.body, loop, lengths, least)))
         elif isinstance(statement, Store) and statement.streamed:
             made.append(replace(statement, streamed=_is_stream(statement.place, loop, lengths, least)))
         else:

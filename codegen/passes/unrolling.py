@@ -5,7 +5,7 @@ Source: 000 §4.3.5 (private memory arrays, vector component access).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ UNROLL_LIMIT = 4096  # statements that one kernel may unroll to
 SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an innermost loop …
 SHORT_NEST = 32  # … or any loop, if that makes …
 SHORT_BODY = 160  # … no more statements than this …
+AT_ONCE = 64  # steps that are copied before they are counted
 LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 
@@ -61,7 +62,7 @@ class _Ways(NamedTuple):
 
 def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[c_ast.Statement]:
     if isinstance(statement, c_ast.If | c_ast.Block):
-        return [replace(statement, body=tuple(s for b in statement.body for s in _unroll(b, ways, budget)))]
+        return [c_walk.with_body(statement, [s for b in statement.body for s in _unroll(b, ways, budget)])]
     if not isinstance(statement, c_ast.For):
         budget[0] -= 1
         if budget[0] < 0:
@@ -73,9 +74,9 @@ def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[
         return []  # it never runs, and its indices lie in no array
     is_grid = statement.level.kind in ("glb", "wrg") and statement.threads != 1  # no unrolling makes its index a number
     if is_grid or not _selects(statement.body, statement.variable, ways):
-        inner = tuple(s for b in statement.body for s in _unroll(b, ways, budget))
+        made = c_walk.with_body(statement, [s for b in statement.body for s in _unroll(b, ways, budget)])
         asked = _selects(statement.body, statement.variable, ways._replace(named=True))
-        return [replace(statement, body=inner, pragma=asked)]
+        return [made if made.pragma == asked else replace(made, pragma=asked)]
     try:
         return _copies(statement, ways, budget)
     except NestingProblem as problem:
@@ -95,26 +96,26 @@ def _copies(statement: c_ast.For, ways: _Ways, budget: list[int]) -> list[c_ast.
             f"{statement.level.name} selects from private memory or vector components: a kernel for any launch needs "
             "a local size here (launch=Launch(global_size, local_size))"
         )
+    own = nat(NatVar(f"get_local_id({statement.level.dimension})", 0, threads - 1)) if threads > 1 else nat(0)
     result: list[c_ast.Statement] = []
-    for step in range(statement.trips):
-        index, guard = nat(step), None
-        if statement.is_parallel:
-            level = statement.level
-            own = NatVar(f"get_local_id({level.dimension})", 0, threads - 1)
-            index = own + nat(threads * step) if threads > 1 else nat(step)
-            guard = count - 1 - index
-        copy: c_ast.Body = tuple(
-            s
-            for b in c_walk.substitute(statement.body, {statement.variable.name: index})
-            for s in _unroll(b, ways, budget)
-        )
-        if guard is not None and not is_at_least(guard, 0):
+    for index, step in _steps(statement, own):
+        guard = count - 1 - index
+        copy: c_ast.Body = tuple([s for b in step for s in _unroll(b, ways, budget)])
+        if statement.is_parallel and not is_at_least(guard, 0):
             result.append(c_ast.If((guard,), copy, origin=statement.origin))
         elif declares(copy):
             result.append(c_ast.Block(copy, origin=statement.origin))
         else:
             result += copy
     return result
+
+
+def _steps(loop: c_ast.For, own: Nat) -> Iterator[tuple[Nat, c_ast.Body]]:
+    """The index and the body of each step that a work-item runs; `own` is its first index."""
+    for first in range(0, loop.trips, AT_ONCE):
+        steps = range(first, min(first + AT_ONCE, loop.trips))
+        indices = [own + (loop.threads or 1) * step for step in steps]
+        yield from zip(indices, c_walk.copies(loop.body, loop.variable.name, indices), strict=True)
 
 
 def declares(body: c_ast.Body) -> bool:
@@ -133,7 +134,7 @@ def mark_short_loops(body: c_ast.Body) -> c_ast.Body:
     the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL, a convolution 2 times). What makes a
     long text is not unrolled.
     """
-    marked = tuple(_marked(statement) for statement in body)
+    marked = tuple([_marked(s) if isinstance(s, c_ast.For | c_ast.If | c_ast.Block) else s for s in body])
     return marked if _unrolled(marked) <= LONG_TEXT else body
 
 
@@ -147,16 +148,14 @@ def _unrolled(body: c_ast.Body) -> int:
     )
 
 
-def _marked(statement: c_ast.Statement) -> c_ast.Statement:
-    if not isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
-        return statement
-    statement = replace(statement, body=mark_short_loops(statement.body))
+def _marked(statement: c_ast.For | c_ast.If | c_ast.Block) -> c_ast.Statement:
+    statement = c_walk.with_body(statement, mark_short_loops(statement.body))
     if not isinstance(statement, c_ast.For) or statement.is_parallel or statement.count.constant is None:
         return statement
     count, length = statement.count.constant, _length(statement.body)
     short = count <= SHORT_LOOP and length is not None and not any(_stays(part) for part in c_walk.walk(statement.body))
     nest = count <= SHORT_NEST and length is not None and count * length <= SHORT_BODY
-    return replace(statement, pragma=statement.pragma or short or nest)
+    return statement if statement.pragma or not (short or nest) else replace(statement, pragma=True)
 
 
 def _stays(part: object) -> bool:

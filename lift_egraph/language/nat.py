@@ -198,6 +198,22 @@ class Nat:
     def __add__(self, other: NatLike) -> Nat:
         return _sum(self, nat(other), 1)
 
+    @cached_property
+    def _apart(self) -> tuple[tuple[tuple[Monomial, int], ...], int] | None:
+        """All terms but the number, which stands last, and that; None where a remainder may be merged with a sum."""
+        if any(type(atom) is Operation and atom.symbol == "%" for monomial, _ in self.terms for atom in monomial):
+            return None
+        if self.terms and not self.terms[-1][0]:
+            return self.terms[:-1], self.terms[-1][1]
+        return self.terms, 0
+
+    def plus(self, number: int) -> Nat:
+        """The sum with a number, as ``+`` makes it: where nothing can be merged, no other term changes."""
+        if self._apart is None:
+            return _normal({**dict(self.terms), (): dict(self.terms).get((), 0) + number})
+        others, own = self._apart
+        return Nat((*others, ((), own + number)) if own + number else others)
+
     def __radd__(self, other: NatLike) -> Nat:
         return nat(other) + self
 
@@ -283,10 +299,11 @@ class Nat:
         SizeProblem
             If a variable has no value.
         """
-        if any(v.name not in values for v in self.variables):
+        try:
+            return _value(self, values)
+        except KeyError:
             missing = sorted(v.name for v in self.variables if v.name not in values)
-            raise SizeProblem(f"no value is given for {', '.join(missing)} in the size {self}")
-        return _value(self, values)
+            raise SizeProblem(f"no value is given for {', '.join(missing)} in the size {self}") from None
 
     def coefficient_of(self, variable: NatVar) -> Nat | None:
         """The ``c`` of ``c * variable + rest`` if the expression is affine in the variable, else None."""
@@ -491,6 +508,9 @@ def _scale(value: Nat, by: Monomial, coefficient: int) -> dict[Monomial, int]:
 def _sum(left: Nat, right: Nat, sign: int) -> Nat:
     if not right.terms:
         return left
+    number = right.constant
+    if number is not None and type(left) is Nat:
+        return left.plus(sign * number)
     total = dict(left.terms)
     for monomial, coefficient in right.terms:
         total[monomial] = total.get(monomial, 0) + sign * coefficient

@@ -66,11 +66,16 @@ class Form:
         SizeProblem
             If it is none.
         """
-        found = self.value(values)
-        if found.denominator != 1:
+        above, below = 0, 1
+        for c, powers in self.terms:
+            top, bottom = c.numerator, c.denominator
+            for name, e in powers:
+                top, bottom = (top * values[name] ** e, bottom) if e > 0 else (top, bottom * values[name] ** -e)
+            above, below = above * bottom + top * below, below * bottom
+        if above % below:
             where = ", ".join(f"{n} = {values[n]}" for n in values if n in self.names)
             raise SizeProblem(f"{self} is no whole number where {where}")
-        return found.numerator
+        return above // below
 
     def at(self, values: Mapping[str, int]) -> Form:
         """The form with values for some of its variables."""

@@ -6,21 +6,21 @@ iterate, and values of ``i32``. Terms may stand in tuples, and numbers beside th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
-from itertools import chain, repeat
-from operator import is_
-from typing import Any, TypeVar
+from functools import cache, partial
+from operator import add, is_, mul
+from typing import Any, Generic, TypeVar
 
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.nat import Monomial, Nat, NatVar, Operation, nat, operate
+from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operate
 from lift_egraph.language.types import I32, Scalar, Vector
 
 T = TypeVar("T")
 
 _NONE: Any = object()
+_ZERO, _ONE = nat(0), nat(1)
 
 COUNTS = {(ir.AsVector, "width"), (ir.Vectorize, "width"), (ir.Iterate, "times"), (Vector, "width")}
 """The fields that hold a number without being a size."""
@@ -112,19 +112,103 @@ def _is_free_of(value: ir.Expr, lets: Sequence[tuple[ir.Binder, ir.Expr]]) -> bo
     return all(used.isdisjoint(ir.bound_variables(binder)) for binder, _ in lets)
 
 
-def with_numbers(structure: T, values: Sequence[int]) -> T:
-    """The same structure with other numbers, as many as `numbers` gives, in its order.
+class Rewritten(Generic[T]):
+    """A structure that is made again and again with other numbers; what is equal in it is made once.
+
+    Parameters
+    ----------
+    places
+        For each number of `numbers`, in its order, the place of its value in what a call is given.
 
     Raises
     ------
     SizeProblem
-        If they are not as many.
+        If the structure has more or fewer numbers.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> term = parse_program("program p(x: [f32]64) = join(split(8, x))").body
+    >>> numbers(Rewritten(term, (0, 1))([4, 32]))
+    (4, 32)
     """
-    waiting = chain(values, repeat(_NONE))
-    made = _write(structure, waiting)
-    if next(waiting) is not _NONE:
-        raise SizeProblem(f"the term has fewer numbers than {len(values)}")
-    return made
+
+    def __init__(self, structure: T, places: Sequence[int]) -> None:
+        self._steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+        self._known: dict[Hashable, int] = {}
+        self._given = max(places, default=-1) + 1
+        waiting = iter(places)
+        self._last = self._part(structure, waiting)
+        if next(waiting, _NONE) is not _NONE:
+            raise SizeProblem(f"the term has fewer numbers than {len(places)}")
+
+    def __call__(self, values: Sequence[int]) -> T:
+        """The structure with the values in their places."""
+        made: list[Any] = list(values)
+        for make, parts in self._steps:
+            made.append(make(*[made[part] for part in parts]))
+        return made[self._last]
+
+    def _step(self, key: Hashable, make: Callable[..., Any], parts: Sequence[int]) -> int:
+        """The place of what a step makes; `key` says what it does with the parts."""
+        key = key, tuple(parts)
+        if key not in self._known:
+            self._known[key] = self._given + len(self._steps)
+            self._steps.append((make, tuple(parts)))
+        return self._known[key]
+
+    def _constant(self, value: Any) -> int:
+        return self._step((type(value), value if isinstance(value, str) else id(value)), lambda: value, ())
+
+    def _part(self, value: Any, places: Iterator[int]) -> int:
+        if isinstance(value, Nat):
+            return self._nat(value, places)
+        if isinstance(value, tuple):
+            return self._made(value, tuple, lambda *new: new, value, [self._plain(v, places) for v in value])
+        if isinstance(value, ir.Literal) and value.type == I32:
+            t = value.type
+            return self._step(("literal", t), lambda number: ir.Literal(number, t), [self._plain(value.value, places)])
+        if isinstance(value, ir.Literal | Scalar) or not is_dataclass(value):
+            return self._constant(value)
+        kind = type(value)
+        old = [getattr(value, name) for name in _names(kind)]
+        parts = [
+            self._plain(part, places) if (kind, name) in COUNTS else self._part(part, places)
+            for name, part in zip(_names(kind), old, strict=True)
+        ]
+        return self._made(value, kind, kind, old, parts)
+
+    def _made(self, value: Any, kind: type, make: Callable[..., Any], old: Sequence[Any], parts: Sequence[int]) -> int:
+        """What is made of parts: the value itself, with its type, where they are its own."""
+
+        def again(*new: Any) -> Any:
+            return value if all(map(is_, new, old)) else make(*new)
+
+        return self._step((kind, len(parts)), again, parts)
+
+    def _plain(self, value: Any, places: Iterator[int]) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return _next(places)
+        return self._part(value, places)
+
+    def _nat(self, value: Nat, places: Iterator[int]) -> int:
+        if (known := value.constant) is not None:
+            number = _next(places)
+            return self._step(("number", known), lambda new: value if new == known else nat(new), [number])
+        total = self._constant(_ZERO)
+        for monomial, _ in value.terms:
+            number = _next(places)
+            product = self._constant(_ONE)
+            for atom in monomial:
+                if isinstance(atom, NatVar):
+                    factor = self._constant(nat(atom))
+                else:
+                    left = self._nat(atom.left, places)
+                    operation = partial(operate, atom.symbol)
+                    factor = self._step(atom.symbol, operation, [left, self._nat(atom.right, places)])
+                product = self._step("*", mul, [product, factor])
+            total = self._step("+", add, [total, self._step("*", mul, [number, product])])
+        return total
 
 
 @cache
@@ -195,54 +279,8 @@ def _read_atom(atom: NatVar | Operation, names: dict[str, int], found: list[int]
     return atom.symbol, _read_nat(atom.left, names, found), _read_nat(atom.right, names, found)
 
 
-def _write(value: Any, numbers: Iterator[int]) -> Any:
-    if isinstance(value, Nat):
-        return _write_nat(value, numbers)
-    if isinstance(value, tuple):
-        new = tuple([_write_plain(v, numbers) for v in value])
-        return value if all(map(is_, new, value)) else new
-    if isinstance(value, ir.Literal):
-        return ir.Literal(_write_plain(value.value, numbers), value.type) if value.type == I32 else value
-    if isinstance(value, Scalar) or not is_dataclass(value):
-        return value
-    kind = type(value)
-    old = [getattr(value, name) for name in _names(kind)]
-    new = [
-        _write_plain(part, numbers) if (kind, name) in COUNTS else _write(part, numbers)
-        for name, part in zip(_names(kind), old, strict=True)
-    ]
-    return value if all(map(is_, new, old)) else kind(*new)  # what stays the same keeps its type
-
-
-def _write_plain(value: Any, numbers: Iterator[int]) -> Any:
-    return _next(numbers) if isinstance(value, int) and not isinstance(value, bool) else _write(value, numbers)
-
-
-def _next(numbers: Iterator[int]) -> int:
-    number = next(numbers)
-    if number is _NONE:
+def _next(places: Iterator[int]) -> int:
+    place = next(places, _NONE)
+    if place is _NONE:
         raise SizeProblem("the term has more numbers than it is given")
-    return number
-
-
-def _write_nat(value: Nat, numbers: Iterator[int]) -> Nat:
-    if not value.terms:
-        return nat(_next(numbers))
-    if value.constant is not None:
-        number = _next(numbers)
-        return value if number == value.constant else nat(number)
-    total = nat(0)
-    for monomial, _ in value.terms:
-        total = total + _next(numbers) * _write_monomial(monomial, numbers)
-    return total
-
-
-def _write_monomial(monomial: Monomial, numbers: Iterator[int]) -> Nat:
-    product = nat(1)
-    for atom in monomial:
-        if isinstance(atom, NatVar):
-            product = product * nat(atom)
-        else:
-            left = _write_nat(atom.left, numbers)
-            product = product * operate(atom.symbol, left, _write_nat(atom.right, numbers))
-    return product
+    return place

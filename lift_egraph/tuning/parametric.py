@@ -15,7 +15,7 @@ from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.tuning.forms import Form, read_forms
-from lift_egraph.tuning.numbers import numbers, shape, with_numbers
+from lift_egraph.tuning.numbers import Rewritten, numbers, shape
 
 T = TypeVar("T")
 
@@ -57,11 +57,11 @@ class Parametric(Generic[T]):
             if values.get(name, 0) < 1:
                 given = f"not {values[name]}" if name in values else "and has no value"
                 raise SizeProblem(f"{name} must be at least 1, {given}")
-        found = {form: form.number(values) for form in self._different}
-        for form, number in found.items():
+        found = [form.number(values) for form in self._different]
+        for form, number in zip(self._different, found, strict=True):
             if not -LARGEST <= number < LARGEST:
                 raise SizeProblem(f"{form} is {number}, beyond the 32-bit index range")
-        made = with_numbers(self.example, [found[form] for form in self.forms])
+        made = self._rewritten(found)
         for term in _terms(made):
             type_of(term)
         return made
@@ -82,6 +82,11 @@ class Parametric(Generic[T]):
     @cached_property
     def _different(self) -> tuple[Form, ...]:
         return tuple(dict.fromkeys(self.forms))
+
+    @cached_property
+    def _rewritten(self) -> Rewritten[T]:
+        places = {form: place for place, form in enumerate(self._different)}
+        return Rewritten(self.example, [places[form] for form in self.forms])
 
 
 def _terms(structure: Any) -> Iterator[ir.Expr]:

@@ -66,6 +66,11 @@ def test_simplification_keeps_the_value(sample: Sample) -> None:
         assert high is None or value <= high
 
 
+@given(expressions, st.integers(-9, 9))
+def test_a_number_is_added_as_a_variable_that_becomes_it(sample: Sample, number: int) -> None:
+    assert sample.simplified + number == (sample.simplified + nat("x")).substitute({"x": number})
+
+
 @given(expressions, expressions)
 def test_comparisons_hold_everywhere(left: Sample, right: Sample) -> None:
     for point in EVERYWHERE:

@@ -1,5 +1,8 @@
 """The numbers of terms: read, written back, and left out of shapes."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given
 
@@ -8,12 +11,16 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
 from lift_egraph.language.check import type_of
 from lift_egraph.language.syntax import parse_program
-from lift_egraph.tuning.numbers import numbers, shape, with_numbers
+from lift_egraph.tuning.numbers import Rewritten, numbers, shape
 from tests.pipelines import pipelines
 
 
 def body(text: str) -> ir.Expr:
     return parse_program(f"program p({text}").body
+
+
+def with_numbers(structure: Any, values: Sequence[int]) -> Any:
+    return Rewritten(structure, range(len(values)))(values)
 
 
 @given(pipelines())
@@ -40,6 +47,14 @@ def test_every_number_is_there_once():
     ]  # that of a variable stands where it is bound and where it is used
     other = with_numbers(term, [{64: 96, 16: 24, 4: 8}[n] for n in numbers(term)])
     assert str(type_of(other)) == "[f32x8]12"
+
+
+def test_what_is_equal_is_made_once():
+    term = body("x: [f32]64) = zip(split(8, x), split(8, x))")
+    made = Rewritten(term, [{64: 0, 8: 1}[n] for n in numbers(term)])([32, 4])
+    assert made == body("x: [f32]32) = zip(split(4, x), split(4, x))")
+    assert isinstance(made, ir.Zip)
+    assert made.first is made.second
 
 
 def test_numbers_beside_terms_count():
