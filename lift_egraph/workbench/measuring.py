@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from lift_egraph.codegen.device_info import DeviceInfo, Timing
@@ -68,6 +68,15 @@ class Clock:
 def grace_of(budget: Budget) -> float:
     """The seconds after the end in which a kernel may finish that is being measured."""
     return budget.seconds * 0.05 + GRACE
+
+
+def seconds_for(budget: Budget, clock: Clock, best_ms: float) -> float:
+    """How long a kernel may take that begins now, beside its own limit.
+
+    That is what is left; while none is known to be right it has all the time that its own limit gives it, for a budget
+    that is over without a kernel is of no use.
+    """
+    return clock.left + grace_of(budget) - budget.turns_seconds if isfinite(best_ms) else inf
 
 
 @dataclass(frozen=True)
@@ -258,8 +267,7 @@ class Lanes:
                 self._changed.notify_all()
 
     def _evaluate(self, runner: Runner, candidate: Candidate, together: list[Candidate]) -> tuple[Candidate, Runner]:
-        for_turns = self._budget.turns_seconds  # is kept for these, however long the last kernels take
-        runner.deadline = time.perf_counter() + self._clock.left + self._grace - for_turns
+        runner.deadline = time.perf_counter() + seconds_for(self._budget, self._clock, self._best_ms)
         cut_off_ms = self._budget.cut_off * self._best_ms
         if len(together) > 1:
             runner.build([c.plan for c in together])

@@ -209,7 +209,7 @@ def optimize(
         if no_baseline:
             reasons += f"; and there is no naive kernel: {no_baseline}"
         if race.stop_reason == "time limit" and not report.refused:
-            reasons += f"; in {budget.seconds:g} s there was no time for more: give it a larger budget (--budget)"
+            reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     if (best := report.best) and (found := tuning.plan_of(best.program.body)):
         plan, numbers = found

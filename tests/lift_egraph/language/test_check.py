@@ -178,6 +178,21 @@ def test_specialise_errors(sizes: dict[str, int], message: str) -> None:
         specialise(PROGRAM, sizes)
 
 
+def test_chunks_that_are_joined_again_fit_the_whole() -> None:
+    """Lengths that are equal wherever a split divides are so until they have values; then they are compared."""
+    joined = "zip(xs, join(map(map(abs), split(D, xs))))"
+    program = parse_program(f"program p(xs: [f32]N) where N = 12, D = 4 = map(add, {joined})")
+    assert type_of(specialise(program).body) == parse_type("[f32]12")
+    with pytest.raises(SizeProblem, match=re.escape("split(5) does not divide an array of length 12")):
+        specialise(program, {"D": 5})
+    rows = parse_program("program q(xs: [[f32]N]3, ys: [[f32](2 * (N / 2))]3) = concat(xs, ys)")
+    assert type_of(specialise(rows, {"N": 4}).body) == parse_type("[[f32]4]6")
+    with pytest.raises(TypeProblem, match=re.escape("got [[f32]5]3 and [[f32]4]3")):
+        specialise(rows, {"N": 5})
+    with pytest.raises(SizeProblem, match=re.escape("got N and (N / 2) + (N / 3)")):
+        parse_program("program r(xs: [f32]N, ys: [f32](N / 2 + N / 3)) = zip(xs, ys)")
+
+
 def test_open_terms_are_no_programs() -> None:
     with pytest.raises(TypeProblem, match="unbound variables: e"):
         check_program(ir.Program("f", (), e))
