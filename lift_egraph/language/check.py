@@ -149,7 +149,7 @@ class _Concrete:
             raise Misfit
 
     def equate_sizes(self, a: NatLike, b: NatLike) -> None:
-        """Open sizes must not be known to differ: what divides ``n`` in ``4 * (n / 4)`` is asked when it has a value."""
+        """Open sizes must not be known to differ: whether 4 divides ``n`` in ``4 * (n / 4)`` shows at its value."""
         if nat(a) != nat(b) and not may_be_equal(a, b):
             raise Misfit
 
