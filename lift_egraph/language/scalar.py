@@ -93,6 +93,11 @@ def _remainder(a: Any, b: Any) -> Any:
     return np.where(b == 0, b, np.fmod(a, np.where(b == 0, np.ones_like(b), b)))
 
 
+def _shift(shifted: np.ufunc) -> Callable[[Any, Any], Any]:
+    """By as many bits as the lowest bits of the second argument say, as many as a number of the type can need."""
+    return lambda a, b: shifted(a, b & (8 * np.result_type(b).itemsize - 1))
+
+
 def _cast(dtype: Any) -> Callable[[Any], Any]:
     return lambda a: np.asarray(a).astype(dtype)
 
@@ -117,6 +122,10 @@ _LEAST = Laws(np.fmin, _neutral(float("inf")), idempotent=True)
 _MOST = Laws(np.fmax, _neutral(float("-inf")), idempotent=True)
 _BOTH = Laws(np.logical_and, {"bool": True}, idempotent=True)
 _EITHER = Laws(np.logical_or, {"bool": False}, idempotent=True)
+_ALL_BITS = {name: int(np.invert(NUMPY_TYPES[name](0))) for name in _INTEGERS}
+_BITS_OF_BOTH = Laws(np.bitwise_and, dict(_ALL_BITS), idempotent=True)
+_BITS_OF_EITHER = Laws(np.bitwise_or, dict.fromkeys(_INTEGERS, 0), idempotent=True)
+_BITS_OF_ONE = Laws(np.bitwise_xor, dict.fromkeys(_INTEGERS, 0))
 
 _TABLE = (
     #        name     arity kind         meaning                              infix    Python
@@ -125,6 +134,12 @@ _TABLE = (
     ScalarOp("mul",    2, "arithmetic", lambda a, b: a * b,                  "*",  5, "mul", laws=_MULTIPLIED),
     ScalarOp("div",    2, "arithmetic", _divide,                             "/",  5, "truediv"),
     ScalarOp("mod",    2, "integer",    _remainder,                          "%",  5, "mod"),
+    ScalarOp("bit_and", 2, "integer",   np.bitwise_and,                      python="and", laws=_BITS_OF_BOTH),
+    ScalarOp("bit_or", 2, "integer",    np.bitwise_or,                       python="or", laws=_BITS_OF_EITHER),
+    ScalarOp("bit_xor", 2, "integer",   np.bitwise_xor,                      python="xor", laws=_BITS_OF_ONE),
+    ScalarOp("bit_not", 1, "integer",   np.invert,                           python="invert"),
+    ScalarOp("shift_left", 2, "integer", _shift(np.left_shift),              python="lshift"),
+    ScalarOp("shift_right", 2, "integer", _shift(np.right_shift),            python="rshift"),
     ScalarOp("neg",    1, "arithmetic", lambda a: -a,                        python="neg"),
     ScalarOp("abs",    1, "arithmetic", np.abs,                              python="abs"),
     ScalarOp("min",    2, "arithmetic", lambda a, b: np.where(b < a, b, a),  laws=_LEAST),
