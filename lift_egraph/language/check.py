@@ -6,6 +6,7 @@ Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -412,7 +413,8 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
     Raises
     ------
     SizeProblem
-        For an unknown size name, a size below 0, a missing size, or sizes that a pattern cannot divide.
+        For an unknown size name, a size that is no whole number, below 0 or missing, or sizes that a pattern
+        cannot divide.
     """
     every = size_variables(program)
     for name in keep:
@@ -424,10 +426,13 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
     for name, value in chosen.items():
         if name not in names:
             raise SizeProblem(f"{program.name} has no size {name!r}; it has {', '.join(names) or 'none'}")
+        if not isinstance(value, Integral):
+            raise SizeProblem(f"the size {name} must be a whole number, got {value!r}")
         if value < 0:
             raise SizeProblem(f"the size {name} must be at least 0, got {value}")
         if value >= 1 << 31:
             raise SizeProblem(f"the size {name} = {value} is beyond the 32-bit index range")
+    chosen = {name: int(value) for name, value in chosen.items()}
     missing = [n for n in names if n not in chosen]
     if missing:
         raise SizeProblem(f"{program.name} needs a value for the size {', '.join(missing)} (--size {missing[0]}=…)")

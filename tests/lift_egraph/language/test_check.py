@@ -73,6 +73,8 @@ def lanes_of(width: int, scalar: ty.Scalar = F32) -> ir.Expr:
         (ir.Call("dot", (a, a)), TypeProblem, "dot works on scalars, not on [f32]8; use map"),
         (ir.Call("dot", (lanes_of(4), x)), TypeProblem, "of 2 or 4 lanes, got f32x4, f32"),
         (ir.Call("dot", (lanes_of(2), lanes_of(4))), TypeProblem, "dot mixes vectors of 2 and 4 lanes"),
+        (ir.Call("bit_xor", (x < x, x < x)), TypeProblem, "works on integers, got bool, bool; of bools it is ne"),
+        (ir.Call("bit_not", (x,)), TypeProblem, "bit_not works on integers, got f32"),
         (ir.Call("dot", (lanes_of(8), lanes_of(8))), TypeProblem, "of 2 or 4 lanes, got f32x8, f32x8"),
         (ir.Call("dot", (lanes_of(4), lanes_of(4, F64))), TypeProblem, "of 2 or 4 lanes, got f32x4, f64x4"),
         (ir.Call("dot", (lanes_of(4, I32),) * 2), TypeProblem, "dot works on vectors of floats, got i32x4"),
@@ -171,6 +173,8 @@ def test_specialise() -> None:
         ({"K": -1}, "must be at least 0"),
         ({"K": 4, "Q": 1}, "no size 'Q'; it has K, M"),
         ({"K": 1 << 31}, "32-bit index range"),
+        ({"K": "8"}, "the size K must be a whole number, got '8'"),
+        ({"K": 8.0}, "the size K must be a whole number, got 8.0"),
     ],
 )
 def test_specialise_errors(sizes: dict[str, int], message: str) -> None:
