@@ -73,8 +73,8 @@ def grace_of(budget: Budget) -> float:
 def seconds_for(budget: Budget, clock: Clock, best_ms: float) -> float:
     """How long a kernel may take that begins now, beside its own limit.
 
-    That is what is left; while none is known to be right it has all the time that its own limit gives it, for a budget
-    that is over without a kernel is of no use.
+    That is what is left; while none is known to be right it has all the time that its own limit gives it, for a search
+    without any kernel is of no use.
     """
     return clock.left + grace_of(budget) - budget.turns_seconds if isfinite(best_ms) else inf
 
@@ -199,6 +199,7 @@ class Lanes:
         self.count = min(budget.lanes, os.cpu_count() or 1)
         self.busy, self.ended, self.patience = 0, "", None
         self._runners = [Runner(info, time_limit=kernel_seconds) for _ in range(self.count)]
+        self._kernel_seconds, self._first_seconds = kernel_seconds, max(kernel_seconds, budget.most_kernel)
         self._idle = list(self._runners)
         self._built: dict[Runner, set[int]] = {runner: set() for runner in self._runners}
         self._threads = ThreadPoolExecutor(self.count)
@@ -268,6 +269,7 @@ class Lanes:
 
     def _evaluate(self, runner: Runner, candidate: Candidate, together: list[Candidate]) -> tuple[Candidate, Runner]:
         runner.deadline = time.perf_counter() + seconds_for(self._budget, self._clock, self._best_ms)
+        runner.time_limit = self._kernel_seconds if isfinite(self._best_ms) else self._first_seconds
         cut_off_ms = self._budget.cut_off * self._best_ms
         if len(together) > 1:
             runner.build([c.plan for c in together])
