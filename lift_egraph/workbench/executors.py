@@ -22,6 +22,7 @@ from concurrent.futures import CancelledError, Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -127,7 +128,7 @@ class Workers:
 
     def submit(self, candidate: Candidate, next_ones: Sequence[Candidate] = (), tries: int = 1) -> None:
         """Send a candidate to a worker."""
-        limit = seconds_for(self._job.budget, self._clock, self._best_ms)
+        limit = seconds_for(self._job.budget, self._clock, not self._sent and not isfinite(self._best_ms))
         cut_off_ms = self._job.budget.cut_off * self._best_ms
         try:
             future = self._executor.submit(

@@ -70,13 +70,13 @@ def grace_of(budget: Budget) -> float:
     return budget.seconds * 0.05 + GRACE
 
 
-def seconds_for(budget: Budget, clock: Clock, best_ms: float) -> float:
+def seconds_for(budget: Budget, clock: Clock, is_hope: bool) -> float:
     """How long a kernel may take that begins now, beside its own limit.
 
-    That is what is left; while none is known to be right it has all the time that its own limit gives it, for a search
-    without any kernel is of no use.
+    That is what is left; one that is the only hope, as none is right yet, has all the time that its own limit gives it:
+    a search without any kernel is of no use.
     """
-    return clock.left + grace_of(budget) - budget.turns_seconds if isfinite(best_ms) else inf
+    return inf if is_hope else clock.left + grace_of(budget) - budget.turns_seconds
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,8 @@ class Lanes:
         self._idle.remove(runner)
         together = [] if known else [candidate, *next_ones]
         self._built[runner].update(map(id, together))
-        self._threads.submit(self._evaluate, runner, candidate, together).add_done_callback(self._inbox.put)
+        is_hope = self.busy == 1 and not isfinite(self._best_ms)  # none is right, and none at work that may be
+        self._threads.submit(self._evaluate, runner, candidate, together, is_hope).add_done_callback(self._inbox.put)
 
     def done(self, measured: Measured) -> Candidate:
         """The candidate that came out of the queue; its worker is free again."""
@@ -267,9 +268,11 @@ class Lanes:
                 self._is_working = False
                 self._changed.notify_all()
 
-    def _evaluate(self, runner: Runner, candidate: Candidate, together: list[Candidate]) -> tuple[Candidate, Runner]:
-        runner.deadline = time.perf_counter() + seconds_for(self._budget, self._clock, self._best_ms)
-        runner.time_limit = self._kernel_seconds if isfinite(self._best_ms) else self._first_seconds
+    def _evaluate(
+        self, runner: Runner, candidate: Candidate, together: list[Candidate], is_hope: bool
+    ) -> tuple[Candidate, Runner]:
+        runner.deadline = time.perf_counter() + seconds_for(self._budget, self._clock, is_hope)
+        runner.time_limit = self._first_seconds if is_hope else self._kernel_seconds
         cut_off_ms = self._budget.cut_off * self._best_ms
         if len(together) > 1:
             runner.build([c.plan for c in together])
