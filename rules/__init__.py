@@ -309,4 +309,4 @@ guided: tuple[Rule, ...] = (
     *(*algebra_rules, *chunked_action_rules, *row_rules),
     *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )
-all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided
+all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainder_rules + guided
