@@ -170,7 +170,7 @@ stages: tuple[Rule, ...] = (
     *inlining_rules, *element_rules, *movement_rules, *fusion_rules, *zip_rules, *pattern_fusion_rules
 )  # fmt: skip
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
-remainders: tuple[Rule, ...] = remainder_rules
+remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = algebra_rules
 distinct_places: tuple[Rule, ...] = distinct_index_rules
 rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, map_fission_of_let_beside)
@@ -320,4 +320,4 @@ guided: tuple[Rule, ...] = (
     *(*algebra_rules, *chunked_action_rules, *row_rules),
     *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )
-all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainders + guided
+all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainder_rules + guided

@@ -36,6 +36,16 @@ def _integers(x: Any, y: Any, z: Any, w: Any) -> Any:
     return x * 3 + y, (x - y // 7, (-x % 5, (z * z // (x + np.uint32(1)), found)))
 
 
+def _bits(a: Any, b: Any, c: Any) -> Any:
+    """In whole numbers of any length: what is shifted out is lost, the sign stays, counts are modulo the width."""
+    wide, n, counts = a.astype(np.int64), b.astype(np.int64), [int(v) % 32 for v in b]
+    left = [(int(v) << k) & 0xFFFFFFFF for v, k in zip(wide, counts, strict=True)]
+    right = [int(v) >> k for v, k in zip(wide, counts, strict=True)]
+    bytes_ = [((int(v) << 3) & 0xFF) ^ (0xFF - int(v)) for v in c]
+    signed = np.array(left, np.uint32).astype(np.int32)
+    return signed, (np.array(right), (((wide & n) | 5) ^ ~n, (np.array(bytes_), np.bitwise_xor.reduce(a))))
+
+
 def _chain(x: Any, length: int) -> Any:
     values = [x]
     for i in range(1, length):
@@ -57,6 +67,13 @@ EXAMPLES: dict[str, tuple[str, Callable[..., Any]]] = {
         "(xs: [f32]8, ys: [i32]8) = let sq = fun v => v * v in let both = fun (a, b) => (sq(a), sq(b)) in "
         "let f = map(both) in f(zip(xs, ys))",
         lambda xs, ys: (xs * xs, ys * ys),
+    ),
+    "bits": (
+        "(a: [i32]97 in -2000000000..2000000000, b: [i32]97 in -70..70, c: [u8]97 in 0..255) = let f = bit_xor in ("
+        "map(shift_left, zip(a, b)), map(shift_right, zip(a, b)), "
+        "map(fun (x, y) => f(bit_or(bit_and(x, y), 5), bit_not(y)), zip(a, b)), "
+        "map(fun x => bit_xor(shift_left(x, 3), bit_not(x)), c), reduce(bit_xor, 0, a))",
+        _bits,
     ),
     "elements by index": (
         "(xs: [f32]N in 1..9, A: [[f32]4]N, cols: [i32]8 in -2..12, k: i32 in 0..4) where N = 10 = "

@@ -237,6 +237,59 @@ def _segmented_sum(starts: A, xs: A) -> A:
     return (total - (total - xs)[begins]).astype(np.float32)
 
 
+def _bitonic(x: A) -> A:
+    i = np.arange(len(x))
+    other = x.reshape(-1, 2, 16)[:, ::-1].reshape(-1)
+    return np.where((i % 32 < 16) == (i // 64 % 2 == 0), np.minimum(x, other), np.maximum(x, other))
+
+
+def _dft(z: Any) -> tuple[A, A]:
+    made = np.fft.fft(z[0] + 1j * z[1])
+    return made.real, made.imag
+
+
+def _lattice_boltzmann(f: A, omega: Any) -> Any:
+    cx, cy = np.array([0, 1, 0, -1, 0, 1, -1, -1, 1]), np.array([0, 0, 1, 0, -1, 1, 1, -1, -1])
+    weights = np.repeat([0.4444444, 0.1111111, 0.0277778], [1, 4, 4])
+    rho = f.sum(-1, keepdims=True)
+    ux, uy = (f * cx).sum(-1, keepdims=True) / rho, (f * cy).sum(-1, keepdims=True) / rho
+    cu, squares = 3 * (cx * ux + cy * uy), ux * ux + uy * uy
+    f = f + omega * (weights * rho * (1 + cu + 0.5 * cu * cu - 1.5 * squares) - f)
+    moved = [np.roll(f[..., q], (y, x), (0, 1)) for q, (x, y) in enumerate(zip(cx, cy, strict=True))]
+    made: Any = moved.pop()
+    while moved:
+        made = moved.pop(), made
+    return made
+
+
+def _hash_floats(seed: Any, n: int = 1000003) -> Any:
+    x = np.arange(n, dtype=np.uint32) + np.uint32(seed)
+    x = (x ^ (x >> 16)) * np.uint32(2146121005)
+    x = (x ^ (x >> 15)) * np.uint32(2221713035)
+    return ((x ^ (x >> 16)) >> 8).astype(np.float32).mean() / 16777216
+
+
+def _queens(boards: A) -> A:
+    columns = boards // 7 ** np.arange(7)[:, None] % 7
+    rows = [(columns[j] - columns[i], j - i) for i in range(7) for j in range(i + 1, 7)]
+    return np.all([(d != 0) & (np.abs(d) != apart) for d, apart in rows], axis=0)
+
+
+def _group_means(group: A, value: A, groups: int = 101) -> A:
+    counts = np.bincount(group, minlength=groups)
+    return np.bincount(group, value, groups) / np.maximum(counts, 1)
+
+
+def _nearest_sphere(rays: Any, spheres: Any) -> tuple[A, A]:
+    d, (x, y, z, r) = np.stack((rays[0], *rays[1])), (spheres[0], spheres[1][0], *spheres[1][1])
+    b = d.T @ np.stack((x, y, z))
+    disc = b * b - (x * x + y * y + z * z - r * r) * (d * d).sum(0)[:, None]
+    t = np.where(disc > 0, b - np.sqrt(np.abs(disc)), np.inf)
+    nearest = t.argmin(1)
+    best = t[np.arange(len(t)), nearest]
+    return best, np.where(best < np.inf, nearest, -1)
+
+
 PEERS: dict[str, Callable[..., Any]] = {
     "atax": lambda A, x: A.T @ (A @ x),
     "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),
@@ -244,6 +297,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "batch_norm": lambda X: (X - X.mean(0)) / np.sqrt(X.var(0) + np.float32(1e-5)),
     "bicg": lambda A, p, r: (A @ p, A.T @ r),
     "biquads": _biquads,
+    "bitonic_step": _bitonic,
     "black_scholes": _black_scholes,
     "blur_sobel": _sobel,
     "box9": _box,
@@ -257,8 +311,10 @@ PEERS: dict[str, Callable[..., Any]] = {
     "cross_entropy": _cross_entropy,
     "decay_batches": _decayed,
     "dense_relu": lambda W, b, X: np.maximum(X @ W.T + b, 0),
+    "dft": _dft,
     "distances": _distances,
     "downsample": lambda A: np.float32(0.25) * (A[::2, ::2] + A[::2, 1::2] + A[1::2, ::2] + A[1::2, 1::2]),
+    "embedding_bags": lambda table, tokens: table[tokens].mean(1),
     "energy": lambda m, vx, vy, vz: np.float32(0.5) * (m * (vx * vx + vy * vy + vz * vz)).sum(),
     "flip_blend": lambda A: np.float32(0.5) * (A + A[:, ::-1]),
     "gather_add": lambda table, places, y: table[places] + y,
@@ -270,6 +326,8 @@ PEERS: dict[str, Callable[..., Any]] = {
     "gesummv": lambda A, B, x, alpha, beta: alpha * (A @ x) + beta * (B @ x),
     "grad_magnitude": _grad,
     "grey": lambda R, G, B: np.float32(0.299) * R + np.float32(0.587) * G + np.float32(0.114) * B,
+    "group_means": _group_means,
+    "hash_floats": _hash_floats,
     "hash_rows": lambda texts: _along_rows(texts, np.full(len(texts), 7, np.int32), lambda h, c: h * np.int32(31) + c),
     "heat2d": _heat,
     "heat_steps": _heat_steps,
@@ -281,6 +339,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "jacobi_dense": _jacobi_dense,
     "jacobi_steps": _jacobi,
     "laplace3d": _laplace3d,
+    "lattice_boltzmann": _lattice_boltzmann,
     "layer_norm": lambda X: (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + np.float32(1e-5)),
     "leapfrog": _leapfrog,
     "life": _stencil_life,
@@ -296,6 +355,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "moving_range": lambda price: windows(price, 10).max(1) - windows(price, 10).min(1),
     "nbody": _nbody,
     "nearest": lambda P, C: _distances(P, C).min(1),
+    "nearest_sphere": _nearest_sphere,
     "normalise": lambda x: x / np.sqrt((x * x).sum()),
     "nrm2": lambda x: np.sqrt((x * x).sum()),
     "outer_trace": lambda A, B: (A * B.T).sum(),
@@ -305,6 +365,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "power_iteration": _power_iteration,
     "prefix_products": lambda rates: (1 + rates).cumprod(),
     "prefix_rows": lambda A: A.cumsum(1),
+    "queens_masks": _queens,
     "residual": lambda W, X: np.maximum(X + X @ W.T, 0),
     "returns": lambda price: price[1:] / price[:-1] - 1,
     "run_starts": _run_starts,

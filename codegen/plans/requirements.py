@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from lift_egraph.codegen.plans.index_functions import indices_permute, indices_stay_within
 from lift_egraph.codegen.plans.open_plan import Requirement
 from lift_egraph.language import ir
-from lift_egraph.language.check import is_tried, iterate_steps, size_of
+from lift_egraph.language.check import is_tried, iterate_steps, open_equalities, size_of
 from lift_egraph.language.nat import Nat
 
 
@@ -39,6 +39,8 @@ def _all(term: ir.Part) -> Iterator[Requirement]:
             yield from _all(part)
     if isinstance(term, ir.Expr):
         yield from _of(term)
+        for a, b in open_equalities(term):
+            yield Requirement(a - b, 0, 0, f"{ir.name_of(term)} needs {a} and {b} to be equal")
 
 
 def _of(term: ir.Expr) -> Iterator[Requirement]:

@@ -24,8 +24,11 @@ _EXACT = ("neg", "abs", "min", "max", "floor", "ceil")
 _BITS = {"f16": ("int", "0x7fffffff"), "f32": ("int", "0x7fffffff"), "f64": ("long", "0x7fffffffffffffffL")}
 PRECEDENCE = {
     "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<": 7, "<=": 7, ">": 7, ">=": 7, "==": 6, "!=": 6,
-    "&": 5, "|": 3, "&&": 2, "||": 1,
+    "&": 5, "^": 4, "|": 3, "&&": 2, "||": 1,
 }  # fmt: skip
+_BIT_SYMBOLS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^", "bit_not": "~"}
+_SYMBOLS = {**{op.name: op.symbol for op in OPERATIONS.values() if op.symbol}, **_BIT_SYMBOLS, "neg": "-"}
+_SHIFTS = {"shift_left": "<<", "shift_right": ">>"}
 _INDEX_BODIES = {
     "index_min": "a < b ? a : b",
     "index_max": "a < b ? b : a",
@@ -104,7 +107,7 @@ class ScalarText:
 
     def in_registers(self, item: Operate, arguments: list[tuple[str, int]]) -> tuple[str, int]:
         """The text of an operation in the types that registers have."""
-        op, kind, symbol = item.op, OPERATIONS[item.op].kind, OPERATIONS[item.op].symbol
+        op, kind, symbol = item.op, OPERATIONS[item.op].kind, _SYMBOLS.get(item.op, "")
         texts = [text for text, _ in arguments]
         types = [a.type for a in item.arguments]
         operand = types[-1] if kind == "select" else max(types, key=width_of)
@@ -126,9 +129,9 @@ class ScalarText:
             return self.select(item, texts), TERNARY
         if kind == "cast":
             return self.cast(texts[0], types[0], scalar_of(item.type)), POSTFIX
-        has_helper = op in ("min", "max", "abs") or (op in ("div", "mod") and scalar.is_integer)
-        if op == "neg" or (symbol and not has_helper):
-            text, level = self.infix(symbol, arguments) if symbol else self.negated(arguments[0])
+        has_helper = op in ("min", "max", "abs", *_SHIFTS) or (op in ("div", "mod") and scalar.is_integer)
+        if symbol and not has_helper:
+            text, level = self.infix(symbol, arguments) if len(arguments) == 2 else self.signed(symbol, arguments[0])
             return (f"(uchar)({text})", UNARY) if scalar == U8 and not wide else (text, level)  # else it is an int
         if kind == "lanes":
             return f"{op}({', '.join(texts)})", POSTFIX
@@ -165,8 +168,8 @@ class ScalarText:
         (left, left_level), (right, right_level) = arguments
         return f"{self.closed(left, left_level, level - 1)} {symbol} {self.closed(right, right_level, level)}", level
 
-    def negated(self, argument: tuple[str, int]) -> tuple[str, int]:
-        return f"-{self.closed(*argument, UNARY)}", UNARY
+    def signed(self, sign: str, argument: tuple[str, int]) -> tuple[str, int]:
+        return f"{sign}{self.closed(*argument, UNARY)}", UNARY
 
     def select(self, item: Operate, texts: list[str]) -> str:
         condition, *values = item.arguments
@@ -208,6 +211,8 @@ class ScalarText:
             body = f"as_{c_type}(as_{mask}{lanes}(a) & {bits})"
         elif op == "abs":
             body = "fabs(a)"
+        elif op in _SHIFTS:
+            body = f"a {_SHIFTS[op]} (b & ({c_type})({8 * SCALAR_BYTES[scalar.name] - 1}))"
         else:
             one, zero = f"({c_type})(1)", f"({c_type})(0)"
             any_ = "|" if lanes else "||"

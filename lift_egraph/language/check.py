@@ -6,6 +6,7 @@ Source: 000 §2.4.2 (types of the patterns), §4.3.1 (type analysis).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.index_arrays import index_values
 from lift_egraph.language.inference import Misfit, result_type
-from lift_egraph.language.nat import ARITHMETIC, Nat, NatLike, NatVar, divides, nat
+from lift_egraph.language.nat import ARITHMETIC, Nat, NatLike, NatVar, divides, may_be_equal, nat
 from lift_egraph.language.ranges import check_range
 from lift_egraph.language.scalar import result_type as result_type_of_call
 from lift_egraph.language.signature import ArrayForm, Condition, Parameter
@@ -137,11 +138,20 @@ class _Concrete:
         return without_lanes(t)
 
     def equate(self, a: DataType, b: DataType) -> None:
-        if a != b:
+        if a == b:
+            return
+        if isinstance(a, Array) and isinstance(b, Array):
+            self.equate_sizes(a.size, b.size)
+            self.equate(a.element, b.element)
+        elif isinstance(a, Pair) and isinstance(b, Pair):
+            self.equate(a.first, b.first)
+            self.equate(a.second, b.second)
+        else:
             raise Misfit
 
     def equate_sizes(self, a: NatLike, b: NatLike) -> None:
-        if nat(a) != nat(b):
+        """Open sizes must not be known to differ: whether 4 divides ``n`` in ``4 * (n / 4)`` shows at its value."""
+        if nat(a) != nat(b) and not may_be_equal(a, b):
             raise Misfit
 
     def apply(self, function: tuple[ir.Function, str], argument: DataType, parameter: Parameter) -> DataType:
@@ -163,6 +173,27 @@ class _Concrete:
 
 
 CONCRETE = _Concrete()
+
+
+class _Noting(_Concrete):
+    """Keeps the pairs of sizes that only have to be equal."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[Nat, Nat]] = []
+
+    def equate_sizes(self, a: NatLike, b: NatLike) -> None:
+        super().equate_sizes(a, b)
+        if nat(a) != nat(b):
+            self.pairs.append((nat(a), nat(b)))
+
+
+def open_equalities(term: ir.Expr) -> list[tuple[Nat, Nat]]:
+    """The sizes that a pattern takes for equal, and that are so where what divides them does."""
+    noting = _Noting()
+    if _TYPING[type(term)] is _signed:
+        arguments = [_argument(getattr(term, p.name), ir.name_of(term)) for p in term.signature.parameters]
+        result_type(term.signature, arguments, noting)
+    return noting.pairs
 
 
 def _signed(term: ir.Expr) -> DataType:
@@ -382,7 +413,8 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
     Raises
     ------
     SizeProblem
-        For an unknown size name, a size below 0, a missing size, or sizes that a pattern cannot divide.
+        For an unknown size name, a size that is no whole number, below 0 or missing, or sizes that a pattern
+        cannot divide.
     """
     every = size_variables(program)
     for name in keep:
@@ -394,10 +426,13 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
     for name, value in chosen.items():
         if name not in names:
             raise SizeProblem(f"{program.name} has no size {name!r}; it has {', '.join(names) or 'none'}")
+        if not isinstance(value, Integral):
+            raise SizeProblem(f"the size {name} must be a whole number, got {value!r}")
         if value < 0:
             raise SizeProblem(f"the size {name} must be at least 0, got {value}")
         if value >= 1 << 31:
             raise SizeProblem(f"the size {name} = {value} is beyond the 32-bit index range")
+    chosen = {name: int(value) for name, value in chosen.items()}
     missing = [n for n in names if n not in chosen]
     if missing:
         raise SizeProblem(f"{program.name} needs a value for the size {', '.join(missing)} (--size {missing[0]}=…)")

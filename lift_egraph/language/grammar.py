@@ -127,7 +127,9 @@ _TERMINALS = {
 # What other languages write, and what stands for it here.
 _SELECTION, _POWER = "a choice between values is select(condition, a, b)", "a power is pow(a, b)"
 ELSEWHERE = {
-    "?": _SELECTION, "^": _POWER, "**": _POWER, ";": "what a let binds ends with 'in'",
+    "?": _SELECTION, "^": f"{_POWER}, and of bits bit_xor(a, b)", "**": _POWER, "&": "of bits it is bit_and(a, b)",
+    "|": "of bits it is bit_or(a, b)", "~": "of bits it is bit_not(a)", "<<": "it is shift_left(a, b)",
+    ">>": "it is shift_right(a, b)", ";": "what a let binds ends with 'in'",
     "sum": "a sum is reduce(add, 0, xs)", "mean": "a mean is reduce(add, 0, xs) / N",
     "len": "the length of an array is a size, a value as any other", "range": "indices are generate(N, fun i => i)",
     "lambda": "a function is fun x => …", "or": "it is written a || b", "and": "it is written a && b",
@@ -380,7 +382,7 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     token, expected = error.token, set(error.accepts or error.expected)
     expected = expected - {"FUNCTION", "ALTERNATIVE"} or expected  # which stand beside a program
     start = source.text[: token.start_pos].rstrip()
-    word = re.search(r"\w*\Z|\*\Z", start)
+    word = re.search(r"[*<>]\Z|\w*\Z", start)
     before = word[0] if word else ""
     for text in (str(token), before, before + str(token)):
         if text in ELSEWHERE:

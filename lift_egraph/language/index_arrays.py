@@ -16,7 +16,7 @@ REVERSE = ir.IndexFunction("i", nat("n") - 1 - nat("i"))
 
 def number(size: Nat, where: str) -> int:
     if size.constant is None:
-        raise SizeProblem(f"{where}: the size {size} is open; give sizes with check.specialise before evaluation")
+        raise SizeProblem(f"{where}: the size {size} is open; specialise gives it a value")
     return size.constant
 
 
@@ -73,7 +73,7 @@ def _nat_values(index: Nat, values: Mapping[str, Any]) -> Any:
 
 def _known(name: str, values: Mapping[str, Any]) -> Any:
     if name not in values:
-        raise SizeProblem(f"the size {name} is open; give sizes with check.specialise before evaluation")
+        raise SizeProblem(f"the size {name} is open; specialise gives it a value")
     return values[name]
 
 

@@ -428,6 +428,26 @@ def divides(divisor: NatLike, value: NatLike) -> bool | None:
     return None
 
 
+def may_be_equal(left: NatLike, right: NatLike) -> bool:
+    """Whether two sizes are equal wherever all divisors in them divide: ``4 * (n / 4)`` and ``n``."""
+    return not _times_divisors(nat(left) - nat(right)).terms
+
+
+def _times_divisors(value: Nat) -> Nat:
+    """A value without quotients outside of other operations, multiplied by their divisors as if these divided."""
+    for atom in (a for monomial, _ in value.terms for a in monomial):
+        if isinstance(atom, Operation) and atom.symbol == "/":
+            most, total = max(monomial.count(atom) for monomial, _ in value.terms), nat(0)
+            for monomial, coefficient in value.terms:
+                times = monomial.count(atom)
+                rest = _normal({tuple(a for a in monomial if a != atom): coefficient})
+                for factor in (*(atom.left,) * times, *(atom.right,) * (most - times)):
+                    rest = rest * factor
+                total = total + rest
+            return _times_divisors(total)
+    return value
+
+
 def _substitute_atom(atom: Atom, values: Mapping[str, NatLike]) -> Nat:
     if isinstance(atom, NatVar):
         return nat(values[atom.name]) if atom.name in values else nat(atom)

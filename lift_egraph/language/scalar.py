@@ -93,6 +93,11 @@ def _remainder(a: Any, b: Any) -> Any:
     return np.where(b == 0, b, np.fmod(a, np.where(b == 0, np.ones_like(b), b)))
 
 
+def _shift(shifted: np.ufunc) -> Callable[[Any, Any], Any]:
+    """By as many bits as the lowest bits of the second argument say, as many as a number of the type can need."""
+    return lambda a, b: shifted(a, b & (8 * np.result_type(b).itemsize - 1))
+
+
 def _cast(dtype: Any) -> Callable[[Any], Any]:
     return lambda a: np.asarray(a).astype(dtype)
 
@@ -117,6 +122,10 @@ _LEAST = Laws(np.fmin, _neutral(float("inf")), idempotent=True)
 _MOST = Laws(np.fmax, _neutral(float("-inf")), idempotent=True)
 _BOTH = Laws(np.logical_and, {"bool": True}, idempotent=True)
 _EITHER = Laws(np.logical_or, {"bool": False}, idempotent=True)
+_ALL_BITS = {name: int(np.invert(NUMPY_TYPES[name](0))) for name in _INTEGERS}
+_BITS_OF_BOTH = Laws(np.bitwise_and, dict(_ALL_BITS), idempotent=True)
+_BITS_OF_EITHER = Laws(np.bitwise_or, dict.fromkeys(_INTEGERS, 0), idempotent=True)
+_BITS_OF_ONE = Laws(np.bitwise_xor, dict.fromkeys(_INTEGERS, 0))
 
 _TABLE = (
     #        name     arity kind         meaning                              infix    Python
@@ -125,6 +134,12 @@ _TABLE = (
     ScalarOp("mul",    2, "arithmetic", lambda a, b: a * b,                  "*",  5, "mul", laws=_MULTIPLIED),
     ScalarOp("div",    2, "arithmetic", _divide,                             "/",  5, "truediv"),
     ScalarOp("mod",    2, "integer",    _remainder,                          "%",  5, "mod"),
+    ScalarOp("bit_and", 2, "integer",   np.bitwise_and,                      python="and", laws=_BITS_OF_BOTH),
+    ScalarOp("bit_or", 2, "integer",    np.bitwise_or,                       python="or", laws=_BITS_OF_EITHER),
+    ScalarOp("bit_xor", 2, "integer",   np.bitwise_xor,                      python="xor", laws=_BITS_OF_ONE),
+    ScalarOp("bit_not", 1, "integer",   np.invert,                           python="invert"),
+    ScalarOp("shift_left", 2, "integer", _shift(np.left_shift),              python="lshift"),
+    ScalarOp("shift_right", 2, "integer", _shift(np.right_shift),            python="rshift"),
     ScalarOp("neg",    1, "arithmetic", lambda a: -a,                        python="neg"),
     ScalarOp("abs",    1, "arithmetic", np.abs,                              python="abs"),
     ScalarOp("min",    2, "arithmetic", lambda a, b: np.where(b < a, b, a),  laws=_LEAST),
@@ -157,6 +172,7 @@ _TABLE = (
 
 OPERATIONS: dict[str, ScalarOp] = {op.name: op for op in _TABLE}
 EQUALITIES = ("eq", "ne")
+_OF_BOOLS = {"bit_and": "and", "bit_or": "or", "bit_xor": "ne", "bit_not": "not"}
 COMPARISONS = tuple(op.name for op in _TABLE if op.kind == "comparison")
 LAWS: dict[str, Laws] = {op.name: op.laws for op in _TABLE if op.laws is not None}
 DOT_WIDTHS = (2, 4)  # the vectors of ours that OpenCL's dot takes
@@ -216,7 +232,9 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
     if op.kind == "select" and scalars[0] != BOOL:
         raise TypeProblem(f"the condition of select is a bool, got {scalars[0]}")
     if not takes_both and wants_bool != (first == BOOL):
-        raise TypeProblem(f"{op.name} works on {'bools' if wants_bool else 'numbers'}, got {shown}")
+        of_bools = _OF_BOOLS.get(op.name)
+        kind = f"integers, got {shown}; of bools it is {of_bools}" if of_bools else f"numbers, got {shown}"
+        raise TypeProblem(f"{op.name} works on {f'bools, got {shown}' if wants_bool else kind}")
     if op.kind == "float" and not first.is_float:
         raise TypeProblem(f"{op.name} works on floats, got {shown}; cast with to_f32")
     if op.kind == "integer" and not first.is_integer:

@@ -66,7 +66,7 @@ def _random(
     if isinstance(t, Array):
         size = t.size.constant
         if size is None:
-            raise SizeProblem(f"the input {name} has the open size {t.size}; give sizes with check.specialise")
+            raise SizeProblem(f"the input {name} has the open size {t.size}; specialise gives it a value")
         return _random(name, t.element, (*shape, size), generator, kind, within)
     if isinstance(t, Vector):
         shape = (*shape, t.width)
@@ -85,7 +85,7 @@ def _offsets(name: str, count: int, within: Offsets, generator: np.random.Genera
     """
     end = within.end.constant
     if end is None:
-        raise SizeProblem(f"{within} of the input {name} is open; give sizes with check.specialise")
+        raise SizeProblem(f"{within} of the input {name} is open; specialise gives it a value")
     lengths = generator.gamma(3.0, size=count - 1)
     lengths[generator.random(count - 1) < 1 / 64] = 0
     total = np.cumsum(lengths)
@@ -116,7 +116,7 @@ def _drawn(
         return np.asarray(generator.integers(0, 2, shape), dtype)
     numbers = None if within is None else within.numbers
     if within is not None and numbers is None:
-        raise SizeProblem(f"the range {within} of the input {name} is open; give sizes with check.specialise")
+        raise SizeProblem(f"the range {within} of the input {name} is open; specialise gives it a value")
     if not scalar.is_float:
         least, bound = map(int, numbers or (0, 4))
         return np.asarray(generator.integers(least, bound, shape), dtype)

@@ -184,7 +184,7 @@ class Child:
             nonlocal looked
             now = time.monotonic()
             if time_limit is not None and now - started > time_limit:
-                raise Ended(End("time", f"ran past its {time_limit:g} s limit", self.output()))
+                raise Ended(End("time", f"ran past its {time_limit:.3g} s limit", self.output()))
             if now - looked >= TICK:
                 looked = now
                 if self.memory_limit is not None and resident_bytes(self.pid) > self.memory_limit:

@@ -62,7 +62,8 @@ class Budget:
         How many kernels are built and validated side by side, at most; each is timed alone. Here there are never more
         than processors; an executor is given so many at a time.
     kernel_share, least_kernel, most_kernel
-        The part after which one kernel's build and run count as hanging, with its bounds in seconds.
+        The part after which one kernel's build and run count as hanging, with its bounds in seconds. The upper bound
+        counts for one that is the only hope, as none is right yet.
     copy_rate
         Bytes a second, at the least, that move between the processes and the device; added to the former.
     limits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 
 from lift_egraph.errors import SizeProblem
@@ -28,7 +29,7 @@ def available_memory() -> int | None:
 def require_elements(program: ir.Program, sizes: Mapping[str, int]) -> None:
     """Raise a `SizeProblem` for sizes of 0: there is nothing to measure then."""
     for name, value in {**dict(program.sizes), **sizes}.items():
-        if value < 1:
+        if isinstance(value, Integral) and value < 1:
             raise SizeProblem(f"the size {name} must be at least 1, got {value}")
 
 

@@ -22,6 +22,7 @@ from concurrent.futures import CancelledError, Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -37,7 +38,7 @@ from lift_egraph.codegen.running.validate import References
 from lift_egraph.errors import DeviceProblem, LiftError
 from lift_egraph.language import ir
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.measuring import Beside, Clock, Evaluation, evaluate, grace_of
+from lift_egraph.workbench.measuring import Beside, Clock, Evaluation, evaluate, grace_of, seconds_for
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.sampled import Sampled
@@ -127,7 +128,7 @@ class Workers:
 
     def submit(self, candidate: Candidate, next_ones: Sequence[Candidate] = (), tries: int = 1) -> None:
         """Send a candidate to a worker."""
-        limit = max(self._clock.left, 0.0) + grace_of(self._job.budget)
+        limit = seconds_for(self._job.budget, self._clock, not self._sent and not isfinite(self._best_ms))
         cut_off_ms = self._job.budget.cut_off * self._best_ms
         try:
             future = self._executor.submit(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from lift_egraph.codegen.device_info import DeviceInfo, Timing
@@ -68,6 +68,15 @@ class Clock:
 def grace_of(budget: Budget) -> float:
     """The seconds after the end in which a kernel may finish that is being measured."""
     return budget.seconds * 0.05 + GRACE
+
+
+def seconds_for(budget: Budget, clock: Clock, is_hope: bool) -> float:
+    """How long a kernel may take that begins now, beside its own limit.
+
+    That is what is left; one that is the only hope, as none is right yet, has all the time that its own limit gives it:
+    a search without any kernel is of no use.
+    """
+    return inf if is_hope else clock.left + grace_of(budget) - budget.turns_seconds
 
 
 @dataclass(frozen=True)
@@ -190,6 +199,7 @@ class Lanes:
         self.count = min(budget.lanes, os.cpu_count() or 1)
         self.busy, self.ended, self.patience = 0, "", None
         self._runners = [Runner(info, time_limit=kernel_seconds) for _ in range(self.count)]
+        self._kernel_seconds, self._first_seconds = kernel_seconds, max(kernel_seconds, budget.most_kernel)
         self._idle = list(self._runners)
         self._built: dict[Runner, set[int]] = {runner: set() for runner in self._runners}
         self._threads = ThreadPoolExecutor(self.count)
@@ -214,7 +224,8 @@ class Lanes:
         self._idle.remove(runner)
         together = [] if known else [candidate, *next_ones]
         self._built[runner].update(map(id, together))
-        self._threads.submit(self._evaluate, runner, candidate, together).add_done_callback(self._inbox.put)
+        is_hope = self.busy == 1 and not isfinite(self._best_ms)  # none is right, and none at work that may be
+        self._threads.submit(self._evaluate, runner, candidate, together, is_hope).add_done_callback(self._inbox.put)
 
     def done(self, measured: Measured) -> Candidate:
         """The candidate that came out of the queue; its worker is free again."""
@@ -257,9 +268,11 @@ class Lanes:
                 self._is_working = False
                 self._changed.notify_all()
 
-    def _evaluate(self, runner: Runner, candidate: Candidate, together: list[Candidate]) -> tuple[Candidate, Runner]:
-        for_turns = self._budget.turns_seconds  # is kept for these, however long the last kernels take
-        runner.deadline = time.perf_counter() + self._clock.left + self._grace - for_turns
+    def _evaluate(
+        self, runner: Runner, candidate: Candidate, together: list[Candidate], is_hope: bool
+    ) -> tuple[Candidate, Runner]:
+        runner.deadline = time.perf_counter() + seconds_for(self._budget, self._clock, is_hope)
+        runner.time_limit = self._first_seconds if is_hope else self._kernel_seconds
         cut_off_ms = self._budget.cut_off * self._best_ms
         if len(together) > 1:
             runner.build([c.plan for c in together])

@@ -19,7 +19,15 @@ from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.running.roofline import Roofline
 from lift_egraph.codegen.running.run import check_limits, find_device
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.errors import DeviceProblem, LiftError, ModelProblem, NestingProblem, SearchProblem, SizeProblem
+from lift_egraph.errors import (
+    DeviceProblem,
+    LiftError,
+    ModelProblem,
+    NestingProblem,
+    SearchProblem,
+    SizeProblem,
+    TypeProblem,
+)
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.cost import StructuralCost
@@ -138,6 +146,8 @@ def optimize(
     BudgetProblem, ModelProblem
         If a knob of the budget is out of range, or a model or the function for plans fails.
     """
+    if not isinstance(program, ir.Program):
+        raise TypeProblem(f"optimize takes a program, got {program!r}; programs.load or parse_program makes one")
     budget = budget if isinstance(budget, Budget) else Budget(budget)
     clock = Clock(budget.seconds)
     _require_portable(structural, f"the structural cost {type(structural).__name__}")
@@ -209,7 +219,7 @@ def optimize(
         if no_baseline:
             reasons += f"; and there is no naive kernel: {no_baseline}"
         if race.stop_reason == "time limit" and not report.refused:
-            reasons += f"; in {budget.seconds:g} s there was no time for more: give it a larger budget (--budget)"
+            reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     if (best := report.best) and (found := tuning.plan_of(best.program.body)):
         plan, numbers = found

@@ -114,8 +114,8 @@ class Race:
             If the search or a model fails.
         """
         total = max(budget.measured_per_rank * top, budget.measured) + len(self.candidates)
-        measured = tuned = 0
-        while clock.left > budget.turns_seconds and not lanes.ended:
+        measured = tuned = begun = 0
+        while (clock.left > budget.turns_seconds or (self._first and not begun)) and not lanes.ended:
             at_work = self._searching or bool(self._backlog)
             while self._has_more and lanes.free(at_work):
                 enough = not at_work and measured - tuned + lanes.busy >= total
@@ -123,6 +123,7 @@ class Race:
                 if candidate is None:
                     break
                 lanes.submit(candidate, self._following(self._together - 1))
+                begun += 1
             if not (at_work or lanes.busy):
                 break
             try:

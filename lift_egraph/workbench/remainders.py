@@ -16,7 +16,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, size_of, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import Array
+from lift_egraph.language.types import I32, Array
 from lift_egraph.workbench.plan import LONG
 
 SHORTEST = 4  # chunks that are worth a rest
@@ -79,9 +79,17 @@ class WithRests:
                 return self.reduce(term)
             case ir.Scan() | ir.ScanExclusive():
                 return self.scan(term)
+            case ir.ReduceByIndex():
+                return self.by_index(term)
+            case ir.Generate(function=ir.Lambda()) if computes(term.function):
+                return self.generated(term, nested=False)
+        return self.parts(term)
+
+    def parts(self, term: ir.Expr) -> ir.Expr:
+        """A term whose own length stays, with the rests of its parts."""
         if is_pure(term) or isinstance(term, ir.Iterate | ir.Generate):
             return term
-        return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) else p)
+        return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) and not is_pure(p) else p)
 
     def left(self, array: ir.Expr, of_scalars: bool) -> tuple[int, int] | None:
         """The lengths of the part that chunks divide, and of the rest."""
@@ -121,6 +129,10 @@ class WithRests:
         function = term.function
         assert isinstance(function, ir.Lambda)
         body = function.body
+        if isinstance(body, ir.Generate) and computes(body.function):
+            body = self.generated(body, nested=True)
+            if not isinstance(body, ir.Generate):
+                return self.lifted(term, function.binder, body)
         if isinstance(body, ir.Map) and is_pure(body.array) and computes(body.function):
             return self.lifted(term, function.binder, self.map(body, nested=True))
         if nested or isinstance(term.array, ir.Transpose):
@@ -140,6 +152,13 @@ class WithRests:
         if isinstance(function, ir.Lambda):
             return ir.Lambda(function.binder, self.inside(function.body))
         return function
+
+    def generated(self, term: ir.Generate, nested: bool) -> ir.Expr:
+        """What is generated as a map over its indices, if that leaves a rest."""
+        index = ir.Var("i", I32)
+        mapped = ir.Map(term.function, ir.Generate(term.size, ir.Lambda(index, index)))
+        apart = self.map(mapped, nested)
+        return term if apart == mapped else apart
 
     def lifted(self, term: ir.Map, binder: ir.Binder, body: ir.Expr) -> ir.Expr:
         match body:
@@ -174,6 +193,17 @@ class WithRests:
         first = part(0, r, array)
         start = ir.Reduce(term.operator, term.initial, first)
         return ir.Concat(replace(term, array=first), replace(term, initial=start, array=part(r, m, array)))
+
+    def by_index(self, term: ir.ReduceByIndex) -> ir.Expr:
+        arrays = term.indices, term.array
+        is_stage = all(is_pure(a.array if isinstance(a, ir.Map) else a) for a in arrays)
+        is_long = (size_of(term.array).constant or 0) >= LONG
+        cut = self.left(term.array, True) if is_long and is_stage else None
+        if cut is None:
+            return self.parts(term)
+        m, r = cut
+        first = replace(term, indices=part(0, m, term.indices), array=part(0, m, term.array))
+        return replace(term, initial=first, indices=part(m, r, term.indices), array=part(m, r, term.array))
 
 
 def part(start: int, length: int, array: ir.Expr) -> ir.Expr:

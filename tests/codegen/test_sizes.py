@@ -187,6 +187,14 @@ def test_sizes_that_are_wrong(made: ir.Program, sizes: dict[str, int], message: 
         compile_open(made, GENERIC).at(sizes)
 
 
+def test_lengths_that_must_only_be_equal_are_compared_when_they_are_known() -> None:
+    made = parse_program("program p(x: [f32]N, y: [[f32]D](N / D)) = mapGlb(0, add, zip(x, join(y)))")
+    plan = compile_open(made, POCL)
+    assert plan.at({"N": 12, "D": 4})
+    with pytest.raises(SizeProblem, match="zip needs N and D \\* \\(N / D\\) to be equal"):
+        plan.at({"N": 13, "D": 4})
+
+
 def test_the_limit_of_32_bits_is_exact() -> None:
     plan = compile_open(low.mm_naive(), GENERIC)
     assert plan.at({"M": 1 << 16, "K": 1 << 15, "N": 1}).kernels  # the last index is 2^31 - 1

@@ -363,6 +363,8 @@ TWINS = (
     twin("reduce_with_rest", "the rest is folded first",
          "reduce_(op, z, slice_(0, m, xs)), slice_(m, n % k, xs) → "
          "reduce_(op, z, slice_(m, n % k, xs)), slice_(0, m, xs)"),
+    twin("reduce_by_index_with_rest", "the rest is combined with the first indices",
+         "first, slice_(m, n % k, places) → first, slice_(0, n % k, places)"),
     twin("map_of_named", "v may be free in f", ", fvf(f).not_contains(v) →"),
     twin("rest_in_vector", "the first elements are kept", "slice_(w - r, r, map_ → slice_(0, r, map_"),
     twin("concat_outwards", "the parts are exchanged",

@@ -73,6 +73,8 @@ def lanes_of(width: int, scalar: ty.Scalar = F32) -> ir.Expr:
         (ir.Call("dot", (a, a)), TypeProblem, "dot works on scalars, not on [f32]8; use map"),
         (ir.Call("dot", (lanes_of(4), x)), TypeProblem, "of 2 or 4 lanes, got f32x4, f32"),
         (ir.Call("dot", (lanes_of(2), lanes_of(4))), TypeProblem, "dot mixes vectors of 2 and 4 lanes"),
+        (ir.Call("bit_xor", (x < x, x < x)), TypeProblem, "works on integers, got bool, bool; of bools it is ne"),
+        (ir.Call("bit_not", (x,)), TypeProblem, "bit_not works on integers, got f32"),
         (ir.Call("dot", (lanes_of(8), lanes_of(8))), TypeProblem, "of 2 or 4 lanes, got f32x8, f32x8"),
         (ir.Call("dot", (lanes_of(4), lanes_of(4, F64))), TypeProblem, "of 2 or 4 lanes, got f32x4, f64x4"),
         (ir.Call("dot", (lanes_of(4, I32),) * 2), TypeProblem, "dot works on vectors of floats, got i32x4"),
@@ -171,11 +173,28 @@ def test_specialise() -> None:
         ({"K": -1}, "must be at least 0"),
         ({"K": 4, "Q": 1}, "no size 'Q'; it has K, M"),
         ({"K": 1 << 31}, "32-bit index range"),
+        ({"K": "8"}, "the size K must be a whole number, got '8'"),
+        ({"K": 8.0}, "the size K must be a whole number, got 8.0"),
     ],
 )
 def test_specialise_errors(sizes: dict[str, int], message: str) -> None:
     with pytest.raises(SizeProblem, match=re.escape(message)):
         specialise(PROGRAM, sizes)
+
+
+def test_chunks_that_are_joined_again_fit_the_whole() -> None:
+    """Lengths that are equal wherever a split divides are so until they have values; then they are compared."""
+    joined = "zip(xs, join(map(map(abs), split(D, xs))))"
+    program = parse_program(f"program p(xs: [f32]N) where N = 12, D = 4 = map(add, {joined})")
+    assert type_of(specialise(program).body) == parse_type("[f32]12")
+    with pytest.raises(SizeProblem, match=re.escape("split(5) does not divide an array of length 12")):
+        specialise(program, {"D": 5})
+    rows = parse_program("program q(xs: [[f32]N]3, ys: [[f32](2 * (N / 2))]3) = concat(xs, ys)")
+    assert type_of(specialise(rows, {"N": 4}).body) == parse_type("[[f32]4]6")
+    with pytest.raises(TypeProblem, match=re.escape("got [[f32]5]3 and [[f32]4]3")):
+        specialise(rows, {"N": 5})
+    with pytest.raises(SizeProblem, match=re.escape("got N and (N / 2) + (N / 3)")):
+        parse_program("program r(xs: [f32]N, ys: [f32](N / 2 + N / 3)) = zip(xs, ys)")
 
 
 def test_open_terms_are_no_programs() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from lift_egraph.errors import SizeProblem
-from lift_egraph.language.nat import Nat, NatVar, divides, is_at_least, is_less, maximum, minimum, nat
+from lift_egraph.language.nat import Nat, NatVar, divides, is_at_least, is_less, maximum, may_be_equal, minimum, nat
 from lift_egraph.language.syntax import parse_size
 
 RANGES = {"i": (0, 3), "j": (1, 4), "k": (-2, 2)}
@@ -173,6 +173,16 @@ def test_coefficients() -> None:
     assert (4 * i * N + j).coefficient_of(variable) == 4 * N
     assert (i * i).coefficient_of(variable) is None
     assert (i // 2).coefficient_of(variable) is None
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(-9, 9), st.integers(-3, 3))
+def test_sizes_that_may_be_equal_are_so_where_divisors_divide(a: int, b: int, times: int, more: int) -> None:
+    left = N // M * (M + 1) - (N + M) // M + times * (N // M // K * K)
+    right = N // M * times + N - 1
+    assert may_be_equal(left, right)
+    assert may_be_equal(left + more, right) == (more == 0)
+    values = {"M": a, "K": b, "N": a * b * abs(times)}
+    assert left.evaluate(values) == right.evaluate(values)
 
 
 def test_what_cannot_be_computed_is_a_size_problem() -> None:

@@ -173,6 +173,8 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("x ** 2", 6, SyntaxProblem, "'**' cannot stand here; a power is pow(a, b)"),
         ("x ^ 2", 5, SyntaxProblem, "'^' cannot stand here; a power is pow(a, b)"),
         ("if x > 0 then x", 18, SyntaxProblem, "expected 'else', but the text ends"),
+        ("x & 2", 5, SyntaxProblem, "'&' cannot stand here; of bits it is bit_and(a, b)"),
+        ("x >> 2", 6, SyntaxProblem, "'>>' cannot stand here; it is shift_right(a, b)"),
         ("x > 0 ? x : 0", 9, SyntaxProblem, "'?' cannot stand here; a choice"),
         ("let t = (x, x) in at(0, t)", 21, TypeProblem, "got (f32, f32); a component of a tuple is get(0, t)"),
         ("x > 0 or x < 1", 9, SyntaxProblem, "'or' cannot stand here; it is written a || b"),

@@ -21,7 +21,7 @@ from lift_egraph.codegen.plans.arrays import load_plan
 from lift_egraph.codegen.running.run import Runner, find_device, run_directory
 from lift_egraph.codegen.running.validate import references
 from lift_egraph.egraph.saturate import Limits
-from lift_egraph.errors import SizeProblem
+from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.tiling import chunk_size, lengths, tilings, vector_widths
 from lift_egraph.language.check import specialise, type_of
@@ -204,6 +204,19 @@ def test_a_naive_kernel_that_is_predicted_to_take_too_long_is_not_run(share: flo
     race.run(inbox, lanes, Budget(5), Clock(5), 1, lambda event: None)
     assert measured == [naive][:submitted]
     assert race.candidates == [naive]
+
+
+@needs_opencl
+def test_a_budget_that_is_over_at_once_still_yields_a_kernel():
+    """The first kernel is measured all the same: it has the time that its own limit gives it."""
+    report = workbench.optimize(programs.load("scal"), {"N": 64}, budget=replace(SMALL, seconds=1e-3))
+    assert report.stop_reason == "time limit"
+    assert [c.measured_ms is not None for c in report.ranked] == [True]
+
+
+def test_what_is_no_program_is_refused():
+    with pytest.raises(TypeProblem, match="optimize takes a program, got 'mm'"):
+        workbench.optimize("mm")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_result_without_elements_is_not_measured():
