@@ -69,6 +69,17 @@ def reduce_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
 
 
 @rule(
+    "reduceSeq f z xs = reduceSeq f (reduceSeq f z (slice 0 r xs)) (slice r (n - r) xs),  r = n mod k > 0;  the same for "
+    "reduce",
+    notes={"(n % k) > 0": "a fold has no rest to begin with where k divides the length"},
+)
+def fold_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
+    r = n % k
+    for fold in (lambda z, xs: reduce_seq(f, z, xs), lambda z, xs: reduce_(op, z, xs)):
+        yield rewrite(fold(z, xs)).to(fold(fold(z, slice_(0, r, xs)), slice_(r, n - r, xs)), *with_rest(xs, t, n, k))
+
+
+@rule(
     "scan ⊕ z xs = concat (scan ⊕ z (slice 0 r xs)) (scan ⊕ (reduce ⊕ z (slice 0 r xs)) (slice r (n - r) xs)),  "
     "r = n mod k > 0;  the same for scanExclusive, and for scanSeq with reduceSeq"
 )
@@ -188,3 +199,4 @@ remainder_rules = (
     slice_of_slice,
 )
 padding_rules = (map_of_padded, reduce_of_padded)
+first_rest_rules = (fold_with_rest,)

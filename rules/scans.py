@@ -170,6 +170,22 @@ def name_scanned(a: Ex, op: Op, z: Ex, f: Fn, xs: Ex, n: i64, t: Ty):
 
 
 @rule(
+    "map f (zip (scanExclusive ⊕ z xs) ys) = let ss = scanExclusive ⊕ z xs in map f (zip ss ys),  ss fresh",
+    source="new: what chunks start from is a stage of its own",
+)
+def name_starts(a: Ex, op: Op, f: Fn, z: Ex, xs: Ex, ys: Ex, n: i64, t: Ty):
+    starts = scan_exclusive(op, z, xs)
+    left, where, ss = map_(f, zip_(starts, ys)), eq(Ty.arr(n, t)).to(ty(starts)), V("$starts", Ty.arr(n, t))
+    yield egglog.rule(eq(a).to(left), where).then(ss)  # the conditions need it to exist
+    yield rewrite(left).to(
+        app(Fn.lam(P.var(ss), map_(f, zip_(Ex(ss), ys))), starts),
+        where,
+        fvf(f).not_contains(ss),
+        fv(ys).not_contains(ss),
+    )
+
+
+@rule(
     "scan ⊕ z xs = join (map (λc. scan ⊕ z c) (split n xs)),  n = length, c not free in ⊕ and z;  the same for "
     "scanExclusive",
     source="new: one chunk, for the one group or work-item that scans it",
@@ -263,6 +279,7 @@ def scan_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
 
 chunked_scan_rules = (scan_in_chunks,)
 group_scan_rules = (name_scanned, scan_in_one_chunk)
+start_rules = (name_starts,)
 scan_block_rules = (scan_in_blocks,)
 scan_rules = (scan_then_combine, last_of_scan, at_of_scan, scan_by_exclusive, exclusive_by_shift, map_scan_interchange)
 scan_loop_rules = (scan_to_seq, scan_seq_fusion)

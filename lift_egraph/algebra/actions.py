@@ -103,8 +103,10 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
     return made
 
 
-def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
-    """The matrix of some components, or the clamp of one."""
+def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, list[list[ir.Expr]]] | Refusal:
+    """The semiring over which some components of an accumulator are linear in these, their type, and for each the
+    coefficients of all and what is added; or why they are not.
+    """
     variables = [op.first[i] for i in group]
     types = {v.type for v in variables}
     t = types.pop()
@@ -117,11 +119,7 @@ def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
         except NotLinear as problem:
             refused.append(problem)
             continue
-        rows = [[*(form[v] for v in variables), form[None]] for form in forms]
-        return closed_block(semiring, t, tuple(group), rows)
-    if len(group) == 1 and t.is_float:
-        with suppress(NotLinear):
-            return clamp(t, group[0], op.results[group[0]], variables[0])
+        return semiring, t, [[*(form[v] for v in variables), form[None]] for form in forms]
     for semiring in SEMIRINGS:
         if semiring not in semirings_on(t) and (why := _not_distributive(semiring, t)):
             with suppress(NotLinear):
@@ -130,6 +128,19 @@ def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
                 return Refusal(f"{_names(variables)} would be linear over {semiring}, no semiring on {t}: {why}")
     # the semiring whose operations go furthest says best why not
     return Refusal(str(max(refused, key=lambda r: r.depth)) if refused else f"no semiring of {t} is known")
+
+
+def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
+    """The matrix of some components, or the clamp of one."""
+    found = linear_rows(op, group)
+    if not isinstance(found, Refusal):
+        semiring, t, rows = found
+        return closed_block(semiring, t, tuple(group), rows)
+    v = op.first[group[0]]
+    if len(group) == 1 and isinstance(v.type, Scalar) and v.type.is_float:
+        with suppress(NotLinear):
+            return clamp(v.type, group[0], op.results[group[0]], v)
+    return found
 
 
 def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:

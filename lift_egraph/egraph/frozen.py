@@ -41,6 +41,7 @@ DROPPED = (
     "stage_private",
     "built_in",
     "acts",
+    "steady",
     "combines",
     "distinct",
 )

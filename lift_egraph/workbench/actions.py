@@ -73,7 +73,11 @@ def _acted_in(term: ir.Map, rows: Rows, around: int) -> ir.Expr:
             return ir.Map(ir.Lambda(binder, _acted_in(inner, rows, count)), term.array)
         case ir.Lambda(binder=binder, body=body):
             loops = [f for f in folds(body) if isinstance(f, LEFT_TO_RIGHT)]
-            long = [f for f in loops if rows.chunks(count, length_of(f.array), in_lanes=True)]
+            long = [
+                f
+                for f in loops
+                if rows.chunks(count, length_of(f.array), in_lanes=True) and not LongRows(rows).steadily(f, count)
+            ]
             return ir.Map(ir.Lambda(binder, _replaced(body, {id(f): _action(f) for f in long})), term.array)
     return term
 
