@@ -121,10 +121,9 @@ from lift_egraph.rules.rows import let_out_of_pair, map_of_operands, map_of_pair
 from lift_egraph.rules.scans import (
     chunked_scan_rules,
     group_scan_rules,
-    name_scanned,
+    named_chunk_rules,
     scan_block_rules,
     scan_rules,
-    start_rules,
 )
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
 from lift_egraph.rules.split_join import (
@@ -182,7 +181,7 @@ long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),
     *(partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
     *(*pattern_fusion_rules, *chunked_action_rules, *chunked_scan_rules, scan_with_rest, *first_rest_rules),
-    *(*named_rules, name_scanned, *start_rules),
+    *(*named_rules, *named_chunk_rules),
 )
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
@@ -313,7 +312,7 @@ guided: tuple[Rule, ...] = (
     *one_chunk_rules,
     *zip_movement_rules,
     *reduced_rules,
-    *(*named_rules, *start_rules, *first_rest_rules),
+    *(*named_rules, *named_chunk_rules, *first_rest_rules),
     *padding_rules,
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
     *(*chunked_index_rules, *distinct_index_rules),

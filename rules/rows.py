@@ -28,7 +28,6 @@ from lift_egraph.dsl import (
     eq,
     fresh,
     fvo,
-    join,
     make_pair,
     map_,
     reduce_,
@@ -75,7 +74,7 @@ def name_reduction(e: Ex, op: Op, z: Ex, xs: Ex, a: Ex, other: Op, t: Ty):
 
 @rule(
     "(let p = c in b, a) = let p = c in (b, a),  p not free in a;  the same on the other side, for what a reduction "
-    "begins with, for what a let binds, and for what stands behind an array or is joined",
+    "begins with, for what a let binds, and for what stands behind an array",
     source="new",
 )
 def let_out_of_pair(p: P, b: Ex, c: Ex, a: Ex, f: Fn, op: Op):
@@ -87,7 +86,6 @@ def let_out_of_pair(p: P, b: Ex, c: Ex, a: Ex, f: Fn, op: Op):
     yield rewrite(reduce_(op, let(b), a)).to(let(reduce_(op, b, a)), absent(p, a), absent_in_operator(p, op))
     yield rewrite(app(f, let(b))).to(let(app(f, b)), absent_in_function(p, f))
     yield rewrite(concat(a, let(b))).to(let(concat(a, b)), absent(p, a))
-    yield rewrite(join(let(b))).to(let(join(b)))
 
 
 row_rules = (map_of_pair, map_of_operands, name_reduction, let_out_of_pair)

@@ -2,7 +2,8 @@
 
 If ``f (s, x) = L s ⊕ g x`` over a semiring, and no element has a part in L, then n elements take s to ``Lⁿ s ⊕ q``,
 where q is what the same fold gives of them from zero. So chunks need no products of matrices, only the fold itself, and
-Lⁿ is computed once. Exponential smoothing, digital filters, polynomials at one point and hashes of texts are of this kind.
+Lⁿ is computed once. Exponential smoothing, digital filters, polynomials at one point and hashes of texts are of this
+kind.
 
 Source: 003 §4.5, for forms whose coefficients do not depend on the element; Blelloch, "Prefix sums and their
 applications", 1990, §1.4.

@@ -57,6 +57,12 @@ class Rows:
         return wanted if length // wanted >= RUN else None
 
 
+def chunk_of(n: int, chunks: int) -> int:
+    """The length of so many chunks of n elements: what vectors divide, where the rest is short all the same."""
+    chunk = n // chunks
+    return chunk - chunk % EVEN if chunk > EVEN * chunks else chunk
+
+
 def folds(body: ir.Expr) -> Iterator[ir.Expr]:
     """The folds whose results a function's body needs in any case, and once: outside of all loops."""
     if isinstance(body, ir.FOLDS):
@@ -110,8 +116,7 @@ class LongRows:
         reduces = isinstance(term, ir.Reduce | ir.Scan) and associative(term.operator)
         if reduces and (rows == 1 or not isinstance(term, ir.Scan)):
             return None
-        chunk = n // chunks
-        chunk -= chunk % EVEN if chunk > EVEN * chunks else 0
+        chunk = chunk_of(n, chunks)
         rest = n - chunk * chunks
         if rest >= chunk:
             return None
@@ -238,7 +243,7 @@ class LongRows:
         """A map of a function with one reduction, in so many chunks and a rest."""
         op, z, array = fold.operator, fold.initial, fold.array
         n = length_of(array)
-        chunk = n // chunks
+        chunk = chunk_of(n, chunks)
         whole, rest = chunk * chunks, n - chunk * chunks
         self.offer(chunk, n, whole)
         g, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)
