@@ -6,8 +6,8 @@ matrices, ⊙ is their product (`lift_egraph.algebra.actions`). The condition ``
 ``built_in(op, name)`` that an operator is the scalar operation of a name. A fold that does no more than combine its
 accumulator with a function of each element, by an associative operator, ``combines(f, g, op)``
 (`lift_egraph.algebra.elements`). Where the matrices that act are all the same, ``steady(f, e, p, op, one, on)``, n
-elements take s to ``on (pⁿ, (s, q))``, where q is what the fold makes of them from e (`lift_egraph.algebra.steady`). All
-of them are told to an e-graph for the operators of its term.
+elements take s to ``on (pⁿ, (s, q))``, where q is what the fold makes of them from e (`lift_egraph.algebra.steady`).
+All of them are told to an e-graph for the operators of its term.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from lift_egraph.dsl import (
     pad,
     pad_constant,
     reduce_,
+    reduce_by_index,
     reduce_seq,
     rewrite,
     rule,
@@ -77,6 +78,18 @@ def fold_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
     r = n % k
     for fold in (lambda z, xs: reduce_seq(f, z, xs), lambda z, xs: reduce_(op, z, xs)):
         yield rewrite(fold(z, xs)).to(fold(fold(z, slice_(0, r, xs)), slice_(r, n - r, xs)), *with_rest(xs, t, n, k))
+
+
+@rule(
+    "reduceByIndex ⊕ zs is xs = reduceByIndex ⊕ (reduceByIndex ⊕ zs (slice 0 m is) (slice 0 m xs)) (slice m (n - m) "
+    "is) (slice m (n - m) xs),  m = n - n mod k > 0"
+)
+def reduce_by_index_with_rest(op: Op, zs: Ex, places: Ex, xs: Ex, n: i64, k: i64, t: Ty):
+    m, r = n - n % k, n % k
+    first = reduce_by_index(op, zs, slice_(0, m, places), slice_(0, m, xs))
+    yield rewrite(reduce_by_index(op, zs, places, xs)).to(
+        reduce_by_index(op, first, slice_(m, r, places), slice_(m, r, xs)), *with_rest(xs, t, n, k)
+    )
 
 
 @rule(
@@ -188,6 +201,7 @@ remainder_rules = (
     map_with_rest,
     reduce_with_rest,
     scan_with_rest,
+    reduce_by_index_with_rest,
     map_of_named,
     rest_in_vector,
     concat_outwards,

@@ -171,8 +171,8 @@ def name_scanned(a: Ex, op: Op, z: Ex, f: Fn, xs: Ex, n: i64, t: Ty):
 
 @rule(
     "scan ⊕ z (map f xs) = let ts = map (λc. reduce ⊕ e (map f c)) (split n xs) in let ss = scanExclusive ⊕ z ts in "
-    "join (map (λ(s, c). scan ⊕ s (map f c)) (zip ss (split n xs))),  n | length, ⊕ associative, e its identity, ts and "
-    "ss fresh;  the same without f",
+    "join (map (λ(s, c). scan ⊕ s (map f c)) (zip ss (split n xs))),  n | length, ⊕ associative, e its identity, ts "
+    "and ss fresh;  the same without f",
     source="reduce, then scan, each of them a stage of its own",
     reassociates=True,
     notes={"n < m": ONE_CHUNK},

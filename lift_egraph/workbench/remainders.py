@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from lift_egraph.algebra.laws import associative
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.baseline import computes
 from lift_egraph.extract.tiling import Tiling, chunk_size
@@ -22,6 +23,7 @@ from lift_egraph.workbench.plan import LONG
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides
 BLOCKS = (4, 5, 6)  # of rows: a length that one of them divides will do
+FEW_RESULTS = 8  # elements for each result of a reduction by index that chunks may have for themselves
 LARGEST_REST = 1 / 32  # of the elements, where a smaller chunk leaves less
 
 
@@ -79,6 +81,8 @@ class WithRests:
                 return self.reduce(term)
             case ir.Scan() | ir.ScanExclusive():
                 return self.scan(term)
+            case ir.ReduceByIndex():
+                return self.reduce_by_index(term)
         if is_pure(term) or isinstance(term, ir.Iterate | ir.Generate):
             return term
         return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) else p)
@@ -174,6 +178,19 @@ class WithRests:
         first = part(0, r, array)
         start = ir.Reduce(term.operator, term.initial, first)
         return ir.Concat(replace(term, array=first), replace(term, initial=start, array=part(r, m, array)))
+
+
+    def reduce_by_index(self, term: ir.ReduceByIndex) -> ir.Expr:
+        """The rest is combined with what the others give, which may have results of their own for chunks."""
+        operator, initial, indices, array = term.operator, term.initial, term.indices, term.array
+        is_read = all(is_pure(xs.array if isinstance(xs, ir.Map) else xs) for xs in (indices, array))
+        is_long = (size_of(array).constant or 0) >= max(LONG, FEW_RESULTS * (size_of(initial).constant or 0))
+        cut = self.left(array, True) if is_long and is_read and associative(operator) else None
+        if cut is None:
+            return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) else p)
+        m, r = cut
+        first = ir.ReduceByIndex(operator, initial, part(0, m, indices), part(0, m, array))
+        return ir.ReduceByIndex(operator, first, part(m, r, indices), part(m, r, array))
 
 
 def part(start: int, length: int, array: ir.Expr) -> ir.Expr:

@@ -75,12 +75,9 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
         case ir.Map() if computes(term.function):
             body = replace(term, array=_cut(term.array, made, times))
         case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
-            inner = term.array
-            if isinstance(inner, ir.Map) and not _has_loops(inner.function):
-                array = replace(inner, array=_cut(inner.array, made, times))
-            else:
-                array = _cut(inner, made, times)
-            body = replace(term, initial=_cut(term.initial, made, times), array=array)
+            body = replace(term, initial=_cut(term.initial, made, times), array=_cut_read(term.array, made, times))
+        case ir.ReduceByIndex() | ir.ReduceByIndexGlb():
+            body = ir.map_parts(term, lambda p: _cut_read(p, made, times) if isinstance(p, ir.Expr) else p)
         case ir.Generate():
             body = term
         case _:
@@ -88,6 +85,13 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
     stage = ir.Input(f"stage {len(made.stages)}", type_of(term))
     made.stages[stage], made.times[stage] = body, times
     return stage
+
+
+def _cut_read(array: ir.Expr, made: Cut, times: int) -> ir.Expr:
+    """What a fold reads, which computes it on the fly if no loop does."""
+    if isinstance(array, ir.Map) and not _has_loops(array.function):
+        return replace(array, array=_cut(array.array, made, times))
+    return _cut(array, made, times)
 
 
 def _cut_inside(function: ir.Lambda, made: Cut, times: int) -> ir.Lambda:
