@@ -19,6 +19,7 @@ from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Array, DataType, Scalar
 
 Let = tuple[ir.Binder, ir.Expr]
+EVEN = 16  # what divides long chunks, for vectors and powers
 FOLDS, SCANS = (ir.Reduce, ir.ReduceSeq), (ir.Scan, ir.ScanSeq)
 
 
@@ -47,7 +48,7 @@ def chunked_steadily(term: ir.Expr, start: ir.Expr, array: ir.Expr, chunk: int, 
     ts = ir.Var(f"$totals{number}", type_of(totals))
     q, s, t = ir.Var("$power", type_of(found.one)), ir.Var("$start", type_of(start)), ir.Var("$total", element(totals))
     step = ir.Lambda(ir.PairBinder(s, t), ir.Apply(found.onward, ir.MakePair(q, ir.MakePair(s, t))))
-    powers = next((k for k in range(isqrt(chunk), 1, -1) if chunk % k == 0), None)
+    powers = next((k for k in (EVEN, *range(isqrt(chunk), 1, -1)) if chunk % k == 0 and k < chunk), None)
 
     def onward(fold: ir.Expr) -> ir.Expr:
         return ir.Apply(ir.Lambda(q, fold), _power(found, chunk, powers))

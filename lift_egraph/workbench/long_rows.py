@@ -21,12 +21,11 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, DataType, Scalar
-from lift_egraph.workbench.chunked import FOLDS, SCANS, Let, chunked_by_totals, chunked_steadily
+from lift_egraph.workbench.chunked import EVEN, FOLDS, SCANS, Let, chunked_by_totals, chunked_steadily
 from lift_egraph.workbench.plan import LONG, length_of
 from lift_egraph.workbench.remainders import part
 
 RUN = 32  # the fewest elements of a chunk
-EVEN = 16  # what divides longer chunks
 
 
 @dataclass(frozen=True)
