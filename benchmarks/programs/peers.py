@@ -366,4 +366,5 @@ PEERS: dict[str, Callable[..., Any]] = {
     "two_mm": lambda A, B, C: (A @ B) @ C,
     "unsharp": lambda A, amount: A + amount * (A - _box(A)),
     "wave1d": lambda now, before, c: 2 * now - before + c * (np.pad(now, 1)[:-2] - 2 * now + np.pad(now, 1)[2:]),
+    "welford_columns": lambda A: (A.mean(0), A.var(0, ddof=1)),
 }

@@ -26,6 +26,7 @@ from lift_egraph.workbench.plan import LONG, length_of
 from lift_egraph.workbench.remainders import part
 
 RUN = 32  # the fewest elements of a chunk
+SET = 512  # elements after which lines fall into the same set of a cache again
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,15 @@ class Rows:
         return wanted if length // wanted >= RUN else None
 
 
-def chunk_of(n: int, chunks: int) -> int:
-    """The length of so many chunks of n elements: what vectors divide, where the rest is short all the same."""
+def chunk_of(n: int, chunks: int, in_lanes: bool) -> int:
+    """The length of so many chunks of n elements: what vectors divide, where the rest is short all the same.
+
+    The lanes of a vector read chunks that do not begin in the same set of a cache's lines.
+    """
     chunk = n // chunks
-    return chunk - chunk % EVEN if chunk > EVEN * chunks else chunk
+    if chunk <= EVEN * chunks:
+        return chunk
+    return chunk - EVEN if in_lanes and chunk % SET == 0 else chunk - chunk % EVEN
 
 
 def folds(body: ir.Expr) -> Iterator[ir.Expr]:
@@ -95,8 +101,11 @@ class LongRows:
         return _in_maps(term, self._in_chunks, self.outside)
 
     def outside(self, term: ir.Expr) -> ir.Expr:
-        """A fold or scan outside of all loops in chunks, if it acts like a monoid and is long; else the term itself."""
-        if (made := self.steadily(term, 1)) is not None:
+        """A scan outside of all loops in chunks, if it acts like a monoid and is long; else the term itself.
+
+        For a fold there are plans whose vectors read what lies side by side.
+        """
+        if isinstance(term, SCANS) and (made := self.steadily(term, 1)) is not None:
             return _bound(*made)
         if isinstance(term, ir.Scan | ir.ScanSeq) and isinstance(term.operator, ir.Lambda):
             return self.scan(term, term.operator, 1)
@@ -115,7 +124,7 @@ class LongRows:
         reduces = isinstance(term, ir.Reduce | ir.Scan) and associative(term.operator)
         if reduces and (rows == 1 or not isinstance(term, ir.Scan)):
             return None
-        chunk = chunk_of(n, chunks)
+        chunk = chunk_of(n, chunks, in_lanes=True)
         rest = n - chunk * chunks
         if rest >= chunk:
             return None
@@ -233,8 +242,7 @@ class LongRows:
         """The chunks in which a fold of each row is computed, if it is a reduction that can be."""
         if not isinstance(fold, ir.Reduce) or not rows:
             return None
-        in_lanes = not isinstance(type_of(fold.initial), Scalar) or not commutative(fold.operator)
-        chunks = self.rows.chunks(rows, length_of(fold.array), in_lanes)
+        chunks = self.rows.chunks(rows, length_of(fold.array), _in_lanes(fold))
         may_be_taken_apart = associative(fold.operator) and neutral(fold.operator, fold.initial)
         return chunks if is_pure(_mapped(fold.array)) and may_be_taken_apart else None
 
@@ -242,7 +250,7 @@ class LongRows:
         """A map of a function with one reduction, in so many chunks and a rest."""
         op, z, array = fold.operator, fold.initial, fold.array
         n = length_of(array)
-        chunk = chunk_of(n, chunks)
+        chunk = chunk_of(n, chunks, _in_lanes(fold))
         whole, rest = chunk * chunks, n - chunk * chunks
         self.offer(chunk, n, whole)
         g, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)
@@ -257,6 +265,11 @@ class LongRows:
         total = ir.Reduce(op, x, part(whole, rest, array)) if rest else x
         let = ir.Apply(ir.Lambda(x, _with(body, fold, total)), ir.Reduce(op, z, s))
         return ir.Map(ir.Lambda(ir.PairBinder(s, p), let), ir.Zip(partial, xs))
+
+
+def _in_lanes(fold: ir.Reduce) -> bool:
+    """Whether the lanes of vectors have chunks: where neighbouring elements are not folded side by side."""
+    return not isinstance(type_of(fold.initial), Scalar) or not commutative(fold.operator)
 
 
 def _bound(lets: Sequence[Let], result: ir.Expr) -> ir.Expr:

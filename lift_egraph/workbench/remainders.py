@@ -87,10 +87,15 @@ class WithRests:
             return term
         return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) else p)
 
-    def left(self, array: ir.Expr, of_scalars: bool) -> tuple[int, int] | None:
-        """The lengths of the part that chunks divide, and of the rest."""
+    def left(self, array: ir.Expr, of_scalars: bool, of_folds: bool = False) -> tuple[int, int] | None:
+        """The lengths of the part that chunks divide, and of the rest.
+
+        Few columns that are folded, one in each lane, are worth a rest where one vector is full.
+        """
         n = size_of(array).constant
         k = self.chunk(n, of_scalars) if n else None
+        if of_folds and k is None and n and n > self.width and n % self.width:
+            k = self.width
         if n is None or k is None:
             return None
         self.tiling[n] = (k,)
@@ -101,7 +106,8 @@ class WithRests:
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
         in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))
-        cut = self.left(term.array, is_element) if in_blocks else None
+        of_folds = isinstance(term.array, ir.Transpose) and any(issubclass(t, ir.FOLDS) for t in inside)
+        cut = self.left(term.array, is_element, is_element and of_folds) if in_blocks else None
         if not is_pure(term.array):
             if cut is None:
                 return self.rows(ir.Map(term.function, self.term(term.array)), nested)

@@ -52,6 +52,11 @@ ODD = {  # and the number of parts
     "a scan": ("program p(x: [f32]32801, z: f32) = scan(add, z, x)", 3),
     "what stands before each product": (
         "program p(x: [i32]32801, y: [i32]32801) = scanExclusive(add, 0, map(mul, zip(x, y)))", 3),
+    "few columns that are folded": (
+        """program p(A: [[f32]37]9) =
+             map(fun col => reduceSeq(fun (s, x) => s - 2.0 * x, 0.0, col), transpose(A))""", 2),
+    "a histogram": (
+        "program p(x: [i32]33001 in 0..8) = reduceByIndex(add, fill(8, 0), x, map(fun v => v + 1, x))", 2),
     "two results": ("program p(x: [f32]83) = (map(abs, x), reduce(max, 0.0, x))", 4),
 }  # fmt: skip
 
