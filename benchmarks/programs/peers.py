@@ -255,6 +255,13 @@ def _log_sum_exp(x: A) -> A:
     return most + np.log(np.exp(x - most[:, None]).sum(1))
 
 
+def _peak_meter(x: A, fall: Any) -> A:
+    made, level = np.empty_like(x), 0.0
+    for i, v in enumerate(np.abs(x).tolist()):
+        made[i] = level = max(v, level * float(fall))
+    return made
+
+
 def _resonator(x: A, c: Any) -> A:
     made, y, w = np.empty_like(x), 0.0, 0.0
     for i, v in enumerate(x.tolist()):
@@ -333,6 +340,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "outer_trace": lambda A, B: (A * B.T).sum(),
     "pagerank": _pagerank,
     "palindrome_sum": lambda x: 4 * x * x[::-1],
+    "peak_meter": _peak_meter,
     "polynomial_rows": lambda c, t: _along_rows(c, np.zeros(len(c), c.dtype), lambda s, k: s * t + k),
     "portfolio": lambda W, C: ((W @ C) * W).sum(1),
     "power_iteration": _power_iteration,
