@@ -71,8 +71,7 @@ def reduce_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
 
 @rule(
     "reduceSeq f z xs = reduceSeq f (reduceSeq f z (slice 0 r xs)) (slice r (n - r) xs),  r = n mod k > 0;  the same "
-    "for reduce",
-    notes={"(n % k) > 0": "a fold has no rest to begin with where k divides the length"},
+    "for reduce"
 )
 def fold_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
     r = n % k

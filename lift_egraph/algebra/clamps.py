@@ -172,8 +172,9 @@ def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
                     raise NotLinear("what is clamped is multiplied")
                 return RING.product(scale, known, t), RING.product(shift, known, t), low, high
             if op == "add":
-                return scale, RING.sum(shift, known, t), *(_sum(bound, known, t) for bound in (low, high))
-            return scale, shift, *_bounded(op, low, high, known, t)
+                return scale, RING.sum(shift, known, t), _sum(low, known, t), _sum(high, known, t)
+            low, high = _bounded(op, low, high, known, t)
+            return scale, shift, low, high
         case ir.Call(op="sub", arguments=(a, b)) if is_free(b):
             return _scaled(t, ir.Call("add", (a, ir.Call("neg", (b,)))), variable)
         case ir.Call(op="select", arguments=(condition, a, b)) if is_free(condition):

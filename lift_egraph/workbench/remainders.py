@@ -185,7 +185,6 @@ class WithRests:
         start = ir.Reduce(term.operator, term.initial, first)
         return ir.Concat(replace(term, array=first), replace(term, initial=start, array=part(r, m, array)))
 
-
     def reduce_by_index(self, term: ir.ReduceByIndex) -> ir.Expr:
         """The rest is combined with what the others give, which may have results of their own for chunks."""
         operator, initial, indices, array = term.operator, term.initial, term.indices, term.array
