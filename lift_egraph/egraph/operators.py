@@ -105,7 +105,8 @@ def reasons(use: Use) -> list[str]:
         if combining:
             found.append(f"{name} combines the accumulator with {print_term(combining.element)}: {combining.why}")
         if isinstance(acting, Action):
-            found.append(f"{name} multiplies the accumulator by a matrix: {acting.why}")
+            always = " that is the same for all elements" if steady_of(f) else ""
+            found.append(f"{name} multiplies the accumulator by a matrix{always}: {acting.why}")
         elif not combining:
             found.append(f"{name} stays a loop: {acting.why}")
     return found
