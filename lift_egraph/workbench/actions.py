@@ -93,7 +93,7 @@ def _action(fold: ir.Expr) -> ir.Expr:
     """A fold whose operator acts like a monoid as the reduction or scan of what acts."""
     if not _may_act(fold) or not isinstance(found := action_of(fold.operator), Action):
         return fold
-    if not associative(found.operator):  # not as it stands: only what acts is
+    if not associative(found.operator):  # not known of products of clamps: only chunks of scans have them
         return fold
     matrices = ir.Map(found.matrix, fold.array)
     if isinstance(fold, ir.Reduce | ir.ReduceSeq):

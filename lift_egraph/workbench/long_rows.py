@@ -152,7 +152,7 @@ class LongRows:
             case ir.MakePair(first=a, second=b):
                 (before, first), (then, second) = self.named(a, rows), self.named(b, rows)
                 return (*before, *then), ir.MakePair(first, second) if before or then else body
-            case ir.Call(op=op, arguments=arguments):
+            case ir.Call(op=op, arguments=arguments) if len(arguments) <= 2:  # as `let_outwards` has it
                 found = [self.named(a, rows) for a in arguments]
                 lets = tuple(let for own, _ in found for let in own)
                 return lets, ir.Call(op, tuple(a for _, a in found)) if lets else body
@@ -250,7 +250,7 @@ class LongRows:
         """A map of a function with one reduction, in so many chunks and a rest."""
         op, z, array = fold.operator, fold.initial, fold.array
         n = length_of(array)
-        chunk = chunk_of(n, chunks, _in_lanes(fold))
+        chunk = n // chunks if self.rows.device.has_groups else chunk_of(n, chunks, _in_lanes(fold))
         whole, rest = chunk * chunks, n - chunk * chunks
         self.offer(chunk, n, whole)
         g, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)
