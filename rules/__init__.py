@@ -24,6 +24,7 @@ from lift_egraph.rules.fusion import (
     map_fusion_of_pattern,
     map_fusion_of_side,
     map_of_one_side,
+    named_rules,
     pattern_fusion_rules,
     reduced_rules,
     reduction_rules,
@@ -110,6 +111,7 @@ from lift_egraph.rules.reduction import (
     splitting_rules,
 )
 from lift_egraph.rules.remainders import (
+    first_rest_rules,
     map_with_rest,
     padding_rules,
     reduce_with_rest,
@@ -121,7 +123,13 @@ from lift_egraph.rules.remainders import (
     slice_of_zip,
 )
 from lift_egraph.rules.rows import let_out_of_pair, map_of_operands, map_of_pair, name_reduction, row_rules
-from lift_egraph.rules.scans import chunked_scan_rules, group_scan_rules, scan_block_rules, scan_rules
+from lift_egraph.rules.scans import (
+    chunked_scan_rules,
+    group_scan_rules,
+    named_chunk_rules,
+    scan_block_rules,
+    scan_rules,
+)
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
 from lift_egraph.rules.split_join import (
     one_chunk_rules,
@@ -173,11 +181,12 @@ invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = algebra_rules
 distinct_places: tuple[Rule, ...] = distinct_index_rules
-rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, map_fission_of_let_beside)
+rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, *named_rules)
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),
     *(partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
-    *(*pattern_fusion_rules, *chunked_action_rules, *chunked_scan_rules, scan_with_rest),
+    *(*pattern_fusion_rules, *chunked_action_rules, *chunked_scan_rules, scan_with_rest, *first_rest_rules),
+    *(*named_rules, *named_chunk_rules),
 )
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
@@ -314,6 +323,7 @@ guided: tuple[Rule, ...] = (
     *one_chunk_rules,
     *zip_movement_rules,
     *reduced_rules,
+    *(*named_rules, *named_chunk_rules, *first_rest_rules),
     *padding_rules,
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
     *(*chunked_index_rules, *distinct_index_rules),

@@ -5,12 +5,17 @@ with ``p ⊙ q``, and acting with e changes nothing. Functions that are linear i
 matrices, ⊙ is their product (`lift_egraph.algebra.actions`). The condition ``acts(f, m, op, one, act)`` says so, and
 ``built_in(op, name)`` that an operator is the scalar operation of a name. A fold that does no more than combine its
 accumulator with a function of each element, by an associative operator, ``combines(f, g, op)``
-(`lift_egraph.algebra.elements`). All of them are told to an e-graph for the operators of its term.
+(`lift_egraph.algebra.elements`). Where the matrices that act are all the same, ``steady(f, e, p, op, one, on)``, n
+elements take s to ``on (pⁿ, (s, q))``, where q is what the fold makes of them from e (`lift_egraph.algebra.steady`).
+All of them are told to an e-graph for the operators of its term.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import egglog
+from egglog.egraph import FactLike
 
 from lift_egraph.dsl import (
     ONE_CHUNK,
@@ -23,11 +28,13 @@ from lift_egraph.dsl import (
     V,
     acts,
     app,
+    associative,
     built_in,
     chunked,
     cod,
     combines,
     eq,
+    fill,
     fresh,
     fv,
     fvf,
@@ -36,6 +43,7 @@ from lift_egraph.dsl import (
     join,
     make_pair,
     map_,
+    neutral,
     reduce_,
     reduce_seq,
     rewrite,
@@ -45,9 +53,12 @@ from lift_egraph.dsl import (
     scan_exclusive_seq,
     scan_seq,
     split,
+    steady,
     ty,
     zip_,
 )
+
+TOTALS = "$totals"
 
 
 @rule(
@@ -137,5 +148,93 @@ def built_in_operator(op: Op, s: String, z: Ex, xs: Ex):
     yield rewrite(reduce_(op, z, xs)).to(reduce_(Op.scalar(s), z, xs), built_in(op, s))
 
 
+def _steady(
+    f: Fn, e: Ex, p: Ex, op: Op, one: Ex, on: Fn, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty
+) -> tuple[Ex, Callable[[Callable[[Fn, Ex], Ex]], Ex], tuple[FactLike, ...], tuple[V, ...]]:
+    """What chunks give from zero, how the fold of these goes on, the conditions of both, and the names in them."""
+    c, s, x, q, ts = (
+        V("$chunk", Ty.arr(n, u)),
+        V("$start", t),
+        V("$total", t),
+        V("$power", w),
+        V(TOTALS, Ty.arr(m / n, t)),
+    )
+    where = (
+        *(steady(f, e, p, op, one, on), eq(t).to(ty(z)), eq(t).to(ty(e)), eq(w).to(ty(one))),
+        *(eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n)),
+    )
+    unused = (
+        *(fvf(f).not_contains(c), fv(e).not_contains(c)),
+        *(term.not_contains(ts) for term in (fv(z), fv(p), fv(one), fvo(op))),
+        *(fv(z).not_contains(q), *(fvf(on).not_contains(name) for name in (s, x, q, ts))),
+    )
+    totals = map_(Fn.lam(P.var(c), reduce_seq(f, e, Ex(c))), split(n, xs))
+    step = Fn.lam(P.pair(P.var(s), P.var(x)), app(on, make_pair(Ex(q), make_pair(Ex(s), Ex(x)))))
+
+    def onward(fold: Callable[[Fn, Ex], Ex]) -> Ex:
+        return app(Fn.lam(P.var(q), fold(step, Ex(ts))), reduce_(op, one, fill(n, p)))
+
+    return totals, onward, (*where, *unused), (c, s, x, q, ts)
+
+
+@rule(
+    "reduceSeq f z xs = let ts = map (λc. reduceSeq f e c) (split n xs) in let q = reduce ⊙ one (fill n p) in "
+    "reduceSeq (λ(s, t). on (q, (s, t))) z ts,  n | length, fold f s ys = on (pᵏ, (s, fold f e ys)) for k elements ys "
+    "and all s, powers by ⊙ from one, the names fresh;  the same for reduce",
+    source="new: 003 §4.6 where the matrix is the same at each step",
+    reassociates=True,
+    notes={"n < m": ONE_CHUNK},
+)
+def fold_in_steady_chunks(
+    f: Fn, e: Ex, p: Ex, op: Op, one: Ex, on: Fn, z: Ex, xs: Ex, a: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty
+):
+    totals, onward, where, names = _steady(f, e, p, op, one, on, z, xs, n, m, t, u, w)
+    whole = onward(lambda step, ts: reduce_seq(step, z, ts))
+    for fold in (reduce_seq(f, z, xs), reduce_(Op.fn(f), z, xs)):
+        yield egglog.rule(eq(a).to(fold), *where[:8]).then(*names)  # the conditions need them to exist
+        yield rewrite(fold).to(app(Fn.lam(P.var(names[-1]), whole), totals), *where)
+
+
+@rule(
+    "scanSeq f z xs = let ts = map (λc. reduceSeq f e c) (split n xs) in let ss = (let q = reduce ⊙ one (fill n p) in "
+    "scanExclusiveSeq (λ(s, t). on (q, (s, t))) z ts) in join (map (λ(s, c). scanSeq f s c) (zip ss (split n xs))),  "
+    "n | length, fold f s ys = on (pᵏ, (s, fold f e ys)) for k elements ys and all s, powers by ⊙ from one, the names "
+    "fresh;  the same for scan",
+    source="new: 003 §8.3 where the matrix is the same at each step",
+    reassociates=True,
+    notes={"n < m": ONE_CHUNK},
+)
+def scan_in_steady_chunks(
+    f: Fn, e: Ex, p: Ex, op: Op, one: Ex, on: Fn, z: Ex, xs: Ex, a: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty
+):
+    totals, onward, where, names = _steady(f, e, p, op, one, on, z, xs, n, m, t, u, w)
+    c, s, *_, ts = names
+    ss = V("$starts", Ty.arr(m / n, t))
+    starts = onward(lambda step, ts: scan_exclusive_seq(step, z, ts))
+    for scanned in (lambda start, array: scan_seq(f, start, array), lambda start, array: scan(Op.fn(f), start, array)):
+        left = scanned(z, xs)
+        yield egglog.rule(eq(a).to(left), *where[:8]).then(*names, ss)  # the conditions need them to exist
+        each = Fn.lam(P.pair(P.var(s), P.var(c)), scanned(Ex(s), Ex(c)))
+        whole = app(Fn.lam(P.var(ss), join(map_(each, zip_(Ex(ss), split(n, xs))))), starts)
+        yield rewrite(left).to(
+            app(Fn.lam(P.var(ts), whole), totals),
+            *where,
+            *(fvf(f).not_contains(name) for name in (s, ss, ts)),
+            *(fv(xs).not_contains(name) for name in (ss, ts)),
+        )
+
+
+@rule(
+    "reduce ⊕ z (fill n x) = reduce ⊕ z (fill (n / k) (reduce ⊕ z (fill k x))),  k | n, ⊕ associative, z neutral",
+    source="new: a power as a power of powers",
+    reassociates=True,
+    notes={"k < n": ONE_CHUNK},
+)
+def reduce_of_fill(op: Op, z: Ex, x: Ex, n: i64, k: i64):
+    yield rewrite(reduce_(op, z, fill(n, x))).to(
+        reduce_(op, z, fill(n / k, reduce_(op, z, fill(k, x)))), *chunked(n, k), associative(op), neutral(op, z)
+    )
+
+
 algebra_rules = (fold_by_action, scan_by_action, fold_of_mapped, scan_of_mapped, built_in_operator)
-chunked_action_rules = (scan_by_action_in_chunks,)
+chunked_action_rules = (scan_by_action_in_chunks, fold_in_steady_chunks, scan_in_steady_chunks, reduce_of_fill)

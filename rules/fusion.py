@@ -208,12 +208,14 @@ from lift_egraph.dsl import (
     disjoint,
     eq,
     fresh,
+    fv,
     fvf,
     fvo,
     i64,
     join,
     make_pair,
     map_,
+    pty,
     reduce_,
     rewrite,
     rule,
@@ -322,6 +324,21 @@ def map_fission_of_let_beside(p: P, q: P, b: Ex, c: Ex, xs: Ex):
 
 
 @rule(
+    "map (λp. let q = c in b) xs = let s = map (λp. c) xs in map (λ(q, p). b) (zip s xs),  p and q disjoint, s fresh",
+    source="new: what is computed of all elements is a stage of its own",
+)
+def map_of_let_named(e: Ex, p: P, q: P, b: Ex, c: Ex, xs: Ex, n: i64, t: Ty, u: Ty):
+    left, where = map_(Fn.lam(p, app(Fn.lam(q, b), c)), xs), (eq(t).to(pty(q)), eq(Ty.arr(n, u)).to(ty(xs)))
+    s = V.of("column", q, n)
+    yield egglog.rule(eq(e).to(left), *where).then(s)  # the conditions need it to exist
+    yield rewrite(left).to(
+        app(Fn.lam(P.var(s), map_(Fn.lam(P.pair(q, p), b), zip_(Ex(s), xs))), map_(Fn.lam(p, c), xs)),
+        *where,
+        *(disjoint(p, q), fv(b).not_contains(s), fv(xs).not_contains(s)),
+    )
+
+
+@rule(
     "map (λ(p, q). b) (zip xs ys) = map (λq. b) ys,  p not free in b;  the same for q and xs",
     source="new: Listing 5.8, where one side is not read",
 )
@@ -405,6 +422,7 @@ zip_rules = (zip_of_map_left, zip_of_map_right)
 side_fusion_rules = (map_fusion_of_side,)
 let_rules = (map_fission_of_let,)
 reduced_rules = (map_fission_of_reduced,)
+named_rules = (map_of_let_named,)
 pattern_fusion_rules = (map_fusion_of_pattern,)
 fission_rules = (map_fission,)
 reduction_rules = (map_of_reduction,)

@@ -74,6 +74,28 @@ def reduce_with_rest(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
 
 
 @rule(
+    "reduceSeq f z xs = reduceSeq f (reduceSeq f z (slice 0 r xs)) (slice r (n - r) xs),  r = n mod k > 0;  the same "
+    "for reduce"
+)
+def fold_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
+    r = n % k
+    for fold in (lambda z, xs: reduce_seq(f, z, xs), lambda z, xs: reduce_(op, z, xs)):
+        yield rewrite(fold(z, xs)).to(fold(fold(z, slice_(0, r, xs)), slice_(r, n - r, xs)), *with_rest(xs, t, n, k))
+
+
+@rule(
+    "reduceByIndex ⊕ zs is xs = reduceByIndex ⊕ (reduceByIndex ⊕ zs (slice 0 m is) (slice 0 m xs)) (slice m (n - m) "
+    "is) (slice m (n - m) xs),  m = n - n mod k > 0"
+)
+def reduce_by_index_with_rest(op: Op, zs: Ex, places: Ex, xs: Ex, n: i64, k: i64, t: Ty):
+    m, r = n - n % k, n % k
+    first = reduce_by_index(op, zs, slice_(0, m, places), slice_(0, m, xs))
+    yield rewrite(reduce_by_index(op, zs, places, xs)).to(
+        reduce_by_index(op, first, slice_(m, r, places), slice_(m, r, xs)), *with_rest(xs, t, n, k)
+    )
+
+
+@rule(
     "scan ⊕ z xs = concat (scan ⊕ z (slice 0 r xs)) (scan ⊕ (reduce ⊕ z (slice 0 r xs)) (slice r (n - r) xs)),  "
     "r = n mod k > 0;  the same for scanExclusive, and for scanSeq with reduceSeq"
 )
@@ -88,19 +110,6 @@ def scan_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
         yield rewrite(scanned(z, xs)).to(
             concat(scanned(z, first), scanned(reduced(z, first), slice_(r, n - r, xs))), *with_rest(xs, t, n, k)
         )
-
-
-@rule(
-    "reduceByIndex ⊕ zs is xs = "
-    "reduceByIndex ⊕ (reduceByIndex ⊕ zs (slice 0 m is) (slice 0 m xs)) (slice m (n - m) is) (slice m (n - m) xs),  "
-    "m = n - n mod k > 0"
-)
-def reduce_by_index_with_rest(op: Op, zs: Ex, places: Ex, xs: Ex, n: i64, k: i64, t: Ty):
-    m = n - n % k
-    first = reduce_by_index(op, zs, slice_(0, m, places), slice_(0, m, xs))
-    yield rewrite(reduce_by_index(op, zs, places, xs)).to(
-        reduce_by_index(op, first, slice_(m, n % k, places), slice_(m, n % k, xs)), *with_rest(xs, t, n, k)
-    )
 
 
 @rule(
@@ -213,3 +222,4 @@ remainder_rules = (
     slice_of_slice,
 )
 padding_rules = (map_of_padded, reduce_of_padded)
+first_rest_rules = (fold_with_rest,)

@@ -25,6 +25,7 @@ from lift_egraph.dsl import (
     app,
     as_it_stands,
     call2,
+    concat,
     eq,
     fresh,
     fvo,
@@ -83,7 +84,7 @@ def name_reduction(e: Ex, op: Op, z: Ex, xs: Ex, a: Ex, other: Op, t: Ty):
 
 @rule(
     "(let p = c in b, a) = let p = c in (b, a),  p not free in a;  the same on the other side, for what a reduction "
-    "begins with, and for what a let binds",
+    "begins with, for what a let binds, and for what stands behind an array",
     source="new",
 )
 def let_out_of_pair(p: P, b: Ex, c: Ex, a: Ex, f: Fn, op: Op):
@@ -94,6 +95,7 @@ def let_out_of_pair(p: P, b: Ex, c: Ex, a: Ex, f: Fn, op: Op):
     yield rewrite(make_pair(a, let(b))).to(let(make_pair(a, b)), absent(p, a))
     yield rewrite(reduce_(op, let(b), a)).to(let(reduce_(op, b, a)), absent(p, a), absent_in_operator(p, op))
     yield rewrite(app(f, let(b))).to(let(app(f, b)), absent_in_function(p, f))
+    yield rewrite(concat(a, let(b))).to(let(concat(a, b)), absent(p, a))
 
 
 row_rules = (map_of_pair, map_of_operands, name_reduction, let_out_of_pair)

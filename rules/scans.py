@@ -58,7 +58,7 @@ from lift_egraph.dsl import (
     zip_,
 )
 
-OFFSET, CHUNK, CHUNKS, TOTALS = "$offset", "$chunk", "$chunks", "$totals"
+OFFSET, CHUNK, CHUNKS, TOTALS, STARTS = "$offset", "$chunk", "$chunks", "$totals", "$starts"
 
 
 @rule(
@@ -170,6 +170,34 @@ def name_scanned(a: Ex, op: Op, z: Ex, f: Fn, xs: Ex, n: i64, t: Ty):
 
 
 @rule(
+    "scan ⊕ z (map f xs) = let ts = map (λc. reduce ⊕ e (map f c)) (split n xs) in let ss = scanExclusive ⊕ z ts in "
+    "join (map (λ(s, c). scan ⊕ s (map f c)) (zip ss (split n xs))),  n | length, ⊕ associative, e its identity, ts "
+    "and ss fresh;  the same without f",
+    source="reduce, then scan, each of them a stage of its own",
+    reassociates=True,
+    notes={"n < m": ONE_CHUNK},
+)
+def scan_in_named_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
+    offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, u))
+    ts, ss = names = V(TOTALS, Ty.arr(m / n, t)), V(STARTS, Ty.arr(m / n, t))
+    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    for elements, unused in _with_map(f, offset, chunk, *names):
+        own, left = elements(Ex(chunk)), scan(op, z, elements(xs))
+        yield egglog.rule(eq(a).to(left), *where).then(offset, chunk, *names)  # the conditions need them to exist
+        totals = map_(Fn.lam(P.var(chunk), reduce_(op, e, own)), split(n, xs))
+        each = Fn.lam(P.pair(P.var(offset), P.var(chunk)), scan(op, Ex(offset), own))
+        whole = app(Fn.lam(P.var(ss), join(map_(each, zip_(Ex(ss), split(n, xs))))), scan_exclusive(op, z, Ex(ts)))
+        yield rewrite(left).to(
+            app(Fn.lam(P.var(ts), whole), totals),
+            *where,
+            *unused,
+            *(fvo(op).not_contains(name) for name in (offset, chunk, *names)),
+            *(fv(xs).not_contains(name) for name in names),
+            *(fv(z).not_contains(ts), fv(e).not_contains(chunk)),
+        )
+
+
+@rule(
     "scan ⊕ z xs = join (map (λc. scan ⊕ z c) (split n xs)),  n = length, c not free in ⊕ and z;  the same for "
     "scanExclusive",
     source="new: one chunk, for the one group or work-item that scans it",
@@ -263,6 +291,7 @@ def scan_seq_fusion(a: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex):
 
 chunked_scan_rules = (scan_in_chunks,)
 group_scan_rules = (name_scanned, scan_in_one_chunk)
+named_chunk_rules = (scan_in_named_chunks,)
 scan_block_rules = (scan_in_blocks,)
 scan_rules = (scan_then_combine, last_of_scan, at_of_scan, scan_by_exclusive, exclusive_by_shift, map_scan_interchange)
 scan_loop_rules = (scan_to_seq, scan_seq_fusion)

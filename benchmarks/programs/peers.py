@@ -290,6 +290,39 @@ def _nearest_sphere(rays: Any, spheres: Any) -> tuple[A, A]:
     return best, np.where(best < np.inf, nearest, -1)
 
 
+def _csr_filter(offsets: A, cols: A, vals: A, eps: Any) -> tuple[Any, ...]:
+    keep = np.abs(vals) > eps
+    before, rest = np.concatenate(([0], np.cumsum(keep, dtype=np.int32))), len(vals) - int(keep.sum())
+    return before[offsets], (np.pad(cols[keep], (0, rest)), (np.pad(vals[keep], (0, rest)), before[-1]))
+
+
+def _run_lengths(s: A) -> tuple[Any, ...]:
+    starts, count = _run_starts(s)
+    lengths = np.diff(starts[:count], append=len(s)).astype(np.int32)
+    behind = (0, len(s) - count)
+    return starts, (np.pad(s[starts[:count]], behind), (np.pad(lengths, behind), count))
+
+
+def _log_sum_exp(x: A) -> A:
+    most = x.max(1)
+    return most + np.log(np.exp(x - most[:, None]).sum(1))
+
+
+def _peak_meter(x: A, fall: Any) -> A:
+    made, level = np.empty_like(x), 0.0
+    for i, v in enumerate(np.abs(x).tolist()):
+        made[i] = level = max(v, level * float(fall))
+    return made
+
+
+def _resonator(x: A, c: Any) -> A:
+    made, y, w = np.empty_like(x), 0.0, 0.0
+    for i, v in enumerate(x.tolist()):
+        made[i] = next_y = v + float(c) * y - 0.5 * w
+        y, w = next_y, y
+    return made
+
+
 PEERS: dict[str, Callable[..., Any]] = {
     "atax": lambda A, x: A.T @ (A @ x),
     "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),
@@ -309,12 +342,17 @@ PEERS: dict[str, Callable[..., Any]] = {
     "cosine": lambda X, Y: (X @ Y.T) / np.sqrt((X * X).sum(1)[:, None] * (Y * Y).sum(1)),
     "covariance": _covariance,
     "cross_entropy": _cross_entropy,
+    "csr_filter": _csr_filter,
     "decay_batches": _decayed,
+    "degree_counts": lambda known, src: np.bincount(
+        np.minimum(known + np.bincount(src, minlength=len(known)), 63), minlength=64
+    ),
     "dense_relu": lambda W, b, X: np.maximum(X @ W.T + b, 0),
     "dft": _dft,
     "distances": _distances,
     "downsample": lambda A: np.float32(0.25) * (A[::2, ::2] + A[::2, 1::2] + A[1::2, ::2] + A[1::2, 1::2]),
     "embedding_bags": lambda table, tokens: table[tokens].mean(1),
+    "ema_channels": _smoothed,
     "energy": lambda m, vx, vy, vz: np.float32(0.5) * (m * (vx * vx + vy * vy + vz * vz)).sum(),
     "flip_blend": lambda A: np.float32(0.5) * (A + A[:, ::-1]),
     "gather_add": lambda table, places, y: table[places] + y,
@@ -344,6 +382,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "leapfrog": _leapfrog,
     "life": _stencil_life,
     "life_steps": _life_steps,
+    "log_sum_exp_rows": _log_sum_exp,
     "longest_run_rows": _longest_runs,
     "longest_step": lambda A: np.abs(np.diff(A)).max(1),
     "mandelbrot": _mandelbrot,
@@ -361,13 +400,17 @@ PEERS: dict[str, Callable[..., Any]] = {
     "outer_trace": lambda A, B: (A * B.T).sum(),
     "pagerank": _pagerank,
     "palindrome_sum": lambda x: 4 * x * x[::-1],
+    "peak_meter": _peak_meter,
+    "polynomial_rows": lambda c, t: _along_rows(c, np.zeros(len(c), c.dtype), lambda s, k: s * t + k),
     "portfolio": lambda W, C: ((W @ C) * W).sum(1),
     "power_iteration": _power_iteration,
     "prefix_products": lambda rates: (1 + rates).cumprod(),
     "prefix_rows": lambda A: A.cumsum(1),
     "queens_masks": _queens,
     "residual": lambda W, X: np.maximum(X + X @ W.T, 0),
+    "resonator": _resonator,
     "returns": lambda price: price[1:] / price[:-1] - 1,
+    "run_lengths": _run_lengths,
     "run_starts": _run_starts,
     "running_balance": lambda opening, payments: opening + payments.cumsum(),
     "running_max": np.maximum.accumulate,
@@ -383,6 +426,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "spmv_csr": _spmv_csr,
     "spmv_ell": lambda values, cols, x: (values * x[cols]).sum(1),
     "spmv_twice": lambda values, cols, x: (values * (values * x[cols]).sum(1)[cols]).sum(1),
+    "standard_scores": lambda x: (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True),
     "standardise": lambda x: (x - x.mean()) / x.std(),
     "stretch": lambda A: (A - A.min()) / (A.max() - A.min()),
     "summed_area": lambda A: A.cumsum(1).cumsum(0),
@@ -391,4 +435,5 @@ PEERS: dict[str, Callable[..., Any]] = {
     "two_mm": lambda A, B, C: (A @ B) @ C,
     "unsharp": lambda A, amount: A + amount * (A - _box(A)),
     "wave1d": lambda now, before, c: 2 * now - before + c * (np.pad(now, 1)[:-2] - 2 * now + np.pad(now, 1)[2:]),
+    "welford_columns": lambda A: (A.mean(0), A.var(0, ddof=1)),
 }

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lift_egraph.algebra.clamps import Clamp, clamp
+from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.declared import believe, believed
 from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested, shaped_binder
 from lift_egraph.algebra.linear import NotLinear, linear_form
@@ -82,7 +82,7 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
         return Refusal("the accumulator is no scalar or tuple of scalars")
     if [v.type for v in op.first] != [type_of(r) for r in op.results]:
         return Refusal("the accumulator has other components than the result")
-    blocks: list[Block | Clamp] = []
+    blocks: list[Block | Clamp | ScaledClamp] = []
     for group in op.independent():
         found = _block(op, group)
         if isinstance(found, Refusal):
@@ -103,8 +103,10 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
     return made
 
 
-def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
-    """The matrix of some components, or the clamp of one."""
+def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, list[list[ir.Expr]]] | Refusal:
+    """The semiring over which some components of an accumulator are linear in these, their type, and for each the
+    coefficients of all and what is added; or why they are not.
+    """
     variables = [op.first[i] for i in group]
     types = {v.type for v in variables}
     t = types.pop()
@@ -117,11 +119,7 @@ def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
         except NotLinear as problem:
             refused.append(problem)
             continue
-        rows = [[*(form[v] for v in variables), form[None]] for form in forms]
-        return closed_block(semiring, t, tuple(group), rows)
-    if len(group) == 1 and t.is_float:
-        with suppress(NotLinear):
-            return clamp(t, group[0], op.results[group[0]], variables[0])
+        return semiring, t, [[*(form[v] for v in variables), form[None]] for form in forms]
     for semiring in SEMIRINGS:
         if semiring not in semirings_on(t) and (why := _not_distributive(semiring, t)):
             with suppress(NotLinear):
@@ -130,6 +128,20 @@ def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | Refusal:
                 return Refusal(f"{_names(variables)} would be linear over {semiring}, no semiring on {t}: {why}")
     # the semiring whose operations go furthest says best why not
     return Refusal(str(max(refused, key=lambda r: r.depth)) if refused else f"no semiring of {t} is known")
+
+
+def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | ScaledClamp | Refusal:
+    """The matrix of some components, or the clamp of one."""
+    found = linear_rows(op, group)
+    if not isinstance(found, Refusal):
+        semiring, t, rows = found
+        return closed_block(semiring, t, tuple(group), rows)
+    v = op.first[group[0]]
+    if len(group) == 1 and isinstance(v.type, Scalar) and v.type.is_float:
+        for made in (clamp, scaled_clamp):
+            with suppress(NotLinear):
+                return made(v.type, group[0], op.results[group[0]], v)
+    return found
 
 
 def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:
@@ -145,7 +157,7 @@ def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:
     return found and f"{print_term(left)} is not {print_term(right)}, {found}"
 
 
-def _action(op: Binary, blocks: Sequence[Block | Clamp], t: DataType) -> Action:
+def _action(op: Binary, blocks: Sequence[Block | Clamp | ScaledClamp], t: DataType) -> Action:
     types = [b.type for b in blocks for _ in b.entries]
     first, second, matrix = (numbered(name, types) for name in "pqm")
     state = numbered("s", [v.type for v in op.first])

@@ -1,4 +1,5 @@
-"""Accumulators that are shifted and clamped: ``min (max (s + a, b), c)``, where the elements give a, b and c.
+"""Accumulators that are shifted and clamped: ``min (max (s + a, b), c)``, where the elements give a, b and c; or
+multiplied before.
 
 Such functions are closed under composition, and are linear over no semiring: ``min``, ``max`` and ``+`` are three
 operations. A queue that is never longer than it may be, or an account that is never overdrawn, is of this kind.
@@ -14,7 +15,9 @@ from lift_egraph.algebra.semirings import SEMIRINGS
 from lift_egraph.language import ir
 from lift_egraph.language.types import Scalar
 
+Scaled = tuple[ir.Expr, ir.Expr, ir.Expr, ir.Expr]  # a factor before these
 Form = tuple[ir.Expr, ir.Expr, ir.Expr]  # what is added, the least, and the greatest value
+RING = next(s for s in SEMIRINGS if s.is_ring)
 LARGER, SMALLER = (next(s for s in SEMIRINGS if (s.plus, s.times) == (op, "add")) for op in ("max", "min"))
 
 
@@ -104,3 +107,103 @@ def _at_most(form: Form, value: ir.Expr, t: Scalar) -> Form:
 def _larger(greatest: ir.Expr, value: ir.Expr, t: Scalar) -> ir.Expr:
     """The larger of the two, where nothing is larger than infinity."""
     return greatest if greatest == SMALLER.zero(t) else LARGER.sum(greatest, value, t)
+
+
+@dataclass(frozen=True)
+class ScaledClamp:
+    """One component of an accumulator that is multiplied, shifted and clamped: ``min (max (a · s + b, c), d)``.
+
+    Such functions are closed under composition, whatever the sign of a: the bounds are what the interval between them
+    becomes. The level of a peak meter, which falls by a factor, is of this kind.
+    """
+
+    type: Scalar
+    group: tuple[int, ...]
+    entries: Scaled
+    why: str = "multiplied, shifted and clamped"
+
+    @property
+    def ones(self) -> Scaled:
+        """What changes nothing."""
+        return _as_it_is(self.type)
+
+    def product(self, first: Sequence[ir.Expr], second: Sequence[ir.Expr]) -> list[ir.Expr]:
+        """What acts like `first` and then `second`."""
+        scale, shift, least, greatest = first
+        by, to, low, high = second
+        lowest = ir.Call("min", (least, greatest))  # the greatest value counts where it is the smaller of the two
+        ends = [ir.Call("add", (_finite_product(by, end, self.type), to)) for end in (lowest, greatest)]
+        bounds = (ir.Call(op, (ends[0], ends[1])) for op in ("min", "max"))
+        moved = ir.Call("add", (ir.Call("mul", (by, shift)), to))
+        return [ir.Call("mul", (by, scale)), moved, *(_clamped(bound, low, high) for bound in bounds)]
+
+    def applied(self, data: Sequence[ir.Expr], values: Sequence[ir.Expr]) -> list[ir.Expr]:
+        """A value, multiplied, shifted and clamped."""
+        scale, shift, least, greatest = data
+        return [_clamped(ir.Call("add", (ir.Call("mul", (scale, values[0])), shift)), least, greatest)]
+
+
+def scaled_clamp(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> ScaledClamp:
+    """An expression as a scaled clamp of a variable.
+
+    Raises
+    ------
+    NotLinear
+        If it is none, or the bounds inside of a product are.
+    """
+    return ScaledClamp(t, (component,), _scaled(t, term, variable))
+
+
+def _scaled(t: Scalar, term: ir.Expr, variable: ir.Var) -> Scaled:
+    def is_free(part: ir.Expr) -> bool:
+        return variable not in ir.free_variables(part)
+
+    one, zero, least, greatest = _as_it_is(t)
+    if is_free(term):
+        return one, zero, term, term
+    match as_extreme(term):
+        case ir.Var():
+            return one, zero, least, greatest
+        case ir.Call(op="add" | "mul" | "max" | "min" as op, arguments=(a, b)) if is_free(a) or is_free(b):
+            known, other = (a, b) if is_free(a) else (b, a)
+            scale, shift, low, high = _scaled(t, other, variable)
+            if op == "mul":
+                if (low, high) != (least, greatest):
+                    raise NotLinear("what is clamped is multiplied")
+                return RING.product(scale, known, t), RING.product(shift, known, t), low, high
+            if op == "add":
+                return scale, RING.sum(shift, known, t), _sum(low, known, t), _sum(high, known, t)
+            low, high = _bounded(op, low, high, known, t)
+            return scale, shift, low, high
+        case ir.Call(op="sub", arguments=(a, b)) if is_free(b):
+            return _scaled(t, ir.Call("add", (a, ir.Call("neg", (b,)))), variable)
+        case ir.Call(op="select", arguments=(condition, a, b)) if is_free(condition):
+            both = zip(_scaled(t, a, variable), _scaled(t, b, variable), strict=True)
+            one, two, three, four = (x if x == y else ir.Call("select", (condition, x, y)) for x, y in both)
+            return one, two, three, four
+    raise NotLinear("it is not multiplied, shifted and clamped alone")
+
+
+def _as_it_is(t: Scalar) -> Scaled:
+    return RING.one(t), RING.zero(t), LARGER.zero(t), SMALLER.zero(t)
+
+
+def _sum(bound: ir.Expr, by: ir.Expr, t: Scalar) -> ir.Expr:
+    return bound if bound in (LARGER.zero(t), SMALLER.zero(t)) else RING.sum(bound, by, t)
+
+
+def _bounded(op: str, low: ir.Expr, high: ir.Expr, by: ir.Expr, t: Scalar) -> tuple[ir.Expr, ir.Expr]:
+    """Bounds after ``max`` or ``min`` with a value, where nothing is beyond infinity."""
+    if op == "max":
+        return LARGER.sum(low, by, t), _larger(high, by, t)
+    return low if low == LARGER.zero(t) else SMALLER.sum(low, by, t), SMALLER.sum(high, by, t)
+
+
+def _finite_product(factor: ir.Expr, bound: ir.Expr, t: Scalar) -> ir.Expr:
+    """A product that is zero for a factor of zero, also if the bound is infinite."""
+    zero = RING.zero(t)
+    return ir.Call("select", (ir.Call("eq", (factor, zero)), zero, ir.Call("mul", (factor, bound))))
+
+
+def _clamped(value: ir.Expr, least: ir.Expr, greatest: ir.Expr) -> ir.Expr:
+    return ir.Call("min", (ir.Call("max", (value, least)), greatest))

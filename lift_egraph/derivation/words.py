@@ -84,6 +84,8 @@ def condition_text(condition: Condition) -> str:
                 return f"{p[0]} is {p[1]}"
             case "acts":
                 return f"{p[0]} (s, x) = {p[4]} ({p[1]} x, s), an action of the monoid of {p[2]} and {p[3]}"
+            case "steady":
+                return f"{p[0]} (s, x) = {p[5]} ({p[2]}, (s, {p[0]} ({p[1]}, x))), and so for more elements by {p[3]}"
             case "combines":
                 return f"{p[0]} (s, x) = {p[2]} (s, {p[1]} x)"
             case "distinct":

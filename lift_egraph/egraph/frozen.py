@@ -42,6 +42,7 @@ DROPPED = (
     "stage_private",
     "built_in",
     "acts",
+    "steady",
     "combines",
     "distinct",
 )

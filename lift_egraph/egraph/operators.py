@@ -13,6 +13,7 @@ from lift_egraph.algebra import laws
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.steady import Steady, steady_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
 from lift_egraph.language import ir
@@ -69,10 +70,23 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
         functions = (function_to_egg(g) for g in (f, acting.matrix, acting.act))
         given, matrix, act = functions
         facts.append(sorts.acts(given, matrix, operator_to_egg(acting.operator), to_egg(acting.one), act))
+    if isinstance(acting, Action) and (steady := steady_of(f)):
+        facts += _steady_facts(f, steady)
     if acting is not None and (combining := combining_of(f)):
         given, element = (function_to_egg(g) for g in (f, combining.element))
         facts.append(sorts.combines(given, element, operator_to_egg(combining.operator)))
     return tuple(facts)
+
+
+def _steady_facts(f: ir.Lambda, found: Steady) -> Iterator[ActionLike]:
+    """That a fold is steady, and what is known of the product of its matrices."""
+    op, one = operator_to_egg(found.operator), to_egg(found.one)
+    zero, power, onward = to_egg(found.zero), to_egg(found.power), function_to_egg(found.onward)
+    yield sorts.steady(function_to_egg(f), zero, power, op, one, onward)
+    if laws.associative(found.operator):
+        yield sorts.associative(op)
+    if laws.neutral(found.operator, found.one):
+        yield sorts.neutral(op, one)
 
 
 def reasons(use: Use) -> list[str]:
@@ -91,7 +105,8 @@ def reasons(use: Use) -> list[str]:
         if combining:
             found.append(f"{name} combines the accumulator with {print_term(combining.element)}: {combining.why}")
         if isinstance(acting, Action):
-            found.append(f"{name} multiplies the accumulator by a matrix: {acting.why}")
+            always = " that is the same for all elements" if steady_of(f) else ""
+            found.append(f"{name} multiplies the accumulator by a matrix{always}: {acting.why}")
         elif not combining:
             found.append(f"{name} stays a loop: {acting.why}")
     return found

@@ -254,6 +254,8 @@ built_in = relation("built_in", Op, String)  # an operator that is a scalar oper
 combines = relation("combines", Fn, Fn, Op)  # combines(f, g, op): f (s, x) = s ⊕ g x, with an associative ⊕
 # acts(f, m, op, e, act): f (s, x) = act (m x, s), an action of the monoid of op and e
 acts = relation("acts", Fn, Fn, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
+# steady(f, e, p, op, one, on): f (s, x) = on (p, (s, f (e, x))); for n elements with pⁿ by op, from one
+steady = relation("steady", Fn, Ex, Ex, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
 distinct = relation("distinct", Ex)  # indices of which no two are one place
 stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory
 stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers

@@ -10,12 +10,13 @@ from typing import Any
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.places import distinct_places
+from lift_egraph.algebra.steady import steady_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, operator_to_egg, to_egg
 from lift_egraph.egraph.rule_forms import Equation, Hole, Node
 from lift_egraph.language import ir
 from lift_egraph.language.build import add, map_, max_, min_, scan_exclusive, select, zip_
-from lift_egraph.language.check import codomain
+from lift_egraph.language.check import codomain, type_of
 from lift_egraph.language.functions import to_function
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import BOOL, I32, Array, DataType, Pair, Scalar
@@ -23,7 +24,7 @@ from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
 from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
-FOUND = ("acts", "combines", "built_in", "distinct")
+FOUND = ("acts", "steady", "combines", "built_in", "distinct")
 Conditions = Iterable[Equation | Node]
 
 
@@ -40,7 +41,7 @@ def found_laws(
             if c.op == "distinct":
                 values[names[0]] = _distinct(typing.concrete(typing.values[names[0]], sizes, lambda _: I32), choose)
                 continue
-            drawn = {"acts": _action, "combines": _combination, "built_in": _other_words}[c.op]
+            drawn = {"acts": _action, "steady": _steadiness, "combines": _combination, "built_in": _other_words}[c.op]
             values |= zip(names, drawn(names, typing, choose, real), strict=True)
     return values
 
@@ -81,6 +82,34 @@ def _folds(t: Scalar, k: ir.Expr) -> list[tuple[Pair, Callable[..., Any]]]:
     if t.is_float:
         made.append((Pair(two, t), lambda s, x: ir.MakePair(max_(s[0], s[1] + x), max_(s[1] + x, k))))
     return made
+
+
+def _steadiness(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term | Operator]:
+    """A fold's operator that multiplies by one matrix, and what that is."""
+    state, element = typing.find(typing.values[names[0]][0]).parts
+    k, two = choose([ir.Input("k", real), ir.Literal(3, real)]), Pair(real, real)
+    made: list[tuple[Pair, Callable[..., Any]]] = [
+        (two, lambda s, x: s * 2 + x * k),
+        (two, lambda s, x: x - k * s),
+        (Pair(two, real), lambda s, x: ir.MakePair(s[1] + x * k, s[0] + s[1] * k)),
+        (Pair(real, two), lambda s, x: x[0] * x[1] + s * k),
+    ]
+    alike = typing.find(state) == typing.find(element)
+    argument, make = choose(made[:2] if alike else made)
+    function = to_function(make, argument, "fold")
+    found = steady_of(function)
+    if found is None:
+        raise AssertionError("the fold is not found to be steady")
+    power = typing.values[names[2]]
+    for t, known in ((state, argument.first), (element, argument.second), (power, type_of(found.power))):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield _term(function)
+    yield Term(found.zero, to_egg(found.zero))
+    yield Term(found.power, to_egg(found.power))
+    yield Operator(found.operator, operator_to_egg(found.operator), None)
+    yield Term(found.one, to_egg(found.one))
+    yield _term(found.onward)
 
 
 def _combination(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term | Operator]:

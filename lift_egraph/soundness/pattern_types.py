@@ -181,6 +181,16 @@ class Inference:
                 self.t.equate(function[0], a)
                 self.t.equate(function[1], b)
             self.t.equate(one, op)
+        elif c.op == "steady":
+            f, zero, power, op, one, onward = map(self, c.parts)
+            state, element = self.t.open(), self.t.open()
+            pairs = (f, Made("pair", (state, element))), (onward, Made("pair", (op, Made("pair", (state, state)))))
+            for function, a in pairs:
+                self.t.equate(function[0], a)
+                self.t.equate(function[1], state)
+            self.t.equate(zero, state)
+            self.t.equate(power, op)
+            self.t.equate(one, op)
         elif c.op == "built_in":
             self.number(self(c.parts[0]))
             self.text(c.parts[1], "operator")

@@ -73,7 +73,11 @@ def _acted_in(term: ir.Map, rows: Rows, around: int) -> ir.Expr:
             return ir.Map(ir.Lambda(binder, _acted_in(inner, rows, count)), term.array)
         case ir.Lambda(binder=binder, body=body):
             loops = [f for f in folds(body) if isinstance(f, LEFT_TO_RIGHT)]
-            long = [f for f in loops if rows.chunks(count, length_of(f.array), in_lanes=True)]
+            long = [
+                f
+                for f in loops
+                if rows.chunks(count, length_of(f.array), in_lanes=True) and not LongRows(rows).steadily(f, count)
+            ]
             return ir.Map(ir.Lambda(binder, _replaced(body, {id(f): _action(f) for f in long})), term.array)
     return term
 
@@ -88,6 +92,8 @@ def _replaced(body: ir.Expr, known: Mapping[int, ir.Expr]) -> ir.Expr:
 def _action(fold: ir.Expr) -> ir.Expr:
     """A fold whose operator acts like a monoid as the reduction or scan of what acts."""
     if not _may_act(fold) or not isinstance(found := action_of(fold.operator), Action):
+        return fold
+    if not associative(found.operator):  # not known of products of clamps: only chunks of scans have them
         return fold
     matrices = ir.Map(found.matrix, fold.array)
     if isinstance(fold, ir.Reduce | ir.ReduceSeq):

@@ -25,13 +25,23 @@ def index_plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     for part in ir.subterms(term):
         if not isinstance(part, ir.ReduceByIndex) or associative(part.operator) is None:
             continue
-        length, count = length_of(part.array), length_of(part)
-        chunk = chunk_size(length, device.groups) if length >= LONG else None
+        length = length_of(part.array)
+        chunk = chunk_for_results(length, length_of(part), device)
         if scalars(type_of(part).element) is None or chunk is None or (length, chunk) in known:  # pyright: ignore
             continue
-        if chunk >= MOST_RESULTS * count:
-            known.add((length, chunk))
-            yield _in_chunks(part, length, chunk)
+        known.add((length, chunk))
+        yield _in_chunks(part, length, chunk)
+
+
+def chunk_for_results(length: int, results: int, device: Device) -> int | None:
+    """The size of as many chunks of a long array as are worth results of their own; None if no two are."""
+    parts = device.groups
+    while length >= LONG and parts > 1 and parts >= device.compute_units:
+        chunk = chunk_size(length, parts)
+        if chunk is not None and chunk >= MOST_RESULTS * results:
+            return chunk
+        parts //= 2
+    return None
 
 
 def _in_chunks(part: ir.ReduceByIndex, length: int, chunk: int) -> Plan:

@@ -7,8 +7,9 @@ do is what the phases ``rows_apart`` and ``long_rows`` show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.expressions import scalars
@@ -20,10 +21,12 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array, DataType, Scalar
+from lift_egraph.workbench.chunked import EVEN, FOLDS, SCANS, Let, chunked_by_totals, chunked_steadily
 from lift_egraph.workbench.plan import LONG, length_of
 from lift_egraph.workbench.remainders import part
 
 RUN = 32  # the fewest elements of a chunk
+SET = 512  # elements after which lines fall into the same set of a cache again
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,17 @@ class Rows:
         return wanted if length // wanted >= RUN else None
 
 
+def chunk_of(n: int, chunks: int, in_lanes: bool) -> int:
+    """The length of so many chunks of n elements: what vectors divide, where the rest is short all the same.
+
+    The lanes of a vector read chunks that do not begin in the same set of a cache's lines.
+    """
+    chunk = n // chunks
+    if chunk <= EVEN * chunks:
+        return chunk
+    return chunk - EVEN if in_lanes and chunk % SET == 0 else chunk - chunk % EVEN
+
+
 def folds(body: ir.Expr) -> Iterator[ir.Expr]:
     """The folds whose results a function's body needs in any case, and once: outside of all loops."""
     if isinstance(body, ir.FOLDS):
@@ -64,14 +78,17 @@ def folds(body: ir.Expr) -> Iterator[ir.Expr]:
                 yield from folds(inner)
     elif isinstance(body, ir.Apply):
         yield from folds(body.argument)
+        if isinstance(body.function, ir.Lambda):
+            yield from folds(body.function.body)
 
 
 @dataclass
 class LongRows:
-    """Builds the terms; `tiling` has the sizes of the chunks."""
+    """Builds the terms; `tiling` has the sizes of the chunks, `numbers` are for names."""
 
     rows: Rows
     tiling: Tiling = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=count)
 
     def apart(self, term: ir.Expr) -> ir.Expr:
         """The term with a map for each long reduction of few rows."""
@@ -84,10 +101,62 @@ class LongRows:
         return _in_maps(term, self._in_chunks, self.outside)
 
     def outside(self, term: ir.Expr) -> ir.Expr:
-        """A scan outside of all loops in chunks, if it acts like a monoid and is long; else the term itself."""
+        """A scan outside of all loops in chunks, if it acts like a monoid and is long; else the term itself.
+
+        For a fold there are plans whose vectors read what lies side by side.
+        """
+        if isinstance(term, SCANS) and (made := self.steadily(term, 1)) is not None:
+            return _bound(*made)
         if isinstance(term, ir.Scan | ir.ScanSeq) and isinstance(term.operator, ir.Lambda):
             return self.scan(term, term.operator, 1)
         return term
+
+    def steadily(self, term: ir.Expr, rows: int) -> tuple[tuple[Let, ...], ir.Expr] | None:
+        """A long fold or scan of so many rows as lets and what is made of them, if it multiplies by one matrix; so a
+        scan by an associative operator, in rows. What remains stands first.
+        """
+        if self.rows.device.has_groups or not isinstance(term, FOLDS + SCANS) or not is_pure(_mapped(term.array)):
+            return None
+        n = length_of(term.array)
+        chunks = self.rows.chunks(rows, n, in_lanes=True)
+        if not chunks:
+            return None
+        reduces = isinstance(term, ir.Reduce | ir.Scan) and associative(term.operator)
+        if reduces and (rows == 1 or not isinstance(term, ir.Scan)):
+            return None
+        chunk = chunk_of(n, chunks, in_lanes=True)
+        rest = n - chunk * chunks
+        if rest >= chunk:
+            return None
+        first = part(0, rest, term.array) if rest else None
+        start = replace(_fold_of(term), array=first) if first is not None else term.initial
+        array = part(rest, n - rest, term.array) if rest else term.array
+        made = (chunked_by_totals if reduces else chunked_steadily)(term, start, array, chunk, next(self.numbers))  # pyright: ignore
+        if made is None:
+            return None
+        self.offer(chunk, n, n - rest)
+        if made.powers:
+            self.offer(made.powers, chunk)
+        is_scan = isinstance(term, SCANS) and first is not None
+        return made.lets, ir.Concat(replace(term, array=first), made.result) if is_scan else made.result
+
+    def named(self, body: ir.Expr, rows: int) -> tuple[tuple[Let, ...], ir.Expr]:
+        """The body of a function of so many rows as lets, of its long folds and scans in chunks, and what is left."""
+        if (made := self.steadily(body, rows)) is not None:
+            return made
+        match body:
+            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):
+                (before, argument), (inside, left) = self.named(c, rows), self.named(b, rows)
+                if before or inside:
+                    return (*before, (q, argument), *inside), left
+            case ir.MakePair(first=a, second=b):
+                (before, first), (then, second) = self.named(a, rows), self.named(b, rows)
+                return (*before, *then), ir.MakePair(first, second) if before or then else body
+            case ir.Call(op=op, arguments=arguments) if len(arguments) <= 2:  # as `let_outwards` has it
+                found = [self.named(a, rows) for a in arguments]
+                lets = tuple(let for own, _ in found for let in own)
+                return lets, ir.Call(op, tuple(a for _, a in found)) if lets else body
+        return (), body
 
     def scans(self, body: ir.Expr, rows: int) -> ir.Expr:
         """The body of a function of so many rows with its long scans in chunks, where they are."""
@@ -137,18 +206,20 @@ class LongRows:
             self.tiling.update(merged(self.tiling, {n: (chunk,)}))
 
     def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        count = sum(self.chunks_of(fold, length_of(xs)) is not None for fold in folds(body))
+        several = sum(self.chunks_of(fold, length_of(xs)) is not None for fold in folds(body))
         match body:
-            case ir.MakePair(first=a, second=b) if count:
+            case ir.MakePair(first=a, second=b) if several:
                 return ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs))
-            case ir.Call(op=op, arguments=(a, b)) if count > 1:
+            case ir.Call(op=op, arguments=(a, b)) if several > 1:
                 x, y = ir.Var("x", type_of(a)), ir.Var("y", type_of(b))
                 both = ir.Lambda(ir.PairBinder(x, y), ir.Call(op, (x, y)))
                 return ir.Map(both, ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs)))
-            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if count > 1 or (
-                count and scalars(type_of(body)) is None
+            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if several > 1 or (
+                several and scalars(type_of(body)) is None
             ):
-                return ir.Map(ir.Lambda(ir.PairBinder(q, p), b), ir.Zip(self._apart(p, c, xs), xs))
+                of_rows = self._apart(p, c, xs)
+                s = ir.Var(f"$rows{next(self.numbers)}", type_of(of_rows))
+                return ir.Apply(ir.Lambda(s, self._apart(ir.PairBinder(q, p), b, ir.Zip(s, xs))), of_rows)
         return ir.Map(ir.Lambda(p, body), xs)
 
     def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, around: int = 1) -> ir.Expr:
@@ -156,6 +227,9 @@ class LongRows:
         match body:
             case ir.Map(function=ir.Lambda(binder=q, body=inner), array=ys) if is_pure(ys) and not is_pure(body):
                 return _outwards(p, self._in_chunks(q, inner, ys, rows), xs)
+        lets, left = self.named(body, rows)
+        if lets:
+            return _maps_of_lets(p, lets, left, xs)
         body = self.scans(body, rows)
         found = [(fold, chunks) for fold in folds(body) if (chunks := self.chunks_of(fold, rows))]
         if len(found) != 1:
@@ -168,8 +242,7 @@ class LongRows:
         """The chunks in which a fold of each row is computed, if it is a reduction that can be."""
         if not isinstance(fold, ir.Reduce) or not rows:
             return None
-        in_lanes = not isinstance(type_of(fold.initial), Scalar) or not commutative(fold.operator)
-        chunks = self.rows.chunks(rows, length_of(fold.array), in_lanes)
+        chunks = self.rows.chunks(rows, length_of(fold.array), _in_lanes(fold))
         may_be_taken_apart = associative(fold.operator) and neutral(fold.operator, fold.initial)
         return chunks if is_pure(_mapped(fold.array)) and may_be_taken_apart else None
 
@@ -177,7 +250,7 @@ class LongRows:
         """A map of a function with one reduction, in so many chunks and a rest."""
         op, z, array = fold.operator, fold.initial, fold.array
         n = length_of(array)
-        chunk = n // chunks
+        chunk = n // chunks if self.rows.device.has_groups else chunk_of(n, chunks, _in_lanes(fold))
         whole, rest = chunk * chunks, n - chunk * chunks
         self.offer(chunk, n, whole)
         g, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)
@@ -192,6 +265,35 @@ class LongRows:
         total = ir.Reduce(op, x, part(whole, rest, array)) if rest else x
         let = ir.Apply(ir.Lambda(x, _with(body, fold, total)), ir.Reduce(op, z, s))
         return ir.Map(ir.Lambda(ir.PairBinder(s, p), let), ir.Zip(partial, xs))
+
+
+def _in_lanes(fold: ir.Reduce) -> bool:
+    """Whether the lanes of vectors have chunks: where neighbouring elements are not folded side by side."""
+    return not isinstance(type_of(fold.initial), Scalar) or not commutative(fold.operator)
+
+
+def _bound(lets: Sequence[Let], result: ir.Expr) -> ir.Expr:
+    """What lets bind, and a result behind them."""
+    for binder, value in reversed(lets):
+        result = ir.Apply(ir.Lambda(binder, result), value)
+    return result
+
+
+def _maps_of_lets(p: ir.Binder, lets: Sequence[Let], left: ir.Expr, xs: ir.Expr) -> ir.Expr:
+    """A map of a function that binds lets as a let for each, of a map, and a map of what is left."""
+    if not lets:
+        return ir.Map(ir.Lambda(p, left), xs)
+    (q, value), *others = lets
+    of_rows = ir.Map(ir.Lambda(p, value), xs)
+    s = ir.Var(f"$parts{len(lets)}", type_of(of_rows))
+    return ir.Apply(ir.Lambda(s, _maps_of_lets(ir.PairBinder(q, p), others, left, ir.Zip(s, xs))), of_rows)
+
+
+def _fold_of(term: ir.Expr) -> ir.Reduce | ir.ReduceSeq:
+    """The fold that a scan makes of all elements; a fold as it is."""
+    assert isinstance(term, FOLDS + SCANS)
+    of_operator = ir.Reduce if isinstance(term, ir.Reduce | ir.Scan) else ir.ReduceSeq
+    return of_operator(term.operator, term.initial, term.array)
 
 
 def _outwards(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from lift_egraph.algebra.laws import associative
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.baseline import computes
 from lift_egraph.extract.tiling import Tiling, chunk_size
@@ -22,6 +23,7 @@ from lift_egraph.workbench.plan import LONG
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides
 BLOCKS = (4, 5, 6)  # of rows: a length that one of them divides will do
+FEW_RESULTS = 8  # elements for each result of a reduction by index that chunks may have for themselves
 LARGEST_REST = 1 / 32  # of the elements, where a smaller chunk leaves less
 
 
@@ -91,10 +93,15 @@ class WithRests:
             return term
         return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) and not is_pure(p) else p)
 
-    def left(self, array: ir.Expr, of_scalars: bool) -> tuple[int, int] | None:
-        """The lengths of the part that chunks divide, and of the rest."""
+    def left(self, array: ir.Expr, of_scalars: bool, of_folds: bool = False) -> tuple[int, int] | None:
+        """The lengths of the part that chunks divide, and of the rest.
+
+        Few columns that are folded, one in each lane, are worth a rest where one vector is full.
+        """
         n = size_of(array).constant
         k = self.chunk(n, of_scalars) if n else None
+        if of_folds and k is None and n and n > self.width and n % self.width:
+            k = self.width
         if n is None or k is None:
             return None
         self.tiling[n] = (k,)
@@ -105,7 +112,8 @@ class WithRests:
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
         in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))
-        cut = self.left(term.array, is_element) if in_blocks else None
+        of_folds = isinstance(term.array, ir.Transpose) and any(issubclass(t, ir.FOLDS) for t in inside)
+        cut = self.left(term.array, is_element, is_element and of_folds) if in_blocks else None
         if not is_pure(term.array):
             if cut is None:
                 return self.rows(ir.Map(term.function, self.term(term.array)), nested)
@@ -195,15 +203,16 @@ class WithRests:
         return ir.Concat(replace(term, array=first), replace(term, initial=start, array=part(r, m, array)))
 
     def by_index(self, term: ir.ReduceByIndex) -> ir.Expr:
-        arrays = term.indices, term.array
-        is_stage = all(is_pure(a.array if isinstance(a, ir.Map) else a) for a in arrays)
-        is_long = (size_of(term.array).constant or 0) >= LONG
-        cut = self.left(term.array, True) if is_long and is_stage else None
+        """The rest is combined with what the others give, which may have results of their own for chunks."""
+        initial, indices, array = term.initial, term.indices, term.array
+        is_read = all(is_pure(xs.array if isinstance(xs, ir.Map) else xs) for xs in (indices, array))
+        is_long = (size_of(array).constant or 0) >= max(LONG, FEW_RESULTS * (size_of(initial).constant or 0))
+        cut = self.left(array, True) if is_long and is_read and associative(term.operator) else None
         if cut is None:
             return self.parts(term)
         m, r = cut
-        first = replace(term, indices=part(0, m, term.indices), array=part(0, m, term.array))
-        return replace(term, initial=first, indices=part(m, r, term.indices), array=part(m, r, term.array))
+        first = replace(term, indices=part(0, m, indices), array=part(0, m, array))
+        return replace(term, initial=first, indices=part(m, r, indices), array=part(m, r, array))
 
 
 def part(start: int, length: int, array: ir.Expr) -> ir.Expr:

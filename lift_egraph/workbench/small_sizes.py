@@ -15,6 +15,7 @@ from lift_egraph.language.pretty import print_program
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.language.types import Array, DataType, Pair
 from lift_egraph.meaning.workload import effort
+from lift_egraph.workbench.chunked import EVEN
 
 MOST_EFFORT = 6e6  # of the small program: 0.15 seconds
 LEAST = 12  # of a small size
@@ -95,14 +96,15 @@ def _candidates(value: int, numbers: set[int]) -> Iterator[int]:
     for period in (math.lcm(*numbers), math.prod(numbers)):
         found |= {value % period + turns * period for turns in range(1, 2 * TURNS)}
     chunks, rest = _long_chunks(value, numbers)
-    found |= {rest + turns * math.lcm(*(value // c for c in chunks)) for turns in range(2, 2 * TURNS) if chunks}
+    turns = [t * even for even in (1, EVEN) for t in range(1, 2 * TURNS) if t * even > 1]
+    found |= {rest + t * math.lcm(*(value // c for c in chunks)) for t in turns if chunks}
     found = {n for n in found if LEAST <= n < value} or {turns * LEAST for turns in range(1, 2 * TURNS)}
     yield from sorted(n for n in found if n < value)
 
 
 def _long_chunks(value: int, numbers: set[int]) -> tuple[list[int], int]:
-    """The numbers that are long chunks of a size, and what all of them leave: fewer elements than there are chunks."""
-    rests = {value % c for c in numbers if LONG <= c < value and value % c < value // c}
+    """The numbers that are long chunks of a size, and what all of them leave: a few elements for each chunk."""
+    rests = {value % c for c in numbers if LONG <= c < value and value % c < EVEN * (value // c)}
     rest = min(rests, default=0)
     return [c for c in numbers if LONG <= c < value and value % c == rest], rest
 
@@ -114,7 +116,9 @@ def _shorter(sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[in
         chunks, rest = _long_chunks(value, numbers)
         whole, less = value - rest, small[name] - rest
         for n in {int(word) for word in re.findall(r"\b\d+\b", text)} if chunks else ():
-            if n >= LONG and whole % n == 0 and less * n % whole == 0 and less > 0:
+            if n >= LONG and whole % n == 0 and less > 0:
+                if less * n % whole:
+                    return {}  # so few elements have no such part
                 found[n] = less * n // whole
     return found
 

@@ -76,9 +76,8 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
             body = replace(term, array=_cut(term.array, made, times))
         case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
             body = replace(term, initial=_cut(term.initial, made, times), array=_cut_read(term.array, made, times))
-        case ir.ReduceByIndex():
-            read = {name: _cut_read(getattr(term, name), made, times) for name in ("indices", "array")}
-            body = replace(term, initial=_cut(term.initial, made, times), **read)
+        case ir.ReduceByIndex() | ir.ReduceByIndexGlb():
+            body = ir.map_parts(term, lambda p: _cut_read(p, made, times) if isinstance(p, ir.Expr) else p)
         case ir.Generate():
             body = term
         case _:
@@ -89,7 +88,7 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
 
 
 def _cut_read(array: ir.Expr, made: Cut, times: int) -> ir.Expr:
-    """What a loop reads: with a map around it that has no loops, which is computed on the way."""
+    """What a fold reads, which computes it on the fly if no loop does."""
     if isinstance(array, ir.Map) and not _has_loops(array.function):
         return replace(array, array=_cut(array.array, made, times))
     return _cut(array, made, times)

@@ -25,7 +25,11 @@ from lift_egraph.soundness.proofs.typed import Typed
 from lift_egraph.soundness.proofs.values import Function, Value
 from lift_egraph.soundness.proofs.words import element_text
 
-FOUND = {"acts": "folds that act like monoids", "built_in": "operators that are an operation in other words"}
+FOUND = {
+    "acts": "folds that act like monoids",
+    "steady": "folds that multiply by one matrix",
+    "built_in": "operators that are an operation in other words",
+}
 COMPLETE = ("wrap", "mirror")  # boundaries that need as many elements as they add
 
 

@@ -94,6 +94,29 @@ def test_linear_folds_are_reductions(name):
             assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fun (s, x) => max(abs(x), s * 0.5)",
+        "fun (s, x) => if abs(x) > 0.5 * s then abs(x) else 0.5 * s",
+        "fun (s, x) => min(max(s * 0.5 + x, 0.0), 1.0)",
+        "fun (s, x) => max(-2.0 * s + x, -3.0)",
+        "fun (s, x) => select(x > 0.0, min(s * x, 5.0), s - 1.0)",
+        "fun (s, x) => min(max(s * 0.0, x), 2.0)",
+    ],
+)
+def test_products_of_what_is_multiplied_and_clamped_act_as_the_fold_does(text: str):
+    program = fold(text, "1.0")
+    found, folded = action_of(program.body.operator), program.body
+    assert isinstance(found, Action), str(found)
+    assert found.why == "s is multiplied, shifted and clamped"
+    product = ir.Reduce(found.operator, found.one, ir.Map(found.matrix, folded.array))
+    acted = ir.Apply(found.act, ir.MakePair(product, folded.initial))
+    for seed in range(5):
+        inputs = random_inputs(program, seed, "integer")
+        assert equal_values(evaluate(folded, inputs), evaluate(acted, inputs))
+
+
 @pytest.mark.parametrize("name", NOT_LINEAR)
 def test_others_are_refused_with_a_reason(name):
     text, start, array, why = NOT_LINEAR[name]

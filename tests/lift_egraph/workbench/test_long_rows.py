@@ -10,6 +10,7 @@ from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.check import type_of
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
@@ -35,6 +36,12 @@ BODIES = {
     "then": "sqrt(abs(reduceSeq(fun (s, x) => s * k + x, 0.0, row))) + 1.0",
     "product": "reduceSeq(fun (s, x) => s * k + x, 0.0, row) * reduceSeq(fun (s, x) => s - x, 1.0, row)",
     "scan": "scan(fun (s, x) => s + k * (x - s), 0.0, row)",
+    "sums": "scan(add, 1.0, row)",
+    "filter": "let (s, t) = reduceSeq(fun ((s, t), x) => (t, x - k * s), (1.0, 0.0), row) in s + t",
+    "levels": "let ys = scan(fun (s, x) => s + k * (x - s), 0.0, row) in map(fun (x, y) => x - y, zip(row, ys))",
+    "dependent": (
+        f"let (m, i) = reduce({LOUDEST}, (0.0, 0), {INDEXED}) in reduceSeq(fun (s, x) => s * k + x * m, 0.0, row)"
+    ),
     "array": "let s = reduceSeq(fun (s, x) => s * k + x, 0.0, row) in map(fun x => x - s, row)",
 }
 
@@ -70,14 +77,19 @@ BIQUAD = """fun ((y, (s, t)), x) =>
 
 
 @pytest.mark.parametrize(
-    "scan", ["scan(fun (s, x) => k * (x - s), 0.0, xs)", f"scanSeq({BIQUAD}, (0.0, (0.0, 0.0)), xs)"]
+    ("scan", "starts"),
+    [
+        ("scan(fun (s, x) => min(max(s + x, 0.0), 5.0), 0.0, xs)", ir.ScanExclusive),
+        ("scan(fun (s, x) => k * (x - s), 0.0, xs)", ir.ScanExclusiveSeq),
+        (f"scanSeq({BIQUAD}, (0.0, (0.0, 0.0)), xs)", ir.ScanExclusiveSeq),
+    ],
 )
 @pytest.mark.parametrize("length", [N, N - 3], ids=["with a rest", "in chunks"])
-def test_a_long_scan_is_taken_in_chunks_of_which_alone_matrices_are_made(scan: str, length: int):
+def test_a_long_scan_is_taken_in_chunks_of_which_alone_matrices_are_made(scan: str, starts: type[ir.Expr], length: int):
     program = parse_program(f"program p(xs: [f32]{length}, k: f32 in 0..1) = let xs = map(neg, xs) in {scan}")
     (leg,) = legs(program.body)
     assert leg.name == "long_rows"
-    assert sum(isinstance(t, ir.ScanExclusive) for t in ir.subterms(leg.term)) == 1
+    assert sum(isinstance(t, starts) for t in ir.subterms(leg.term)) == 1
     check(program, (leg,))
 
 
@@ -100,14 +112,30 @@ def test_rows_of_matrices_are_rows(length: int):
     check(program, way)
 
 
-def test_the_steps_are_explained():
-    program = in_rows(BODIES["segment sum"])
+@pytest.mark.parametrize(
+    ("body", "rules"),
+    [
+        ("segment sum", {"fold_by_action", "reduce_with_rest", "name_reduction", "map_fission_of_reduced"}),
+        ("scan", {"scan_in_steady_chunks", "scan_with_rest", "let_out_of_pair", "map_of_let_named"}),
+        ("horner", {"fold_in_steady_chunks", "fold_with_rest", "map_of_let_named"}),
+        ("sums", {"scan_in_named_chunks", "map_of_let_named"}),
+    ],
+)
+def test_the_steps_are_explained(body: str, rules: set[str]):
+    program = in_rows(BODIES[body])
     with no_children():
         found = explain_way(program, legs(program.body))
     assert found.complete, str(found)
     assert found.sound
-    names = {checked.step.rule.name for checked in found.steps}
-    assert {"fold_by_action", "reduce_with_rest", "name_reduction", "map_fission_of_reduced"} <= names
+    assert rules <= {checked.step.rule.name for checked in found.steps}
+
+
+def test_the_matrix_of_a_recurrence_with_constant_coefficients_is_no_data():
+    program = in_rows(BODIES["filter"])
+    made = legs(program.body)[-1].term
+    of_matrices = [t for t in ir.subterms(made) if isinstance(t, ir.Reduce) and type(type_of(t)).__name__ == "Pair"]
+    assert of_matrices
+    assert all(isinstance(t.array, ir.Fill) for t in of_matrices)
 
 
 @pytest.mark.parametrize(("rows", "length"), [(5000, 37), (2, 100), (5000, 4000)])

@@ -22,6 +22,7 @@ from lift_egraph.language.types import F32, I32, DataType, Pair, array
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.records.record import PHASES
+from lift_egraph.workbench.index_plans import chunk_for_results
 from lift_egraph.workbench.phases import lowering_phase, sharing_phase
 from lift_egraph.workbench.plan import PLANNED, Plan, nests, planned_phase
 from lift_egraph.workbench.plans import plans
@@ -168,6 +169,15 @@ def test_each_chunk_of_a_histogram_computes_what_it_counts(places: str, elements
     assert computes == [elements != "ones" and places != "is", elements != "ones"]
     inputs = random_inputs(program, 0, "float")
     assert np.array_equal(evaluate(term, inputs), evaluate(program.body, inputs))
+
+
+@pytest.mark.parametrize(("results", "chunks"), [(512, 16), (3000, 2), (20_000, None)])
+def test_a_histogram_has_as_many_chunks_as_are_worth_bins_of_their_own(results: int, chunks: int | None):
+    program = parse_program(
+        f"program p(x: [i32]32768 in 0..{results}) = reduceByIndex(add, fill({results}, 0), x, map(fun v => 1, x))"
+    )
+    assert chunk_for_results(32768, results, CPU) == (chunks and 32768 // chunks)
+    assert len([*plans(program.body, CPU)]) == (chunks is not None)
 
 
 def test_rows_of_uneven_length_are_taken_one_after_the_other():

@@ -56,6 +56,9 @@ ODD = {  # and the number of parts
         "program p(is: [i32]32801 in 0..3, x: [i32]32801) = reduceByIndex(add, fill(3, 0), is, map(abs, x))", 2),
     "what is generated": ("program p(x: [f32]67) = generate(83, fun i => reduce(add, f32(i), x))", 2),
     "generated rows": ("program p(x: [i32]67) = map(fun v => generate(83, fun i => i * v), x)", 2),
+    "few columns that are folded": (
+        """program p(A: [[f32]37]9) =
+             map(fun col => reduceSeq(fun (s, x) => s - 2.0 * x, 0.0, col), transpose(A))""", 2),
     "two results": ("program p(x: [f32]83) = (map(abs, x), reduce(max, 0.0, x))", 4),
 }  # fmt: skip
 

@@ -57,6 +57,17 @@ def test_a_nest_of_loops_is_one_stage(body: str):
     assert not has_stages(parse_program(f"program p(A: [[f32]4]4, x: [f32]4) = {body}").body)
 
 
+def test_each_reduction_by_index_is_a_stage():
+    program = parse_program(
+        """program p(x: [i32]32 in 0..8) = let y = reduceByIndex(add, fill(8, 0), x, map(fun v => v + 1, x)) in
+             reduceByIndex(max, fill(4, 0), map(fun v => v / 32, y), y)"""
+    )
+    parts = cut(program.body)
+    assert parts is not None
+    assert [type(stage) for stage in parts.stages.values()] == [ir.ReduceByIndex, ir.ReduceByIndex]
+    assert alpha_equal(parts.joined(parts.stages), program.body)
+
+
 COSINE = """program p(X: [[f32]4]3, Y: [[f32]4]5) = map(fun x => map(fun y =>
     reduce(add, 0.0, map(mul, zip(x, y))) * (1.0 + reduce(add, 0.0, map(fun b => b * b, y))), Y), X)"""
 
