@@ -6,7 +6,7 @@ Source: the planner's free parameters are 001 §7.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
 
 from lift_egraph.caching import cached_property
@@ -78,6 +78,10 @@ class Parametric(Generic[T]):
         except (SizeProblem, TypeProblem) as problem:
             return str(problem)
         return ""
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is computed once: functions that a search found cannot leave its process."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
     def _different(self) -> tuple[Form, ...]:

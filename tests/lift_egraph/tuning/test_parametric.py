@@ -1,5 +1,6 @@
 """A term is derived at a few points, and is the one derived at any other, number for number."""
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
@@ -72,6 +73,10 @@ OTHERS = [((512, 512, 512), 4, 16), ((96, 480, 77), 6, 8), ((120, 352, 512), 5, 
 def test_the_term_is_the_one_derived_at_other_sizes(sizes: tuple[int, ...], block: int, width: int):
     point = {**dict(zip(SIZES, sizes, strict=True)), "block": block, "width": width}
     assert alpha_equal(at(sizes, block=block, width=width), packed(tuple(point.items())))
+    sent = pickle.loads(pickle.dumps(product()))  # a search sends it after it has tried its points
+    assert sent.at(dict(zip(SIZES, sizes, strict=True)), {"block": block, "width": width}) == at(
+        sizes, block=block, width=width
+    )
 
 
 @cache
