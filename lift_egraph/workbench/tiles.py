@@ -31,10 +31,9 @@ TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps
 TILE_RESULTS = (32, 128)  # of a work-item, from and to
 TILE_SLICES = (1, 2, 4)  # of the sums of a tile, each of other work-items
 FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
-TILE_PLANS, TILE_ALIKE = 6, 4  # how many plans are tried, and of these with blocks of one shape
-READS, FAR = 3.0, 8.0  # what reads of local and of other memory cost beside arithmetic
-LATENCY = 128.0  # work-items that hide half of it
-MEETING = 96.0  # what it costs to add the results of one more slice, beside an element of the sums
+TILE_PLANS, TILE_ALIKE = 6, 2  # how many plans are tried, and of these with blocks of one shape
+READS, LATENCY = 3.0, 128.0  # what reads of local memory cost beside arithmetic; items that hide half of latency
+MEETING = 192.0  # what it costs to add the results of one more slice, beside an element of the sums
 PADDED = 9 / 8  # tiles with what stands behind their rows
 MULTIPLES = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
 
@@ -59,8 +58,7 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.local_memory:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
             running = min(slices * items * rounds, device.resident(2 * tall * broad))
-            # a row of items reads the same of the first matrix
-            reads = 1 + READS * (1 / tall + 1 / broad / 2) + FAR * (1 / tile[0] + 1 / tile[1])
+            reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
             element = reads * (1 + LATENCY / running) + MEETING * (slices - 1) / nest.length
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
             found.append((rounds * prod(tile) * element, numbers | ({"slices": slices} if slices > 1 else {})))
