@@ -4,6 +4,7 @@ import os
 import time
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 from lift_egraph.codegen.devices import describe
@@ -394,6 +395,14 @@ class TestRun:
         else:
             result = runner.run(plan, "some")
             assert (result.view(f"u{result.itemsize}") == bits).all()
+
+    @pytest.mark.parametrize(("kind", "in_batches"), [("CPU", True), ("GPU", False)])  # which kind is said to be GPUs
+    def test_short_runs_of_a_gpu_follow_each_other(self, device, monkeypatch, kind, in_batches):
+        monkeypatch.setattr(cl.device_type, "GPU", getattr(cl.device_type, kind))
+        ask = worker.serve(device.index)
+        ask(("load", "inputs", {"x": inputs()["x"], "a": np.array(3.0, np.float32)}))
+        timing = ask(("measure", scale(), "inputs", 2, 0.0, 10.0, 1e9, 0.0))
+        assert (timing.runs > 2) == in_batches
 
     def test_memory_that_is_filled_by_copies(self, device, monkeypatch):
         monkeypatch.setattr(worker, "_FILLED", worker.GUARD + 40)
