@@ -3,7 +3,10 @@
 The loops are cut twice, for groups and for work-items; the sums become loops outside of the work-items, over views of
 tiles; then the levels of the device, the copies, and what is held in registers follow, each in a phase of its own.
 
-Source: 000 §5.3.1 and Figure 5.5; the shapes of CLBlast's and CUTLASS's kernels.
+Where there are few tiles, the sums of each are in slices before that: a slice belongs to other items of the group, and
+what they have of all slices meets in local memory, so that a unit has warps enough to wait for none.
+
+Source: 000 §5.3.1 and Figure 5.5; the shapes of CLBlast's and CUTLASS's kernels, whose slices are "sliced K" there.
 """
 
 from __future__ import annotations
