@@ -92,7 +92,7 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
                 traffic = times * _l2_bytes(access, region, local, is_kept, gpu)
                 work.l2_bytes += traffic
                 work.missed += 0.0 if is_kept_beyond else traffic
-        loaded = sum(a.bytes for a in region.accesses if a.space == "global")
+        loaded = _bytes_at_once(region)
         if region.loop is not None and region.loop.kind == "seq":  # several steps are unrolled, and load side by side
             loaded *= min(region.trips, max(device.emission.unroll_by, 1))
         if times * count > most:
@@ -103,6 +103,12 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
     if excess > 0:
         work.instructions *= 1 + _SPILL_INSTRUCTIONS * excess / work.registers
     return work
+
+
+def _bytes_at_once(region: Region) -> int:
+    """The bytes of global memory that a work-item asks for in one step, also in the parts that are its own."""
+    own = sum(a.bytes for a in region.accesses if a.space == "global")
+    return own + sum(_bytes_at_once(c) for c in region.children if c.loop is not None and c.loop.kind == "lcl")
 
 
 def _load_cycles(access: Access, region: Region, gpu: Gpu) -> float:
