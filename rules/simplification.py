@@ -34,6 +34,8 @@ from lift_egraph.dsl import (
     zip_,
 )
 
+ANOTHER_BINDER = "a value that names a binder of the same name outside would be moved into itself for ever"
+
 
 @rule("join (split n xs) = xs", source="000 Listing 5.19", phase="simplification")
 def join_of_split(n: i64, xs: Ex):
@@ -103,19 +105,21 @@ def eta(f: Fn, n: i64, op: Op, z: Ex, t: Ty, v: V):
 
 
 @rule(
-    "let v = c in g a b = g (let v = c in a) b,  v free in a, not in b, g an operation;  the same for b, and for one "
-    "argument",
+    "let v = c in g a b = g (let v = c in a) b,  v free in a, not in b and c, g an operation;  the same for b, and for "
+    "one argument",
     phase="simplification",
+    notes={"fv(c).not_contains(v)": ANOTHER_BINDER},
 )
 def let_used_once(v: V, c: Ex, a: Ex, b: Ex, name: String):
     def let(body: Ex) -> Ex:
         return app(Fn.lam(P.var(v), body), c)
 
     for g in (lambda x: call1(name, x), lambda x: component(i64(0), x), lambda x: component(i64(1), x)):
-        yield rewrite(let(g(a))).to(g(let(a)), fv(a).contains(v))
+        yield rewrite(let(g(a))).to(g(let(a)), fv(a).contains(v), fv(c).not_contains(v))
     for g in (lambda x, y: call2(name, x, y), make_pair):
-        yield rewrite(let(g(a, b))).to(g(let(a), b), fv(a).contains(v), fv(b).not_contains(v))
-        yield rewrite(let(g(a, b))).to(g(a, let(b)), fv(b).contains(v), fv(a).not_contains(v))
+        once = fv(c).not_contains(v)
+        yield rewrite(let(g(a, b))).to(g(let(a), b), fv(a).contains(v), fv(b).not_contains(v), once)
+        yield rewrite(let(g(a, b))).to(g(a, let(b)), fv(b).contains(v), fv(a).not_contains(v), once)
 
 
 simplification_rules = (
