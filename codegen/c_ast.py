@@ -8,7 +8,7 @@ once all its indices are numbers. A `Load` doubles as the place that a `Store` w
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import prod
+from math import isqrt, prod
 from typing import Any, Union
 
 from lift_egraph.caching import cached_property
@@ -20,6 +20,7 @@ LeafType = Union[Scalar, Vector]
 
 
 LONG_ARRAY = 2048  # bytes from which a private array is in no device's registers
+FEW_SEEN = 8  # states of groups that one work-item combines
 MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers at the most
 
 
@@ -271,7 +272,8 @@ class For(Statement):
     For a parallel `level` the indices are shared out among `threads` work-items or work-groups (None:
     as many as the launch says); a sequential loop has ``threads == 1``. `variable` knows its range.
     `pragma` asks the device's compiler to unroll. The variable counts in multiples of `step`, up to
-    ``count * step``. Where data says how many steps there are, `likely` is a guess.
+    ``count * step``. Where data says how many steps there are, `likely` is a guess. With a `ticket`, a counter in
+    global memory and a place in local memory, groups take their indices from the counter as they start.
     """
 
     variable: NatVar
@@ -282,6 +284,7 @@ class For(Statement):
     pragma: bool = False
     step: int = 1
     likely: int | None = None
+    ticket: tuple[CExpr, ...] = ()
 
     @property
     def expected(self) -> int:
@@ -318,6 +321,51 @@ class Block(Statement):
 @dataclass(frozen=True)  # all work-items of a group wait; `spaces` of `local`, `global` become visible
 class Barrier(Statement):
     spaces: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LookBack(Statement):
+    """A group publishes its total, and adds up those of all groups before it, or reads what one of them has added up.
+
+    All work-items of the group take part, and afterwards all of them see the result.
+
+    Attributes
+    ----------
+    states
+        Where those of the groups begin, each a flag and a value.
+    group, width
+        The number of the group, and at how many groups before it looks at once.
+    total, initial
+        What it adds, and what stands before all groups.
+    operands, combine
+        Private variables: the two operands and the result of the statements that combine them.
+    seen, left, offset
+        Local memory: for the states seen, for how many groups are not seen, and for what stands before the group.
+    names
+        Free names: of the total, the states, those seen, and of variables.
+    """
+
+    states: CExpr
+    group: Nat
+    width: int
+    total: CExpr
+    initial: CExpr
+    operands: tuple[CExpr, ...]
+    combine: Body
+    seen: CExpr
+    left: CExpr
+    offset: CExpr
+    names: tuple[str, ...]
+
+    @property
+    def barriers(self) -> int:
+        """How many a group passes, if what it looks for is among the first that it sees."""
+        return 3 + (self.parts > 1)
+
+    @property
+    def parts(self) -> int:
+        """How many work-items combine what is seen, before one combines what they have; 1 for one alone."""
+        return 1 if self.width <= FEW_SEEN else next(n for n in range(isqrt(self.width), 0, -1) if self.width % n == 0)
 
 
 @dataclass(frozen=True)  # an integer variable that changes: declared or assigned

@@ -14,12 +14,14 @@ from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE
 from lift_egraph.codegen.lowering.views import Memory
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.optimise import ALL, Optimisations
+from lift_egraph.codegen.passes.aligned import aligned_reads
 from lift_egraph.codegen.passes.banks import space_rows
 from lift_egraph.codegen.passes.barriers import barriers_after_maps, place_barriers
 from lift_egraph.codegen.passes.borders import borders_apart
 from lift_egraph.codegen.passes.common_indices import share_indices
 from lift_egraph.codegen.passes.groups import in_groups
 from lift_egraph.codegen.passes.invariants import move_invariants
+from lift_egraph.codegen.passes.local_places import in_one_place
 from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.sines import pair_sines
@@ -247,7 +249,8 @@ def _finish(
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
     local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
     alone = wanted is None and lowered.threads.local_size is None
-    body, arrays = place_barriers(body, local_counts), lowered.locals
+    body, arrays = in_one_place(body, lowered.locals, local_counts)
+    body = place_barriers(body, local_counts)
     if arrays and isinstance(device.throughput, Gpu):
         spaced, spaced_arrays = space_rows(body, arrays, local_counts, device.throughput)
         if sum(b.bytes for b in spaced_arrays) <= device.local_memory:
@@ -255,7 +258,10 @@ def _finish(
     if arrays and dialect.reads_ahead:
         body = read_ahead(body, local_counts, host.taken)
     body, stays = _unrolled(move_invariants(body), device, alone)
-    body = mark_short_loops(sink_constants(inline_constants(body)))
+    body = sink_constants(inline_constants(body))
+    if dialect.aligned_vectors:
+        body = aligned_reads(body, host.taken)
+    body = mark_short_loops(body)
     if dialect.borders_apart and host.optimise.control_flow:
         body = borders_apart(body, host.taken)
     body = settle_streams(body, device.cache if dialect.streams else inf)

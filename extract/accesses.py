@@ -93,6 +93,8 @@ class Region:
         Lanes that are put together one by one.
     index_work
         Minima, maxima, divisions and remainders in indices.
+    look_backs
+        How often a group waits for those before it.
     chains
         For each private place that is updated from its own old value, the operations in between.
     held
@@ -110,6 +112,7 @@ class Region:
     shuffles: int = 0
     index_work: int = 0
     barriers: int = 0
+    look_backs: int = 0
     chains: dict[str, list[str]] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
     packing: list[str] = field(default_factory=list)
@@ -215,6 +218,10 @@ class _Analysis:
                 self.store(place, value, around, names)
             case c_ast.Barrier():
                 around[-1].barriers += 1
+            case c_ast.LookBack():
+                self.value(statement.total, around)
+                around[-1].barriers += statement.barriers
+                around[-1].look_backs += 1
 
     def loops(self, loop: c_ast.For, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
         nest = [loop]
@@ -236,7 +243,7 @@ class _Analysis:
         """The levels whose workers all run a statement, because no map around it or in it shares it out."""
         path = {(loop.kind, loop.dimension) for loop in around[-1].path}
         missing = [w for w in self.workers if w[:2] not in path and ("glb", w[1]) not in path]
-        shares = isinstance(statement, c_ast.Barrier) or any(
+        shares = isinstance(statement, c_ast.Barrier | c_ast.LookBack) or any(
             isinstance(s, c_ast.For) and s.is_parallel for s in (c_walk.statements(statement) if missing else ())
         )
         return [] if shares else missing

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, gcd, prod
+from math import ceil, gcd, inf, prod
+from typing import NamedTuple
 
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Kernel
@@ -16,6 +17,8 @@ _WARPS_TO_HIDE_ARITHMETIC = 16.0
 _SPILL_INSTRUCTIONS = 4.0
 _STEP_INSTRUCTIONS = 2.0
 _LEAST_MS = 0.002
+_UNROLLED = 8  # steps of a loop that is unrolled wholly: what they load of one place is loaded once
+_LATENCIES = 2.0  # until what a group has published is seen by another one, and this one's by the next
 
 # all functions of floats; other operations are one instruction
 _COST = {"div": 10.0, "mod": 20.0, "sqrt": 10.0, "rsqrt": 8.0, "exp": 10.0, "log": 10.0, "sin": 20.0, "cos": 20.0}
@@ -31,6 +34,7 @@ class _Work:
     l2_bytes: float = 0.0
     missed: float = 0.0  # of them, what is lost before it is read again
     barriers: float = 0.0
+    look_backs: float = 0.0
     registers: float = _OWN_REGISTERS
     chains: int = 1
     bytes_in_flight: float = 4.0
@@ -51,14 +55,16 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
         ceil(groups / device.compute_units),
     )
     together = max(together, 1)
-    warps = max(together * group / gpu.warp, 1.0)
+    warps = together * ceil(group / gpu.warp)
 
+    clock = device.clock_mhz / 1000  # cycles of a nanosecond
     share = ceil(groups / used) / groups  # of the compute unit with the most work
     busy = max(work.instructions / gpu.lanes, work.load_cycles)
     hidden = min(1.0, warps * min(work.chains, 8) / _WARPS_TO_HIDE_ARITHMETIC)
     idle_lanes = gpu.warp / min(group, gpu.warp)
-    cycles = busy * idle_lanes / hidden * share + work.barriers * gpu.barrier_cycles * share / together
-    compute = cycles / (device.clock_mhz * 1000)
+    waits = work.barriers * gpu.barrier_cycles + work.look_backs * _LATENCIES * gpu.memory_latency * clock
+    cycles = busy * idle_lanes / hidden * share + waits * share / together
+    compute = cycles / (clock * 1e6)
 
     in_flight = warps * gpu.warp * work.bytes_in_flight * used
     reached = min(1.0, in_flight / (device.bandwidth * gpu.memory_latency))
@@ -79,17 +85,20 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
     for region, times in root.walk():
         held |= region.held
         count = sum(o.width * _COST.get(o.op, 1.0) * (o.element_bytes / 4) for o in region.operations if not o.fused)
-        count += region.index_work + region.shuffles / 4 + len(region.accesses)
+        shares = _shares(region, gpu)
+        count += region.index_work + region.shuffles / 4 + sum(share.loads for share in shares)
         count += _STEP_INSTRUCTIONS if region.loop is not None and region.loop.kind == "seq" else 0.0
         work.instructions += times * count
         work.barriers += times * region.barriers
+        work.look_backs += times * region.look_backs
         lines = _lines_of_item(region, gpu)
         is_kept = lines * resident * gpu.l1_line <= device.caches[0]
         is_kept_beyond = is_kept or lines * resident * device.compute_units * gpu.sector <= device.cache
-        for access in region.accesses:
-            work.load_cycles += times / gpu.warp * _load_cycles(access, region, gpu)
+        for access, share in zip(region.accesses, shares, strict=True):
+            work.load_cycles += times / gpu.warp * _load_cycles(access, region, gpu) * share.loads
             if access.space == "global":
                 traffic = times * _l2_bytes(access, region, local, is_kept, gpu)
+                traffic *= share.bytes
                 work.l2_bytes += traffic
                 work.missed += 0.0 if is_kept_beyond else traffic
         loaded = _bytes_at_once(region)
@@ -103,6 +112,43 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
     if excess > 0:
         work.instructions *= 1 + _SPILL_INSTRUCTIONS * excess / work.registers
     return work
+
+
+class _Share(NamedTuple):
+    """What of an access is its own, in loads and in bytes: the rest another one beside it reads too."""
+
+    loads: float = 1.0
+    bytes: float = 1.0
+
+
+def _shares(region: Region, gpu: Gpu) -> list[_Share]:
+    """What the accesses of a region have of their own, also over the steps of a short loop, which is unrolled.
+
+    What is read from one place is read once, and stays in registers; what lies in the same bytes stays in L1.
+    """
+    is_short = region.loop is not None and region.loop.kind == "seq" and region.trips <= _UNROLLED
+    alike: dict[object, list[Access]] = {}
+    kinds: list[object] = []
+    for access in region.accesses:
+        is_shared = access.space == "global" and access.kind == "load" and not access.irregular
+        around = access.strides[:-1] if is_short else access.strides
+        kinds.append((access.buffer, around) if is_shared else len(kinds))
+        alike.setdefault(kinds[-1], []).append(access)
+    shares = {kind: _share(accesses, region, gpu, is_short) for kind, accesses in alike.items()}
+    return [shares[kind] for kind in kinds]
+
+
+def _share(accesses: list[Access], region: Region, gpu: Gpu, is_short: bool) -> _Share:
+    steps = region.trips if is_short and accesses[0].space == "global" else 1
+    if len(accesses) * steps == 1:
+        return _Share()
+    read = [(a.start + step * (a.strides[-1] if steps > 1 else 0), a.width) for a in accesses for step in range(steps)]
+    along = abs(neighbour_stride(accesses[0], region.path)) * (gpu.warp - 1)
+    covered, end = 0.0, -inf
+    for start, width in sorted(set(read)):
+        covered += max(start + along + width - max(start, end), 0.0)
+        end = max(end, start + along + width)
+    return _Share(len(set(read)) / len(read), covered / sum(along + width for _, width in read))
 
 
 def _bytes_at_once(region: Region) -> int:

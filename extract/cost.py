@@ -297,6 +297,16 @@ class StructuralCost:
         first = self.store * element_count(graph.type_of(owner)) / self.units + self.launch
         return Rating(z.cost + xs.cost + first + steps, shape)
 
+    def _look_back(self, graph: FrozenEGraph, owner: ClassId, node: ENode, parts: Parts) -> Rating | None:
+        """The groups of a kernel, and one that says of none of them that it has started."""
+        first, op, z, second, xs = parts
+        inside = _together((first.shape, second.shape), COMPUTATION)
+        shape = _nested("wrg", 0, inside, xs.shape) if self.lowered else _together((inside, xs.shape), COMPUTATION)
+        if shape is None or op.shape.levels or z.shape.levels or z.shape.host:
+            return None
+        n, body = self._length(graph, node.classes[4]), first.cost + second.cost + 2 * op.cost + self.overhead
+        return Rating(z.cost + xs.cost + body * max(1.0, n * self.items / self.units) + 2 * self.launch, shape)
+
     def _bin(self, graph: FrozenEGraph, owner: ClassId) -> int:
         """The scalars of one of the results of a fold by index."""
         t = graph.type_of(owner)
@@ -443,6 +453,7 @@ _HANDLERS = {
     "reduce_by_index_glb": StructuralCost._reduce_by_index_glb,
     "reduce_range": StructuralCost._reduce_range,
     "reduce_range_seq": StructuralCost._reduce_range_seq,
+    "look_back": StructuralCost._look_back,
     "Fn_vec": StructuralCost._vectorised,
     "to_memory": StructuralCost._to_memory,
 }

@@ -130,6 +130,11 @@ class _Walk:
                 self.place(place, domain)
             case c_ast.Barrier():
                 self.found.barriers[domain] += 1
+            case c_ast.LookBack():
+                self.value(statement.total, domain)
+                self.place(statement.states, domain)
+                self.value(statement.states, domain)
+                self.found.barriers[domain] += statement.barriers
             case c_ast.SetIndex(variable, value, _):
                 self.known[variable.name] = self.index(value)
 

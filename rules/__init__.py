@@ -46,6 +46,7 @@ from lift_egraph.rules.interchange import (
     outer_zip_rules,
 )
 from lift_egraph.rules.iteration import iteration_rules
+from lift_egraph.rules.look_back import chunk_staging_rules, look_back_rules
 from lift_egraph.rules.movement import (
     chunk_rules,
     map_map_of_transpose,
@@ -130,6 +131,7 @@ from lift_egraph.rules.scans import (
     scan_block_rules,
     scan_rules,
 )
+from lift_egraph.rules.siblings import sibling_rules
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
 from lift_egraph.rules.split_join import (
     one_chunk_rules,
@@ -181,6 +183,9 @@ invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = algebra_rules
 distinct_places: tuple[Rule, ...] = distinct_index_rules
+siblings: tuple[Rule, ...] = (
+    *sibling_rules, name_reduction, let_out_of_pair, let_reduction, let_outwards
+)  # fmt: skip
 rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, *named_rules)
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),
@@ -258,6 +263,9 @@ group_folds: tuple[Rule, ...] = (
 )
 group_fold_levels: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules, *result_rules, let_in_global)
 item_folds: tuple[Rule, ...] = item_fold_rules
+look_back: tuple[Rule, ...] = (*look_back_rules, *chunked_scan_rules, *group_scan_rules)
+look_back_levels: tuple[Rule, ...] = (*group_fold_levels, *vector_rules)
+chunk_staging: tuple[Rule, ...] = (*chunk_staging_rules, *item_fold_rules, *round_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
 row_packing: tuple[Rule, ...] = (pack_columns,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
@@ -326,8 +334,9 @@ guided: tuple[Rule, ...] = (
     *(*named_rules, *named_chunk_rules, *first_rest_rules),
     *padding_rules,
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
+    *(*look_back_rules, *chunk_staging_rules),
     *(*chunked_index_rules, *distinct_index_rules),
-    *(*algebra_rules, *chunked_action_rules, *row_rules),
+    *(*algebra_rules, *chunked_action_rules, *row_rules, *sibling_rules),
     *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainder_rules + guided

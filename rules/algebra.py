@@ -7,7 +7,8 @@ matrices, ⊙ is their product (`lift_egraph.algebra.actions`). The condition ``
 accumulator with a function of each element, by an associative operator, ``combines(f, g, op)``
 (`lift_egraph.algebra.elements`). Where the matrices that act are all the same, ``steady(f, e, p, op, one, on)``, n
 elements take s to ``on (pⁿ, (s, q))``, where q is what the fold makes of them from e (`lift_egraph.algebra.steady`).
-All of them are told to an e-graph for the operators of its term.
+What a fold remembers of the element before, ``recalls(f, g, first, whole)``, is read there
+(`lift_egraph.algebra.recalled`). All of them are told to an e-graph for the operators of its term.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from lift_egraph.dsl import (
     acts,
     app,
     associative,
+    at,
     built_in,
     chunked,
     cod,
@@ -44,6 +46,7 @@ from lift_egraph.dsl import (
     make_pair,
     map_,
     neutral,
+    recalls,
     reduce_,
     reduce_seq,
     rewrite,
@@ -52,6 +55,7 @@ from lift_egraph.dsl import (
     scan_exclusive,
     scan_exclusive_seq,
     scan_seq,
+    slice_,
     split,
     steady,
     ty,
@@ -143,6 +147,23 @@ def scan_of_mapped(f: Fn, g: Fn, op: Op, z: Ex, xs: Ex):
         yield rewrite(fold).to(scan_exclusive(op, z, map_(g, xs)), combines(f, g, op))
 
 
+@rule(
+    "reduceSeq f z xs = whole (reduceSeq g (first (z, at 0 xs)) (zip (slice 0 (n - 1) xs) (slice 1 (n - 1) xs)), at "
+    "(n - 1) xs),  n > 1 elements, whole (first (s, x), x) = f (s, x), first (whole (k, y), x) = g (k, (y, x));  the "
+    "same for reduce",
+    source="new: what a fold remembers of the element before is there in the array",
+)
+def fold_of_recalled(f: Fn, g: Fn, first: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, t: Ty):
+    start, pairs = app(first, make_pair(z, at(i64(0), xs))), zip_(slice_(0, n - 1, xs), slice_(1, n - 1, xs))
+    for fold in (reduce_seq(f, z, xs), reduce_(Op.fn(f), z, xs)):
+        yield rewrite(fold).to(
+            app(whole, make_pair(reduce_seq(g, start, pairs), at(n - 1, xs))),
+            recalls(f, g, first, whole),
+            eq(Ty.arr(n, t)).to(ty(xs)),
+            i64(1) < n,
+        )
+
+
 @rule("reduce ⊕ z xs = reduce ⊗ z xs,  ⊕ the scalar operation ⊗ in other words", source="003 §5.3.4", reassociates=True)
 def built_in_operator(op: Op, s: String, z: Ex, xs: Ex):
     yield rewrite(reduce_(op, z, xs)).to(reduce_(Op.scalar(s), z, xs), built_in(op, s))
@@ -150,8 +171,8 @@ def built_in_operator(op: Op, s: String, z: Ex, xs: Ex):
 
 def _steady(
     f: Fn, e: Ex, p: Ex, op: Op, one: Ex, on: Fn, z: Ex, xs: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty
-) -> tuple[Ex, Callable[[Callable[[Fn, Ex], Ex]], Ex], tuple[FactLike, ...], tuple[V, ...]]:
-    """What chunks give from zero, how the fold of these goes on, the conditions of both, and the names in them."""
+) -> tuple[Ex, Callable[[Callable[[Fn, Ex], Ex]], Ex], tuple[FactLike, ...], tuple[FactLike, ...], tuple[V, ...]]:
+    """What chunks give from zero, how the fold of these goes on, conditions, then those on names, and these names."""
     c, s, x, q, ts = (
         V("$chunk", Ty.arr(n, u)),
         V("$start", t),
@@ -174,7 +195,7 @@ def _steady(
     def onward(fold: Callable[[Fn, Ex], Ex]) -> Ex:
         return app(Fn.lam(P.var(q), fold(step, Ex(ts))), reduce_(op, one, fill(n, p)))
 
-    return totals, onward, (*where, *unused), (c, s, x, q, ts)
+    return totals, onward, where, unused, (c, s, x, q, ts)
 
 
 @rule(
@@ -188,11 +209,11 @@ def _steady(
 def fold_in_steady_chunks(
     f: Fn, e: Ex, p: Ex, op: Op, one: Ex, on: Fn, z: Ex, xs: Ex, a: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty
 ):
-    totals, onward, where, names = _steady(f, e, p, op, one, on, z, xs, n, m, t, u, w)
+    totals, onward, where, unused, names = _steady(f, e, p, op, one, on, z, xs, n, m, t, u, w)
     whole = onward(lambda step, ts: reduce_seq(step, z, ts))
     for fold in (reduce_seq(f, z, xs), reduce_(Op.fn(f), z, xs)):
-        yield egglog.rule(eq(a).to(fold), *where[:8]).then(*names)  # the conditions need them to exist
-        yield rewrite(fold).to(app(Fn.lam(P.var(names[-1]), whole), totals), *where)
+        yield egglog.rule(eq(a).to(fold), *where).then(*names)  # the conditions need them to exist
+        yield rewrite(fold).to(app(Fn.lam(P.var(names[-1]), whole), totals), *where, *unused)
 
 
 @rule(
@@ -207,18 +228,19 @@ def fold_in_steady_chunks(
 def scan_in_steady_chunks(
     f: Fn, e: Ex, p: Ex, op: Op, one: Ex, on: Fn, z: Ex, xs: Ex, a: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty
 ):
-    totals, onward, where, names = _steady(f, e, p, op, one, on, z, xs, n, m, t, u, w)
+    totals, onward, where, unused, names = _steady(f, e, p, op, one, on, z, xs, n, m, t, u, w)
     c, s, *_, ts = names
     ss = V("$starts", Ty.arr(m / n, t))
     starts = onward(lambda step, ts: scan_exclusive_seq(step, z, ts))
     for scanned in (lambda start, array: scan_seq(f, start, array), lambda start, array: scan(Op.fn(f), start, array)):
         left = scanned(z, xs)
-        yield egglog.rule(eq(a).to(left), *where[:8]).then(*names, ss)  # the conditions need them to exist
+        yield egglog.rule(eq(a).to(left), *where).then(*names, ss)  # the conditions need them to exist
         each = Fn.lam(P.pair(P.var(s), P.var(c)), scanned(Ex(s), Ex(c)))
         whole = app(Fn.lam(P.var(ss), join(map_(each, zip_(Ex(ss), split(n, xs))))), starts)
         yield rewrite(left).to(
             app(Fn.lam(P.var(ts), whole), totals),
             *where,
+            *unused,
             *(fvf(f).not_contains(name) for name in (s, ss, ts)),
             *(fv(xs).not_contains(name) for name in (ss, ts)),
         )
@@ -236,5 +258,5 @@ def reduce_of_fill(op: Op, z: Ex, x: Ex, n: i64, k: i64):
     )
 
 
-algebra_rules = (fold_by_action, scan_by_action, fold_of_mapped, scan_of_mapped, built_in_operator)
+algebra_rules = (*(fold_by_action, scan_by_action, fold_of_mapped, scan_of_mapped, built_in_operator), fold_of_recalled)
 chunked_action_rules = (scan_by_action_in_chunks, fold_in_steady_chunks, scan_in_steady_chunks, reduce_of_fill)

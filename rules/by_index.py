@@ -156,7 +156,7 @@ def _in_chunks(
 
 @rule(
     "reduceByIndex ⊕ zs is xs = map (λ(z, c). reduce ⊕ z c) (zip zs (transpose (map (λ(i, x). reduceByIndex ⊕ (fill k "
-    "e) i x) (zip (split n is) (split n xs))))),  k = length of zs, n | length, ⊕ associative, e its identity",
+    "e) i x) (zip (split n is) (split n xs))))),  k = length of zs, n | length, ⊕ associative, e its right identity",
     source="Henriksen et al.: subhistograms",
     reassociates=True,
     notes={"n < m": ONE_CHUNK},
@@ -170,7 +170,7 @@ def reduce_by_index_in_chunks(
 @rule(
     "reduceByIndex ⊕ zs is (map g xs) = map (λ(z, c). reduce ⊕ z c) (zip zs (transpose (map (λ(i, x). reduceByIndex ⊕ "
     "(fill k e) i (map g x)) (zip (split n is) (split n xs))))),  k = length of zs, n | length, ⊕ associative, e its "
-    "identity",
+    "right identity",
     source="Henriksen et al.: subhistograms",
     reassociates=True,
     notes={"n < m": ONE_CHUNK},
@@ -184,7 +184,7 @@ def reduce_by_index_of_map_in_chunks(
 @rule(
     "reduceByIndex ⊕ zs (map f is) (map g xs) = map (λ(z, c). reduce ⊕ z c) (zip zs (transpose (map (λ(i, x). "
     "reduceByIndex ⊕ (fill k e) (map f i) (map g x)) (zip (split n is) (split n xs))))),  k = length of zs, "
-    "n | length, ⊕ associative, e its identity",
+    "n | length, ⊕ associative, e its right identity",
     source="Henriksen et al.: subhistograms",
     reassociates=True,
     notes={"n < m": ONE_CHUNK},

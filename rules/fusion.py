@@ -60,10 +60,11 @@ A rule that matches inside its own results goes on for ever: an array read backw
 such a rule has the condition ``as_it_stands(xs)`` and yields ``seen(xs, ...)`` with the facts where it may rearrange an
 array, and ``made(ys, ...)`` with those where ys is an array that it has rearranged; see `map_backwards`.
 
-Operators: ``associative(op)``, ``commutative(op)``, ``identity(op, e)``, ``neutral(op, z)``, which min, max, and, or
-fulfil for any number z, as counting it again changes nothing; `lift_egraph.algebra` finds them. ``acts(f, m, op, one,
-act)``, ``combines(f, g, op)`` and ``built_in(op, name)`` are explained in ``rules/algebra.py``. A rule that needs the
-first or the second says so, as floating-point results may change: ``@rule(law, reassociates=True)``, ``commutes=True``.
+Operators: ``associative(op)``, ``commutative(op)``, ``identity(op, e)``, which is x ⊕ e = x, and ``neutral(op, z)``,
+which min, max, and, or fulfil for any number z, as counting it again changes nothing; `lift_egraph.algebra` finds them.
+``acts(f, m, op, one, act)``, ``combines(f, g, op)`` and ``built_in(op, name)`` are explained in ``rules/algebra.py``. A
+rule that needs the first or the second says so, as floating-point results may change: ``@rule(law,
+reassociates=True)``, ``commutes=True``.
 What a rule does not say must be equal bit for bit: x + 0 = x takes ``signed_zero=True``, as -0 + 0 is 0, and x · 0 = 0
 ``nan_unsafe=True``, too, for NaN and infinities (`lift_egraph.egraph.rule.FLAGS`). ``notes={"n < m": why}`` says of a
 condition that it keeps the rule from what is right but useless. ``source`` says where a rule is from, and ``phase``

@@ -63,15 +63,15 @@ OFFSET, CHUNK, CHUNKS, TOTALS, STARTS = "$offset", "$chunk", "$chunks", "$totals
 
 @rule(
     "scan ⊕ z (map f xs) = join (map (λ(o, c). scan ⊕ o (map f c)) (zip (scanExclusive ⊕ z (map (λc. reduce ⊕ e "
-    "(map f c)) (split n xs))) (split n xs))),  n | length, ⊕ associative, e its identity;  the same without f, and "
-    "for scanExclusive",
+    "(map f c)) (split n xs))) (split n xs))),  n | length, ⊕ associative, e its right identity;  the same without f, "
+    "and for scanExclusive",
     source="reduce, then scan: Dotsenko et al.",
     reassociates=True,
     notes={"n < m": ONE_CHUNK},
 )
 def scan_in_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, u))
-    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *monoid(op, e, t))
     for elements, unused in _with_map(f, offset, chunk):
         own = elements(Ex(chunk))
         totals = map_(Fn.lam(P.var(chunk), reduce_(op, e, own)), split(n, xs))
@@ -88,8 +88,8 @@ def scan_in_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t
             )
 
 
-def _monoid(op: Op, e: Ex, t: Ty) -> tuple[FactLike, ...]:
-    """The conditions that an operator on values of a type is associative, and e its identity."""
+def monoid(op: Op, e: Ex, t: Ty) -> tuple[FactLike, ...]:
+    """The conditions that an operator on values of a type is associative, and e its right identity."""
     return associative(op), identity(op, e), eq(t).to(ty(e))
 
 
@@ -101,7 +101,7 @@ def _with_map(f: Fn, *names: V) -> Iterator[tuple[Callable[[Ex], Ex], tuple[Fact
 
 @rule(
     "scan ⊕ z xs = let css = map (λc. scan ⊕ e c) (split n xs) in join (map (λ(o, c). map (λx. o ⊕ x) c) "
-    "(zip (scanExclusive ⊕ z (map (λc. at (n - 1) c) css)) css)),  n | length, ⊕ associative, e its identity",
+    "(zip (scanExclusive ⊕ z (map (λc. at (n - 1) c) css)) css)),  n | length, ⊕ associative, e its right identity",
     source="scan, scan, add: Blelloch",
     reassociates=True,
     notes={"n < m": ONE_CHUNK},
@@ -110,7 +110,7 @@ def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty
     offset, element, chunk = V(OFFSET, t), V(ELEMENT, t), V(CHUNK, Ty.arr(n, t))
     chunks = V(CHUNKS, Ty.arr(m / n, Ty.arr(n, t)))
     names = offset, element, chunk, chunks
-    where = (eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    where = (eq(Ty.arr(m, t)).to(ty(xs)), *chunked(m, n), *monoid(op, e, t))
     yield egglog.rule(eq(a).to(scan(op, z, xs)), *where).then(*names)
     totals = map_(Fn.lam(P.var(chunk), at(n - 1, Ex(chunk))), Ex(chunks))
     moved = map_(Fn.lam(P.var(element), combine(op, Ex(offset), Ex(element))), Ex(chunk))
@@ -127,7 +127,7 @@ def scan_then_combine(a: Ex, op: Op, z: Ex, e: Ex, xs: Ex, n: i64, m: i64, t: Ty
 
 @rule(
     "scan ⊕ z (map f xs) = join (scanSeq (λ(b, c). let o = at (n - 1) b in map (λx. o ⊕ x) (scan ⊕ e (map f c))) "
-    "(fill n z) (split n xs)),  n | length, ⊕ associative, e its identity;  the same without f",
+    "(fill n z) (split n xs)),  n | length, ⊕ associative, e its right identity;  the same without f",
     source="new: what follows a block waits for one step of it, not for each",
     phase="lowering",
     reassociates=True,
@@ -137,7 +137,7 @@ def scan_in_blocks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t
     offset, element = V(OFFSET, t), V(ELEMENT, t)
     block, chunk = V(ACCUMULATOR, Ty.arr(n, t)), V(CHUNK, Ty.arr(n, u))
     names = offset, element, block, chunk
-    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *monoid(op, e, t))
     for elements, unused in _with_map(f, *names):
         left = scan(op, z, elements(xs))
         yield egglog.rule(eq(a).to(left), *where).then(*names)
@@ -171,8 +171,8 @@ def name_scanned(a: Ex, op: Op, z: Ex, f: Fn, xs: Ex, n: i64, t: Ty):
 
 @rule(
     "scan ⊕ z (map f xs) = let ts = map (λc. reduce ⊕ e (map f c)) (split n xs) in let ss = scanExclusive ⊕ z ts in "
-    "join (map (λ(s, c). scan ⊕ s (map f c)) (zip ss (split n xs))),  n | length, ⊕ associative, e its identity, ts "
-    "and ss fresh;  the same without f",
+    "join (map (λ(s, c). scan ⊕ s (map f c)) (zip ss (split n xs))),  n | length, ⊕ associative, e its right identity, "
+    "ts and ss fresh;  the same without f",
     source="reduce, then scan, each of them a stage of its own",
     reassociates=True,
     notes={"n < m": ONE_CHUNK},
@@ -180,7 +180,7 @@ def name_scanned(a: Ex, op: Op, z: Ex, f: Fn, xs: Ex, n: i64, t: Ty):
 def scan_in_named_chunks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t: Ty, u: Ty):
     offset, chunk = V(OFFSET, t), V(CHUNK, Ty.arr(n, u))
     ts, ss = names = V(TOTALS, Ty.arr(m / n, t)), V(STARTS, Ty.arr(m / n, t))
-    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *_monoid(op, e, t))
+    where = (eq(t).to(ty(z)), eq(Ty.arr(m, u)).to(ty(xs)), *chunked(m, n), *monoid(op, e, t))
     for elements, unused in _with_map(f, offset, chunk, *names):
         own, left = elements(Ex(chunk)), scan(op, z, elements(xs))
         yield egglog.rule(eq(a).to(left), *where).then(offset, chunk, *names)  # the conditions need them to exist

@@ -41,6 +41,12 @@ def _run_starts(s: A) -> tuple[A, Any]:
     return np.pad(starts, (0, len(s) - len(starts))), len(starts)
 
 
+def _argmax_so_far(x: A) -> tuple[A, A]:
+    most = np.maximum.accumulate(x)
+    is_new = x > np.concatenate(([-np.inf], most[:-1]))
+    return most, np.maximum.accumulate(np.where(is_new, np.arange(len(x), dtype=np.int32), 0))
+
+
 def _biquads(x: A) -> A:
     for _ in range(2):
         made, s, t = np.empty_like(x), 0.0, 0.0
@@ -324,6 +330,7 @@ def _resonator(x: A, c: Any) -> A:
 
 
 PEERS: dict[str, Callable[..., Any]] = {
+    "argmax_so_far": _argmax_so_far,
     "atax": lambda A, x: A.T @ (A @ x),
     "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),
     "axpy": lambda a, x, y: a * x + y,
@@ -365,6 +372,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "grad_magnitude": _grad,
     "grey": lambda R, G, B: np.float32(0.299) * R + np.float32(0.587) * G + np.float32(0.114) * B,
     "group_means": _group_means,
+    "haar": lambda x: ((x[::2] + x[1::2]) * np.float32(0.5), (x[::2] - x[1::2]) * np.float32(0.5)),
     "hash_floats": _hash_floats,
     "hash_rows": lambda texts: _along_rows(texts, np.full(len(texts), 7, np.int32), lambda h, c: h * np.int32(31) + c),
     "heat2d": _heat,
@@ -391,6 +399,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "min_plus": lambda A, B: (A[:, :, None] + B[None]).min(1),
     "mlp": lambda W, V, X: np.maximum(X @ W.T, 0) @ V.T,
     "mm_odd": lambda A, B: A @ B,
+    "moments": lambda x: (x.sum(), ((x * x).sum(), (x * x * x).sum())),
     "moving_range": lambda price: windows(price, 10).max(1) - windows(price, 10).min(1),
     "nbody": _nbody,
     "nearest": lambda P, C: _distances(P, C).min(1),
@@ -432,8 +441,10 @@ PEERS: dict[str, Callable[..., Any]] = {
     "summed_area": lambda A: A.cumsum(1).cumsum(0),
     "syrk": lambda A: A @ A.T,
     "threshold_mean": lambda A: np.where(A.mean() < A, np.float32(1), np.float32(0)),
+    "turns": lambda x: np.count_nonzero(np.diff(x < 0, prepend=False)),
     "two_mm": lambda A, B, C: (A @ B) @ C,
     "unsharp": lambda A, amount: A + amount * (A - _box(A)),
     "wave1d": lambda now, before, c: 2 * now - before + c * (np.pad(now, 1)[:-2] - 2 * now + np.pad(now, 1)[2:]),
     "welford_columns": lambda A: (A.mean(0), A.var(0, ddof=1)),
+    "words": lambda text: np.count_nonzero((text[1:] != 32) & (text[:-1] == 32)) + int(text[0] != 32),
 }

@@ -15,6 +15,7 @@ from functools import reduce
 from lift_egraph.codegen.c_ast import Body, Buffer, Const, Name
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.lowering.launch import Threads, launch_sizes, parallel_lengths
+from lift_egraph.codegen.lowering.look_back import check_look_back, published
 from lift_egraph.codegen.lowering.lower import Lowering
 from lift_egraph.codegen.lowering.memory import PRIVATE_CHOICE, memory
 from lift_egraph.codegen.lowering.sharing import idle_levels
@@ -26,7 +27,7 @@ from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.language import ir
 from lift_egraph.language.binders import unique_names
 from lift_egraph.language.check import array_type, iterate_steps, size_of, type_of
-from lift_egraph.language.layout import LAYOUT, is_layout, is_pure
+from lift_egraph.language.layout import LAYOUT, is_layout, is_pure, takes_apart
 from lift_egraph.language.nat import is_at_least, maximum
 from lift_egraph.language.nesting import GLOBAL, check_nesting, is_parallel
 from lift_egraph.language.sizes import size_variables
@@ -87,7 +88,10 @@ class Host:
     def produce(self, term: ir.Expr, acceptor: View) -> None:
         """Emits the kernels that write a term's value into global memory."""
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
-            self.produce(self.bind(term), acceptor)
+            if isinstance(term.function, ir.Lambda) and takes_apart(term.function):
+                self.produce(term.argument, acceptor)
+            else:
+                self.produce(self.bind(term), acceptor)
         elif isinstance(term, ir.ToMemory):
             outer, self.streams = self.streams, term.space == "stream"
             self.produce(term.value, acceptor)
@@ -96,6 +100,8 @@ class Host:
             self.emit(ir.MapLevel(term.level, term.function, self.hoist(term.array, True)), acceptor)
         elif isinstance(term, ir.ReduceByIndexGlb):
             self.reduce_by_index(term, acceptor)
+        elif isinstance(term, ir.LookBack):
+            self.look_back(term, acceptor)
         elif isinstance(term, ir.Slice) and isinstance(term.array, ir.ReduceByIndexGlb):
             self.emit(copied(self.hoist(term, True)), acceptor)  # it is written in no order: where it is, all has room
         elif not is_parallel(term):
@@ -135,13 +141,24 @@ class Host:
         if view is not acceptor:
             self.emit(copied(there), acceptor)
 
+    def look_back(self, term: ir.LookBack, acceptor: View) -> None:
+        """A kernel that says of no group that it has started, and the one with the groups."""
+        check_look_back(term, self.device)
+        states = published(size_of(term.array))
+        outer, self.streams = self.streams, False
+        term = replace(term, initial=self.hoist(term.initial, True), array=self.hoist(term.array, True))
+        view = self.environment[states] = self.temporary(states.type)
+        self.emit(copied(ir.Fill(size_of(states), ir.Literal(0, I32))), view)
+        self.streams = outer
+        self.emit(term, acceptor)
+
     def ready(self, term: ir.Expr) -> ir.Expr:
         """A term that one kernel computes, or a few: what they read is finished by kernels before them."""
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
             return self.ready(self.bind(term))
         if isinstance(term, ir.ToMemory):
             return self.ready(term.value)
-        if isinstance(term, ir.ReduceByIndexGlb):
+        if isinstance(term, ir.ReduceByIndexGlb | ir.LookBack):
             return self.hoist(term, True)
         if isinstance(term, ir.MapLevel) and term.level.kind != "seq":
             return ir.MapLevel(term.level, term.function, self.hoist(term.array, True))

@@ -17,7 +17,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import iterate_step, size_of
 from lift_egraph.language.describe import blame
 from lift_egraph.language.nat import Nat, maximum, nat
-from lift_egraph.language.nesting import GLOBAL
+from lift_egraph.language.nesting import GLOBAL, GROUPS
 
 _GROUPS_OF_256 = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 4, 2)}  # 1.2 times as fast as (16, 16, 1), H100
 _OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whose length is open, by their number
@@ -27,6 +27,7 @@ _OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whos
 _SMALL_GROUP, _DEFAULT_GROUP, _LARGE_GROUP = 64, 256, 512
 
 Sizes = tuple[Nat, Nat, Nat]
+Parallel = ir.MapLevel | ir.ReduceByIndexGlb | ir.LookBack
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,12 @@ def parallel_lengths(term: ir.Part) -> dict[ir.Level, Nat]:
     return lengths
 
 
-def _level(term: ir.MapLevel | ir.ReduceByIndexGlb) -> ir.Level:
-    return term.level if isinstance(term, ir.MapLevel) else GLOBAL
+def _level(term: Parallel) -> ir.Level:
+    return term.level if isinstance(term, ir.MapLevel) else GROUPS if isinstance(term, ir.LookBack) else GLOBAL
 
 
-def _maps(term: ir.Part) -> Iterator[ir.MapLevel | ir.ReduceByIndexGlb]:
-    if isinstance(term, ir.MapLevel | ir.ReduceByIndexGlb):
+def _maps(term: ir.Part) -> Iterator[Parallel]:
+    if isinstance(term, Parallel):
         yield term
     for part in ir.parts(term):
         if isinstance(term, ir.Iterate) and part is term.function:

@@ -30,6 +30,7 @@ from lift_egraph.codegen.c_ast import (
 from lift_egraph.codegen.lowering import term_views
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
+from lift_egraph.codegen.lowering.look_back import look_back
 from lift_egraph.codegen.lowering.memory import declared_space, largest_array
 from lift_egraph.codegen.lowering.ownership import is_shared_out
 from lift_egraph.codegen.lowering.places import is_within
@@ -158,6 +159,7 @@ class Lowering(State):
                 | ir.ScanExclusiveSeq()
                 | ir.ReduceByIndexSeq()
                 | ir.ReduceByIndexGlb()
+                | ir.LookBack()
                 | ir.Scatter()
                 | ir.Generate()
             ):
@@ -181,7 +183,7 @@ class Lowering(State):
     def materialise(self, term: ir.Expr, space: str | None) -> View:
         """Computes a term into new memory; without a space, private memory where that can hold it."""
         for part in ir.subterms(term):
-            if isinstance(part, ir.ReduceByIndexGlb) or (
+            if isinstance(part, ir.ReduceByIndexGlb | ir.LookBack) or (
                 isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg")
             ):
                 raise NestingProblem(
@@ -217,6 +219,8 @@ class Lowering(State):
             self.scan(term, acceptor)
         elif isinstance(term, ir.INDEX_LOOPS):
             self.reduce_by_index(term, acceptor)
+        elif isinstance(term, ir.LookBack):
+            look_back(self, term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
             self.produce(term.first, Component(0, acceptor))
             self.produce(term.second, Component(1, acceptor))

@@ -79,8 +79,10 @@ class State(ABC):
             self.width = outer
 
     @contextmanager
-    def loop(self, count: Nat, level: ir.Level = ir.SEQ, likely: int | None = None) -> Iterator[Nat]:
-        """A loop over ``0 … count - 1``; yields the index. `likely` as in `For`."""
+    def loop(
+        self, count: Nat, level: ir.Level = ir.SEQ, likely: int | None = None, ticket: tuple[CExpr, ...] = ()
+    ) -> Iterator[Nat]:
+        """A loop over ``0 … count - 1``; yields the index. `likely` and `ticket` as in `For`."""
         most = count.range[1]
         top = None if most is None else max(most - 1, 0)
         below = count if most is None else None
@@ -112,7 +114,7 @@ class State(ABC):
         self.loops.pop()
         if body:  # an accumulator that starts with what it holds already is not copied
             inner = substitute(tuple(body), {variable.name: nat(0)}) if is_owned else tuple(body)
-            self.emit(For(variable, count, level, threads, inner, likely=likely))
+            self.emit(For(variable, count, level, threads, inner, likely=likely, ticket=ticket))
 
     def thread_variable(self, level: ir.Level, top: int | None, below: Nat | None, threads: int | None) -> NatVar:
         """The index variable of a parallel loop; all mapLcl without a loop share one per dimension."""

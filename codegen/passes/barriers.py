@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from math import inf
 
-from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, Statement
+from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, LookBack, Statement
 from lift_egraph.codegen.c_walk import loads, statements, stores, walk, with_body
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.errors import NestingProblem
@@ -192,6 +192,9 @@ class _Placing:
         for statement in body:
             if isinstance(statement, Barrier):
                 state.clear()
+            elif isinstance(statement, LookBack):
+                self.separate(state, self.accesses(statement, not inside_lcl), result)
+                state.clear()  # it ends with one of its own
             elif isinstance(statement, For):
                 statement = self.place_in_loop(statement, state, result, inside_lcl)
             else:

@@ -20,6 +20,7 @@ from lift_egraph.codegen.passes.steps import in_single_steps
 from lift_egraph.codegen.passes.unrolling import Stays, nothing_stays, pragma
 from lift_egraph.codegen.plans.kernel import NON_TEMPORAL
 from lift_egraph.codegen.text.index_text import IndexText
+from lift_egraph.codegen.text.look_back import look_back, states_of, ticket
 from lift_egraph.codegen.text.scalar_text import (
     C_NAMES,
     MEMORY_NAMES,
@@ -64,7 +65,7 @@ class Printer:
         self.scalars = ScalarText(dialect)
         self.index = IndexText(lambda value: self.expression(value)[0])
         self.vectors: set[Vector] = set()
-        self.uses_f64 = False
+        self.uses_f64 = self.packs = False
         self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
         self.shares_groups = self.is_alone = False
@@ -215,6 +216,9 @@ class Printer:
             case c_ast.If(conditions=conditions, body=body):
                 test = " && ".join(self.index.condition(c) for c in conditions)
                 return _enclosed(f"if ({test}) {{", self.body(body, depth + 1), depth, statement.origin)
+            case c_ast.LookBack():
+                self.packs = True
+                return [Line("  " * depth + text, statement.origin) for text in look_back(self, statement)]
             case c_ast.Block(body=body):
                 return _enclosed("{", self.body(body, depth + 1), depth, statement.origin)
         return [Line(f"{'  ' * depth}{text};", statement.origin) for text in self.simple_statement(statement)]
@@ -291,13 +295,19 @@ class Printer:
         own, every = f"{_OWN[loop.level.kind]}({d})", f"{_ALL[loop.level.kind]}({d})"
         simplify = self.optimise.control_flow
         is_whole = simplify and loop.threads is not None and count == nat(loop.threads)
-        inside = depth if is_whole else depth + 1
+        inside, taken = depth if is_whole else depth + 1, list[Line]()
+        if loop.ticket:
+            counter, place = map(self.text, loop.ticket)
+            own = place
+            taken = [Line("  " * depth + text, loop.origin) for text in ticket(counter, place)]
         inner = self.body(loop.body, inside)
         if simplify and loop.threads is not None and is_at_least(loop.threads, count):
             uses = loop.variable.high != 0
             if uses and loop.level.kind != "lcl":  # those of mapLcl are shared, at the top of the kernel
                 inner = [Line(f"{'  ' * inside}const int {name} = {own};", loop.origin), *inner]
-            return inner if is_whole else _enclosed(f"if ({own} < {self.index(count)}) {{", inner, depth, loop.origin)
+            if is_whole:
+                return taken + inner
+            return _enclosed(f"if ({own} < {self.index(count)}) {{", inner, depth, loop.origin)
         head = f"for (int {name} = {own}; {name} < {self.index(count)}; {name} += {every}) {{"
         return _enclosed(head, inner, depth, loop.origin)
 
@@ -328,13 +338,14 @@ class Printer:
             if isinstance(part, c_ast.Load) and part.buffer.space == "private" and part.index.constant is None
         )
         parameters = []
+        shared_states = {load.buffer.name for load in states_of(body)}
         written = {place.buffer.name for place in c_walk.stores(body)}
         volatile = self.dialect.volatile_rereads and (group is None or self.shares_groups)
         self.reread = _read_again(body) if volatile else frozenset()
         for buffer in buffers:
             self.uses_f64 |= scalar_of(buffer.element) == F64
             kind = type_name(buffer.element, MEMORY_NAMES)
-            qualifier = "" if buffer.name in written else "const "
+            qualifier = "" if buffer.name in written | shared_states else "const "
             volatile = "volatile " * (buffer.name in self.reread)
             parameters.append(f"{volatile}global {qualifier}{kind} *restrict {buffer.name}")
         parameters += [f"const {type_name(s.type)} {s.name}" for s in scalars]
@@ -352,6 +363,8 @@ class Printer:
     def preamble(self) -> str:
         """The extensions, types and functions that the printed kernels need."""
         lines = ["#pragma OPENCL EXTENSION cl_khr_fp64 : enable"] if self.uses_f64 else []
+        if self.packs:
+            lines.append("#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable")
         if not self.dialect.contracts:
             lines.append("#pragma OPENCL FP_CONTRACT OFF")
         if self.dialect.plain_operators and self.scalars.helpers:

@@ -140,7 +140,7 @@ def _taken_apart(binder: ir.Binder, body: ir.Expr, names: Iterator[int]) -> tupl
 
 
 def simplified(term: ir.Expr, allowance: list[int] | None = None) -> ir.Expr:
-    """The term with its lets written out and components of pairs taken.
+    """The term with its lets written out, components of pairs taken, and no choice between equals.
 
     Raises
     ------
@@ -160,7 +160,15 @@ def simplified(term: ir.Expr, allowance: list[int] | None = None) -> ir.Expr:
         case ir.MakePair(first=a, second=b):
             return ir.MakePair(simplified(a, left), simplified(b, left))
         case ir.Call(op=op, arguments=arguments):
-            return ir.Call(op, tuple(simplified(a, left) for a in arguments))
+            return chosen(ir.Call(op, tuple(simplified(a, left) for a in arguments)))
+    return term
+
+
+def chosen(term: ir.Call) -> ir.Expr:
+    """What a select gives if both of its choices are one; other operations as they are."""
+    match term:
+        case ir.Call(op="select", arguments=(_, yes, no)) if yes == no:
+            return yes
     return term
 
 

@@ -84,9 +84,22 @@ def idempotent(function: ir.Function) -> str | None:
     return _why("idempotent", function)
 
 
-def identity(function: ir.Function, value: ir.Expr) -> str | None:
-    """Why ``z ⊕ a = a = a ⊕ z``, or None if that is not known."""
-    return _why("neutral", function, value)
+def right_identity(function: ir.Function, value: ir.Expr) -> str | None:
+    """Why ``a ⊕ e = a``, or None if that is not known.
+
+    What chunks begin with stands behind what was before them, so that no more is needed of it. An operator that keeps
+    the first of equal values, such as that of the first largest element, often has none on the left.
+    """
+    return HOW if is_believed("neutral", function, value) else _changes_nothing_behind(function, value)
+
+
+@lru_cache(maxsize=1024)
+def _changes_nothing_behind(function: ir.Function, value: ir.Expr) -> str | None:
+    op, e = operator(function), leaves_of_value(value)
+    if op is None or e is None or len(e) != len(op.first):
+        return None
+    a, *_ = arguments_of(op)
+    return proof(op.at(a, e), a)
 
 
 def annihilating(function: ir.Function, value: ir.Expr) -> str | None:

@@ -20,8 +20,8 @@ from lift_egraph.algebra.expressions import simplified
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute, unique_names
-from lift_egraph.language.check import size_of, type_of
-from lift_egraph.language.types import BOOL, I32, Array, DataType
+from lift_egraph.language.check import element_type, size_of, type_of
+from lift_egraph.language.types import BOOL, I32, DataType
 
 MOST_CASES = 256  # outcomes of comparisons
 MOST_PLACES = 1 << 31
@@ -111,12 +111,12 @@ class _Elements:
                 is_exclusive = isinstance(array, ir.ScanExclusive | ir.ScanExclusiveSeq)
                 return before if is_exclusive else ir.Call("add", (before, counted))
             case ir.Concat(first=a, second=b):
-                either = self._variable("either", _element(array))
+                either = self._variable("either", element_type(array))
                 self.sides[either] = self.of(a), self.of(b)
                 return either
             case ir.Fill(value=value):
                 return value
-        return self._variable("element", _element(array))
+        return self._variable("element", element_type(array))
 
     def _variable(self, name: str, t: DataType) -> ir.Var:
         """One that no program has."""
@@ -278,12 +278,6 @@ def _adds(operator: ir.Function) -> bool:
         return False
     both = binder.first, binder.second
     return function.body in (ir.Call("add", both), ir.Call("add", both[::-1]))  # pyright: ignore
-
-
-def _element(array: ir.Expr) -> DataType:
-    t = type_of(array)
-    assert isinstance(t, Array)
-    return t.element
 
 
 def distinct_in(term: ir.Expr) -> dict[ir.Expr, str]:

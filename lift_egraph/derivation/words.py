@@ -77,7 +77,7 @@ def condition_text(condition: Condition) -> str:
             case "associative" | "commutative":
                 return f"{p[0]} is {condition.op}"
             case "identity":
-                return f"{p[1]} is the identity of {p[0]}"
+                return f"{p[1]} is a right identity of {p[0]}"
             case "neutral":
                 return f"{p[1]} is neutral for {p[0]}"
             case "built_in":
@@ -88,6 +88,8 @@ def condition_text(condition: Condition) -> str:
                 return f"{p[0]} (s, x) = {p[5]} ({p[2]}, (s, {p[0]} ({p[1]}, x))), and so for more elements by {p[3]}"
             case "combines":
                 return f"{p[0]} (s, x) = {p[2]} (s, {p[1]} x)"
+            case "recalls":
+                return f"{p[0]} (s, x) = {p[3]} ({p[2]} (s, x), x), and {p[2]} ({p[3]} (k, y), x) = {p[1]} (k, (y, x))"
             case "distinct":
                 return f"no two of {p[0]} are one place"
             case "scalar_like":

@@ -44,6 +44,7 @@ DROPPED = (
     "acts",
     "steady",
     "combines",
+    "recalls",
     "distinct",
 )
 
@@ -382,12 +383,11 @@ class _Reader:
         made: list[ir.Part] = []
         for part, p in zip(c.parts, operation.signature.parts, strict=array is None):
             if p.is_operator:
-                at = operation.signature.loop
-                assert at is not None
+                at, is_array = operation.signature.combined_in(p)
                 of = type_of(array) if array is not None else self.graph.type_of(c.parts[at].class_id)
-                if not isinstance(of, Array):
-                    raise TypeProblem("a reduced term in the e-graph is no array")
-                made.append(self.operator(part, of.element))
+                if of is None or (is_array and not isinstance(of, Array)):
+                    raise TypeProblem("what an operator in the e-graph combines has no type")
+                made.append(self.operator(part, of.element if isinstance(of, Array) and is_array else of))
             else:
                 made.append(self.function(part) if p.is_function else self.expr(part))
         return tuple(made)

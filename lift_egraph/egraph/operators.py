@@ -13,6 +13,7 @@ from lift_egraph.algebra import laws
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import Steady, steady_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, known_operator, operator_to_egg, to_egg
@@ -61,7 +62,7 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
             facts.append(sorts.commutative(op))
         if laws.neutral(f, use.initial):
             facts.append(sorts.neutral(op, to_egg(use.initial)))
-        if use.pattern in ir.SCANS and laws.identity(f, use.initial):
+        if use.pattern in ir.SCANS and laws.right_identity(f, use.initial):
             facts.append(sorts.identity(op, to_egg(use.initial)))
         if found := laws.built_in(f):
             facts.append(sorts.built_in(op, String(found[0])))
@@ -72,6 +73,9 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
         facts.append(sorts.acts(given, matrix, operator_to_egg(acting.operator), to_egg(acting.one), act))
     if isinstance(acting, Action) and (steady := steady_of(f)):
         facts += _steady_facts(f, steady)
+    if acting is not None and (recalling := recalling_of(f)):
+        parts = f, recalling.step, recalling.first, recalling.whole
+        facts.append(sorts.recalls(*map(function_to_egg, parts)))
     if acting is not None and (combining := combining_of(f)):
         given, element = (function_to_egg(g) for g in (f, combining.element))
         facts.append(sorts.combines(given, element, operator_to_egg(combining.operator)))
@@ -104,6 +108,8 @@ def reasons(use: Use) -> list[str]:
         acting, combining = action_of(f), combining_of(f)
         if combining:
             found.append(f"{name} combines the accumulator with {print_term(combining.element)}: {combining.why}")
+        if recalling_of(f):
+            found.append(f"{name} remembers the element before, which is there in the array")
         if isinstance(acting, Action):
             always = " that is the same for all elements" if steady_of(f) else ""
             found.append(f"{name} multiplies the accumulator by a matrix{always}: {acting.why}")

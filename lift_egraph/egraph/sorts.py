@@ -204,6 +204,8 @@ def scan_seq(f: Fn, z: Ex, x: Ex) -> Ex: ...
 @function
 def scan_exclusive_seq(f: Fn, z: Ex, x: Ex) -> Ex: ...
 @function
+def look_back(width: i64Like, first: Fn, op: Op, z: Ex, second: Fn, x: Ex) -> Ex: ...
+@function
 def reduce_range_seq(f: Fn, z: Ex, low: Ex, high: Ex, x: Ex) -> Ex: ...
 @function
 def reduce_by_index_seq(place: Fn, f: Fn, z: Ex, x: Ex) -> Ex: ...
@@ -248,7 +250,7 @@ tile = relation("tile", i64, i64)  # tile(N, n): arrays of length N may be split
 lane_width = relation("lane_width", i64)  # widths of vectors that rules may introduce
 associative = relation("associative", Op)
 commutative = relation("commutative", Op)
-identity = relation("identity", Op, Ex)  # e ⊕ x = x = x ⊕ e
+identity = relation("identity", Op, Ex)  # x ⊕ e = x; it need not hold on the other side
 neutral = relation("neutral", Op, Ex)  # also what may be counted again, as the operator is idempotent
 built_in = relation("built_in", Op, String)  # an operator that is a scalar operation in other words
 combines = relation("combines", Fn, Fn, Op)  # combines(f, g, op): f (s, x) = s ⊕ g x, with an associative ⊕
@@ -256,6 +258,8 @@ combines = relation("combines", Fn, Fn, Op)  # combines(f, g, op): f (s, x) = s 
 acts = relation("acts", Fn, Fn, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
 # steady(f, e, p, op, one, on): f (s, x) = on (p, (s, f (e, x))); for n elements with pⁿ by op, from one
 steady = relation("steady", Fn, Ex, Ex, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
+# recalls(f, g, first, whole): f (s, x) = whole (first (s, x), x), first (whole (k, y), x) = g (k, (y, x))
+recalls = relation("recalls", Fn, Fn, Fn, Fn)
 distinct = relation("distinct", Ex)  # indices of which no two are one place
 stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory
 stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers

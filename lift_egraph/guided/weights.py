@@ -12,7 +12,9 @@ from lift_egraph.language.types import Array
 
 COPY = 5.0  # what a lowered map that only moves data counts: nothing needs it but a copy that a sketch asks for
 _KNOWN = {**PATTERN_NODES, **CONSTANTS}
-HIGH_LEVEL = frozenset(op for op, node in _KNOWN.items() if any(p.is_operator for p in node.signature.functions))
+HIGH_LEVEL = frozenset(
+    op for op, node in _KNOWN.items() if op != "look_back" and any(p.is_operator for p in node.signature.functions)
+)
 LAYOUT = frozenset(op for op, node in _KNOWN.items() if not node.signature.functions and op != "to_memory") | {
     "Ex___init__", "Ex_input", "Ex_literal", "component", "app", "map_", "Fn_lam", "Fn_vec", "Fn_map"
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -13,6 +13,8 @@ from lift_egraph.language.check import size_of
 from lift_egraph.language.index_arrays import order_at
 from lift_egraph.language.nat import nat
 from lift_egraph.language.sizes import substitute_nats
+
+Let = tuple[ir.Binder, ir.Expr]  # and what it is bound to
 
 
 def stem(name: str) -> str:
@@ -101,6 +103,13 @@ def _order(term: ir.Gather | ir.Scatter) -> ir.IndexFunction:
         return order_at(term.indices, size_of(term.array))
     except LiftError:  # the array is ill-typed: its order is compared as it is written
         return term.indices
+
+
+def in_lets(lets: Sequence[Let], body: ir.Expr) -> ir.Expr:
+    """A term inside of lets, the first of which is the outermost."""
+    for binder, value in reversed(lets):
+        body = ir.Apply(ir.Lambda(binder, body), value)
+    return body
 
 
 def alpha_equal(left: Any, right: Any) -> bool:

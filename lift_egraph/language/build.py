@@ -82,13 +82,14 @@ __all__ = [
     "BOOL", "F16", "F32", "F64", "I32", "I64", "U8", "U32", "Input", "abs_", "add", "and_", "array", "as_scalar",
     "as_vector", "at", "bit_and", "bit_not", "bit_or", "bit_xor", "ceil", "concat", "constant", "cos", "div", "dot",
     "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_", "iterate", "join", "le", "let",
-    "literal", "log", "lookup", "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg", "max_",
-    "min_", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program", "reduce_",
-    "reduce_by_index", "reduce_by_index_glb", "reduce_by_index_seq", "reduce_range", "reduce_range_seq", "reduce_seq",
-    "rest", "reverse", "rsqrt", "scan", "scan_exclusive", "scan_exclusive_seq", "scan_seq", "scatter", "select",
-    "shift_left", "shift_right", "sin", "slice_", "slide", "slide2d", "slide3d", "split", "sqrt", "stride", "sub",
-    "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64", "to_local", "to_private", "to_u8",
-    "to_u32", "transpose", "tuple_", "type_of", "vectorize", "zip2d", "zip3d", "zip_",
+    "literal", "log", "look_back", "lookup", "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl", "map_seq",
+    "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_",
+    "program", "reduce_", "reduce_by_index", "reduce_by_index_glb", "reduce_by_index_seq", "reduce_range",
+    "reduce_range_seq", "reduce_seq", "rest", "reverse", "rsqrt", "scan", "scan_exclusive", "scan_exclusive_seq",
+    "scan_seq", "scatter", "select", "shift_left", "shift_right", "sin", "slice_", "slide", "slide2d", "slide3d",
+    "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64",
+    "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "zip2d", "zip3d",
+    "zip_",
 ]  # fmt: skip
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
@@ -229,6 +230,18 @@ def _loop_by_index(node: type[ir.ReduceByIndexSeq] | type[ir.ReduceByIndexGlb]) 
         return node(to_function(place, element, name), to_function(operator, Pair(bin_, element), name), start, xs)
 
     return make
+
+
+def _look_back(width: Nat, first: Any, operator: Any, initial: Any, second: Any, xs: Any) -> ir.Expr:
+    xs = as_expr(xs)
+    before = to_function(first, array_type(xs, "lookBack").element, "lookBack")
+    made = codomain(before)
+    if not isinstance(made, Pair):
+        raise TypeProblem(f"the first function of lookBack gives a total and what is kept, not {made}")
+    total, kept = made.first, made.second
+    combined = to_function(operator, Pair(total, total), "lookBack")
+    after = to_function(second, Pair(total, kept), "lookBack")
+    return ir.LookBack(width, before, combined, as_expr(initial, total), after, xs)
 
 
 def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
@@ -372,6 +385,7 @@ map_seq = PartialPattern("mapSeq", ("function", "value"), lambda f, xs: _map_lev
 reduce_seq = _pattern(ir.ReduceSeq, _fold(ir.ReduceSeq))
 scan_seq = _pattern(ir.ScanSeq, _fold(ir.ScanSeq))
 scan_exclusive_seq = _pattern(ir.ScanExclusiveSeq, _fold(ir.ScanExclusiveSeq))
+look_back = _pattern(ir.LookBack, _look_back)
 reduce_range_seq = _pattern(ir.ReduceRangeSeq, _fold_range(ir.ReduceRangeSeq))
 reduce_by_index_seq = _pattern(ir.ReduceByIndexSeq, _loop_by_index(ir.ReduceByIndexSeq))
 reduce_by_index_glb = _pattern(ir.ReduceByIndexGlb, _loop_by_index(ir.ReduceByIndexGlb))
@@ -434,7 +448,7 @@ BUILTINS: dict[str, Any] = {
     **{
         p.name: p
         for p in (
-            map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, reduce_range,
+            map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, look_back, reduce_range,
             reduce_by_index, reduce_by_index_seq, reduce_by_index_glb, split, join, slice_, concat, transpose, gather,
             scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup,
             map_glb, map_wrg, map_lcl, map_seq, reduce_seq, reduce_range_seq, to_global, to_stream, to_local,

@@ -95,6 +95,11 @@ def array_type(term: ir.Expr, where: str) -> Array:
     return t
 
 
+def element_type(array: ir.Expr) -> DataType:
+    """The type of an array's elements."""
+    return array_type(array, "an element").element
+
+
 def _no_array(where: str, t: DataType) -> TypeProblem:
     hint = "; a component of a tuple is get(0, t)" if isinstance(t, Pair) else ""
     return TypeProblem(f"{where} works on an array, got {t}{hint}")
@@ -279,6 +284,7 @@ CONDITIONS: dict[type, tuple[str, ...]] = {
         "slide: a window of {size} does not fit into an array of length {m}",
         "slide({size}, {step}) does not tile an array of length {m} exactly",
     ),
+    ir.LookBack: ("lookBack: a group looks at one group before it at least, not at {width}",),
     ir.Pad: ("pad: left must not be negative, got {left}", "pad: right must not be negative, got {right}"),
     ir.At: ("at({index}) is outside an array of length {m}",) * 2,
     ir.AsVector: (

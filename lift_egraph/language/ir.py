@@ -310,6 +310,25 @@ class ScanExclusiveSeq(Expr):
     array: Expr
 
 
+@pattern(
+    "lookBack",
+    "width: nat, first: a -> (t, k), operator: (t, t) -> t, initial: t, second: (t, k) -> b, array: [a]n -> [b]n",
+    where="width > 0",
+)
+class LookBack(Expr):
+    """What a group of work-items makes of each element by the first function, a total and more, and by the second of
+    that and all totals before it: out[i] = second(initial ⊕ t[0] ⊕ … ⊕ t[i - 1], k[i]), (t[i], k[i]) = first(in[i]).
+    A group looks at so many totals at once.
+    """
+
+    width: Nat
+    first: Function
+    operator: Function
+    initial: Expr
+    second: Function
+    array: Expr
+
+
 @pattern("reduceRangeSeq", "operator: (b, a) -> b, initial: b, low: i32, high: i32, array: [a]m -> b")
 class ReduceRangeSeq(Expr):
     operator: Function
@@ -487,7 +506,7 @@ BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
     Map, Reduce, Scan, ScanExclusive, ReduceRange, ReduceByIndex, Zip, Split, Join, Slice, Concat, Transpose, Gather,
     Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq,
-    ReduceRangeSeq, ReduceByIndexSeq, ReduceByIndexGlb, ToMemory, AsVector, AsScalar,
+    LookBack, ReduceRangeSeq, ReduceByIndexSeq, ReduceByIndexGlb, ToMemory, AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
 SCANS = (Scan, ScanExclusive)

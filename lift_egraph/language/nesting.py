@@ -9,7 +9,7 @@ from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.describe import blame
 
-GLOBAL = ir.Level("glb", 0)
+GLOBAL, GROUPS = ir.Level("glb", 0), ir.Level("wrg", 0)
 
 
 def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
@@ -34,17 +34,18 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         check_nesting(term.array, above)
         check_nesting(term.function, (*above, term.level))
         return
-    if isinstance(term, ir.ReduceByIndexGlb) and (problem := _level_problem(GLOBAL, above)):
-        raise blame(NestingProblem(problem.replace(GLOBAL.name, "reduceByIndexGlb", 1)), term)
+    own = {ir.ReduceByIndexGlb: GLOBAL, ir.LookBack: GROUPS}.get(type(term))
+    if own and isinstance(term, ir.Expr) and (problem := _level_problem(own, above)):
+        raise blame(NestingProblem(problem.replace(own.name, ir.name_of(term), 1)), term)
     if isinstance(term, ir.Vectorize):
         for part in ir.subterms(term):
             if isinstance(part, ir.Call) and part.op == "dot":
                 raise blame(NestingProblem("dot stands inside vectorize: vectors do not nest"), part)
             if _differs_by_lane(part, term):
                 raise blame(NestingProblem("each lane would have a range, or places of results, of its own"), part)
-    if isinstance(term, ir.ReduceByIndexGlb):
+    if own:
         for part in ir.parts(term):
-            check_nesting(part, (*above, GLOBAL) if part in (term.place, term.operator) else above)
+            check_nesting(part, above if isinstance(part, ir.Expr) else (*above, own))
         return
     if isinstance(term, ir.LOOPS):
         body = term.function if isinstance(term, ir.Iterate) else term.operator
@@ -75,7 +76,7 @@ def _differs_by_lane(part: ir.Part, vectorised: ir.Vectorize) -> bool:
 def is_parallel(term: ir.Part) -> bool:
     """Whether a parallel map stands anywhere in a term."""
     return any(
-        isinstance(t, ir.ReduceByIndexGlb) or (isinstance(t, ir.MapLevel) and t.level.kind != "seq")
+        isinstance(t, ir.ReduceByIndexGlb | ir.LookBack) or (isinstance(t, ir.MapLevel) and t.level.kind != "seq")
         for t in ir.subterms(term)
     )
 

@@ -186,6 +186,14 @@ class Signature:
                     return i
         return None
 
+    def combined_in(self, operator: Parameter) -> tuple[int, bool]:
+        """Which of its parts says the type that an operator combines, and whether it is an array of such values."""
+        assert isinstance(operator.form, FunctionForm)
+        t, loop = operator.form.result, self.loop
+        if loop is not None and getattr(self.parts[loop].form, "element", None) == t:
+            return loop, True
+        return next(i for i, p in enumerate(self.parts) if p.form == t), False
+
     @cached_property
     def parts(self) -> tuple[Parameter, ...]:
         """The parameters that are terms or functions."""

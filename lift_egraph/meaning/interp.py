@@ -22,6 +22,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import iterate_step, type_of
 from lift_egraph.language.index_arrays import boundary, index_values, number
 from lift_egraph.language.nat import nat
+from lift_egraph.language.plain import plain_look_back
 from lift_egraph.language.ranges import Offsets
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import I32, DataType, Scalar, Vector, leaves, scalar_of
@@ -293,6 +294,9 @@ class _Interpreter:
         whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *rows)
         return whole if size else self.each(lambda a: a[at(depth, slice(0, 0))], whole)
 
+    def look_back(self, term: ir.LookBack, scope: Scope) -> Tree:
+        return self.value(plain_look_back(term), scope)
+
     def range_fold(self, term: ir.ReduceRange | ir.ReduceRangeSeq, scope: Scope) -> Tree:
         return fold_of_range(self, term, scope)
 
@@ -448,6 +452,7 @@ _MEANING: dict[type, Callable[[_Interpreter, Any, Scope], Tree]] = {
     ir.Reduce: _Interpreter.reduction,
     ir.ReduceSeq: _Interpreter.reduction,
     **dict.fromkeys((*ir.SCANS, *ir.SCAN_LOOPS), _Interpreter.scan),
+    ir.LookBack: _Interpreter.look_back,
     **dict.fromkeys(ir.RANGE_FOLDS, _Interpreter.range_fold),
     **dict.fromkeys(ir.INDEX_FOLDS, _Interpreter.index_fold),
     ir.Zip: _Interpreter.make_pair,

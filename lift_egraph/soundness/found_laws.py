@@ -10,6 +10,7 @@ from typing import Any
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.places import distinct_places
+from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import steady_of
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import function_to_egg, operator_to_egg, to_egg
@@ -24,7 +25,7 @@ from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
 from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
-FOUND = ("acts", "steady", "combines", "built_in", "distinct")
+FOUND = ("acts", "steady", "combines", "recalls", "built_in", "distinct")
 Conditions = Iterable[Equation | Node]
 
 
@@ -41,8 +42,7 @@ def found_laws(
             if c.op == "distinct":
                 values[names[0]] = _distinct(typing.concrete(typing.values[names[0]], sizes, lambda _: I32), choose)
                 continue
-            drawn = {"acts": _action, "steady": _steadiness, "combines": _combination, "built_in": _other_words}[c.op]
-            values |= zip(names, drawn(names, typing, choose, real), strict=True)
+            values |= zip(names, DRAWN[c.op](names, typing, choose, real), strict=True)
     return values
 
 
@@ -134,6 +134,31 @@ def _combination(names: list[str], typing: Typing, choose: Choose, real: Scalar)
     yield Operator(found.operator, operator_to_egg(found.operator), None)
 
 
+def _recollection(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term | Operator]:
+    """A fold's operator that remembers the element before, and what it is without that."""
+    state, element = typing.find(typing.values[names[0]][0]).parts
+    k, two = choose([ir.Input("k", real), ir.Literal(2, real)]), Pair(real, real)
+    made: list[tuple[Pair, Callable[..., Any]]] = [
+        (Pair(two, two), lambda s, x: ir.MakePair(_of(s, 0) * _of(x, 0) + _of(s, 1) * k, _of(x, 1))),
+        (Pair(two, real), lambda s, x: ir.MakePair(x - k, _of(s, 1) * 2 + _of(s, 0))),
+        (Pair(two, real), lambda s, x: ir.MakePair(select(_of(s, 1) < x, _of(s, 0) + k, _of(s, 0) * x), x)),
+    ]
+    alike = typing.find(state) == typing.find(element)
+    argument, make = choose(made[:1] if alike else made)
+    function = to_function(make, argument, "fold")
+    found = recalling_of(function)
+    if found is None:
+        raise AssertionError("the fold is not found to remember the element before")
+    for t, known in ((state, argument.first), (element, argument.second), (typing.values[names[1]][1], real)):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield from map(_term, (function, found.step, found.first, found.whole))
+
+
+def _of(pair: ir.Expr, index: int) -> ir.Expr:
+    return ir.Component(index, pair)
+
+
 def _other_words(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Any]:
     """A built-in operation with its arguments in the other order."""
     typing.equate(typing.values[names[0]], Made("concrete", (real,)))
@@ -160,6 +185,15 @@ def _distinct(t: DataType, choose: Choose) -> Term:
     if distinct_places(made) is None:
         raise AssertionError("the places are not found to be distinct")
     return Term(made, to_egg(made))
+
+
+DRAWN: dict[str, Callable[[list[str], Typing, Choose, Scalar], Iterator[Any]]] = {
+    "acts": _action,
+    "steady": _steadiness,
+    "combines": _combination,
+    "recalls": _recollection,
+    "built_in": _other_words,
+}
 
 
 def facts_of(conditions: Conditions, value: Callable[[Any], Any]) -> Iterator[Any]:

@@ -170,6 +170,17 @@ class Inference:
             for function, a in ((f, Made("pair", (op, element))), (g, element)):
                 self.t.equate(function[0], a)
                 self.t.equate(function[1], op)
+        elif c.op == "recalls":
+            f, g, first, whole = map(self, c.parts)
+            state, element, rest = self.t.open(), self.t.open(), self.t.open()
+            for function, a, b in (
+                (f, Made("pair", (state, element)), state),
+                (g, Made("pair", (rest, Made("pair", (element, element)))), rest),
+                (first, Made("pair", (state, element)), rest),
+                (whole, Made("pair", (rest, element)), state),
+            ):
+                self.t.equate(function[0], a)
+                self.t.equate(function[1], b)
         elif c.op == "acts":
             f, m, op, one, act = map(self, c.parts)
             state, element, matrix = self.t.open(), self.t.open(), self(c.parts[2])

@@ -196,11 +196,9 @@ def _arguments(
     found = {p.name: i.value(part) for p, part in inside if not p.is_operator}
     for p, part in inside:
         if p.is_operator:
-            at = operation.signature.loop
-            assert at is not None
+            at, is_array = operation.signature.combined_in(p)
             of = type_of(array if array is not None else found[operation.signature.parts[at].name].meaning)
-            assert isinstance(of, Array)
-            operator = i.operator(part, of.element)
+            operator = i.operator(part, of.element if isinstance(of, Array) and is_array else of)
             found[p.name] = Term(operator.function, operator.egg)
     return tuple(i.value(p) for p in parts[:count]), [found[p.name] for p, _ in inside]
 

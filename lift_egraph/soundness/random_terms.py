@@ -267,8 +267,10 @@ class Context:
 
 AFFINE = "affine"  # (a, b) ⊕ (c, d) = (a·c, a·d + b)
 UNEVEN = "uneven"  # |a - b| - a·b: 0 may be counted again after one element, but not after two
+FIRST = "first"  # a ⊕ b = a: what stands behind changes nothing, and nothing is neutral before it
 OWN_LAWS = {
     AFFINE: ("associative", "identity", "neutral"),
+    FIRST: ("associative", "identity", "neutral"),
     UNEVEN: ("commutative", "neutral"),
 }  # of operators that a user makes
 
@@ -279,7 +281,7 @@ def laws_on(t: DataType) -> tuple[str, ...]:
         return tuple(op for op in laws_on(t.element) if op not in OWN_LAWS)
     if isinstance(t, Pair):
         same = t.first == t.second and isinstance(t.first, Scalar) and t.first != BOOL
-        return (AFFINE,) if same else ()
+        return (AFFINE, FIRST) if same else ()
     known = tuple(op for op, laws in LAWS.items() if isinstance(t, Scalar) and t.name in laws.neutral)
     return (*known, UNEVEN) if t in (F32, F64, I32) else known
 
@@ -295,6 +297,8 @@ def operator_on(op: str, t: DataType) -> ir.Lambda:
     if op == UNEVEN:
         apart = ir.Call("abs", (ir.Call("sub", (a, b)),))
         return ir.Lambda(ir.PairBinder(a, b), ir.Call("sub", (apart, ir.Call("mul", (a, b)))))
+    if op == FIRST:
+        return ir.Lambda(ir.PairBinder(a, b), a)
     if op == AFFINE:
         assert isinstance(t, Pair)
         p, q, r, s = (ir.Var(name, t.first) for name in ("x", "y", "u", "v"))

@@ -272,7 +272,7 @@ def false_claim(
             return ir.Apply(operator, ir.MakePair(left, right))
 
         if start is not None and law == "identity":
-            sides = a, on(start, a)
+            sides = a, on(a, start)
         elif start is not None:  # once more changes nothing
             sides = on(start, a), on(on(start, a), start)
         elif law == "commutative":

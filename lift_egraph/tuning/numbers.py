@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
+from lift_egraph.language.binders import Let, in_lets
 from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operate
 from lift_egraph.language.types import I32, Scalar, Vector
 
@@ -81,22 +82,19 @@ def _in_order(part: Any, names: dict[str, int]) -> Any:
         if isinstance(part, ir.Lambda):
             names = _bound(names, *(v.name for v in ir.bound_variables(part.binder)))
         return ir.map_parts(part, lambda p: _in_order(p, names))
-    placed: list[tuple[ir.Binder, ir.Expr]] = []
+    placed: list[Let] = []
     within = names
     while lets:
         ready = [k for k, (_, value) in enumerate(lets) if _is_free_of(value, lets[:k])]
         binder, value = lets.pop(min(ready, key=lambda k: repr(_read(lets[k][1], within, []))))
         placed.append((binder, _in_order(value, within)))
         within = _bound(within, *(v.name for v in ir.bound_variables(binder)))
-    body = _in_order(body, within)
-    for binder, value in reversed(placed):
-        body = ir.Apply(ir.Lambda(binder, body), value)
-    return body
+    return in_lets(placed, _in_order(body, within))
 
 
-def _chain(term: Any) -> tuple[list[tuple[ir.Binder, ir.Expr]], Any]:
+def _chain(term: Any) -> tuple[list[Let], Any]:
     """The lets beside each other around a term, with names of their own that nothing else there has."""
-    lets, body, taken = list[tuple[ir.Binder, ir.Expr]](), term, set[str]()
+    lets, body, taken = list[Let](), term, set[str]()
     while isinstance(body, ir.Apply) and isinstance(body.function, ir.Lambda):
         own = {v.name for v in ir.bound_variables(body.function.binder)}
         if not own.isdisjoint(taken):
@@ -107,7 +105,7 @@ def _chain(term: Any) -> tuple[list[tuple[ir.Binder, ir.Expr]], Any]:
     return lets, body
 
 
-def _is_free_of(value: ir.Expr, lets: Sequence[tuple[ir.Binder, ir.Expr]]) -> bool:
+def _is_free_of(value: ir.Expr, lets: Sequence[Let]) -> bool:
     used = ir.free_variables(value)
     return all(used.isdisjoint(ir.bound_variables(binder)) for binder, _ in lets)
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import isqrt
 
-from lift_egraph.algebra.laws import associative, identity
+from lift_egraph.algebra.laws import associative, right_identity
 from lift_egraph.algebra.steady import Steady, steady_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.binders import Let
+from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import LAWS
-from lift_egraph.language.types import Array, DataType, Scalar
+from lift_egraph.language.types import Scalar
 
-Let = tuple[ir.Binder, ir.Expr]
 EVEN = 16  # what divides long chunks, for vectors and powers
 FOLDS, SCANS = (ir.Reduce, ir.ReduceSeq), (ir.Scan, ir.ScanSeq)
 
@@ -43,10 +43,14 @@ def chunked_steadily(term: ir.Expr, start: ir.Expr, array: ir.Expr, chunk: int, 
     if found is None or not isinstance(f, ir.Lambda):
         return None
     split = ir.Split(nat(chunk), array)
-    c = ir.Var("$chunk", element(split))
+    c = ir.Var("$chunk", element_type(split))
     totals = ir.Map(ir.Lambda(c, ir.ReduceSeq(f, found.zero, c)), split)
     ts = ir.Var(f"$totals{number}", type_of(totals))
-    q, s, t = ir.Var("$power", type_of(found.one)), ir.Var("$start", type_of(start)), ir.Var("$total", element(totals))
+    q, s, t = (
+        ir.Var("$power", type_of(found.one)),
+        ir.Var("$start", type_of(start)),
+        ir.Var("$total", element_type(totals)),
+    )
     step = ir.Lambda(ir.PairBinder(s, t), ir.Apply(found.onward, ir.MakePair(q, ir.MakePair(s, t))))
     powers = next((k for k in (EVEN, *range(isqrt(chunk), 1, -1)) if chunk % k == 0 and k < chunk), None)
 
@@ -56,44 +60,43 @@ def chunked_steadily(term: ir.Expr, start: ir.Expr, array: ir.Expr, chunk: int, 
     if isinstance(term, FOLDS):
         return Chunked(((ts, totals),), onward(ir.ReduceSeq(step, start, ts)), powers)
     starts = onward(ir.ScanExclusiveSeq(step, start, ts))
-    ss = ir.Var(f"$starts{number}", type_of(starts))
     each = ir.Lambda(ir.PairBinder(s, c), replace(term, initial=s, array=c))
-    return Chunked(((ts, totals), (ss, starts)), ir.Join(ir.Map(each, ir.Zip(ss, split))), powers)
+    return _from_starts((ts, totals), starts, each, split, number, powers)
 
 
 def chunked_by_totals(term: ir.Scan, start: ir.Expr, array: ir.Expr, chunk: int, number: int) -> Chunked | None:
-    """A scan from `start` of `array`, which chunks divide, if its operator is associative and has an identity."""
+    """A scan from `start` of `array`, which chunks divide, if its operator is associative and has a right identity."""
     op, one = term.operator, _identity(term)
     if one is None:
         return None
     mapped, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)
     split = ir.Split(nat(chunk), elements)
-    c, s = ir.Var("$chunk", element(split)), ir.Var("$start", type_of(start))
+    c, s = ir.Var("$chunk", element_type(split)), ir.Var("$start", type_of(start))
     own = ir.Map(mapped, c) if mapped else c
     totals = ir.Map(ir.Lambda(c, ir.Reduce(op, one, own)), split)
     ts = ir.Var(f"$totals{number}", type_of(totals))
     starts = ir.ScanExclusive(op, start, ts)
-    ss = ir.Var(f"$starts{number}", type_of(starts))
     each = ir.Lambda(ir.PairBinder(s, c), ir.Scan(op, s, own))
-    return Chunked(((ts, totals), (ss, starts)), ir.Join(ir.Map(each, ir.Zip(ss, split))))
+    return _from_starts((ts, totals), starts, each, split, number)
+
+
+def _from_starts(
+    totals: Let, starts: ir.Expr, each: ir.Lambda, chunks: ir.Expr, number: int, powers: int | None = None
+) -> Chunked:
+    """The scans of all chunks, each from where it starts."""
+    ss = ir.Var(f"$starts{number}", type_of(starts))
+    return Chunked((totals, (ss, starts)), ir.Join(ir.Map(each, ir.Zip(ss, chunks))), powers)
 
 
 def _identity(term: ir.Scan) -> ir.Expr | None:
-    """The identity of a scan's operator: that of a built-in operation, or what the scan begins with."""
+    """The right identity of a scan's operator: that of a built-in operation, or what the scan begins with."""
     known = known_operator(term.operator)
     if known is not None:
         name, lifted = known
         t = type_of(term.initial)
         values = LAWS[name].neutral if not lifted and isinstance(t, Scalar) else {}
         return ir.Literal(values[t.name], t) if isinstance(t, Scalar) and t.name in values else None
-    return term.initial if associative(term.operator) and identity(term.operator, term.initial) else None
-
-
-def element(array: ir.Expr) -> DataType:
-    """The type of an array's elements."""
-    t = type_of(array)
-    assert isinstance(t, Array)
-    return t.element
+    return term.initial if associative(term.operator) and right_identity(term.operator, term.initial) else None
 
 
 def _power(found: Steady, n: int, k: int | None) -> ir.Expr:

@@ -47,19 +47,19 @@ def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
     for run, items in cuts:
         if items is None:
             continue
-        part = _part(items)
+        part = part_of(items)
         numbers = {"part": part, "left": items // part}
         if not nest.maps:
             numbers |= {"run": run, **_last(nest.length // (items * run))}
         width = next((w for w in device.widths if run % w == 0), 1)
-        if width > 1 and (_reads_scalars(nest) or _writes_scalars(nest)):
+        if width > 1 and (reads_scalars(nest) or writes_scalars(nest)):
             multiples = () if nest.maps else (("run", "width"),)
             yield plan_of(_in_vectors, nest, multiples, **numbers, width=width)
         else:
             yield plan_of(_by_items, nest, (), **numbers)
 
 
-def _reads_scalars(nest: Nest) -> bool:
+def reads_scalars(nest: Nest) -> bool:
     """Whether items read one array of scalars, for what they fold."""
     array = nest.array
     while isinstance(array, ir.Map):
@@ -68,7 +68,7 @@ def _reads_scalars(nest: Nest) -> bool:
     return isinstance(read, Array) and isinstance(read.element, Scalar)
 
 
-def _writes_scalars(nest: Nest) -> bool:
+def writes_scalars(nest: Nest) -> bool:
     """Whether items write scalars."""
     return nest.fold is not ir.Reduce and isinstance(nest.result, Scalar)
 
@@ -76,13 +76,13 @@ def _writes_scalars(nest: Nest) -> bool:
 def _cuts_of_row(length: int, most: int) -> Iterator[tuple[int, int]]:
     """Runs of a row, and as many items as it has, the most first."""
     for items in range(most, LEAST - 1, -1):
-        if length % items == 0 and 1 < length // items <= LONGEST_RUN and _part(items) > 1:
+        if length % items == 0 and 1 < length // items <= LONGEST_RUN and part_of(items) > 1:
             yield length // items, items
 
 
 def _items(length: int, run: int, most: int) -> int | None:
     """The most items of a group that runs of a length divide an array among, if a last group can have the totals."""
-    fitting = (n for n in range(most, LEAST - 1, -1) if length % (n * run) == 0 and _part(n) > 1)
+    fitting = (n for n in range(most, LEAST - 1, -1) if length % (n * run) == 0 and part_of(n) > 1)
     return next((n for n in fitting if _run_of_totals(length // (n * run))), None)
 
 
@@ -95,13 +95,13 @@ def _last(count: int) -> dict[str, int]:
     """How the last group cuts so many totals, beside the runs that this leaves."""
     run = _run_of_totals(count) or count
     items = count // run
-    part = _part(items)
+    part = part_of(items)
     if part == 1:
         return {"last_left": items} if 1 < items < count else {}
     return {"last_left": items // part} if run == 1 else {"last_part": part, "last_left": items // part}
 
 
-def _part(items: int) -> int:
+def part_of(items: int) -> int:
     """The number that divides a number of items next to its root, from below; 1 for primes."""
     return next(n for n in range(isqrt(items), 0, -1) if items % n == 0)
 
@@ -109,10 +109,10 @@ def _part(items: int) -> int:
 def _by_items(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """Groups of `part` times `left` items, with runs of `run` elements each, whose totals are folded in such parts."""
     cut = ChunkCut.of(nest, numbers)
-    tiling = _tiling(cut.chunk, *cut.levels)
+    tiling = cut_tiling(cut.chunk, *cut.levels)
     if not nest.maps:
         one = cut.count if cut.last else nest.length
-        of_totals = _tiling(cut.count, *cut.last) if cut.last else {}
+        of_totals = cut_tiling(cut.count, *cut.last) if cut.last else {}
         tiling = merged({nest.length: (cut.chunk,)}, tiling, {one: (one,)}, of_totals)
     steps = (
         Step("group_folds", cut.kernels(Form(low=False, computes=nest.reads_map)), tiling),
@@ -124,7 +124,7 @@ def _by_items(nest: Nest, numbers: Mapping[str, int]) -> Plan:
 def _in_vectors(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """The same, with runs that are read and written in vectors of a `width`."""
     plan, width = _by_items(nest, numbers), numbers["width"]
-    form = Form(True, width if _writes_scalars(nest) else 0, holds=_reads_scalars(nest))
+    form = Form(True, width if writes_scalars(nest) else 0, holds=reads_scalars(nest))
     vectors = ChunkCut.of(nest, numbers).kernels(form)
     return replace(plan, steps=(*plan.steps, Step("item_folds", vectors, {}, (width,))), widths=(width,))
 
@@ -228,9 +228,9 @@ class ChunkCut:
         if self.fold is ir.Reduce:
             return sk.contains(totals)
         if self.last:
-            before = form.kept("global", form.groups(_scanned(ir.ScanExclusive, self.last, form.bare), 1))
+            before = form.kept("global", form.groups(scanned(ir.ScanExclusive, self.last, form.bare), 1))
             offsets = sk.zip_(sk.contains(sk.let(sk.contains(form.kept("global", totals)), sk.contains(before))))
-        return sk.contains(form.groups(_scanned(self.fold, self.levels, form), self.count, offsets))
+        return sk.contains(form.groups(scanned(self.fold, self.levels, form), self.count, offsets))
 
 
 def _reduced(levels: tuple[int, ...], form: Form) -> sk.Sketch:
@@ -244,14 +244,14 @@ def _reduced(levels: tuple[int, ...], form: Form) -> sk.Sketch:
     return sk.contains(form.fold(ir.Reduce, left, array))
 
 
-def _scanned(fold: type[ir.Expr], levels: tuple[int, ...], form: Form) -> sk.Sketch:
+def scanned(fold: type[ir.Expr], levels: tuple[int, ...], form: Form) -> sk.Sketch:
     """The scan by the items of a group, by the same levels; one item scans what is left."""
     first, *others = levels
     if not others:
         return sk.contains(form.items(sk.contains(form.fold(fold, first)), 1))
     count = prod(others)
     totals = form.items(sk.contains(form.fold(ir.Reduce, first, form.read)), count)
-    before = _scanned(ir.ScanExclusive, tuple(others), form.bare)
+    before = scanned(ir.ScanExclusive, tuple(others), form.bare)
     if form.low:
         before = sk.contains(sk.to_memory("local", before))
     offsets = sk.let(sk.contains(form.kept("local", totals)), before)
@@ -259,7 +259,7 @@ def _scanned(fold: type[ir.Expr], levels: tuple[int, ...], form: Form) -> sk.Ske
     return sk.contains(form.items(own, count, sk.zip_(sk.contains(offsets))))
 
 
-def _tiling(chunk: int, *levels: int) -> Tiling:
+def cut_tiling(chunk: int, *levels: int) -> Tiling:
     """The facts that cut a chunk level by level; what is left at the end is one chunk."""
     made: Tiling = {}
     for n in levels[:-1]:

@@ -17,11 +17,12 @@ from lift_egraph.algebra.laws import associative, commutative, neutral
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.binders import Let, in_lets
+from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import Array, DataType, Scalar
-from lift_egraph.workbench.chunked import EVEN, FOLDS, SCANS, Let, chunked_by_totals, chunked_steadily
+from lift_egraph.language.types import Scalar
+from lift_egraph.workbench.chunked import EVEN, FOLDS, SCANS, chunked_by_totals, chunked_steadily
 from lift_egraph.workbench.plan import LONG, length_of
 from lift_egraph.workbench.remainders import part
 
@@ -106,7 +107,7 @@ class LongRows:
         For a fold there are plans whose vectors read what lies side by side.
         """
         if isinstance(term, SCANS) and (made := self.steadily(term, 1)) is not None:
-            return _bound(*made)
+            return in_lets(*made)
         if isinstance(term, ir.Scan | ir.ScanSeq) and isinstance(term.operator, ir.Lambda):
             return self.scan(term, term.operator, 1)
         return term
@@ -184,7 +185,8 @@ class LongRows:
         def in_chunks(start: ir.Expr, array: ir.Expr) -> ir.Expr:
             split = ir.Split(nat(chunk), array)
             c, s, q = (
-                ir.Var(name, t) for name, t in (("c", _element(split)), ("s", type_of(z)), ("p", type_of(found.one)))
+                ir.Var(name, t)
+                for name, t in (("c", element_type(split)), ("s", type_of(z)), ("p", type_of(found.one)))
             )
             totals = ir.Map(ir.Lambda(c, ir.Reduce(found.operator, found.one, ir.Map(found.matrix, c))), split)
             starts = ir.Map(
@@ -255,10 +257,10 @@ class LongRows:
         self.offer(chunk, n, whole)
         g, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)
         first = part(0, whole, elements) if rest else elements
-        c = ir.Var("chunk", _element(ir.Split(nat(chunk), first)))
+        c = ir.Var("chunk", element_type(ir.Split(nat(chunk), first)))
         own = ir.Reduce(op, z, ir.Map(g, c) if g else c)
         partial = ir.Map(ir.Lambda(p, ir.Map(ir.Lambda(c, own), ir.Split(nat(chunk), first))), xs)
-        s = ir.Var("partial", _element(partial))
+        s = ir.Var("partial", element_type(partial))
         if body is fold and not rest:
             return ir.Map(ir.Lambda(s, ir.Reduce(op, z, s)), partial)
         x = ir.Var("total", type_of(z))
@@ -270,13 +272,6 @@ class LongRows:
 def _in_lanes(fold: ir.Reduce) -> bool:
     """Whether the lanes of vectors have chunks: where neighbouring elements are not folded side by side."""
     return not isinstance(type_of(fold.initial), Scalar) or not commutative(fold.operator)
-
-
-def _bound(lets: Sequence[Let], result: ir.Expr) -> ir.Expr:
-    """What lets bind, and a result behind them."""
-    for binder, value in reversed(lets):
-        result = ir.Apply(ir.Lambda(binder, result), value)
-    return result
 
 
 def _maps_of_lets(p: ir.Binder, lets: Sequence[Let], left: ir.Expr, xs: ir.Expr) -> ir.Expr:
@@ -301,12 +296,12 @@ def _outwards(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
     match body:
         case ir.Map(function=f, array=ir.Zip(first=ir.Map() as partial, second=ys)):
             of_rows = ir.Map(ir.Lambda(p, partial), xs)
-            s = ir.Var("partials", _element(of_rows))
+            s = ir.Var("partials", element_type(of_rows))
             each = ir.Map(f, ir.Zip(s, ys))
             return ir.Map(ir.Lambda(ir.PairBinder(s, p), each), ir.Zip(of_rows, xs))
         case ir.Map(function=f, array=ir.Map() as partial):
             of_rows = ir.Map(ir.Lambda(p, partial), xs)
-            s = ir.Var("partials", _element(of_rows))
+            s = ir.Var("partials", element_type(of_rows))
             return ir.Map(ir.Lambda(s, ir.Map(f, s)), of_rows)
     return ir.Map(ir.Lambda(p, body), xs)
 
@@ -314,13 +309,6 @@ def _outwards(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
 def _mapped(array: ir.Expr) -> ir.Expr:
     """What a fold reads, without what it computes of each element on the fly."""
     return array.array if isinstance(array, ir.Map) else array
-
-
-def _element(array: ir.Expr) -> DataType:
-    """The type of an array's elements."""
-    t = type_of(array)
-    assert isinstance(t, Array)
-    return t.element
 
 
 def _in_maps(

@@ -22,6 +22,7 @@ LOW_LEVEL = (
     *LOWERED,
     *("registers", "block_registers", "loop_tile", "row_tile", "tree_levels", "sharing_columns", "column_tile"),
     *("window_copies", "vector_tile", "group_fold_levels", "item_folds", "step_levels", "streams"),
+    *("look_back_levels", "chunk_staging"),
 )
 MOST_NODES, MOST_SECONDS = 10_000_000, 600.0  # limits of a phase that is run again for as long as it ran before
 

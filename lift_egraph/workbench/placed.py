@@ -12,9 +12,9 @@ from typing import TypeVar
 from lift_egraph.algebra.places import MOST_PLACES, distinct_in
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
-from lift_egraph.language.check import size_of, type_of
+from lift_egraph.language.check import element_type, size_of
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import I32, Array, DataType
+from lift_egraph.language.types import I32
 
 T = TypeVar("T", bound=ir.Part)
 
@@ -43,7 +43,7 @@ def _placed(term: ir.Expr, known: Mapping[ir.Expr, str], behind: bool) -> ir.Exp
             isinstance(term, ir.ReduceByIndex) and term.indices in known
         ):
             place, x, acc = (
-                ir.Var(name, _element(xs)) for name, xs in (("place", indices), ("x", array), ("acc", initial))
+                ir.Var(name, element_type(xs)) for name, xs in (("place", indices), ("x", array), ("acc", initial))
             )
             each = ir.PairBinder(place, x)
             step = ir.Lambda(ir.PairBinder(acc, each), _combined(operator, acc, x))
@@ -61,8 +61,8 @@ def _fused(fold: ir.ReduceByIndexGlb) -> ir.ReduceByIndexGlb:
         if h is None:
             continue
         sides[side] = inner
-        acc = ir.Var("acc", _element(fold.initial))
-        binders = [ir.Var(name, _element(xs)) for name, xs in zip(("place", "x"), sides, strict=True)]
+        acc = ir.Var("acc", element_type(fold.initial))
+        binders = [ir.Var(name, element_type(xs)) for name, xs in zip(("place", "x"), sides, strict=True)]
         values: list[ir.Expr] = [*binders]
         values[side] = ir.Apply(h, binders[side])
         each, value = ir.PairBinder(*binders), ir.MakePair(*values)
@@ -79,7 +79,7 @@ def _left_out_behind(fold: ir.ReduceByIndexGlb) -> ir.Expr:
     m, n = size_of(fold.initial).constant, size_of(fold.array).constant
     if m is None or n is None or m + n >= MOST_PLACES:
         return fold
-    acc, x = ir.Var("acc", _element(fold.initial)), ir.Var("x", _element(fold.array))
+    acc, x = ir.Var("acc", element_type(fold.initial)), ir.Var("x", element_type(fold.array))
     i, p, length = ir.Var("i", I32), ir.Var("p", I32), ir.Literal(m, I32)
     inside = ir.Call("and", (ir.Call("ge", (p, ir.Literal(0, I32))), ir.Call("lt", (p, length))))
     kept = ir.Call("select", (inside, p, ir.Call("add", (length, i))))
@@ -105,9 +105,3 @@ def _combined(operator: ir.Function, first: ir.Expr, second: ir.Expr) -> ir.Expr
     return (
         ir.Call(known[0], (first, second)) if known and not known[1] else ir.Apply(operator, ir.MakePair(first, second))
     )
-
-
-def _element(array: ir.Expr) -> DataType:
-    t = type_of(array)
-    assert isinstance(t, Array)
-    return t.element

@@ -26,6 +26,7 @@ from lift_egraph.language.types import Array, DataType, is_data
 PLANNED = {
     "algebra": book.algebra,
     "distinct_places": book.distinct_places,
+    "siblings": book.siblings,
     "rows_apart": book.rows_apart,
     "long_rows": book.long_rows,
     "scans": book.chunked_scan_rules,
@@ -65,6 +66,9 @@ PLANNED = {
     "group_folds": book.group_folds,
     "group_fold_levels": book.group_fold_levels,
     "item_folds": book.item_folds,
+    "look_back": book.look_back,
+    "look_back_levels": book.look_back_levels,
+    "chunk_staging": book.chunk_staging,
     "tree": book.tree,
     "tree_levels": book.tree_levels,
     "column_levels": book.column_levels,

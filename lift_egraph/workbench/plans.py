@@ -25,6 +25,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.types import DataType, Scalar, array
 from lift_egraph.workbench.group_folds import group_folds
 from lift_egraph.workbench.index_plans import index_plans
+from lift_egraph.workbench.look_back import look_back
 from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.range_plans import range_plans
@@ -55,6 +56,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     alike: dict[tuple[tuple[ir.Expr, ...], int, DataType], Nest] = {}
     for nest in nests(term):
         if nest.fold is not ir.Reduce:
+            yield from look_back(nest, device) if device.has_groups else ()
             yield from group_folds(nest, device) if device.has_groups else scan_plans(nest, device)
             continue
         known = alike.setdefault((nest.maps, nest.length, nest.result), nest)
@@ -66,7 +68,7 @@ def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:
     in_groups = device.has_groups
     stencils = [*bands_of_rows(term, device)]
     if in_groups:
-        stencils = [*rows_of_windows(term), *window_tiles(term, device), *window_blocks(term, device)]
+        stencils = [*rows_of_windows(term, device), *window_tiles(term, device), *window_blocks(term, device)]
     has_layers = any((factors := product_of(nest)) and factors.views for nest in alike.values())
     yield from () if has_layers else stencils
     yield from staged_loops(term, device) if device.has_groups else ()

@@ -50,7 +50,9 @@ from lift_egraph.workbench.phases import (
 from lift_egraph.workbench.placed import with_distinct_places
 from lift_egraph.workbench.plan import PLANNED, Plan, Recipe, planned_phase
 from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
+from lift_egraph.workbench.siblings import siblings_together
 from lift_egraph.workbench.spectrum import Version, kind_of, versions
 from lift_egraph.workbench.stage_cut import Cut, cut
 from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, rests
@@ -114,11 +116,9 @@ def search(
         yield from look.in_steps((program.body, ()))
     several: list[Start] = []
     for number in range(len(starts)):
-        for change in (look.with_distinct_places, look.with_actions, look.with_rows_apart, look.with_long_rows):
-            changed = change(starts[number])
-            if changed is not None:
-                phase, starts[number] = changed
-                yield phase
+        for phase, changed in look.changed(starts[number]):
+            starts[number] = changed
+            yield phase
     parallel = replace(program, body=starts[0][0])  # it may have lengths for vectors that the program has not
     look = replace(look, widths=vector_widths(parallel, device, budget.widths))
     for start in starts:
@@ -233,6 +233,30 @@ class _Search:
         began, term = time.perf_counter(), with_distinct_places(start[0], not self.device.has_groups)
         return None if term is None else self.reached("distinct_places", {}, start, term, began)
 
+    def changed(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
+        """The start as it is best begun with: each change of it, and what it is then."""
+        folds = self.with_distinct_places, self.with_recalled, self.with_actions
+        for change in (*folds, None, self.with_rows_apart, self.with_long_rows):
+            made = [change(start)] if change else self.with_siblings(start)
+            for found in made:
+                if found is not None:
+                    yield found
+                    start = found[1]
+
+    def with_siblings(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
+        """The start with its siblings together, two more at a time."""
+        for term in siblings_together(start[0]):
+            found = self.reached("siblings", {}, start, term, time.perf_counter())
+            if found is None:
+                return
+            yield found
+            start = found[1]
+
+    def with_recalled(self, start: Start) -> tuple[PhaseSummary, Start] | None:
+        """The start with its folds that remember the element before as folds of elements and those before them."""
+        began, term = time.perf_counter(), with_recalled(start[0])
+        return None if term is None else self.reached("algebra", {}, start, term, began)
+
     def with_actions(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with its folds as reductions by associative operators, where there are any that act like these."""
         began, term = time.perf_counter(), with_actions(start[0], Rows(self.device))
@@ -282,21 +306,30 @@ class _Search:
             yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
 
     def by_stages(self, program: ir.Program, starts: Sequence[Start]) -> Iterator[PhaseSummary | Found | Tunable]:
-        """What is found for the stages of the program as it was written, then of another; without stages, by plans.
+        """What is found for the stages of the program as it was written, then of another; by plans for what has none.
 
-        With rules of the user's the cheapest come first.
+        What has no stages as it was written goes first. With rules of the user's the cheapest come first.
         """
-        with_parts = [(parts, start) for start in starts if (parts := cut(start[0])) is not None]
+        cuts = [(cut(start[0]), start) for start in starts]
+        with_parts = [(parts, start) for parts, start in cuts if parts is not None]
+        whole = [start for parts, start in cuts if parts is None]
+        is_whole = any(not start[1] for start in whole)
+        if is_whole:
+            yield from self.as_whole(whole)
         if not self.own("stages"):
             with_parts.sort(key=lambda found: len(found[1][1]))
         for parts, start in with_parts[:2]:
             yield from self.of_stages(program, parts, start)
-        if not with_parts:
-            written = next((s for s in starts if not any(leg.name == "stages" for leg in s[1])), starts[0])
-            followed: list[tuple[Recipe, list[Found]]] = []
-            for start in (starts[0], written) if written is not starts[0] else (written,):
-                yield from self.planned(start, followed=followed if not start[1] else None)
-            yield from self.with_parameters(followed)
+        if whole and not with_parts and not is_whole:
+            yield from self.as_whole(whole)
+
+    def as_whole(self, starts: Sequence[Start]) -> Iterator[PhaseSummary | Found | Tunable]:
+        """What plans lead to, for the cheapest version of the program and for the one that was written."""
+        written = next((s for s in starts if not any(leg.name == "stages" for leg in s[1])), starts[0])
+        followed: list[tuple[Recipe, list[Found]]] = []
+        for start in (starts[0], written) if written is not starts[0] else (written,):
+            yield from self.planned(start, followed=followed if not start[1] else None)
+        yield from self.with_parameters(followed)
 
     def of_stages(self, program: ir.Program, parts: Cut, start: Start) -> Iterator[PhaseSummary | Found]:
         """What is found for each stage alone, put together: the best of each, others of one among the best, and what

@@ -19,6 +19,7 @@ from lift_egraph.workbench.chunked import EVEN
 
 MOST_EFFORT = 6e6  # of the small program: 0.15 seconds
 LEAST = 12  # of a small size
+LARGE = 10_000  # what is no small size of a loop
 TURNS = 3  # of each loop over tiles, if that is not too much
 TRIES = 200  # terms that are read for one plan
 LONG = 64  # elements of a chunk that may be shorter at small sizes: no vector or block is so long
@@ -91,14 +92,16 @@ def _numbers(body: ir.Expr) -> set[int]:
 
 
 def _candidates(value: int, numbers: set[int]) -> Iterator[int]:
-    """Sizes below one, smallest first: its divisors, and what leaves the same rests; or any, where there are none."""
+    """Sizes below one, smallest first: its divisors, and what leaves the same rests; or any, where none is small."""
     found = {d for k in range(1, math.isqrt(value) + 1) if value % k == 0 for d in (k, value // k)}
     for period in (math.lcm(*numbers), math.prod(numbers)):
         found |= {value % period + turns * period for turns in range(1, 2 * TURNS)}
     chunks, rest = _long_chunks(value, numbers)
     turns = [t * even for even in (1, EVEN) for t in range(1, 2 * TURNS) if t * even > 1]
     found |= {rest + t * math.lcm(*(value // c for c in chunks)) for t in turns if chunks}
-    found = {n for n in found if LEAST <= n < value} or {turns * LEAST for turns in range(1, 2 * TURNS)}
+    found = {n for n in found if LEAST <= n < value}
+    if min(found, default=LARGE) >= LARGE:
+        found |= {turns * LEAST for turns in range(1, 2 * TURNS)}
     yield from sorted(n for n in found if n < value)
 
 

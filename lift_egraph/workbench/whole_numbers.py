@@ -37,7 +37,7 @@ from lift_egraph.meaning.values import Value
 from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.small_sizes import twin
 
-MOST_OPERATIONS = 1e7  # of a program that is run on whole numbers at its own sizes
+MOST_OPERATIONS = 1e7  # of a program that is run on whole numbers: one second in the interpreter, for its degrees
 MOST_TURNS = 2e4  # of its loops that are interpreted one by one: half a second
 BITS, COMMON = 32, 8  # of the numbers, and of a common divisor of all coefficients that is not noticed
 NAME = "32-bit integers"
@@ -99,7 +99,7 @@ class WholeNumbers:
         program, where = self.program, ""
         if operations(program.body) > MOST_OPERATIONS or max(map(loops, (program.body, lowered.body))) > MOST_TURNS:
             found = twin(self.source, dict(program.sizes), lowered)
-            if found is None:
+            if found is None or operations(found.program.body) > MOST_OPERATIONS:
                 return None
             program, lowered = found.program, found.lowered
             where = f" at {', '.join(f'{name} = {size}' for name, size in program.sizes)}"

@@ -28,6 +28,7 @@ from lift_egraph.soundness.proofs.words import element_text
 FOUND = {
     "acts": "folds that act like monoids",
     "steady": "folds that multiply by one matrix",
+    "recalls": "folds that remember the element before",
     "built_in": "operators that are an operation in other words",
 }
 COMPLETE = ("wrap", "mirror")  # boundaries that need as many elements as they add

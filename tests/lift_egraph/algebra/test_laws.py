@@ -197,3 +197,18 @@ def test_conditions_are_decided_both_ways():
     assert equal_over(SEMIRINGS[0], F32, ir.Call("select", (c, Z, Z)), Z)
     assert equal_over(SEMIRINGS[0], F32, ir.Call("select", (c, X + Z, Y + Z)), Z + ir.Call("select", (c, X, Y)))
     assert not equal_over(SEMIRINGS[0], F32, ir.Call("select", (c, X, Y)), ir.Call("select", (c, Y, X)))
+
+
+def test_what_changes_nothing_behind_need_not_be_neutral_in_front():
+    text = (
+        "program p(xs: [(f32, i32)]N) = scan(fun ((a, i), (b, j)) => if b > a then (b, j) else (a, i), (-inf, 0), xs)"
+    )
+    largest = parse_program(text).body
+    assert isinstance(largest, ir.Scan)
+    assert isinstance(largest.operator, ir.Lambda)
+    assert laws.right_identity(largest.operator, largest.initial)
+    (a, i), (b, j) = (
+        ir.bound_variables(part) for part in (largest.operator.binder.first, largest.operator.binder.second)
+    )  # pyright: ignore
+    exchanged = ir.Lambda(ir.PairBinder(ir.PairBinder(b, j), ir.PairBinder(a, i)), largest.operator.body)
+    assert laws.right_identity(exchanged, largest.initial) is None  # of -inf, the place would be 0

@@ -95,6 +95,14 @@ def test_a_wrong_element_is_found(sampled: Sampled, where: str, at: tuple[int, i
     assert said in verdict.message
 
 
+def test_a_loop_of_a_length_with_large_divisors_alone_is_checked_at_a_small_one():
+    source = parse_program("program p(x: [f32]N) where N = 2000001 = reduce(add, 0.0, x)")  # 3 times a prime
+    lowered = parse_program("program p(x: [f32]2000001) = reduceSeq(add, 0.0, x)")
+    found = twin(source, {"N": 2000001}, lowered)
+    assert found is not None
+    assert found.program.sizes[0][1] < 100
+
+
 def test_long_chunks_are_shorter_at_small_sizes():
     source = parse_program("program p(x: [f32]N) where N = 100003 = reduce(add, 0.0, x)")
     lowered = parse_program("""program p(x: [f32]100003) = reduceSeq(add, reduceSeq(add, 0.0,

@@ -16,11 +16,12 @@ from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
 from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.nesting import check_nesting
+from lift_egraph.language.pretty import print_program
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.workbench.phases import lowering_phase
-from lift_egraph.workbench.plan import planned_phase
+from lift_egraph.workbench.plan import Plan, planned_phase
 from lift_egraph.workbench.windows import bands_of_rows, rows_of_windows
 
 BLUR = parse_program(
@@ -53,23 +54,48 @@ def lowered(term: ir.Expr, device: Device = NVIDIA, widths: tuple[int, ...] = ()
     return best_terms(state.graph, state.root, model, 8, key=skeleton, tries=60, per_shape=3, patience=200)
 
 
+def planned(term: ir.Expr, plan: Plan) -> ir.Expr:
+    """What the steps of a plan lead to."""
+    for step in plan.steps:
+        phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=8))
+        *_, (reached, _) = search_stage(term, Stage(phase, step.sketch, step.weigh))
+        assert reached.term is not None, step.name
+        term = reached.term
+    return term
+
+
+def on_a_grid(program: ir.Program, plan: Plan) -> ir.Expr:
+    """A term of a plan whose work-items take some rows each."""
+    found = (each.term for each in lowered(planned(program.body, plan), widths=plan.widths))
+    term = next(t for t in found if levels(t) == {"mapSeq", *GRIDS[program.name]})
+    check_nesting(term)
+    return term
+
+
 @pytest.mark.parametrize("program", [BLUR, CUBES], ids=lambda program: program.name)
-def test_work_items_compute_rows_of_a_column(program: ir.Program):
-    plan, *_ = rows_of_windows(program.body)
-    (step,) = plan.steps
-    *_, (reached, _) = search_stage(
-        program.body, Stage(planned_phase(step.name, step.tiling, (), Limits(iterations=8)), step.sketch, step.weigh)
-    )
-    assert reached.term is not None
-    found = lowered(reached.term)
-    for each in found:
-        check_nesting(each.term)
+@pytest.mark.parametrize("in_vectors", [True, False])
+def test_work_items_compute_rows_of_columns(program: ir.Program, in_vectors: bool):
+    if not in_vectors:
+        text = print_program(program)
+        program = parse_program(
+            text.replace("[[f32]24]16", "[[f32]25]16").replace("[[[f32]16]16]16", "[[[f32]15]16]16")
+        )
+    plan, *_ = rows_of_windows(program.body, NVIDIA)
+    term = on_a_grid(program, plan)
+    assert any(isinstance(part, ir.Vectorize) for part in ir.subterms(term)) == in_vectors
     inputs = random_inputs(program, 0, "integer")
-    item = next(t.term for t in found if levels(t.term) == {"mapSeq", *GRIDS[program.name]})
-    kernel = compile_program(replace(program, body=item), replace(NVIDIA, emission=POCL.emission))
+    kernel = compile_program(replace(program, body=term), NVIDIA)
     with Runner(find_device("Portable")) as runner:
         runner.load_inputs("inputs", inputs)
         assert np.array_equal(runner.run(kernel, "inputs"), evaluate(program.body, inputs))
+
+
+def test_rows_of_vectors_are_a_parameter():
+    plan, *others = rows_of_windows(BLUR.body, NVIDIA)
+    assert [dict(p.recipe.numbers)["rows"] for p in (plan, *others) if p.recipe] == [4, 2, 8]
+    assert plan.recipe
+    again = plan.recipe.at(BLUR.body, {"rows": 2, "width": 2})
+    assert levels(on_a_grid(BLUR, again)) == {"mapSeq", *GRIDS["blur"]}
 
 
 @pytest.mark.parametrize("program", [TALL, DEEP], ids=lambda program: program.name)
@@ -114,5 +140,5 @@ def levels(term: ir.Expr) -> set[str]:
 )
 def test_others_have_no_such_plan(text: str):
     term = parse_program(text).body
-    assert not list(rows_of_windows(term))
+    assert not list(rows_of_windows(term, NVIDIA))
     assert not list(bands_of_rows(term, POCL))
