@@ -102,6 +102,8 @@ class Verdict:
     compared
         How many elements were compared with the interpreter's, on all sets of inputs; where it can tell none, with
         those of a kernel that is right.
+    is_open
+        Whether it is not valid only because there was nothing yet to compare with.
     """
 
     valid: bool
@@ -110,6 +112,7 @@ class Verdict:
     bitwise: bool
     message: str
     compared: int
+    is_open: bool = False
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ IDLE = 60.0  # seconds after which a worker without work ends its process for ke
 TRIES = 2  # how often a kernel is sent whose worker ended
 OUTCOME = (
     "valid", "message", "failure", "max_error", "error_bound", "measured_ms", "spread_ms", "times_ms", "tried_ms",
-    "limit", "host", "beside_ms",
+    "limit", "host", "beside_ms", "is_open",
 )  # fmt: skip
 
 R = TypeVar("R")

@@ -383,6 +383,7 @@ def is_right(candidate: Candidate, runner: Runner, reference: References | Sampl
     verdict = reference.check(candidate.program, candidate.plan, runner)
     candidate.valid, candidate.message = verdict.valid, verdict.message
     candidate.max_error, candidate.error_bound = verdict.max_error, verdict.error_bound
+    candidate.is_open = verdict.is_open
     return verdict.valid
 
 

@@ -36,6 +36,8 @@ TOGETHER = 4  # terms of one family that are compiled before one of another
 WORSE = 1.25  # times the best time, above which another point of a plan is not expected to be of use
 CONFIRMING = 2  # times the share of the budget that is kept for it which timing in turns takes where there is time
 TURN = 0.05  # seconds between two looks at the clock where nothing else happens
+RUNS = 8  # of a kernel, until it is validated and timed
+LATE = 0.5  # the part of the budget after which a naive kernel goes that takes long, if as much of the rest is enough
 
 
 class Race:
@@ -44,7 +46,8 @@ class Race:
     Parameters
     ----------
     naive
-        The naive kernel, if there is one: it is measured first, if it is not predicted to take longer than it may.
+        The naive kernel, if there is one: it is measured first, or late if all its runs are predicted to take longer
+        than one kernel may; if one run does, never.
     make
         Compiles what was found.
     limit_ms
@@ -94,7 +97,9 @@ class Race:
         self._terms: dict[ir.Expr, bool] = {}  # and whether it is another point of a plan
         self._backlog: list[tuple[int, float, int, Found]] = []
         self._heard: Counter[Family] = Counter()
-        self._first = [*reversed(remembered), *(c for c in naive if c.predicted_ms <= limit_ms)]
+        self._first = [*reversed(remembered), *(c for c in naive if RUNS * c.predicted_ms <= limit_ms)]
+        self._late = next((c for c in naive if c.predicted_ms <= limit_ms < RUNS * c.predicted_ms), None)
+        self._open: list[_Ready] = []
         self._ready: list[_Ready] = []
         self._strategy, self._place, self._others = strategy or ByFamily(), place, others
         self._searching = True
@@ -189,16 +194,29 @@ class Race:
             self._ready.append(_Ready(candidate, self._point(candidate), True, id(candidate) in self._began))
         if self._records:
             self._records.add(candidate)
-        if candidate.message != NOT_RUN:
+        if candidate.is_open:
+            self._open.append(_Ready(candidate, self._point(candidate), False, id(candidate) in self._began))
+        elif candidate.message != NOT_RUN:
             self._learn(candidate)
+        if candidate.valid:
+            self._reopen()
         began = self._began.pop(id(candidate), None)
         if began is not None:
             self._tuning_seconds += time.perf_counter() - began
         return began is not None
 
+    def _reopen(self) -> None:
+        """What had nothing to be compared with goes again: now it has."""
+        for ready in self._open:
+            if id(ready.candidate) not in self._again:
+                self._again.add(id(ready.candidate))
+                ready.candidate.message, ready.candidate.is_open = NOT_RUN, False
+                self._ready.append(ready)
+        self._open.clear()
+
     @property
     def _has_more(self) -> bool:
-        return bool(self._first or self._ready)
+        return bool(self._first or self._ready or self._late)
 
     def _next(self, clock: Clock, for_tuning: float, enough: bool) -> Candidate | None:
         """The kernel to measure next; None if there is none, or something better is to be expected soon.
@@ -214,6 +232,10 @@ class Race:
             for at, (r, expected) in enumerate(self._expected())
             if (lets_tune and expected <= WORSE * self._best_ms if r.is_tuned else not enough)
         ]
+        if self._late and (clock.spent > LATE * clock.seconds or not (open_to or self._searching or self._backlog)):
+            late, self._late = self._late, None
+            if 1e-3 * RUNS * late.predicted_ms <= LATE * clock.left:
+                return late
         if not open_to:
             return None
         chosen = self._ready[min(open_to)[-1]]

@@ -163,7 +163,7 @@ class Recording:
 
     def add(self, candidate: Candidate) -> None:
         """Append what became of a candidate; after the first failure to write nothing more is tried."""
-        if self._journal is None or self._problem or candidate.message == NOT_RUN:
+        if self._journal is None or self._problem or candidate.message == NOT_RUN or candidate.is_open:
             return
         try:
             self._journal.append(self.record_of(candidate))

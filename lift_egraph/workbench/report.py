@@ -44,8 +44,8 @@ class Candidate:
     `beside_ms` the time of another kernel, the same for all, in the slower of the moments before and after it.
     `turns_ms` are its times in turns with other kernels, if it was among the best
     (`lift_egraph.workbench.confirmation`); `measured_ms` and `spread_ms` are of these then, as if all rounds had been
-    equally quiet. `host` names the machine
-    where it ran, if it is another one.
+    equally quiet. `host` names the machine where it ran, if it is another one. It `is_open` while there is nothing to
+    compare its result with.
     """
 
     program: ir.Program
@@ -67,6 +67,7 @@ class Candidate:
     turns_ms: tuple[float, ...] = ()
     host: str = ""
     beside_ms: float | None = None
+    is_open: bool = False
 
     @property
     def least_ms(self) -> float:

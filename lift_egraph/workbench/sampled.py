@@ -134,7 +134,8 @@ class Sampled:
             if verdicts[-1].valid:
                 results[kind] = runner.run(plan, kind)
                 verdicts.append(self._large(kind, results[kind]))
-        valid = verdicts[-1].valid and any(v.compared for v in verdicts)
+        is_compared = any(v.compared for v in verdicts)
+        valid = verdicts[-1].valid and is_compared
         if valid:
             with self.lock:
                 for kind, made in self.sets.items():
@@ -147,6 +148,7 @@ class Sampled:
             bitwise=all(v.bitwise for v in verdicts),
             message="; ".join(v.message for v in (verdicts if verdicts[-1].valid else verdicts[-1:])),
             compared=sum(v.compared for v in verdicts),
+            is_open=verdicts[-1].valid and not is_compared,
         )
 
     def _inputs(self, kind: str) -> dict[str, Value]:

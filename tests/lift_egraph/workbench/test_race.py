@@ -10,6 +10,8 @@ from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from lift_egraph import programs
 from lift_egraph.api import specialise
 from lift_egraph.codegen.devices import POCL
@@ -63,7 +65,12 @@ class Told(Tuning):
 
 
 def order(
-    predicted: dict[str, float], tuning: Told, budget: Budget, become: Callable[[Candidate], None] = lambda c: None
+    predicted: dict[str, float],
+    tuning: Told,
+    budget: Budget,
+    become: Callable[[Candidate], None] = lambda c: None,
+    naive: Candidate | None = None,
+    limit_ms: float = float("inf"),
 ) -> list[str]:
     """The order in which terms are measured, one at a time, that all take what they are predicted to take.
 
@@ -91,7 +98,7 @@ def order(
 
         def submit(self, candidate: Candidate, next_ones: list[Candidate]) -> None:
             self.busy += 1
-            measured.append(candidate.plan.kernels[0].source)
+            measured.append("naive" if candidate is naive else candidate.plan.kernels[0].source)
             candidate.measured_ms, candidate.message = candidate.predicted_ms, "all equal"
             become(candidate)
             done: Future[Candidate] = Future()
@@ -102,7 +109,11 @@ def order(
             self.busy -= 1
             return message.result()
 
-    Race([], make, tuning=tuning).run(inbox, cast(Any, Lanes()), budget, Clock(60), 1, lambda event: None)
+        def in_turns(self, *_: object) -> list[tuple[float, ...]]:
+            return []
+
+    race = Race([naive] if naive else [], make, limit_ms, tuning=tuning)
+    race.run(inbox, cast(Any, Lanes()), budget, Clock(60), 1, lambda event: None)
     return measured
 
 
@@ -174,6 +185,27 @@ def test_what_was_too_slow_while_its_host_was_slow_is_tried_once_more():
 
     enough = replace(LEAST, measured=9)
     assert order({"b": 1.0, "a": 1.1, "c": 1.2}, Told("", {}), enough, always) == ["b", "a", "c", "a"]
+
+
+def test_what_nothing_could_be_compared_with_goes_again_when_there_is_something():
+    def become(candidate: Candidate) -> None:
+        name = candidate.plan.kernels[0].source
+        candidate.is_open = name != "c" and not any(c == "c" for c in seen)
+        candidate.valid = not candidate.is_open
+        seen.append(name)
+
+    seen: list[str] = []
+    enough = replace(LEAST, measured=9)
+    assert order({"a": 1.0, "b": 1.1, "c": 3.0}, Told("", {}), enough, become) == ["a", "b", "c", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "measured"), [(0.1, ["naive", "a", "b"]), (0.3, ["a", "b", "naive"]), (9.0, ["a", "b"])]
+)
+def test_a_naive_kernel_that_takes_long_goes_late(seconds: float, measured: list[str]):
+    naive = replace(NAIVE, predicted_ms=1e3 * seconds)
+    told = Told("", {})
+    assert order({"a": 1.0, "b": 1.1}, told, replace(LEAST, measured=9), naive=naive, limit_ms=1e3) == measured
 
 
 def test_what_was_timed_while_its_host_was_slow_meets_the_best():
