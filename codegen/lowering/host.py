@@ -29,7 +29,7 @@ from lift_egraph.language.binders import unique_names
 from lift_egraph.language.check import array_type, iterate_steps, size_of, type_of
 from lift_egraph.language.layout import LAYOUT, is_layout, is_pure, takes_apart
 from lift_egraph.language.nat import is_at_least, maximum
-from lift_egraph.language.nesting import GLOBAL, check_nesting, is_parallel
+from lift_egraph.language.nesting import check_nesting, is_parallel
 from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.types import I32, Array, DataType, Pair
 
@@ -87,11 +87,13 @@ class Host:
 
     def produce(self, term: ir.Expr, acceptor: View) -> None:
         """Emits the kernels that write a term's value into global memory."""
+        if isinstance(term, ir.Var) and self.environment.get(term) == acceptor:
+            return  # it was computed where it belongs
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
             if isinstance(term.function, ir.Lambda) and takes_apart(term.function):
                 self.produce(term.argument, acceptor)
             else:
-                self.produce(self.bind(term), acceptor)
+                self.produce(self.bind(term, acceptor), acceptor)
         elif isinstance(term, ir.ToMemory):
             outer, self.streams = self.streams, term.space == "stream"
             self.produce(term.value, acceptor)
@@ -105,7 +107,8 @@ class Host:
         elif isinstance(term, ir.Slice) and isinstance(term.array, ir.ReduceByIndexGlb):
             self.emit(copied(self.hoist(term, True)), acceptor)  # it is written in no order: where it is, all has room
         elif not is_parallel(term):
-            self.emit(term, acceptor)
+            is_copy = is_layout(term) and isinstance(type_of(term), Array)
+            self.emit(copied(term) if is_copy else term, acceptor)
         elif isinstance(term, ir.Iterate) and is_parallel(term.function):
             self.iterate(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
@@ -168,11 +171,21 @@ class Host:
         change = self.ready if is_passed_on else lambda p: self.hoist(p, False)
         return ir.map_parts(term, lambda p: change(p) if isinstance(p, ir.Expr) else p)
 
-    def bind(self, term: ir.Apply) -> ir.Expr:
-        """Makes the variables of a ``let`` known; returns its body."""
+    def bind(self, term: ir.Apply, acceptor: View = NOTHING) -> ir.Expr:
+        """Makes the variables of a ``let`` known; returns its body.
+
+        What is a part of the body's value itself, for which there is an acceptor, is computed right there.
+        """
         function = ir.function_body(term.function)
-        argument = self.hoist(term.argument, True)
-        self.environment.update(bindings(function.binder, view_of(argument, self.environment)))
+        place = _place_of(function.binder, function.body, acceptor)
+        if place is None or is_pure(term.argument):
+            argument = self.hoist(term.argument, True)
+            self.environment.update(bindings(function.binder, view_of(argument, self.environment)))
+            return function.body
+        outer, self.streams = self.streams, False  # it is read again
+        self.produce(term.argument, place)
+        self.streams = outer
+        self.environment.update(bindings(function.binder, place))
         return function.body
 
     def hoist(self, term: ir.Expr, everything: bool) -> ir.Expr:
@@ -249,10 +262,31 @@ class Host:
                 return lowering
 
 
-def copied(array: ir.Expr) -> ir.Expr:
-    """An array with a work-item for each of its elements."""
-    x = ir.Var("x", array_type(array, "mapGlb").element)
-    return ir.MapLevel(GLOBAL, ir.Lambda(x, x), array)
+def _place_of(binder: ir.Binder, term: ir.Expr, acceptor: View) -> View | None:
+    """Where a term, which memory accepts, has the value of a variable as it is."""
+    match term:
+        case ir.Var() if term == binder:
+            return acceptor if _is_memory(acceptor) else None
+        case ir.MakePair(first=first, second=second):
+            places = (_place_of(binder, part, Component(at, acceptor)) for at, part in enumerate((first, second)))
+            return next((place for place in places if place is not None), None)
+        case ir.Apply(function=ir.Lambda(body=body)):
+            return _place_of(binder, body, acceptor)
+    return None
+
+
+def _is_memory(view: View) -> bool:
+    """Whether what was written through a view can be read through it."""
+    return _is_memory(view.base) if isinstance(view, Component) else isinstance(view, Memory)
+
+
+def copied(array: ir.Expr, dimensions: int = 3) -> ir.Expr:
+    """An array with a work-item for each of its elements, in so many dimensions at most."""
+    element, inside = array_type(array, "mapGlb").element, 0
+    x, t = ir.Var(f"x{dimensions}", element), element
+    while isinstance(t, Array) and inside < dimensions - 1:
+        t, inside = t.element, inside + 1
+    return ir.MapLevel(ir.Level("glb", inside), ir.Lambda(x, copied(x, inside) if inside else x), array)
 
 
 def _longest(types: list[Array]) -> Array:
