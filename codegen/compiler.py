@@ -22,6 +22,7 @@ from lift_egraph.codegen.passes.common_indices import share_indices
 from lift_egraph.codegen.passes.groups import in_groups
 from lift_egraph.codegen.passes.invariants import move_invariants
 from lift_egraph.codegen.passes.local_places import in_one_place
+from lift_egraph.codegen.passes.nested_loops import nested_loops
 from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.sines import pair_sines
@@ -261,6 +262,8 @@ def _finish(
     body = sink_constants(inline_constants(body))
     if dialect.aligned_vectors:
         body = aligned_reads(body, host.taken)
+    if host.optimise.indices:
+        body = nested_loops(body, host.taken)
     body = mark_short_loops(body)
     if dialect.borders_apart and host.optimise.control_flow:
         body = borders_apart(body, host.taken)

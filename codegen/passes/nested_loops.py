@@ -1,0 +1,67 @@
+"""Loops over what is joined as the loops that they are: one over the parts, and one inside of each.
+
+What reads a window through ``join(join(w))``, or a matrix as one row, asks in each step where its element is. With a
+loop for each dimension no division is left in the indices, which step by a number, and the innermost loops are short
+enough to be unrolled.
+
+    for (j < 576) s += a[j] * x[64 * (j / 9) + 8 * ((j / 3) % 3) + j % 3]
+    becomes    for (c < 64) for (k < 3) for (l < 3) s += a[9 * c + 3 * k + l] * x[64 * c + 8 * k + l]
+
+Source: loop delinearisation: Maslov, "Delinearization: an efficient way to break multiloop dependence equations", 1992.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lift_egraph.codegen.c_ast import Barrier, Block, Body, For, If, Statement
+from lift_egraph.codegen.c_walk import mentioned, mentioning, statements, substitute, with_body
+from lift_egraph.codegen.names import c_name
+from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operations
+
+QUOTIENTS = "/", "%"
+
+
+def nested_loops(body: Body, taken: set[str]) -> Body:
+    """A kernel's body whose sequential loops divide by no number that divides their length.
+
+    Parameters
+    ----------
+    taken
+        Names that are in use, beside those of loops.
+    """
+    return tuple(_nested(s, taken) if isinstance(s, For | If | Block) else s for s in body)
+
+
+def _nested(statement: For | If | Block, taken: set[str]) -> Statement:
+    if isinstance(statement, For):
+        made = _in_parts(statement, taken)
+        if made is not None:
+            return _nested(made, taken)
+    return with_body(statement, nested_loops(statement.body, taken))
+
+
+def _in_parts(loop: For, taken: set[str]) -> For | None:
+    """A loop as two, if that leaves fewer quotients in its body, and none of the outer one's variable."""
+    count, variable = loop.count.constant, loop.variable
+    if count is None or loop.is_parallel or loop.step != 1 or loop.pragma:
+        return None
+    if any(isinstance(s, Barrier) for s in statements(loop.body)):
+        return None
+    divisors = {q.right.constant or 0 for q in _quotients(loop.body, variable)}
+    for part in sorted((d for d in divisors if 1 < d < count and count % d == 0), reverse=True):
+        name = c_name(variable.name, taken | mentioned(loop) | {variable.name})
+        outer, inner = NatVar(variable.name, 0, count // part - 1), NatVar(name, 0, part - 1)
+        body = substitute(loop.body, {variable.name: nat(outer) * part + inner})
+        if not any(_quotients(body, outer)):
+            steps = For(inner, nat(part), loop.level, loop.threads, body, origin=loop.origin)
+            return replace(loop, variable=outer, count=nat(count // part), body=(steps,), likely=None)
+    return None
+
+
+def _quotients(body: Body, variable: NatVar) -> Iterator[Operation]:
+    """The quotients and rests of what has a variable in it, in the indices of a body."""
+    for part in mentioning(body, variable):
+        if isinstance(part, Nat):
+            yield from (o for o in operations(part) if o.symbol in QUOTIENTS and variable in o.left.variables)

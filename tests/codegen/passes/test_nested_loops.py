@@ -1,0 +1,54 @@
+"""Loops over what is joined: one over the parts, and one inside of each."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.running.run import Runner
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from tests.codegen.opencl import needs_opencl
+
+LOOPS = {  # and what is left: the steps of the loops, from outside to inside
+    "windows of all channels": (
+        """(X: [[[f32]7]5]4, f: [[[f32]3]3]4) =
+           mapGlb(1, fun row => mapGlb(0, fun w =>
+             reduceSeq(fun (s, a, b) => s + a * b, 0.0, zip(join(join(w)), join(join(f)))), row),
+             map(transpose, transpose(map(fun c => slide2d(3, 1, c), X))))""",
+        [4, 3, 3],
+    ),
+    "a matrix as one row": (
+        """(A: [[f32]6]4, x: [f32]6, y: [f32]4, z: [f32]24) =
+           mapGlb(0, fun k => reduceSeq(fun (s, a, b) => s + a * b, k,
+             zip(join(transpose(A)), z)), x)""",
+        [6, 4],
+    ),
+    "nothing to divide by": (
+        "(A: [[f32]12]4) = mapGlb(0, reduceSeq(add, 0.0), A)",
+        [12],
+    ),
+    "a length that the number does not divide": (
+        "(x: [f32]12) = mapGlb(0, fun k => reduceSeq(add, k, slice(0, 10, join(transpose(split(4, x))))), x)",
+        [10],
+    ),
+}  # fmt: skip
+
+
+@needs_opencl
+@pytest.mark.parametrize("what", LOOPS)
+def test_a_loop_has_a_loop_for_each_dimension(what: str, runner: Runner):
+    text, steps = LOOPS[what]
+    program = parse_program(f"program p{text}")
+    plan = compile_program(program, POCL)
+    inside = plan.source[plan.source.index("kernel void") :]
+    assert [int(n) for n in re.findall(r"for \(int \w+ = 0; \w+ < (\d+);", inside)] == steps
+    assert what.startswith("a length") or not re.search(r"[/%]", inside)
+    inputs = random_inputs(program, 0, "integer")
+    runner.load_inputs(what, inputs)
+    assert np.array_equal(runner.run(plan, what), evaluate(program.body, inputs))
