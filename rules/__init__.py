@@ -94,7 +94,7 @@ from lift_egraph.rules.opencl_parallel import (
     third_dimension_rules,
 )
 from lift_egraph.rules.opencl_vector import loop_vector_rules, vector_rules, vectorise_zip, wide_rules
-from lift_egraph.rules.packing import pack_columns, pack_vectors, packing_rules
+from lift_egraph.rules.packing import pack_columns, pack_vectors, packing_rules, store_padded
 from lift_egraph.rules.partition import coarsening_rules, one_item_rules, partial_reduce_rules, strided_rules
 from lift_egraph.rules.reduction import (
     combine_lifted_with_map,
@@ -160,7 +160,7 @@ from lift_egraph.rules.trees import (
     reduce_of_one,
     tree_rules,
 )
-from lift_egraph.rules.views import view_rules
+from lift_egraph.rules.views import let_out_of_array, let_out_of_map, let_out_of_transpose, view_rules
 
 simplification: tuple[Rule, ...] = simplification_rules + operator_rules
 lets_kept: tuple[Rule, ...] = tuple(r for r in simplification if r is not let_used_once)
@@ -267,6 +267,7 @@ look_back: tuple[Rule, ...] = (*look_back_rules, *chunked_scan_rules, *group_sca
 look_back_levels: tuple[Rule, ...] = (*group_fold_levels, *vector_rules)
 chunk_staging: tuple[Rule, ...] = (*chunk_staging_rules, *item_fold_rules, *round_rules)
 packing: tuple[Rule, ...] = (pack_vectors,)
+borders: tuple[Rule, ...] = (store_padded, let_out_of_array, let_out_of_transpose, let_out_of_map)
 row_packing: tuple[Rule, ...] = (pack_columns,)
 columns: tuple[Rule, ...] = (*blocking, *strided_rules)
 rows_at_a_time: tuple[Rule, ...] = (

@@ -12,6 +12,7 @@ from lift_egraph.dsl import (
     Ty,
     V,
     absent,
+    absent_in_function,
     app,
     as_it_stands,
     as_scalar,
@@ -31,6 +32,7 @@ from lift_egraph.dsl import (
     rule,
     scalar_like,
     seen,
+    slide,
     split,
     to_memory,
     transpose,
@@ -157,4 +159,40 @@ def pack_columns(xss: Ex, w: i64, n: i64, k: i64, t: Ty):
     )
 
 
-packing_rules = (pack_transposed, pack_chunks, pack_blocks, keep_block_in_private, pack_vectors, pack_columns)
+@rule(
+    "map (λp. map f (slide n s (map g xss))) ys = let v = toGlobal (mapGlb(0) (mapSeq (mapSeq id)) (map (λp. xss) ys)) "
+    "in map (λw. map f (slide n s (map g w))) v,  xss a matrix of scalars with more rows than an element of ys, p not "
+    "free in f and g, v and w fresh",
+    source="new; borders that are stored, as layers of convolutions have them",
+    phase="memory",
+)
+def store_padded(
+    e: Ex, p: P, f: Fn, g: Fn, xss: Ex, ys: Ex, n: i64, s: i64, k: i64, w: i64, m: i64, h: i64, t: Ty, u: Ty
+):
+    line, matrix = Ty.arr(w, t), Ty.arr(k, Ty.arr(w, t))
+    names = stored, own, row, item = V("$padded", Ty.arr(m, matrix)), V("$own", matrix), V("$row", line), V("$item", t)
+
+    def windows(of: Ex) -> Ex:
+        return map_(f, slide(n, s, map_(g, of)))
+
+    left = map_(Fn.lam(p, windows(xss)), ys)
+    where = eq(matrix).to(ty(xss)), eq(Ty.arr(m, Ty.arr(h, u))).to(ty(ys)), h < k
+    yield egglog.rule(eq(e).to(left), *where).then(*names)  # the conditions need them to exist
+    copy_row = map_level("seq", 0, Fn.lam(P.var(item), Ex(item)), Ex(row))
+    copy = map_level("seq", 0, Fn.lam(P.var(row), copy_row), Ex(own))
+    copied = map_level("glb", 0, Fn.lam(P.var(own), copy), map_(Fn.lam(p, xss), ys))
+    made_of = map_(Fn.lam(P.var(own), windows(Ex(own))), Ex(stored))
+    yield rewrite(left).to(
+        app(Fn.lam(P.var(stored), made_of), to_memory("global", copied)),
+        *where,
+        scalar_like(t),
+        absent_in_function(p, f),
+        absent_in_function(p, g),
+        *(fvf(function).not_contains(name) for function in (f, g) for name in (stored, own)),
+    )
+
+
+packing_rules = (
+    *(pack_transposed, pack_chunks, pack_blocks, keep_block_in_private, pack_vectors, pack_columns),
+    store_padded,
+)

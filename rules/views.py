@@ -31,6 +31,7 @@ from lift_egraph.dsl import (
     rewrite,
     rule,
     split,
+    transpose,
     ty,
     zip_,
 )
@@ -60,6 +61,11 @@ def let_out_of_array(f: Fn, op: Op, z: Ex, p: P, b: Ex, c: Ex):
     yield rewrite(reduce_(op, z, let(b))).to(let(reduce_(op, z, b)), absent(p, z), absent_in_operator(p, op))
 
 
+@rule("transpose (let p = c in b) = let p = c in transpose b", source="new")
+def let_out_of_transpose(p: P, b: Ex, c: Ex):
+    yield rewrite(transpose(app(Fn.lam(p, b), c))).to(app(Fn.lam(p, transpose(b)), c))
+
+
 @rule(
     "map (λp. let q = c in b) xs = let q = c in map (λp. b) xs,  p not free in c, q not free in xs, p and q disjoint",
     source="new",
@@ -75,4 +81,4 @@ def maps_as_one(f: Fn, xss: Ex, n: i64, m: i64, t: Ty):
     yield rewrite(map_(Fn.map(n, f), xss)).to(split(n, map_(f, join(xss))), eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xss)))
 
 
-view_rules = (name_joined, let_out_of_array, let_out_of_map, maps_as_one)
+view_rules = (name_joined, let_out_of_array, let_out_of_transpose, let_out_of_map, maps_as_one)

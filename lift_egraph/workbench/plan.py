@@ -33,6 +33,7 @@ PLANNED = {
     "index_chunks": book.chunked_index_rules,
     "packing": book.packing,
     "row_packing": book.row_packing,
+    "borders": book.borders,
     "matrices": book.matrices,
     "tiling": book.tiling,
     "slices": book.slices,

@@ -25,6 +25,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.types import DataType, Scalar, array
 from lift_egraph.workbench.group_folds import group_folds
 from lift_egraph.workbench.index_plans import index_plans
+from lift_egraph.workbench.layers import layers
 from lift_egraph.workbench.look_back import look_back
 from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.products import product_of
@@ -117,6 +118,7 @@ def _by_items(nest: Nest, device: Device) -> list[Plan]:
     has_products = len(nest.maps) > 1 and bool(_width(length_of(nest.maps[-1]), device))
     if len(nest.maps) > 1 and (width := _width(length_of(nest.maps[-1]), device)):
         blocks = _blocks(width, device)
+        made += layers(nest, device)
         made += [*_products_of_lines(nest, width, blocks, device), *_products(nest, width, blocks)]
     if width := _width(nest.length, device):
         made += row_blocks(nest, width, _blocks(width, device))
