@@ -161,7 +161,7 @@ def pack_columns(xss: Ex, w: i64, n: i64, k: i64, t: Ty):
 
 @rule(
     "map (λp. map f (slide n s (map g xss))) ys = let v = toGlobal (mapGlb(0) (mapSeq (mapSeq id)) (map (λp. xss) ys)) "
-    "in map (λw. map f (slide n s (map g w))) v,  xss a matrix of scalars with more rows than an element of ys, p not "
+    "in map (λw. map f (slide n s (map g w))) v,  xss a matrix with more rows than an element of ys, p not "
     "free in f and g, v and w fresh",
     source="new; borders that are stored, as layers of convolutions have them",
     phase="memory",
@@ -185,7 +185,6 @@ def store_padded(
     yield rewrite(left).to(
         app(Fn.lam(P.var(stored), made_of), to_memory("global", copied)),
         *where,
-        scalar_like(t),
         absent_in_function(p, f),
         absent_in_function(p, g),
         *(fvf(function).not_contains(name) for function in (f, g) for name in (stored, own)),

@@ -37,7 +37,7 @@ def layers(nest: Nest, device: Device) -> Iterator[Plan]:
                     numbers = {"block": block, "vectors": vectors, "width": width}
                     fitting.append((share * block * held / (block + held), numbers))
     if fitting:
-        yield plan_of(_in_strips, nest, **max(fitting, key=itemgetter(0))[1])
+        yield plan_of(_in_strips, nest, (), **max(fitting, key=itemgetter(0))[1])
 
 
 def _parts(nest: Nest) -> Iterator[ir.Part]:
