@@ -104,7 +104,8 @@ def check(
     condition is exercised if a program was run that breaks it and keeps the others.
 
     What passes is then tried to be proved for all sizes. A rule that is not proved may be right; the line below says
-    where the proof fails, with sizes and an index if there are any. It takes z3 ([prove]) for rules that are not ours.
+    where the proof fails, with sizes and an index if there are any. It takes z3 for rules that are not ours:
+    the extra `prove` brings it.
 
     With --mutate, mutants of each rule that passes are checked: one condition is removed, weakened, shifted by one or
     asked of another variable, or one part of the right-hand side is exchanged. Each is caught, redundant, as the
