@@ -190,7 +190,8 @@ def optimize(
     together = model.built_together
     chosen = strategy or (CORRECTED() if isinstance(performance, Model) else ByFamily())
     others = partial(streamed, device=model)
-    race = Race(naive, make, 1e3 * kernel_seconds, recording, tuning, together, chosen, place, others)
+    limits = 1e3 * kernel_seconds, 1e3 * budget.kernel_share * budget.seconds
+    race = Race(naive, make, *limits, recording, tuning, together, chosen, place, others)
     how, in_numpy, roof = "", None, None
     told = "timing the naive kernel" if naive else f"there is none: {baseline}"
     try:

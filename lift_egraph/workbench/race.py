@@ -47,11 +47,11 @@ class Race:
     ----------
     naive
         The naive kernel, if there is one: it is measured first, or late if all its runs are predicted to take longer
-        than one kernel may; if one run does, never.
+        than `first_ms`; if one run takes longer than a kernel may, never.
     make
         Compiles what was found.
-    limit_ms
-        How long a kernel may take.
+    limit_ms, first_ms
+        How long a kernel may take, and all runs of the naive one if it is to go first.
     records
         The best known kernels, which are measured next, and where all that are measured are kept.
     tuning
@@ -78,6 +78,7 @@ class Race:
         naive: list[Candidate],
         make: Callable[[Found], Candidate],
         limit_ms: float = float("inf"),
+        first_ms: float = float("inf"),
         records: Recording | None = None,
         tuning: Tuning | None = None,
         together: int = 1,
@@ -97,8 +98,9 @@ class Race:
         self._terms: dict[ir.Expr, bool] = {}  # and whether it is another point of a plan
         self._backlog: list[tuple[int, float, int, Found]] = []
         self._heard: Counter[Family] = Counter()
-        self._first = [*reversed(remembered), *(c for c in naive if RUNS * c.predicted_ms <= limit_ms)]
-        self._late = next((c for c in naive if c.predicted_ms <= limit_ms < RUNS * c.predicted_ms), None)
+        soon = {RUNS * c.predicted_ms <= first_ms: [c] for c in naive if c.predicted_ms <= limit_ms}
+        self._first = [*reversed(remembered), *soon.get(True, ())]
+        self._late = next(iter(soon.get(False, ())), None)
         self._open: list[_Ready] = []
         self._ready: list[_Ready] = []
         self._strategy, self._place, self._others = strategy or ByFamily(), place, others

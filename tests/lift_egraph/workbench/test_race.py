@@ -70,7 +70,7 @@ def order(
     budget: Budget,
     become: Callable[[Candidate], None] = lambda c: None,
     naive: Candidate | None = None,
-    limit_ms: float = float("inf"),
+    first_ms: float = float("inf"),
 ) -> list[str]:
     """The order in which terms are measured, one at a time, that all take what they are predicted to take.
 
@@ -112,7 +112,7 @@ def order(
         def in_turns(self, *_: object) -> list[tuple[float, ...]]:
             return []
 
-    race = Race([naive] if naive else [], make, limit_ms, tuning=tuning)
+    race = Race([naive] if naive else [], make, 5e3, first_ms, tuning=tuning)
     race.run(inbox, cast(Any, Lanes()), budget, Clock(60), 1, lambda event: None)
     return measured
 
@@ -205,7 +205,7 @@ def test_what_nothing_could_be_compared_with_goes_again_when_there_is_something(
 def test_a_naive_kernel_that_takes_long_goes_late(seconds: float, measured: list[str]):
     naive = replace(NAIVE, predicted_ms=1e3 * seconds)
     told = Told("", {})
-    assert order({"a": 1.0, "b": 1.1}, told, replace(LEAST, measured=9), naive=naive, limit_ms=1e3) == measured
+    assert order({"a": 1.0, "b": 1.1}, told, replace(LEAST, measured=9), naive=naive, first_ms=1e3) == measured
 
 
 def test_what_was_timed_while_its_host_was_slow_meets_the_best():
