@@ -247,6 +247,7 @@ def _finish(
     sizes: tuple[OpenSize, ...],
 ) -> tuple[Kernel, list[Line]]:
     dialect = device.emission
+    taken = {*host.taken, *(s.variable.name for s in statements(lowered.body) if isinstance(s, For))}
     body = lowered.body if host.optimise.barriers else barriers_after_maps(lowered.body)
     local_counts = {level.dimension: n for level, n in lowered.threads.counts.items() if level.kind == "lcl"}
     alone = wanted is None and lowered.threads.local_size is None
@@ -257,16 +258,16 @@ def _finish(
         if sum(b.bytes for b in spaced_arrays) <= device.local_memory:
             body, arrays = spaced, spaced_arrays
     if arrays and dialect.reads_ahead:
-        body = read_ahead(body, local_counts, host.taken)
+        body = read_ahead(body, local_counts, taken)
     body, stays = _unrolled(move_invariants(body), device, alone)
     body = sink_constants(inline_constants(body))
     if dialect.aligned_vectors:
-        body = aligned_reads(body, host.taken)
+        body = aligned_reads(body, taken)
     if host.optimise.indices:
-        body = nested_loops(body, host.taken)
+        body = nested_loops(body, taken)
     body = mark_short_loops(body)
     if dialect.borders_apart and host.optimise.control_flow:
-        body = borders_apart(body, host.taken)
+        body = borders_apart(body, taken)
     body = settle_streams(body, device.cache if dialect.streams else inf)
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.local_memory:
@@ -303,9 +304,9 @@ def _finish(
     if printer is not None:
         printed = body
         if host.optimise.indices:
-            printed = share_indices(stepped(body), host.taken, sums_apart=dialect.sums_apart)
+            printed = share_indices(stepped(body), taken, sums_apart=dialect.sums_apart)
         if dialect.sincos:
-            printed = pair_sines(printed, host.taken)
+            printed = pair_sines(printed, taken)
         required = None if freedom and freedom.local else launch.local_size
         lines = printer.kernel(name, buffers, scalars, used_sizes, list(arrays), printed, required, stays=stays)
     size = threads.global_size if freedom else (nat(x), nat(y), nat(z))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lift_egraph.codegen.c_ast import Barrier, Block, Body, For, If, Statement
-from lift_egraph.codegen.c_walk import mentioned, mentioning, statements, substitute, with_body
+from lift_egraph.codegen.c_walk import mentioning, statements, substitute, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, Operation, nat, operations
 
@@ -29,7 +29,7 @@ def nested_loops(body: Body, taken: set[str]) -> Body:
     Parameters
     ----------
     taken
-        Names that are in use, beside those of loops.
+        Names that are in use; those of the new loops' variables join them.
     """
     return tuple(_nested(s, taken) if isinstance(s, For | If | Block) else s for s in body)
 
@@ -51,8 +51,7 @@ def _in_parts(loop: For, taken: set[str]) -> For | None:
         return None
     divisors = {q.right.constant or 0 for q in _quotients(loop.body, variable)}
     for part in sorted((d for d in divisors if 1 < d < count and count % d == 0), reverse=True):
-        name = c_name(variable.name, taken | mentioned(loop) | {variable.name})
-        outer, inner = NatVar(variable.name, 0, count // part - 1), NatVar(name, 0, part - 1)
+        outer, inner = NatVar(variable.name, 0, count // part - 1), NatVar(c_name(variable.name, taken), 0, part - 1)
         body = substitute(loop.body, {variable.name: nat(outer) * part + inner})
         if not any(_quotients(body, outer)):
             steps = For(inner, nat(part), loop.level, loop.threads, body, origin=loop.origin)

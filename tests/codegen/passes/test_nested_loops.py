@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from lift_egraph.codegen.c_ast import Block, Body, For, If
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.running.run import Runner
@@ -52,3 +54,26 @@ def test_a_loop_has_a_loop_for_each_dimension(what: str, runner: Runner):
     inputs = random_inputs(program, 0, "integer")
     runner.load_inputs(what, inputs)
     assert np.array_equal(runner.run(plan, what), evaluate(program.body, inputs))
+
+
+def names_inside(body: Body, around: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The variables of the loops around each innermost loop."""
+    for loop in body:
+        if isinstance(loop, For):
+            inside = (*around, loop.variable.name)
+            yield inside
+            yield from names_inside(loop.body, inside)
+        elif isinstance(loop, If | Block):
+            yield from names_inside(loop.body, around)
+
+
+def test_loops_inside_of_each_other_have_names_of_their_own():
+    program = parse_program(
+        """program p(A: [[f32]64]64, weights: [f32]289) =
+             mapGlb(0, fun rows => reduceSeq(fun (s, a, b) => s + a * b, 0.0, zip(join(at(0, rows)), weights)),
+               slide2d(17, 1, pad2d(2, 2, constant(0.0), A)))"""
+    )
+    (kernel,) = compile_program(program, POCL).kernels
+    found = list(names_inside(kernel.body))
+    assert max(map(len, found)) == 3  # and the border in a loop of its own
+    assert all(len(set(around)) == len(around) for around in found)
