@@ -71,7 +71,7 @@ def test_loops_inside_of_each_other_have_names_of_their_own():
     program = parse_program(
         """program p(i: [[f32]64]64, weights: [f32]289) =
              mapGlb(0, fun rows => reduceSeq(fun (s, a, b) => s + a * b, 0.0, zip(join(at(0, rows)), weights)),
-               slide2d(17, 1, pad2d(2, 2, constant(0.0), i)))"""
+               slide2d(17, 1, map(pad(2, 2, constant(0.0)), pad(2, 2, clamp, i))))"""
     )
     (kernel,) = compile_program(program, POCL).kernels
     found = list(names_inside(kernel.body))
