@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.cascades import cascade_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.places import distinct_places
 from lift_egraph.algebra.recalled import recalling_of
@@ -25,7 +26,7 @@ from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
 from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
-FOUND = ("acts", "steady", "combines", "recalls", "built_in", "distinct")
+FOUND = ("acts", "steady", "combines", "recalls", "cascades", "built_in", "distinct")
 Conditions = Iterable[Equation | Node]
 
 
@@ -155,6 +156,27 @@ def _recollection(names: list[str], typing: Typing, choose: Choose, real: Scalar
     yield from map(_term, (function, found.step, found.first, found.whole))
 
 
+def _cascade(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term | Operator]:
+    """A fold's operator of which some components do without the others, in two."""
+    state, element = typing.find(typing.values[names[0]][0]).parts
+    k, two = choose([ir.Input("k", real), ir.Literal(2, real)]), Pair(real, real)
+    made: list[tuple[Pair, Callable[..., Any]]] = [
+        (Pair(two, two), lambda s, x: ir.MakePair(_of(s, 0) * k + _of(x, 1), _of(s, 1) * _of(x, 0) + _of(s, 0))),
+        (Pair(two, real), lambda s, x: ir.MakePair(max_(_of(s, 0), _of(s, 1) - x), _of(s, 1) * k + x)),
+        (Pair(two, real), lambda s, x: ir.MakePair(_of(s, 0) + x, select(x < _of(s, 0), _of(s, 1) * 2, k))),
+    ]
+    argument, make = choose(made[:1] if typing.find(state) == typing.find(element) else made)
+    function = to_function(make, argument, "fold")
+    found = cascade_of(function)
+    if found is None:
+        raise AssertionError("no component is found to do without the other")
+    of_first, of_rest = (typing.values[name][1] for name in names[1:3])
+    for t, known in ((state, argument.first), (element, argument.second), (of_first, real), (of_rest, real)):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield from map(_term, (function, found.step, found.rest, found.first, found.others, found.whole))
+
+
 def _of(pair: ir.Expr, index: int) -> ir.Expr:
     return ir.Component(index, pair)
 
@@ -192,6 +214,7 @@ DRAWN: dict[str, Callable[[list[str], Typing, Choose, Scalar], Iterator[Any]]] =
     "steady": _steadiness,
     "combines": _combination,
     "recalls": _recollection,
+    "cascades": _cascade,
     "built_in": _other_words,
 }
 

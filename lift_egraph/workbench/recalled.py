@@ -11,6 +11,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.workbench.actions import with_actions
+from lift_egraph.workbench.cascades import parts_of
 from lift_egraph.workbench.plan import length_of
 
 
@@ -46,6 +47,6 @@ def _fold(term: ir.ReduceSeq | ir.Reduce) -> ir.Expr:
     start = ir.Apply(found.first, ir.MakePair(term.initial, ir.At(nat(0), xs)))
     pairs = ir.Zip(ir.Slice(nat(0), nat(n - 1), xs), ir.Slice(nat(1), nat(n - 1), xs))
     fold = ir.ReduceSeq(found.step, start, pairs)
-    if with_actions(fold) is None:
+    if with_actions(fold) is None and parts_of(fold.operator) is None:
         return term
     return ir.Apply(found.whole, ir.MakePair(fold, ir.At(nat(n - 1), xs)))
