@@ -14,14 +14,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Union
 
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.declared import believe, believed
 from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested, shaped_binder
 from lift_egraph.algebra.linear import NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
+from lift_egraph.algebra.once import Once, once
 from lift_egraph.algebra.own_semirings import own_semirings
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring, semirings_on
+from lift_egraph.algebra.tables import Table, table
 from lift_egraph.algebra.trials import counterexample
 from lift_egraph.errors import RuleProblem, TypeProblem
 from lift_egraph.language import ir
@@ -30,6 +33,7 @@ from lift_egraph.language.pretty import print_term
 from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
+Acting = Union[Block, Clamp, ScaledClamp, Table, Once]
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
         return Refusal("the accumulator is no scalar or tuple of scalars")
     if [v.type for v in op.first] != [type_of(r) for r in op.results]:
         return Refusal("the accumulator has other components than the result")
-    blocks: list[Block | Clamp | ScaledClamp] = []
+    blocks: list[Acting] = []
     for group in op.independent():
         found = _block(op, group)
         if isinstance(found, Refusal):
@@ -130,8 +134,8 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
     return Refusal(str(max(refused, key=lambda r: r.depth)) if refused else f"no semiring of {t} is known")
 
 
-def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | ScaledClamp | Refusal:
-    """The matrix of some components, or the clamp of one."""
+def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
+    """The matrix of some components, or the clamp or the table of one, or what sets them."""
     found = linear_rows(op, group)
     if not isinstance(found, Refusal):
         semiring, t, rows = found
@@ -141,6 +145,11 @@ def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | ScaledClamp | Re
         for made in (clamp, scaled_clamp):
             with suppress(NotLinear):
                 return made(v.type, group[0], op.results[group[0]], v)
+    if len(group) == 1 and isinstance(v.type, Scalar):
+        with suppress(NotLinear):
+            return table(v.type, group[0], op.results[group[0]], v)
+    with suppress(NotLinear):
+        return once(group, [op.results[i] for i in group], [op.first[i] for i in group])
     return found
 
 
@@ -157,8 +166,8 @@ def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:
     return found and f"{print_term(left)} is not {print_term(right)}, {found}"
 
 
-def _action(op: Binary, blocks: Sequence[Block | Clamp | ScaledClamp], t: DataType) -> Action:
-    types = [b.type for b in blocks for _ in b.entries]
+def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
+    types = [t for b in blocks for t in b.types]
     first, second, matrix = (numbered(name, types) for name in "pqm")
     state = numbered("s", [v.type for v in op.first])
     products: list[ir.Expr] = []
