@@ -2,8 +2,9 @@
 
 The condition ``cascades(f, g, h, first, others, whole)`` says that f folds its first components by g, and the others by
 h beside these: ``f (whole (s, t), x) = whole (g (s, x), h (t, (s, x)))``, and ``whole (first z, others z) = z``
-(`lift_egraph.algebra.cascades`). E-graphs are told of it for the operators of their terms. In chunks the first components
-need not stand in memory: where each chunk starts is known from what acts on them, and the others act beside them.
+(`lift_egraph.algebra.cascades`). E-graphs are told of it for the operators of their terms. In chunks the first
+components need not stand in memory: where each chunk starts is known from what acts on them, and the others act beside
+them.
 """
 
 from __future__ import annotations
@@ -63,14 +64,12 @@ def _first_scanned(
 
 
 @rule(
-    "reduceSeq f z xs = let ss = scanExclusiveSeq g (first z) xs in whole (reduceSeq g (first z) xs, reduceSeq h (others "
-    "z) (zip ss xs)),  f (whole (s, t), x) = whole (g (s, x), h (t, (s, x))), whole (first z, others z) = z, ss fresh;  "
-    "the same for reduce",
+    "reduceSeq f z xs = let ss = scanExclusiveSeq g (first z) xs in whole (reduceSeq g (first z) xs, reduceSeq h "
+    "(others z) (zip ss xs)),  f (whole (s, t), x) = whole (g (s, x), h (t, (s, x))), whole (first z, others z) = z, "
+    "ss fresh;  the same for reduce",
     source="new: loop distribution",
 )
-def fold_of_cascade(
-    a: Ex, f: Fn, g: Fn, h: Fn, first: Fn, others: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, t: Ty, u: Ty
-):
+def fold_of_cascade(a: Ex, f: Fn, g: Fn, h: Fn, first: Fn, others: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, t: Ty, u: Ty):
     ss, where, unused = _first_scanned(f, g, h, first, others, whole, z, xs, n, t, u)
     start = app(first, z)
     both = make_pair(reduce_seq(g, start, xs), reduce_seq(h, app(others, z), zip_(Ex(ss), xs)))
@@ -82,14 +81,12 @@ def fold_of_cascade(
 
 
 @rule(
-    "scanSeq f z xs = let ss = scanExclusiveSeq g (first z) xs in map whole (zip (map g (zip ss xs)) (scanSeq h (others "
-    "z) (zip ss xs))),  f (whole (s, t), x) = whole (g (s, x), h (t, (s, x))), whole (first z, others z) = z, ss fresh;  "
-    "the same for scan, and for scanExclusiveSeq with zip ss (scanExclusiveSeq h (others z) (zip ss xs))",
+    "scanSeq f z xs = let ss = scanExclusiveSeq g (first z) xs in map whole (zip (map g (zip ss xs)) (scanSeq h "
+    "(others z) (zip ss xs))),  f (whole (s, t), x) = whole (g (s, x), h (t, (s, x))), whole (first z, others z) = z,"
+    " ss fresh;  the same for scan, and for scanExclusiveSeq with zip ss (scanExclusiveSeq h (others z) (zip ss xs))",
     source="new: loop distribution",
 )
-def scan_of_cascade(
-    a: Ex, f: Fn, g: Fn, h: Fn, first: Fn, others: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, t: Ty, u: Ty
-):
+def scan_of_cascade(a: Ex, f: Fn, g: Fn, h: Fn, first: Fn, others: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, t: Ty, u: Ty):
     ss, where, unused = _first_scanned(f, g, h, first, others, whole, z, xs, n, t, u)
     beside, rest = zip_(Ex(ss), xs), app(others, z)
     inclusive = zip_(map_(g, beside), scan_seq(h, rest, beside))
@@ -107,11 +104,11 @@ def scan_of_cascade(
 
 
 @rule(
-    "reduceSeq f z xs = let ps = map (λ(s, c). reduceSeq (λ((s, q), x). (g (s, x), q ⊗ m' (s, x))) (s, e') c) (zip (map "
-    "(λp. act (p, first z)) (scanExclusive ⊙ e (map (λc. reduce ⊙ e (map m c)) (split n xs)))) (split n xs)) in whole "
-    "(fst (at (k / n - 1) ps), act' (reduce ⊗ e' (map (λ(s, q). q) ps), others z)),  n | k, the length, f (whole (s, t), "
-    "x) = whole (g (s, x), h (t, (s, x))), whole (first z, others z) = z, g (s, x) = act (m x, s) and h (t, y) = act' "
-    "(m' y, t), actions of the monoids (⊙, e) and (⊗, e'), the names fresh;  the same for reduce",
+    "reduceSeq f z xs = let ps = map (λ(s, c). reduceSeq (λ((s, q), x). (g (s, x), q ⊗ m' (s, x))) (s, e') c) (zip "
+    "(map (λp. act (p, first z)) (scanExclusive ⊙ e (map (λc. reduce ⊙ e (map m c)) (split n xs)))) (split n xs)) in "
+    "whole (fst (at (k / n - 1) ps), act' (reduce ⊗ e' (map (λ(s, q). q) ps), others z)),  n | k, the length, f "
+    "(whole (s, t), x) = whole (g (s, x), h (t, (s, x))), whole (first z, others z) = z, g (s, x) = act (m x, s) and "
+    "h (t, y) = act' (m' y, t), actions of the monoids (⊙, e) and (⊗, e'), the names fresh;  the same for reduce",
     source="new: 003 §4.6 for one part after the other",
     reassociates=True,
     notes={"n < k": ONE_CHUNK},

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Union
 
+from lift_egraph.algebra.adjoined import Adjoined, adjoined
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.declared import believe, believed
 from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested, shaped_binder
@@ -33,7 +34,7 @@ from lift_egraph.language.pretty import print_term
 from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
-Acting = Union[Block, Clamp, ScaledClamp, Table, Once]
+Acting = Union[Block, Clamp, ScaledClamp, Table, Once, Adjoined]
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,8 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
             return table(v.type, group[0], op.results[group[0]], v)
     with suppress(NotLinear):
         return once(group, [op.results[i] for i in group], [op.first[i] for i in group])
+    with suppress(NotLinear):
+        return adjoined(op, group)
     return found
 
 

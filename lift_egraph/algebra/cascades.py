@@ -13,7 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.expressions import binder_of, opened, packed, right_nested, shaped_binder
+from lift_egraph.algebra.laws import associative
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 
@@ -79,6 +82,26 @@ def cascade_of(function: ir.Function) -> Cascade | None:
         ir.Lambda(shaped_binder(op.first, shape), right_nested(t)),
         ir.Lambda(ir.PairBinder(binder_of(s), binder_of(t)), packed(op.first, shape)),
     )
+
+
+def parts_of(f: ir.Function) -> Cascade | None:
+    """A fold's operator in two parts that are reductions, or cascades again; None if it is a reduction as it is, or a
+    part is not.
+    """
+    if isinstance(action_of(f), Action) or combining_of(f) or associative(f):
+        return None
+    found = cascade_of(f)
+    return found if found and _is_parallel(found.step) and _is_parallel(found.rest) else None
+
+
+def acts_associatively(f: ir.Function) -> Action | None:
+    """A fold's operator as an action, if the product of what acts is known to be associative."""
+    found = action_of(f)
+    return found if isinstance(found, Action) and associative(found.operator) else None
+
+
+def _is_parallel(f: ir.Function) -> bool:
+    return acts_associatively(f) is not None or combining_of(f) is not None or parts_of(f) is not None
 
 
 def _closed(needs: Mapping[int, set[int]]) -> Mapping[int, set[int]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lift_egraph.algebra.adjoined import any_value
 from lift_egraph.algebra.linear import NotLinear
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
@@ -21,7 +22,7 @@ from lift_egraph.language.types import BOOL, Scalar
 class Once:
     """Components of an accumulator that are set together where `open` holds of them.
 
-    It has what `lift_egraph.algebra.matrices.Block` has; its entries are whether they are set, and what they are set to.
+    It has what `lift_egraph.algebra.matrices.Block` has; its entries are whether they are set, and what to.
     """
 
     types: tuple[Scalar, ...]
@@ -78,7 +79,7 @@ def once(group: Sequence[int], terms: Sequence[ir.Expr], variables: Sequence[ir.
     types = tuple(v.type for v in variables)
     if not parts[True] or not all(isinstance(t, Scalar) for t in types):
         raise NotLinear("it is set whatever it is")
-    ones = (ir.Literal(False, BOOL), *(_any(t) for t in types if isinstance(t, Scalar)))
+    ones = (ir.Literal(False, BOOL), *(any_value(t) for t in types if isinstance(t, Scalar)))
     entries = (_all(parts[False]), *values)
     return Once(tuple(o.type for o in ones), tuple(group), tuple(variables), _all(parts[True]), entries, ones)
 
@@ -97,7 +98,3 @@ def _all(conditions: Sequence[ir.Expr]) -> ir.Expr:
     for c in reversed(first):
         made = ir.Call("and", (c, made))
     return made
-
-
-def _any(t: Scalar) -> ir.Literal:
-    return ir.Literal(False if t == BOOL else 0.0 if t.is_float else 0, t)

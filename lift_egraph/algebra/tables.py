@@ -59,7 +59,9 @@ class Table:
         if self.type == BOOL:
             return [self._found(second, value) for value in first]
         (was_table, *before), (is_table, *after) = first, second
-        both = [ir.Call("select", (was_table, self._entry(after, v), own)) for v, own in zip(before, after, strict=True)]
+        both = [
+            ir.Call("select", (was_table, self._entry(after, v), own)) for v, own in zip(before, after, strict=True)
+        ]
         changed = (ir.Call("select", (is_table, new, old)) for new, old in zip(both, before, strict=True))
         return [ir.Call("or", (was_table, is_table)), *changed]
 
@@ -128,10 +130,7 @@ def _states(t: Scalar, compared: set[tuple[str, int]]) -> tuple[tuple[Test, ...]
     limits = np.iinfo(NUMPY_TYPES[t.name])
     if {op for op, _ in compared} <= {"eq", "ne"}:
         other = next(v for v in range(len(literals) + 1) if v not in literals)
-        return (
-            tuple(("eq", ir.Literal(v, t)) for v in literals),
-            tuple(ir.Literal(v, t) for v in (*literals, other)),
-        )
+        return (tuple(("eq", ir.Literal(v, t)) for v in literals), tuple(ir.Literal(v, t) for v in (*literals, other)))
     tests: list[Test] = []
     ones: list[int] = []
     below = int(limits.min) - 1  # all up to it have a state

@@ -10,8 +10,8 @@ from egglog import String
 from egglog.egraph import ActionLike
 
 from lift_egraph.algebra import laws
-from lift_egraph.algebra.actions import Action, Refusal, action_of
-from lift_egraph.algebra.cascades import cascade_of
+from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.recalled import recalling_of
@@ -75,7 +75,7 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
     if acting is not None and (recalling := recalling_of(f)):
         parts = f, recalling.step, recalling.first, recalling.whole
         facts.append(sorts.recalls(*map(function_to_egg, parts)))
-    if isinstance(acting, Refusal) and (cascade := cascade_of(f)):
+    if cascade := parts_of(f):
         functions = f, cascade.step, cascade.rest, cascade.first, cascade.others, cascade.whole
         facts.append(sorts.cascades(*map(function_to_egg, functions)))
         for part in (cascade.step, cascade.rest):
@@ -123,7 +123,7 @@ def reasons(use: Use) -> list[str]:
         if isinstance(acting, Action):
             always = " that is the same for all elements" if steady_of(f) else ""
             found.append(f"{name} multiplies the accumulator by a matrix{always}: {acting.why}")
-        elif cascade := cascade_of(f):
+        elif cascade := parts_of(f):
             parts = print_term(cascade.step), print_term(cascade.rest)
             found.append(f"{name} folds some components without the others: {' and then '.join(parts)}")
             for part in (cascade.step, cascade.rest):

@@ -43,7 +43,9 @@ def found_laws(
             if c.op == "distinct":
                 values[names[0]] = _distinct(typing.concrete(typing.values[names[0]], sizes, lambda _: I32), choose)
                 continue
-            values |= zip(names, DRAWN[c.op](names, typing, choose, real), strict=True)
+            known = values.get(names[0]) if c.op == "acts" else None  # it may be a part of what was drawn before
+            drawn = _acting(known.meaning, names, typing) if known else DRAWN[c.op](names, typing, choose, real)
+            values |= zip(names, drawn, strict=True)
     return values
 
 
@@ -54,13 +56,20 @@ def _action(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> I
     outside = choose([ir.Input("k", real), ir.Literal(2, real)])
     argument, make = choose([(t, f) for t, f in _folds(real, outside) if not alike or t == Pair(real, real)])
     function = to_function(make, argument, "fold")
+    for t, known in ((state, argument.first), (element, argument.second)):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield from _acting(function, names, typing)
+
+
+def _acting(function: ir.Function, names: list[str], typing: Typing) -> Iterator[Term | Operator]:
+    """A fold's operator, and how it acts."""
     found = action_of(function)
     if not isinstance(found, Action):
         raise AssertionError(f"no action was found: {found}")
-    made = codomain(found.matrix)
-    for t, known in ((state, argument.first), (element, argument.second), (typing.values[names[2]], made)):
-        if typing.find(t) != Made("concrete", (known,)):
-            typing.equate(t, Made("concrete", (known,)))
+    t, made = typing.values[names[2]], Made("concrete", (codomain(found.matrix),))
+    if typing.find(t) != made:
+        typing.equate(t, made)
     yield _term(function)
     yield _term(found.matrix)
     yield Operator(found.operator, operator_to_egg(found.operator), None)

@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Union
 
-from lift_egraph.algebra.actions import Action, action_of
-from lift_egraph.algebra.cascades import Cascade, cascade_of
-from lift_egraph.algebra.elements import combining_of
-from lift_egraph.algebra.laws import associative
+from lift_egraph.algebra.actions import Action
+from lift_egraph.algebra.cascades import Cascade, acts_associatively, parts_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
@@ -47,24 +45,6 @@ def cascade_steps(term: ir.Expr, rows: Rows) -> Iterator[CascadeStep]:
     while (step := _step(now, rows)) is not None:
         yield step
         now = step.term
-
-
-def is_parallel(f: ir.Function) -> bool:
-    """Whether a fold's operator is a reduction's, as it stands, as something that acts, or one part after the other."""
-    return _acts(f) is not None or combining_of(f) is not None or parts_of(f) is not None
-
-
-def parts_of(f: ir.Function) -> Cascade | None:
-    """A fold's operator in parts that are parallel; None if it is parallel as it is, or a part is not."""
-    if isinstance(action_of(f), Action) or combining_of(f) or associative(f):
-        return None
-    found = cascade_of(f)
-    return found if found and is_parallel(found.step) and is_parallel(found.rest) else None
-
-
-def _acts(f: ir.Function) -> Action | None:
-    found = action_of(f)
-    return found if isinstance(found, Action) and associative(found.operator) else None
 
 
 def _step(term: ir.Expr, rows: Rows) -> CascadeStep | None:
@@ -120,7 +100,7 @@ def _in_parts(fold: Fold, found: Cascade) -> ir.Expr:
 
 def _in_chunks(fold: Fold, found: Cascade, rows: Rows) -> tuple[Tiling, ir.Expr] | None:
     """A long fold in chunks, each of which starts from where its first components do; what remains stands first."""
-    one, other = _acts(found.step), _acts(found.rest)
+    one, other = acts_associatively(found.step), acts_associatively(found.rest)
     n = length_of(fold.array)
     chunks = None if rows.device.has_groups else rows.chunks(1, n, in_lanes=True)
     if not isinstance(fold, FOLDS) or one is None or other is None or not chunks:

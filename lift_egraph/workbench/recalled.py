@@ -6,12 +6,12 @@ The terms are built here as the rules of `lift_egraph.rules.algebra` build them;
 
 from __future__ import annotations
 
+from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.language import ir
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.workbench.actions import with_actions
-from lift_egraph.workbench.cascades import parts_of
 from lift_egraph.workbench.plan import length_of
 
 

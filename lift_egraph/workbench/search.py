@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
@@ -139,6 +139,19 @@ def search(
     yield from look.tiled(program, starts)
 
 
+def _once(
+    change: Callable[[Start], tuple[PhaseSummary, Start] | None],
+) -> Callable[[Start], Iterator[tuple[PhaseSummary, Start]]]:
+    """A change that is made at most once as one that may be made several times."""
+
+    def changes(start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
+        found = change(start)
+        if found is not None:
+            yield found
+
+    return changes
+
+
 @dataclass(frozen=True)
 class _Search:
     """The phases of `search`, one after the other."""
@@ -236,14 +249,14 @@ class _Search:
 
     def changed(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
         """The start as it is best begun with: each change of it, and what it is then."""
-        steps = self.with_cascades, self.with_siblings
-        folds = self.with_distinct_places, self.with_recalled, steps[0], self.with_actions, steps[1]
-        for change in (*folds, self.with_rows_apart, self.with_long_rows):
-            made = change(start) if change in steps else [change(start)]
-            for found in made:
-                if found is not None:
-                    yield found
-                    start = found[1]
+        changes = (
+            *(_once(self.with_distinct_places), _once(self.with_recalled), self.with_cascades),
+            *(_once(self.with_actions), self.with_siblings, _once(self.with_rows_apart), _once(self.with_long_rows)),
+        )
+        for change in changes:
+            for found in change(start):
+                yield found
+                start = found[1]
 
     def with_cascades(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
         """The start with its folds of which some components do without the others in parts, one more at a time."""
