@@ -59,7 +59,7 @@ def cascade_of(function: ir.Function) -> Cascade | None:
     ... ).body
     >>> found = cascade_of(fold.operator)
     >>> print(print_term(found.step), "and", print_term(found.rest))
-    fun (sum, x) => sum + x and fun (most, sum, x) => max(most, sum + x)
+    add and fun (most, sum, x) => max(most, sum + x)
     """
     op = opened(function)
     if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results]:

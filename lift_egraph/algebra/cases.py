@@ -9,7 +9,7 @@ Source: as normal forms of conditional expressions, Boyer and Moore, "A Computat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lift_egraph.language import ir
 from lift_egraph.language.scalar import OPERATIONS
@@ -34,7 +34,7 @@ def equal_in_all_cases(left: Sequence[ir.Expr], right: Sequence[ir.Expr]) -> boo
     if any(sum(1 for _ in ir.subterms(e)) > MOST_NODES for e in (*left, *right)):
         return False
     cases = [MOST_CASES]
-    return all(_equal(a, b, cases) for a, b in zip(left, right, strict=True))
+    return all(_equal(decided(a, {}), decided(b, {}), cases) for a, b in zip(left, right, strict=True))
 
 
 def _equal(left: ir.Expr, right: ir.Expr, cases: list[int]) -> bool:
@@ -46,9 +46,8 @@ def _equal(left: ir.Expr, right: ir.Expr, cases: list[int]) -> bool:
     condition = next((c for side in (left, right) if (c := _undecided(side)) is not None), None)
     if condition is None:
         return False
-    return all(
-        _equal(_decided(left, condition, holds), _decided(right, condition, holds), cases) for holds in (False, True)
-    )
+    outcomes = ({condition: ir.Literal(holds, BOOL)} for holds in (False, True))
+    return all(_equal(decided(left, known), decided(right, known), cases) for known in outcomes)
 
 
 def _undecided(term: ir.Expr) -> ir.Expr | None:
@@ -72,28 +71,30 @@ def _atom(condition: ir.Expr) -> ir.Expr | None:
     return None if isinstance(condition, ir.Literal) else condition
 
 
-def _decided(term: ir.Expr, condition: ir.Expr, holds: bool) -> ir.Expr:
-    """The expression where a condition holds or does not, without what nothing chooses any more."""
-    if term == condition:
-        return ir.Literal(holds, BOOL)
+def decided(term: ir.Expr, known: Mapping[ir.Expr, ir.Literal]) -> ir.Expr:
+    """An expression where some parts have known values, without what nothing chooses any more.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.types import I32
+    >>> x, y = ir.Var("x", I32), ir.Var("y", I32)
+    >>> decided(ir.Call("select", (x < 3, y, x)), {x: ir.Literal(2, I32)})
+    Var(name='y', type=Scalar(name='i32'))
+    """
+    if term in known:
+        return known[term]
     if not isinstance(term, ir.Call):
         return term
     if term.op == "select":
-        chosen = _decided(term.arguments[0], condition, holds)
+        chosen = decided(term.arguments[0], known)
         if isinstance(chosen, ir.Literal):
-            return _decided(term.arguments[1 if chosen.value else 2], condition, holds)
-        return ir.Call("select", (chosen, *(_decided(a, condition, holds) for a in term.arguments[1:])))
-    arguments = tuple(_decided(a, condition, holds) for a in term.arguments)
-    known = [a.value if isinstance(a, ir.Literal) else None for a in arguments]
-    match term.op, known:
-        case "not", [bool() as a]:
-            return ir.Literal(not a, BOOL)
-        case "and", [False, _] | [_, False]:
-            return ir.Literal(False, BOOL)
-        case "or", [True, _] | [_, True]:
-            return ir.Literal(True, BOOL)
-        case "and" | "or", [bool(), _]:
-            return arguments[1]
-        case "and" | "or", [_, bool()]:
-            return arguments[0]
+            return decided(term.arguments[1 if chosen.value else 2], known)
+        return ir.Call("select", (chosen, *(decided(a, known) for a in term.arguments[1:])))
+    arguments = tuple(decided(a, known) for a in term.arguments)
+    operation, literals = OPERATIONS[term.op], [a.value for a in arguments if isinstance(a, ir.Literal)]
+    if operation.kind in ("comparison", "logic") and len(literals) == len(arguments):
+        return ir.Literal(bool(operation.meaning(*literals)), BOOL)
+    match term.op, arguments:
+        case "and" | "or", (ir.Literal(value=bool() as a), b) | (b, ir.Literal(value=bool() as a)):
+            return b if a == (term.op == "and") else ir.Literal(a, BOOL)
     return ir.Call(term.op, arguments)

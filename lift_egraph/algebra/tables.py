@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lift_egraph.algebra.cases import decided
 from lift_egraph.algebra.linear import NotLinear
 from lift_egraph.language import ir
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
@@ -99,7 +100,7 @@ def table(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Table:
         raise NotLinear("a float has more than a few states")
     if len(ones) > MOST_STATES:
         raise NotLinear("it has more than a few states")
-    entries = tuple(_at(term, variable, one) for one in ones)
+    entries = tuple(decided(term, {variable: one}) for one in ones)
     if t == BOOL:
         return Table(t, (component,), tests, entries, ones)
     return Table(
@@ -146,22 +147,3 @@ def _states(t: Scalar, compared: set[tuple[str, int]]) -> tuple[tuple[Test, ...]
     else:
         tests.pop()
     return tuple(tests), tuple(ir.Literal(v, t) for v in ones)
-
-
-def _at(term: ir.Expr, variable: ir.Var, value: ir.Literal) -> ir.Expr:
-    """The expression where the variable is a value, without what that decides."""
-    if term == variable:
-        return value
-    if not isinstance(term, ir.Call):
-        return term
-    arguments = tuple(_at(a, variable, value) for a in term.arguments)
-    literals = [a.value for a in arguments if isinstance(a, ir.Literal)]
-    operation = OPERATIONS[term.op]
-    if term.op == "select" and isinstance(arguments[0], ir.Literal):
-        return arguments[1 if arguments[0].value else 2]
-    if operation.kind in ("comparison", "logic") and len(literals) == len(arguments):
-        return ir.Literal(bool(operation.meaning(*literals)), BOOL)
-    match term.op, arguments:
-        case "and" | "or", (ir.Literal(value=bool() as a), b) | (b, ir.Literal(value=bool() as a)):
-            return b if a == (term.op == "and") else ir.Literal(a, BOOL)
-    return ir.Call(term.op, arguments)

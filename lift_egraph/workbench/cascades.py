@@ -39,19 +39,25 @@ class CascadeStep:
     term: ir.Expr
 
 
-def cascade_steps(term: ir.Expr, rows: Rows) -> Iterator[CascadeStep]:
-    """The term with those of its folds outside of all loops in parts that are parallel then, one more at a time."""
+def cascade_steps(term: ir.Expr, rows: Rows, least: int = LONG) -> Iterator[CascadeStep]:
+    """The term with those of its folds outside of all loops in parts that are parallel then, one more at a time.
+
+    Parameters
+    ----------
+    least
+        The elements of an array that is long enough.
+    """
     now = term
-    while (step := _step(now, rows)) is not None:
+    while (step := _step(now, rows, least)) is not None:
         yield step
         now = step.term
 
 
-def _step(term: ir.Expr, rows: Rows) -> CascadeStep | None:
+def _step(term: ir.Expr, rows: Rows, least: int) -> CascadeStep | None:
     for fold in _folds(term):
         known = fold.operator if known_operator(fold.operator) is None else None
         found = parts_of(known) if isinstance(known, ir.Lambda) and with_actions(fold) is None else None
-        if found is None or not is_pure(fold.array) or length_of(fold.array) < LONG:
+        if found is None or not is_pure(fold.array) or length_of(fold.array) < least:
             continue
         tiling, made = _in_chunks(fold, found, rows) or ({}, _in_parts(fold, found))
         return CascadeStep("long_rows" if tiling else "algebra", tiling, _replaced(term, fold, made))
