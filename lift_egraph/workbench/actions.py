@@ -122,6 +122,9 @@ def refusals(term: ir.Expr) -> Iterator[str]:
         found = action_of(term.operator)
         if isinstance(found, Refusal) and _combined(term) is term and not _is_parallel_in_parts(term.operator):
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}"
+        elif isinstance(found, Action) and isinstance(term, LEFT_TO_RIGHT) and not associative(found.operator):
+            name = print_term(term.operator)
+            yield f"the fold by {name} stays a loop: that {found.why} is not known of several steps at once"
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
             yield from refusals(part)
