@@ -105,8 +105,8 @@ def scan_of_cascade(a: Ex, f: Fn, g: Fn, h: Fn, first: Fn, others: Fn, whole: Fn
 
 @rule(
     "reduceSeq f z xs = let ps = map (λ(s, c). reduceSeq (λ((s, q), x). (g (s, x), q ⊗ m' (s, x))) (s, e') c) (zip "
-    "(map (λp. act (p, first z)) (scanExclusive ⊙ e (map (λc. reduce ⊙ e (map m c)) (split n xs)))) (split n xs)) in "
-    "whole (fst (at (k / n - 1) ps), act' (reduce ⊗ e' (map (λ(s, q). q) ps), others z)),  n | k, the length, f "
+    "(scanExclusiveSeq (λ(s, p). act (p, s)) (first z) (map (λc. reduce ⊙ e (map m c)) (split n xs))) (split n xs)) "
+    "in whole (fst (at (k / n - 1) ps), act' (reduce ⊗ e' (map (λ(s, q). q) ps), others z)),  n | k, the length, f "
     "(whole (s, t), x) = whole (g (s, x), h (t, (s, x))), whole (first z, others z) = z, g (s, x) = act (m x, s) and "
     "h (t, y) = act' (m' y, t), actions of the monoids (⊙, e) and (⊗, e'), the names fresh;  the same for reduce",
     source="new: 003 §4.6 for one part after the other",
@@ -124,9 +124,8 @@ def fold_of_cascade_in_chunks(
     s, q, x, p = V(START, t), V(ACCUMULATOR, w), V(ELEMENT, u), V(ACTING, v)
     c, ps = V(CHUNK, Ty.arr(n, u)), V(PARTS, Ty.arr(k / n, Ty.pair(t, w)))
     totals = map_(Fn.lam(P.var(c), reduce_(op, one, map_(m, Ex(c)))), split(n, xs))
-    starts = map_(
-        Fn.lam(P.var(p), app(act, make_pair(Ex(p), app(first, z)))), scan_exclusive(op, one, totals)
-    )  # fmt: skip
+    moved = Fn.lam(P.pair(P.var(s), P.var(p)), app(act, make_pair(Ex(p), Ex(s))))
+    starts = scan_exclusive_seq(moved, app(first, z), totals)
     beside = make_pair(Ex(s), Ex(x))
     stepped = make_pair(app(g, beside), combine(op2, Ex(q), app(m2, beside)))
     step = Fn.lam(P.pair(P.pair(P.var(s), P.var(q)), P.var(x)), stepped)

@@ -117,12 +117,12 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
     t = types.pop()
     if types or not isinstance(t, Scalar):
         return Refusal(f"{_names(variables)} depend on each other and have different types")
-    refused: list[NotLinear] = []
+    refused: list[tuple[NotLinear, Semiring]] = []
     for semiring in (*semirings_on(t), *own_semirings(t)):
         try:
             forms = [linear_form(semiring, t, op.results[i], variables) for i in group]
         except NotLinear as problem:
-            refused.append(problem)
+            refused.append((problem, semiring))
             continue
         return semiring, t, [[*(form[v] for v in variables), form[None]] for form in forms]
     for semiring in SEMIRINGS:
@@ -132,7 +132,11 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
                     linear_form(semiring, t, op.results[i], variables)
                 return Refusal(f"{_names(variables)} would be linear over {semiring}, no semiring on {t}: {why}")
     # the semiring whose operations go furthest says best why not
-    return Refusal(str(max(refused, key=lambda r: r.depth)) if refused else f"no semiring of {t} is known")
+    if not refused:
+        return Refusal(f"no semiring of {t} is known")
+    problem, semiring = max(refused, key=lambda r: r[0].depth)
+    against = _against_linearity(op, group, semiring, t) if semiring.has_normal_forms else None
+    return Refusal(str(problem) + (f": {against}" if against else ""))
 
 
 def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
@@ -154,6 +158,30 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
     with suppress(NotLinear):
         return adjoined(op, group)
     return found
+
+
+def _against_linearity(op: Binary, group: Sequence[int], semiring: Semiring, t: Scalar) -> str | None:
+    """Values of some components for which an operator f is not linear: ``f (a ⊕ b, x) ⊕ f (0, x)`` is what ``f (a, x) ⊕
+    f (b, x)`` is, if it is linear; None if none are found.
+    """
+    own, zero, elements = [op.first[i] for i in group], semiring.zero(t), ir.bound_variables(op.second)
+    taken = {v.name for v in (*op.first, *elements)}
+    names = [name for name in "abpquvw" if not any(other.startswith(name) for other in taken)]
+    a, b = ([ir.Var(name + str(i) * (len(own) > 1), t) for i in range(len(own))] for name in [*names, "a'", "b'"][:2])
+
+    def at(values: Sequence[ir.Expr]) -> list[ir.Expr]:
+        known = dict(zip(own, values, strict=True))
+        results = op.at([known.get(v, v) for v in op.first], elements)
+        return [results[i] for i in group]
+
+    def plus(one: Sequence[ir.Expr], other: Sequence[ir.Expr]) -> list[ir.Expr]:
+        return [ir.Call(semiring.plus, (p, q)) for p, q in zip(one, other, strict=True)]
+
+    found = counterexample(plus(at(plus(a, b)), at([zero] * len(own))), plus(at(a), at(b)))
+    if found is None:
+        return None
+    sign, (p, q) = semiring.sign, (v[0].name.rstrip("0") for v in (a, b))
+    return f"f ({p} {sign} {q}) {sign} f ({print_term(zero)}) is not f ({p}) {sign} f ({q}), {found}"
 
 
 def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:

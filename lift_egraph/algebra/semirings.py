@@ -37,6 +37,11 @@ class Semiring:
         return {"add": "+", "mul": "·"}.get(name, name.removeprefix("bit_"))
 
     @property
+    def sign(self) -> str:
+        """That of ``plus``."""
+        return self._sign(self.plus)
+
+    @property
     def is_ring(self) -> bool:
         """Whether there are negative numbers."""
         return self.plus == "add"

@@ -132,9 +132,8 @@ def _from_starts(found: Cascade, one: Action, other: Action, z: ir.Expr, split: 
         ir.Var("$chunk", element_type(split)),
     )
     totals = ir.Map(ir.Lambda(c, ir.Reduce(one.operator, one.one, ir.Map(one.matrix, c))), split)
-    starts = ir.Map(
-        ir.Lambda(p, ir.Apply(one.act, ir.MakePair(p, start))), ir.ScanExclusive(one.operator, one.one, totals)
-    )
+    moved = ir.Lambda(ir.PairBinder(s, p), ir.Apply(one.act, ir.MakePair(p, s)))
+    starts = ir.ScanExclusiveSeq(moved, start, totals)
     beside = ir.MakePair(s, x)
     acted = ir.Apply(other.operator, ir.MakePair(q, ir.Apply(other.matrix, beside)))
     step = ir.Lambda(

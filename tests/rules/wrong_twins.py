@@ -435,7 +435,7 @@ TWINS = (
     twin("fold_of_cascade_in_chunks", "the first components are those of the first chunk",
          "at(k / n - 1, Ex(ps)) → at(i64(0), Ex(ps))"),
     twin("fold_of_cascade_in_chunks", "all chunks start where all start",
-         "app(act, make_pair(Ex(p), app(first, z))) → app(first, z)"),
+         "app(act, make_pair(Ex(p), Ex(s))) → Ex(s)"),
     twin("fold_in_steady_chunks", "chunks begin where all begin",
          "helper:reduce_seq(f, e, Ex(c)) → reduce_seq(f, z, Ex(c))"),
     twin("scan_in_steady_chunks", "chunks start from their own end",
