@@ -109,7 +109,8 @@ class LongRows:
         """
         if isinstance(term, SCANS) and (made := self.steadily(term, 1)) is not None:
             return in_lets(*made)
-        if isinstance(term, CHUNKED_SCANS) and isinstance(term.operator, ir.Lambda):
+        has_plans = self.rows.device.has_groups and isinstance(term, ir.ScanExclusiveSeq)  # once it acts everywhere
+        if isinstance(term, CHUNKED_SCANS) and isinstance(term.operator, ir.Lambda) and not has_plans:
             return self.scan(term, term.operator, 1)
         return term
 
