@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
+from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import Array
 
 
 def in_chunks(term: ir.Expr) -> ir.Expr:
-    """The term with each reduction as a reduction of those of chunks of 4."""
+    """The term with each reduction as a reduction of those of chunks: of 4 elements, where that divides the length."""
     if isinstance(term, ir.Reduce):
-        chunk = ir.Var("chunk", Array(nat(4), type_of(term.initial)))
+        n = size_of(term.array).constant or 0
+        size = next((k for k in (4, 3, 5, 7) if n % k == 0), n)
+        chunk = ir.Var("chunk", Array(nat(size), type_of(term.initial)))
         partial = ir.Lambda(chunk, ir.Reduce(term.operator, term.initial, chunk))
-        return ir.Reduce(term.operator, term.initial, ir.Map(partial, ir.Split(nat(4), term.array)))
+        return ir.Reduce(term.operator, term.initial, ir.Map(partial, ir.Split(nat(size), term.array)))
     return ir.map_parts(term, lambda part: in_chunks(part) if isinstance(part, ir.Expr) else part)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from lift_egraph.dsl import Rule
 from lift_egraph.rules.algebra import algebra_rules, chunked_action_rules
 from lift_egraph.rules.by_index import chunked_index_rules, distinct_index_rules
+from lift_egraph.rules.cascades import cascade_rules, chunked_cascade_rules
 from lift_egraph.rules.fusion import (
     epilogue_rules,
     fission_rules,
@@ -181,7 +182,7 @@ stages: tuple[Rule, ...] = (
 )  # fmt: skip
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
-algebra: tuple[Rule, ...] = algebra_rules
+algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules)
 distinct_places: tuple[Rule, ...] = distinct_index_rules
 siblings: tuple[Rule, ...] = (
     *sibling_rules, name_reduction, let_out_of_pair, let_reduction, let_outwards
@@ -191,7 +192,7 @@ long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),
     *(partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
     *(*pattern_fusion_rules, *chunked_action_rules, *chunked_scan_rules, scan_with_rest, *first_rest_rules),
-    *(*named_rules, *named_chunk_rules),
+    *(*named_rules, *named_chunk_rules, *chunked_cascade_rules),
 )
 blocking: tuple[Rule, ...] = (split_and_join, *interchange_rules, *fission_rules, *let_rules, *epilogue_rules)
 tiling: tuple[Rule, ...] = (split_and_join, *fission_rules, map_map_interchange)
@@ -337,7 +338,7 @@ guided: tuple[Rule, ...] = (
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
     *(*look_back_rules, *chunk_staging_rules),
     *(*chunked_index_rules, *distinct_index_rules),
-    *(*algebra_rules, *chunked_action_rules, *row_rules, *sibling_rules),
+    *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),
     *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainder_rules + guided

@@ -102,7 +102,7 @@ def scan_by_action(f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex, e: Ex,
 @rule(
     "scanSeq f z xs = join (map (λ(s, c). scanSeq f s c) (zip (map (λp. act (p, z)) (scanExclusive ⊙ e (map (λc. "
     "reduce ⊙ e (map m c)) (split n xs)))) (split n xs))),  n | length, f (s, x) = act (m x, s), an action of the "
-    "monoid (⊙, e), s, c and p fresh",
+    "monoid (⊙, e), s, c and p fresh;  the same for scanExclusiveSeq",
     source="new: 003 §8.3 with reduce, then scan; matrices are made of chunks alone",
     reassociates=True,
     notes={"n < k": ONE_CHUNK},
@@ -111,7 +111,11 @@ def scan_by_action_in_chunks(
     f: Fn, m: Fn, op: Op, one: Ex, act: Fn, z: Ex, xs: Ex, a: Ex, n: i64, k: i64, t: Ty, u: Ty, v: Ty
 ):
     p, s, c = V("$p", t), V("$start", u), V("$chunk", Ty.arr(n, v))
-    for scanned in (lambda start, array: scan_seq(f, start, array), lambda start, array: scan(Op.fn(f), start, array)):
+    for scanned in (
+        lambda start, array: scan_seq(f, start, array),
+        lambda start, array: scan(Op.fn(f), start, array),
+        lambda start, array: scan_exclusive_seq(f, start, array),
+    ):
         fold = scanned(z, xs)
         where = (
             *(acts(f, m, op, one, act), eq(t).to(cod(m)), eq(u).to(ty(z)), eq(Ty.arr(k, v)).to(ty(xs))),

@@ -37,6 +37,7 @@ from lift_egraph.dsl import (
     rule,
     scan,
     scan_exclusive,
+    scan_exclusive_seq,
     scan_seq,
     slice_,
     tile,
@@ -97,7 +98,7 @@ def reduce_by_index_with_rest(op: Op, zs: Ex, places: Ex, xs: Ex, n: i64, k: i64
 
 @rule(
     "scan ⊕ z xs = concat (scan ⊕ z (slice 0 r xs)) (scan ⊕ (reduce ⊕ z (slice 0 r xs)) (slice r (n - r) xs)),  "
-    "r = n mod k > 0;  the same for scanExclusive, and for scanSeq with reduceSeq"
+    "r = n mod k > 0;  the same for scanExclusive, and for scanSeq and scanExclusiveSeq with reduceSeq"
 )
 def scan_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
     r = n % k
@@ -106,6 +107,7 @@ def scan_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
         (lambda z, xs: scan(op, z, xs), lambda z, xs: reduce_(op, z, xs)),
         (lambda z, xs: scan_exclusive(op, z, xs), lambda z, xs: reduce_(op, z, xs)),
         (lambda z, xs: scan_seq(f, z, xs), lambda z, xs: reduce_seq(f, z, xs)),
+        (lambda z, xs: scan_exclusive_seq(f, z, xs), lambda z, xs: reduce_seq(f, z, xs)),
     ):
         yield rewrite(scanned(z, xs)).to(
             concat(scanned(z, first), scanned(reduced(z, first), slice_(r, n - r, xs))), *with_rest(xs, t, n, k)

@@ -31,6 +31,33 @@ def _softmax(x: A) -> A:
     return e / e.sum(-1, keepdims=True)
 
 
+def _brackets(text: A) -> tuple[Any, tuple[Any, Any]]:
+    depth = np.choose(text, (np.int32(1), np.int32(-1), np.int32(0))).cumsum(dtype=np.int32)
+    return depth[-1], (max(depth.max(), 0), depth.min() >= 0 and depth[-1] == 0)
+
+
+def _comment_letters(text: A) -> Any:
+    """Where a state stays what it is does not matter; each place is in a comment that is still open there."""
+    letters = text.astype(np.uint8).tobytes()
+    found, place = 0, letters.find(b"/*")
+    while place >= 0:
+        end = letters.find(b"*/", place + 2)
+        found += (len(letters) if end < 0 else end + 1) - (place + 1)
+        place = letters.find(b"/*", end + 2) if end >= 0 else -1
+    return found
+
+
+def _thermostat(t: A) -> A:
+    known = np.where(t < 18, 1, np.where(t >= 22, 0, -1))
+    last = np.maximum.accumulate(np.where(known >= 0, np.arange(len(t)), -1))
+    return (last >= 0) & (known[last] == 1)
+
+
+def _rising_run(x: A) -> Any:
+    breaks = np.concatenate(([0], np.flatnonzero(x[1:] <= x[:-1]) + 1, [len(x)]))
+    return np.diff(breaks).max()
+
+
 def _compaction(xs: A, threshold: Any) -> tuple[A, Any]:
     kept = xs[xs > threshold]
     return np.pad(kept, (0, len(xs) - len(kept))), len(kept)
@@ -335,14 +362,17 @@ PEERS: dict[str, Callable[..., Any]] = {
     "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),
     "axpy": lambda a, x, y: a * x + y,
     "batch_norm": lambda X: (X - X.mean(0)) / np.sqrt(X.var(0) + np.float32(1e-5)),
+    "best_trade": lambda price: max((price[1:] - np.minimum.accumulate(price)[:-1]).max(), 0),
     "bicg": lambda A, p, r: (A @ p, A.T @ r),
     "biquads": _biquads,
     "bitonic_step": _bitonic,
     "black_scholes": _black_scholes,
     "blur_sobel": _sobel,
     "box9": _box,
+    "brackets": _brackets,
     "channels": _channels,
     "column_max": lambda A: A.max(0),
+    "comment_letters": _comment_letters,
     "compaction": _compaction,
     "compaction_offsets": lambda xs, threshold: np.cumsum(xs > threshold, dtype=np.int32) - (xs > threshold),
     "conv5": lambda A, mask: np.einsum("ijkl,kl->ij", windows(A, (5, 5)), mask),
@@ -385,6 +415,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "jacobi_dense": _jacobi_dense,
     "jacobi_steps": _jacobi,
     "laplace3d": _laplace3d,
+    "last_largest": lambda x: len(x) - 1 - x[::-1].argmax(),
     "lattice_boltzmann": _lattice_boltzmann,
     "layer_norm": lambda X: (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + np.float32(1e-5)),
     "leapfrog": _leapfrog,
@@ -419,6 +450,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "residual": lambda W, X: np.maximum(X + X @ W.T, 0),
     "resonator": _resonator,
     "returns": lambda price: price[1:] / price[:-1] - 1,
+    "rising_run": _rising_run,
     "run_lengths": _run_lengths,
     "run_starts": _run_starts,
     "running_balance": lambda opening, payments: opening + payments.cumsum(),
@@ -427,6 +459,7 @@ PEERS: dict[str, Callable[..., Any]] = {
     "segmented_sum": _segmented_sum,
     "separable": lambda A: _thirds(_thirds(A.T).T),
     "series_rows": lambda c, x: _along_rows(c, np.zeros(len(c), c.dtype), lambda s, k: s * x + k),
+    "sign_changes": lambda x: np.count_nonzero(np.diff(np.sign(x[x != 0]))),
     "smooth3": lambda x: (_edge(x)[:-2] + x + _edge(x)[2:]) / np.float32(3),
     "smooth_twice": lambda x: _thirds(_thirds(x)),
     "smoothing_rows": _smoothed,
@@ -440,8 +473,10 @@ PEERS: dict[str, Callable[..., Any]] = {
     "stretch": lambda A: (A - A.min()) / (A.max() - A.min()),
     "summed_area": lambda A: A.cumsum(1).cumsum(0),
     "syrk": lambda A: A @ A.T,
+    "thermostat": _thermostat,
     "threshold_mean": lambda A: np.where(A.mean() < A, np.float32(1), np.float32(0)),
     "turns": lambda x: np.count_nonzero(np.diff(x < 0, prepend=False)),
+    "two_largest": lambda x: tuple(np.partition(x, len(x) - 2)[:-3:-1]),
     "two_mm": lambda A, B, C: (A @ B) @ C,
     "unsharp": lambda A, amount: A + amount * (A - _box(A)),
     "wave1d": lambda now, before, c: 2 * now - before + c * (np.pad(now, 1)[:-2] - 2 * now + np.pad(now, 1)[2:]),

@@ -14,14 +14,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Union
 
+from lift_egraph.algebra.adjoined import Adjoined, adjoined
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.declared import believe, believed
 from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested, shaped_binder
 from lift_egraph.algebra.linear import NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
+from lift_egraph.algebra.once import Once, once
 from lift_egraph.algebra.own_semirings import own_semirings
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring, semirings_on
+from lift_egraph.algebra.tables import Table, table
 from lift_egraph.algebra.trials import counterexample
 from lift_egraph.errors import RuleProblem, TypeProblem
 from lift_egraph.language import ir
@@ -30,6 +34,7 @@ from lift_egraph.language.pretty import print_term
 from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
+Acting = Union[Block, Clamp, ScaledClamp, Table, Once, Adjoined]
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
         return Refusal("the accumulator is no scalar or tuple of scalars")
     if [v.type for v in op.first] != [type_of(r) for r in op.results]:
         return Refusal("the accumulator has other components than the result")
-    blocks: list[Block | Clamp | ScaledClamp] = []
+    blocks: list[Acting] = []
     for group in op.independent():
         found = _block(op, group)
         if isinstance(found, Refusal):
@@ -112,12 +117,12 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
     t = types.pop()
     if types or not isinstance(t, Scalar):
         return Refusal(f"{_names(variables)} depend on each other and have different types")
-    refused: list[NotLinear] = []
+    refused: list[tuple[NotLinear, Semiring]] = []
     for semiring in (*semirings_on(t), *own_semirings(t)):
         try:
             forms = [linear_form(semiring, t, op.results[i], variables) for i in group]
         except NotLinear as problem:
-            refused.append(problem)
+            refused.append((problem, semiring))
             continue
         return semiring, t, [[*(form[v] for v in variables), form[None]] for form in forms]
     for semiring in SEMIRINGS:
@@ -127,11 +132,15 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
                     linear_form(semiring, t, op.results[i], variables)
                 return Refusal(f"{_names(variables)} would be linear over {semiring}, no semiring on {t}: {why}")
     # the semiring whose operations go furthest says best why not
-    return Refusal(str(max(refused, key=lambda r: r.depth)) if refused else f"no semiring of {t} is known")
+    if not refused:
+        return Refusal(f"no semiring of {t} is known")
+    problem, semiring = max(refused, key=lambda r: r[0].depth)
+    against = _against_linearity(op, group, semiring, t) if semiring.has_normal_forms else None
+    return Refusal(str(problem) + (f": {against}" if against else ""))
 
 
-def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | ScaledClamp | Refusal:
-    """The matrix of some components, or the clamp of one."""
+def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
+    """The matrix of some components, or the clamp or the table of one, or what sets them."""
     found = linear_rows(op, group)
     if not isinstance(found, Refusal):
         semiring, t, rows = found
@@ -141,7 +150,38 @@ def _block(op: Binary, group: Sequence[int]) -> Block | Clamp | ScaledClamp | Re
         for made in (clamp, scaled_clamp):
             with suppress(NotLinear):
                 return made(v.type, group[0], op.results[group[0]], v)
+    if len(group) == 1 and isinstance(v.type, Scalar):
+        with suppress(NotLinear):
+            return table(v.type, group[0], op.results[group[0]], v)
+    with suppress(NotLinear):
+        return once(group, [op.results[i] for i in group], [op.first[i] for i in group])
+    with suppress(NotLinear):
+        return adjoined(op, group)
     return found
+
+
+def _against_linearity(op: Binary, group: Sequence[int], semiring: Semiring, t: Scalar) -> str | None:
+    """Values of some components for which an operator f is not linear: ``f (a ⊕ b, x) ⊕ f (0, x)`` is what ``f (a, x) ⊕
+    f (b, x)`` is, if it is linear; None if none are found.
+    """
+    own, zero, elements = [op.first[i] for i in group], semiring.zero(t), ir.bound_variables(op.second)
+    taken = {v.name for v in (*op.first, *elements)}
+    names = [name for name in "abpquvw" if not any(other.startswith(name) for other in taken)]
+    a, b = ([ir.Var(name + str(i) * (len(own) > 1), t) for i in range(len(own))] for name in [*names, "a'", "b'"][:2])
+
+    def at(values: Sequence[ir.Expr]) -> list[ir.Expr]:
+        known = dict(zip(own, values, strict=True))
+        results = op.at([known.get(v, v) for v in op.first], elements)
+        return [results[i] for i in group]
+
+    def plus(one: Sequence[ir.Expr], other: Sequence[ir.Expr]) -> list[ir.Expr]:
+        return [ir.Call(semiring.plus, (p, q)) for p, q in zip(one, other, strict=True)]
+
+    found = counterexample(plus(at(plus(a, b)), at([zero] * len(own))), plus(at(a), at(b)))
+    if found is None:
+        return None
+    sign, (p, q) = semiring.sign, (v[0].name.rstrip("0") for v in (a, b))
+    return f"f ({p} {sign} {q}) {sign} f ({print_term(zero)}) is not f ({p}) {sign} f ({q}), {found}"
 
 
 def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:
@@ -157,8 +197,8 @@ def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:
     return found and f"{print_term(left)} is not {print_term(right)}, {found}"
 
 
-def _action(op: Binary, blocks: Sequence[Block | Clamp | ScaledClamp], t: DataType) -> Action:
-    types = [b.type for b in blocks for _ in b.entries]
+def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
+    types = [t for b in blocks for t in b.types]
     first, second, matrix = (numbered(name, types) for name in "pqm")
     state = numbered("s", [v.type for v in op.first])
     products: list[ir.Expr] = []

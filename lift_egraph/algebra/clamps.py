@@ -34,6 +34,11 @@ class Clamp:
     why: str = "shifted and clamped"
 
     @property
+    def types(self) -> tuple[Scalar, ...]:
+        """Of the entries."""
+        return (self.type,) * len(self.entries)
+
+    @property
     def ones(self) -> Form:
         """What changes nothing."""
         return _nothing(self.type)
@@ -121,6 +126,11 @@ class ScaledClamp:
     group: tuple[int, ...]
     entries: Scaled
     why: str = "multiplied, shifted and clamped"
+
+    @property
+    def types(self) -> tuple[Scalar, ...]:
+        """Of the entries."""
+        return (self.type,) * len(self.entries)
 
     @property
     def ones(self) -> Scaled:

@@ -6,14 +6,14 @@ such parts are g, and the operator with variables for them is ⊕, if it is asso
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 
 from lift_egraph.algebra import laws
 from lift_egraph.algebra.declared import believed
-from lift_egraph.algebra.expressions import binder_of, numbered, opened, packed, right_nested, shaped_binder
+from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested, shaped_binder
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 
@@ -63,27 +63,49 @@ def _combining_of(function: ir.Function, _: int) -> Combining | None:
     element: dict[int, ir.Expr] = {}
     results: dict[int, ir.Expr] = {}
     for group in op.independent():
-        parts = dict.fromkeys(p for i in group for p in _elements(op.results[i], frozenset(op.first)))
-        if sorted(str(type_of(p)) for p in parts) != sorted(str(op.first[i].type) for i in group):
+        found = combined_group(op, group, [given[i] for i in group])
+        if found is None:
             return None
-        types = [op.first[i].type for i in group]
-        for order in permutations(parts):
-            if [type_of(p) for p in order] == types:
-                named = {p: given[i] for p, i in zip(order, group, strict=True)}
-                found = [_with(op.results[i], named) for i in group]
-                of = [op.first[i] for i in group], [given[i] for i in group]
-                if why := laws.associative(ir.Lambda(ir.PairBinder(*map(binder_of, of)), right_nested(found))):
-                    proofs[why] = None
-                    element |= dict(zip(group, order, strict=True))
-                    results |= dict(zip(group, found, strict=True))
-                    break
-        else:
-            return None
+        proofs[found.why] = None
+        element |= dict(zip(group, found.element, strict=True))
+        results |= dict(zip(group, found.results, strict=True))
     t = type_of(ir.function_body(function).body)
     each, combined = (packed([made[i] for i in range(len(given))], t) for made in (element, results))
     binder = ir.PairBinder(shaped_binder(op.first, t), shaped_binder(given, t))
     why = f"both sides of associativity are {' and '.join(proofs)}"
     return Combining(ir.Lambda(op.second, each), ir.Lambda(binder, combined), why)
+
+
+@dataclass(frozen=True)
+class Combined:
+    """What is computed of an element for some components, and these combined with variables for it."""
+
+    element: tuple[ir.Expr, ...]
+    results: tuple[ir.Expr, ...]
+    why: str
+
+
+def combined_group(op: Binary, group: Sequence[int], given: Sequence[ir.Var]) -> Combined | None:
+    """Some components of an accumulator as combined with something of the element, by an associative operator; None if
+    that is not known.
+
+    Parameters
+    ----------
+    given
+        Variables for what is computed of the element.
+    """
+    parts = dict.fromkeys(p for i in group for p in _elements(op.results[i], frozenset(op.first)))
+    types = [op.first[i].type for i in group]
+    if sorted(str(type_of(p)) for p in parts) != sorted(map(str, types)):
+        return None
+    for order in permutations(parts):
+        if [type_of(p) for p in order] == types:
+            named = dict(zip(order, given, strict=True))
+            found = tuple(_with(op.results[i], named) for i in group)
+            of = ir.PairBinder(binder_of([op.first[i] for i in group]), binder_of(given))
+            if why := laws.associative(ir.Lambda(of, right_nested(found))):
+                return Combined(order, found, why)
+    return None
 
 
 def _elements(term: ir.Expr, state: frozenset[ir.Var]) -> Iterator[ir.Expr]:

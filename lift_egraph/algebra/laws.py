@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from lift_egraph.algebra.cases import equal_in_all_cases
 from lift_egraph.algebra.declared import HOW, is_believed
 from lift_egraph.algebra.equations import Leaves, arguments_of, leaves_of_value, operator, sides
 from lift_egraph.algebra.keys import Keys
@@ -52,8 +53,10 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
             if equal_in_all_orders([sums.of(e) for e in left], [sums.of(e) for e in right]):
                 return "the same for all orders of the sums in them"
             keys = Keys()
-            same = equal_in_all_orders([keys.of(e) for e in left], [keys.of(e) for e in right])
-            return "the same for all orders of the values and of what is computed of each" if same else None
+            if equal_in_all_orders([keys.of(e) for e in left], [keys.of(e) for e in right]):
+                return "the same for all orders of the values and of what is computed of each"
+            in_cases = counterexample(left, right) is None and equal_in_all_cases(left, right)
+            return "the same in all cases of their conditions" if in_cases else None
         used[str(semiring)] = None
     return f"the same polynomials over {' and '.join(used)}"
 

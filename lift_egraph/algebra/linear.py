@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lift_egraph.algebra.semirings import Semiring
+from lift_egraph.algebra.normal_forms import equal_over
+from lift_egraph.algebra.semirings import SEMIRINGS, Semiring
 from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import Scalar
 
 Form = dict[ir.Var | None, ir.Expr]  # of each variable, and of none: the rest
+RING = next(s for s in SEMIRINGS if s.is_ring)
 
 
 class NotLinear(Exception):
@@ -112,10 +115,22 @@ def as_extreme(term: ir.Expr) -> ir.Expr:
     >>> a, b = ir.Var("a", F32), ir.Var("b", F32)
     >>> print(print_term(as_extreme(ir.Call("select", (a > b, a, b)))))
     max(a, b)
+
+    Floats may be moved by one and the same:
+
+    >>> print(print_term(as_extreme(ir.Call("select", (a > 0.0, a + b, b)))))
+    max(a + b, b)
     """
     match term:
         case ir.Call(op="select", arguments=(ir.Call(op=op, arguments=(x, y)), a, b)) if {x, y} == {a, b} and x != y:
             upwards = {"lt": y, "le": y, "gt": x, "ge": x}.get(op)
             if upwards is not None:
                 return ir.Call("max" if a == upwards else "min", (a, b))
+        case ir.Call(op="select", arguments=(ir.Call(op="lt" | "le" | "gt" | "ge" as op, arguments=(x, y)), a, b)):
+            t = type_of(a)
+            if isinstance(t, Scalar) and t.is_float and type_of(x) == t:
+                larger, smaller = (y, x) if op in ("lt", "le") else (x, y)
+                for one, other, name in ((a, b, "max"), (b, a, "min")):
+                    if equal_over(RING, t, one - other, larger - smaller):
+                        return ir.Call(name, (a, b))
     return term

@@ -47,6 +47,11 @@ class Block:
     ones: tuple[ir.Expr, ...]
 
     @property
+    def types(self) -> tuple[Scalar, ...]:
+        """Of the entries."""
+        return (self.type,) * len(self.entries)
+
+    @property
     def why(self) -> str:
         """How the components follow from those before."""
         return f"linear in the accumulator over {self.semiring}"

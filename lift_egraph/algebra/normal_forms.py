@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import product
 from math import inf, isinf
+from operator import and_, or_, xor
 from typing import Union
 
 from lift_egraph.algebra.semirings import Semiring
@@ -22,6 +23,7 @@ from lift_egraph.language.types import Scalar
 Number = Union[Fraction, float, bool]  # floats are infinite
 Monomial = frozenset[tuple[ir.Expr, int]]  # atoms with their powers
 Polynomial = dict[Monomial, Number]  # with their coefficients, none of them zero
+BITS = {"bit_and": and_, "bit_or": or_, "bit_xor": xor}
 MOST_CONDITIONS = 6
 MOST_MONOMIALS = 400
 
@@ -152,7 +154,7 @@ class _Normal:
         for (m, c), (n, d) in product(a.items(), b.items()):
             powers = Counter(dict(m))
             powers.update(dict(n))
-            monomial = frozenset((x, 1 if self.semiring.is_lattice else p) for x, p in powers.items() if p)
+            monomial = frozenset((x, 1 if self.semiring.multiplies_once else p) for x, p in powers.items() if p)
             value = _applied(self.semiring.times, c, d)
             made[monomial] = _applied(self.semiring.plus, made.get(monomial, self.zero), value)
         return self._cleaned(made)
@@ -193,4 +195,6 @@ def _applied(op: str, a: Number, b: Number) -> Number:
         return a * b
     if op in ("max", "min"):
         return max(a, b) if op == "max" else min(a, b)
+    if op in BITS:
+        return Fraction(BITS[op](int(a), int(b)))
     return (a and b) if op == "and" else (a or b)

@@ -34,7 +34,12 @@ class Semiring:
 
     @staticmethod
     def _sign(name: str) -> str:
-        return {"add": "+", "mul": "·"}.get(name, name)
+        return {"add": "+", "mul": "·"}.get(name, name.removeprefix("bit_"))
+
+    @property
+    def sign(self) -> str:
+        """That of ``plus``."""
+        return self._sign(self.plus)
 
     @property
     def is_ring(self) -> bool:
@@ -44,6 +49,11 @@ class Semiring:
     @property
     def is_lattice(self) -> bool:
         """Whether ``x ⊗ x = x`` and ``x ⊕ x ⊗ y = x``."""
+        return self.multiplies_once and LAWS[self.plus].idempotent
+
+    @property
+    def multiplies_once(self) -> bool:
+        """Whether ``x ⊗ x = x``."""
         return LAWS[self.times].idempotent
 
     @property
@@ -88,7 +98,7 @@ class Semiring:
             return zero
         if a == one or b == one:
             return b if a == one else a
-        if a == b and self.is_lattice:
+        if a == b and self.multiplies_once:
             return a
         return _folded(self.times, a, b, t)
 
@@ -118,6 +128,9 @@ SEMIRINGS = (
     Semiring("min", "max", FLOATS + INTEGERS),
     Semiring("or", "and", BOOLS),
     Semiring("and", "or", BOOLS),
+    Semiring("bit_xor", "bit_and", INTEGERS),
+    Semiring("bit_or", "bit_and", INTEGERS),
+    Semiring("bit_and", "bit_or", INTEGERS),
 )
 
 

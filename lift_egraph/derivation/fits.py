@@ -277,7 +277,8 @@ class _Undefined(Exception):
 
 FACTS = (
     "tile", "lane_width", "associative", "commutative", "identity", "neutral", "scalar_like", "stage_local",
-    "stage_private", "built_in", "acts", "steady", "combines", "recalls", "distinct",
+    "stage_private", "built_in", "acts", "steady", "combines", "recalls", "cascades",
+    "distinct",
 )  # fmt: skip
 
 

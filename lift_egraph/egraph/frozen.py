@@ -45,6 +45,7 @@ DROPPED = (
     "steady",
     "combines",
     "recalls",
+    "cascades",
     "distinct",
 )
 

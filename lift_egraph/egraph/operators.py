@@ -11,6 +11,7 @@ from egglog.egraph import ActionLike
 
 from lift_egraph.algebra import laws
 from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.recalled import recalling_of
@@ -68,18 +69,27 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
             facts.append(sorts.built_in(op, String(found[0])))
     acting = None if use.is_reduction and laws.associative(f) else action_of(f)
     if isinstance(acting, Action):
-        functions = (function_to_egg(g) for g in (f, acting.matrix, acting.act))
-        given, matrix, act = functions
-        facts.append(sorts.acts(given, matrix, operator_to_egg(acting.operator), to_egg(acting.one), act))
+        facts.append(_acts(f, acting))
     if isinstance(acting, Action) and (steady := steady_of(f)):
         facts += _steady_facts(f, steady)
     if acting is not None and (recalling := recalling_of(f)):
         parts = f, recalling.step, recalling.first, recalling.whole
         facts.append(sorts.recalls(*map(function_to_egg, parts)))
+    if cascade := parts_of(f):
+        functions = f, cascade.step, cascade.rest, cascade.first, cascade.others, cascade.whole
+        facts.append(sorts.cascades(*map(function_to_egg, functions)))
+        for part in (cascade.step, cascade.rest):
+            if isinstance(of_part := action_of(part), Action):
+                facts.append(_acts(part, of_part))
     if acting is not None and (combining := combining_of(f)):
         given, element = (function_to_egg(g) for g in (f, combining.element))
         facts.append(sorts.combines(given, element, operator_to_egg(combining.operator)))
     return tuple(facts)
+
+
+def _acts(f: ir.Lambda, found: Action) -> ActionLike:
+    given, matrix, act = (function_to_egg(g) for g in (f, found.matrix, found.act))
+    return sorts.acts(given, matrix, operator_to_egg(found.operator), to_egg(found.one), act)
 
 
 def _steady_facts(f: ir.Lambda, found: Steady) -> Iterator[ActionLike]:
@@ -113,6 +123,12 @@ def reasons(use: Use) -> list[str]:
         if isinstance(acting, Action):
             always = " that is the same for all elements" if steady_of(f) else ""
             found.append(f"{name} multiplies the accumulator by a matrix{always}: {acting.why}")
+        elif cascade := parts_of(f):
+            parts = print_term(cascade.step), print_term(cascade.rest)
+            found.append(f"{name} folds some components without the others: {' and then '.join(parts)}")
+            for part in (cascade.step, cascade.rest):
+                if isinstance(of_part := action_of(part), Action):
+                    found.append(f"{print_term(part)} multiplies the accumulator by a matrix: {of_part.why}")
         elif not combining:
             found.append(f"{name} stays a loop: {acting.why}")
     return found

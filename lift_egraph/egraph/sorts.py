@@ -260,6 +260,9 @@ acts = relation("acts", Fn, Fn, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
 steady = relation("steady", Fn, Ex, Ex, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
 # recalls(f, g, first, whole): f (s, x) = whole (first (s, x), x), first (whole (k, y), x) = g (k, (y, x))
 recalls = relation("recalls", Fn, Fn, Fn, Fn)
+# cascades(f, g, h, first, others, whole): whole (first z, others z) = z,
+# f (whole (s, t), x) = whole (g (s, x), h (t, (s, x)))
+cascades = relation("cascades", Fn, Fn, Fn, Fn, Fn, Fn)  # pyright: ignore[reportCallIssue]
 distinct = relation("distinct", Ex)  # indices of which no two are one place
 stage_local = relation("stage_local", V)  # binders whose array a work-group may copy to local memory
 stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.cascades import cascade_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.places import distinct_places
 from lift_egraph.algebra.recalled import recalling_of
@@ -25,7 +26,7 @@ from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
 from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
-FOUND = ("acts", "steady", "combines", "recalls", "built_in", "distinct")
+FOUND = ("acts", "steady", "combines", "recalls", "cascades", "built_in", "distinct")
 Conditions = Iterable[Equation | Node]
 
 
@@ -42,7 +43,9 @@ def found_laws(
             if c.op == "distinct":
                 values[names[0]] = _distinct(typing.concrete(typing.values[names[0]], sizes, lambda _: I32), choose)
                 continue
-            values |= zip(names, DRAWN[c.op](names, typing, choose, real), strict=True)
+            known = values.get(names[0]) if c.op == "acts" else None  # it may be a part of what was drawn before
+            drawn = _acting(known.meaning, names, typing) if known else DRAWN[c.op](names, typing, choose, real)
+            values |= zip(names, drawn, strict=True)
     return values
 
 
@@ -53,13 +56,20 @@ def _action(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> I
     outside = choose([ir.Input("k", real), ir.Literal(2, real)])
     argument, make = choose([(t, f) for t, f in _folds(real, outside) if not alike or t == Pair(real, real)])
     function = to_function(make, argument, "fold")
+    for t, known in ((state, argument.first), (element, argument.second)):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield from _acting(function, names, typing)
+
+
+def _acting(function: ir.Function, names: list[str], typing: Typing) -> Iterator[Term | Operator]:
+    """A fold's operator, and how it acts."""
     found = action_of(function)
     if not isinstance(found, Action):
         raise AssertionError(f"no action was found: {found}")
-    made = codomain(found.matrix)
-    for t, known in ((state, argument.first), (element, argument.second), (typing.values[names[2]], made)):
-        if typing.find(t) != Made("concrete", (known,)):
-            typing.equate(t, Made("concrete", (known,)))
+    t, made = typing.values[names[2]], Made("concrete", (codomain(found.matrix),))
+    if typing.find(t) != made:
+        typing.equate(t, made)
     yield _term(function)
     yield _term(found.matrix)
     yield Operator(found.operator, operator_to_egg(found.operator), None)
@@ -155,6 +165,27 @@ def _recollection(names: list[str], typing: Typing, choose: Choose, real: Scalar
     yield from map(_term, (function, found.step, found.first, found.whole))
 
 
+def _cascade(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term | Operator]:
+    """A fold's operator of which some components do without the others, in two."""
+    state, element = typing.find(typing.values[names[0]][0]).parts
+    k, two = choose([ir.Input("k", real), ir.Literal(2, real)]), Pair(real, real)
+    made: list[tuple[Pair, Callable[..., Any]]] = [
+        (Pair(two, two), lambda s, x: ir.MakePair(_of(s, 0) * k + _of(x, 1), _of(s, 1) * _of(x, 0) + _of(s, 0))),
+        (Pair(two, real), lambda s, x: ir.MakePair(max_(_of(s, 0), _of(s, 1) - x), _of(s, 1) * k + x)),
+        (Pair(two, real), lambda s, x: ir.MakePair(_of(s, 0) + x, select(x < _of(s, 0), _of(s, 1) * 2, k))),
+    ]
+    argument, make = choose(made[:1] if typing.find(state) == typing.find(element) else made)
+    function = to_function(make, argument, "fold")
+    found = cascade_of(function)
+    if found is None:
+        raise AssertionError("no component is found to do without the other")
+    of_first, of_rest = (typing.values[name][1] for name in names[1:3])
+    for t, known in ((state, argument.first), (element, argument.second), (of_first, real), (of_rest, real)):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield from map(_term, (function, found.step, found.rest, found.first, found.others, found.whole))
+
+
 def _of(pair: ir.Expr, index: int) -> ir.Expr:
     return ir.Component(index, pair)
 
@@ -192,6 +223,7 @@ DRAWN: dict[str, Callable[[list[str], Typing, Choose, Scalar], Iterator[Any]]] =
     "steady": _steadiness,
     "combines": _combination,
     "recalls": _recollection,
+    "cascades": _cascade,
     "built_in": _other_words,
 }
 

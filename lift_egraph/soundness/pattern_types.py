@@ -181,6 +181,19 @@ class Inference:
             ):
                 self.t.equate(function[0], a)
                 self.t.equate(function[1], b)
+        elif c.op == "cascades":
+            f, g, h, first, others, whole = map(self, c.parts)
+            state, element, own, rest = (self.t.open() for _ in range(4))
+            for function, a, b in (
+                (f, Made("pair", (state, element)), state),
+                (g, Made("pair", (own, element)), own),
+                (h, Made("pair", (rest, Made("pair", (own, element)))), rest),
+                (first, state, own),
+                (others, state, rest),
+                (whole, Made("pair", (own, rest)), state),
+            ):
+                self.t.equate(function[0], a)
+                self.t.equate(function[1], b)
         elif c.op == "acts":
             f, m, op, one, act = map(self, c.parts)
             state, element, matrix = self.t.open(), self.t.open(), self(c.parts[2])

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TypeGuard, TypeVar, Union
 
 from lift_egraph.algebra.actions import Action, Refusal, action_of
+from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.laws import associative, built_in, neutral
+from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
@@ -118,13 +120,23 @@ def refusals(term: ir.Expr) -> Iterator[str]:
     """Why folds outside of all loops, or of rows, stay loops."""
     if _may_act(term):
         found = action_of(term.operator)
-        if isinstance(found, Refusal) and _combined(term) is term:
+        if isinstance(found, Refusal) and _combined(term) is term and not _is_parallel_in_parts(term.operator):
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}"
+        elif isinstance(found, Action) and isinstance(term, LEFT_TO_RIGHT) and not associative(found.operator):
+            name = print_term(term.operator)
+            yield f"the fold by {name} stays a loop: that {found.why} is not known of several steps at once"
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
             yield from refusals(part)
     if isinstance(term, ir.Apply | ir.Map):
         yield from refusals(ir.function_body(term.function).body)
+
+
+def _is_parallel_in_parts(f: ir.Function) -> bool:
+    """Whether it is a cascade, or remembers the element before, and is parallel without that."""
+    recalling = recalling_of(f)
+    steps = (f,) if recalling is None else (f, recalling.step)
+    return any(parts_of(g) or (g is not f and isinstance(action_of(g), Action)) for g in steps)
 
 
 def _may_act(term: ir.Part) -> TypeGuard[Fold]:

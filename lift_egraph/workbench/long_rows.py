@@ -27,6 +27,7 @@ from lift_egraph.workbench.plan import LONG, length_of
 from lift_egraph.workbench.remainders import part
 
 RUN = 32  # the fewest elements of a chunk
+CHUNKED_SCANS = (ir.Scan, ir.ScanSeq, ir.ScanExclusiveSeq)  # that act in chunks
 SET = 512  # elements after which lines fall into the same set of a cache again
 
 
@@ -108,7 +109,8 @@ class LongRows:
         """
         if isinstance(term, SCANS) and (made := self.steadily(term, 1)) is not None:
             return in_lets(*made)
-        if isinstance(term, ir.Scan | ir.ScanSeq) and isinstance(term.operator, ir.Lambda):
+        has_plans = self.rows.device.has_groups and isinstance(term, ir.ScanExclusiveSeq)  # once it acts everywhere
+        if isinstance(term, CHUNKED_SCANS) and isinstance(term.operator, ir.Lambda) and not has_plans:
             return self.scan(term, term.operator, 1)
         return term
 
@@ -161,7 +163,7 @@ class LongRows:
 
     def scans(self, body: ir.Expr, rows: int) -> ir.Expr:
         """The body of a function of so many rows with its long scans in chunks, where they are."""
-        if isinstance(body, ir.Scan | ir.ScanSeq) and isinstance(body.operator, ir.Lambda):
+        if isinstance(body, CHUNKED_SCANS) and isinstance(body.operator, ir.Lambda):
             return self.scan(body, body.operator, rows)
         if isinstance(body, ir.Apply) and isinstance(body.function, ir.Lambda):
             inside = ir.Lambda(body.function.binder, self.scans(body.function.body, rows))
@@ -170,11 +172,12 @@ class LongRows:
             return body
         return ir.map_parts(body, lambda part: self.scans(part, rows) if isinstance(part, ir.Expr) else part)
 
-    def scan(self, term: ir.Scan | ir.ScanSeq, f: ir.Lambda, rows: int) -> ir.Expr:
+    def scan(self, term: ir.Scan | ir.ScanSeq | ir.ScanExclusiveSeq, f: ir.Lambda, rows: int) -> ir.Expr:
         """A scan in chunks, which start from what the chunks before them give; what remains stands first."""
         z, n = term.initial, length_of(term.array)
         chunks, found = self.rows.chunks(rows, n, in_lanes=True), action_of(f)
-        if associative(f) or not isinstance(found, Action) or not chunks or not is_pure(_mapped(term.array)):
+        by_totals = isinstance(term, ir.Scan) and associative(f)
+        if by_totals or not isinstance(found, Action) or not chunks or not is_pure(_mapped(term.array)):
             return term
         chunk = n // chunks
         rest = n % chunk

@@ -6,6 +6,7 @@ The terms are built here as the rules of `lift_egraph.rules.algebra` build them;
 
 from __future__ import annotations
 
+from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.language import ir
 from lift_egraph.language.layout import is_pure
@@ -46,6 +47,6 @@ def _fold(term: ir.ReduceSeq | ir.Reduce) -> ir.Expr:
     start = ir.Apply(found.first, ir.MakePair(term.initial, ir.At(nat(0), xs)))
     pairs = ir.Zip(ir.Slice(nat(0), nat(n - 1), xs), ir.Slice(nat(1), nat(n - 1), xs))
     fold = ir.ReduceSeq(found.step, start, pairs)
-    if with_actions(fold) is None:
+    if with_actions(fold) is None and parts_of(fold.operator) is None:
         return term
     return ir.Apply(found.whole, ir.MakePair(fold, ir.At(nat(n - 1), xs)))

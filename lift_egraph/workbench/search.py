@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
@@ -29,6 +29,7 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.additions import ROLES, Additions, taking_part
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.cascades import cascade_steps
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import (
     LOW_LEVEL,
@@ -138,6 +139,19 @@ def search(
     yield from look.tiled(program, starts)
 
 
+def _once(
+    change: Callable[[Start], tuple[PhaseSummary, Start] | None],
+) -> Callable[[Start], Iterator[tuple[PhaseSummary, Start]]]:
+    """A change that is made at most once as one that may be made several times."""
+
+    def changes(start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
+        found = change(start)
+        if found is not None:
+            yield found
+
+    return changes
+
+
 @dataclass(frozen=True)
 class _Search:
     """The phases of `search`, one after the other."""
@@ -235,13 +249,23 @@ class _Search:
 
     def changed(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
         """The start as it is best begun with: each change of it, and what it is then."""
-        folds = self.with_distinct_places, self.with_recalled, self.with_actions
-        for change in (*folds, None, self.with_rows_apart, self.with_long_rows):
-            made = [change(start)] if change else self.with_siblings(start)
-            for found in made:
-                if found is not None:
-                    yield found
-                    start = found[1]
+        changes = (
+            *(_once(self.with_distinct_places), _once(self.with_recalled), self.with_cascades),
+            *(_once(self.with_actions), self.with_siblings, _once(self.with_rows_apart), _once(self.with_long_rows)),
+        )
+        for change in changes:
+            for found in change(start):
+                yield found
+                start = found[1]
+
+    def with_cascades(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
+        """The start with its folds of which some components do without the others in parts, one more at a time."""
+        for step in cascade_steps(start[0], Rows(self.device)):
+            found = self.reached(step.phase, step.tiling, start, step.term, time.perf_counter())
+            if found is None:
+                return
+            yield found
+            start = found[1]
 
     def with_siblings(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
         """The start with its siblings together, two more at a time."""

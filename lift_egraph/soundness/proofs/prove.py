@@ -29,6 +29,7 @@ FOUND = {
     "acts": "folds that act like monoids",
     "steady": "folds that multiply by one matrix",
     "recalls": "folds that remember the element before",
+    "cascades": "folds of which some components do without the others",
     "built_in": "operators that are an operation in other words",
 }
 COMPLETE = ("wrap", "mirror")  # boundaries that need as many elements as they add

@@ -49,6 +49,22 @@ LINEAR = {
     "rotation": (
         "fun ((a, b), (x, y)) => (a * x - b * y, a * y + b * x)", "(1.0, 0.0)", ", ys: [f32]16", "zip(xs, ys)", 4,
     ),
+    "tank": ("fun (s, x) => if s > 0.0 then s + x else x", "0.0", "", "xs", 2),
+    "checksum of bits": ("fun (s, y) => bit_xor(bit_and(s, 6), y)", "7", ", ys: [i32]16", "ys", 2),
+    "register": ("fun (s, (y, z)) => bit_or(bit_and(s, y), z)", "1", ", ys: [i32]16", "zip(ys, ys)", 2),
+    "thermostat": ("fun (on, x) => if on then x < 2.0 else x < 0.0", "false", "", "xs", 2),
+    "comments": (
+        "fun (s, y) => if s == 0 then (if y == 1 then 1 else 0) else (if s == 1 then (if y == 2 then 2 else 0) else "
+        "(if y == 3 then 0 else 2))", "0", ", ys: [i32]16", "ys", 4,
+    ),
+    "in order": ("fun (s, y) => if s < 1 then y else (if s <= 2 then 3 else -y)", "0", ", ys: [i32]16", "ys", 5),
+    "first place": ("fun (p, (y, i)) => if p < 0 && y == 2 then i else p", "-1", ", ys: [i32]16", "zip(ys, ys)", 2),
+    "first of all": (
+        "fun ((f, m), x) => if f == 0 && x > 1.0 then (1, x) else (f, m)", "(0, -1.0)", "", "xs", 3,
+    ),
+    "last of the largest": (
+        "fun ((m, i), (x, j)) => if x >= m then (x, j) else (m, i)", "(-1.0, 7)", ", ys: [i32]16", "zip(xs, ys)", 3,
+    ),
     "least cost of two states": (
         "fun ((a, b), x) => (min(a + x, b + 1.0), min(a + 1.0, b + x))", "(0.0, 0.0)", "", "xs", None,
     ),
@@ -68,6 +84,17 @@ NOT_LINEAR = {
     "cast": ("fun (s, x) => to_f32(to_i32(s)) + x", "0.0", "xs", "applies to_f32"),
     "negated maximum": ("fun (s, x) => 0.0 - max(s, x)", "0.0", "xs", "not linear"),
     "unused element": ("fun (s, x) => s", "0.0", "xs", "leaves the accumulator as it is"),
+    "envelope": ("fun (s, x) => if x > s then x else 0.5 * s", "0.0", "xs", "branches on the accumulator"),
+    "moved apart": ("fun (s, x) => if s > 0.0 then s + x else x - 1.0", "0.0", "xs", "branches on the accumulator"),
+    "sum of whole numbers from zero": ("fun (s, y) => if s > 0 then s + y else y", "0", "ys", "branches"),
+    "many states": (
+        "fun (s, y) => if s == 0 then 1 else (if s == 1 then 2 else (if s == 2 then 3 else (if s == 3 then 4 else "
+        "(if s == 4 then 5 else (if s == 5 then y else 0)))))",
+        "0",
+        "ys",
+        "branches on the accumulator",
+    ),
+    "another state in between": ("fun (s, y) => if s == 1 then y else s + 1", "0", "ys", "branches on the accumulator"),
     "array": ("fun (s, x) => map(fun a => a * x, s)", "generate(4, fun i => 1.0)", "xs", "no scalar or tuple"),
 }
 

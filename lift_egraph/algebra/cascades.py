@@ -1,0 +1,120 @@
+"""Folds of which some components do without the others: these are scanned first, and the others are folded beside them.
+
+The deepest place of a text with brackets needs the depth, and the depth needs nothing: so the depths are a scan, and
+the deepest is the largest of them. What branches on the accumulator often branches on such a component alone, and is
+linear once that is known. Nothing is computed in another order, so that whole numbers may wrap around.
+
+Source: new, as loops are distributed: Kennedy and McKinley, "Loop distribution with arbitrary control flow", SC 1990.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.expressions import binder_of, opened, packed, right_nested, shaped_binder
+from lift_egraph.algebra.laws import associative
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """A fold's operator f as one of its first components and one of the others: ``f (whole (s, t), x) = whole (step (s,
+    x), rest (t, (s, x)))``, and ``whole (first z, others z) = z``.
+
+    Attributes
+    ----------
+    step
+        What an element x makes of the first components s.
+    rest
+        What it makes of the others t, beside the s before it.
+    first, others
+        These components of an accumulator.
+    whole
+        The accumulator of both.
+    """
+
+    step: ir.Lambda
+    rest: ir.Lambda
+    first: ir.Lambda
+    others: ir.Lambda
+    whole: ir.Lambda
+
+
+@lru_cache(maxsize=1024)
+def cascade_of(function: ir.Function) -> Cascade | None:
+    """A fold's operator in two, the first without those components that nothing but themselves needs; None if all need
+    each other, or none needs another.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.pretty import print_term
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> fold = parse_program(
+    ...     "program p(xs: [i32]N) = reduceSeq(fun ((most, sum), x) => (max(most, sum + x), sum + x), (0, 0), xs)"
+    ... ).body
+    >>> found = cascade_of(fold.operator)
+    >>> print(print_term(found.step), "and", print_term(found.rest))
+    add and fun (most, sum, x) => max(most, sum + x)
+    """
+    op = opened(function)
+    if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results]:
+        return None
+    names = {v: i for i, v in enumerate(op.first)}
+    needs = {i: {names[v] for v in ir.free_variables(r) if v in names} for i, r in enumerate(op.results)}
+    firsts = _needed_by_others(_closed(needs))
+    if not firsts:
+        return None
+    rests = [i for i in needs if i not in firsts]
+    s, t = ([op.first[i] for i in own] for own in (firsts, rests))
+    shape = type_of(ir.function_body(function).body)
+    return Cascade(
+        ir.Lambda(ir.PairBinder(binder_of(s), op.second), right_nested([op.results[i] for i in firsts])),
+        ir.Lambda(
+            ir.PairBinder(binder_of(t), ir.PairBinder(binder_of(s), op.second)),
+            right_nested([op.results[i] for i in rests]),
+        ),
+        ir.Lambda(shaped_binder(op.first, shape), right_nested(s)),
+        ir.Lambda(shaped_binder(op.first, shape), right_nested(t)),
+        ir.Lambda(ir.PairBinder(binder_of(s), binder_of(t)), packed(op.first, shape)),
+    )
+
+
+def parts_of(f: ir.Function) -> Cascade | None:
+    """A fold's operator in two parts that are reductions, or cascades again; None if it is a reduction as it is, or a
+    part is not.
+    """
+    if isinstance(action_of(f), Action) or combining_of(f) or associative(f):
+        return None
+    found = cascade_of(f)
+    return found if found and _is_parallel(found.step) and _is_parallel(found.rest) else None
+
+
+def acts_associatively(f: ir.Function) -> Action | None:
+    """A fold's operator as an action, if the product of what acts is known to be associative."""
+    found = action_of(f)
+    return found if isinstance(found, Action) and associative(found.operator) else None
+
+
+def _is_parallel(f: ir.Function) -> bool:
+    return acts_associatively(f) is not None or combining_of(f) is not None or parts_of(f) is not None
+
+
+def _closed(needs: Mapping[int, set[int]]) -> Mapping[int, set[int]]:
+    """What each component needs, with what that needs."""
+    found = {i: {i, *own} for i, own in needs.items()}
+    while True:
+        wider = {i: set[int]().union(*(found[j] for j in own)) for i, own in found.items()}
+        if wider == found:
+            return found
+        found = wider
+
+
+def _needed_by_others(needs: Mapping[int, set[int]]) -> Sequence[int]:
+    """The components that others need, and that need each other alone."""
+    alone = [i for i, own in needs.items() if all(needs[j] == own for j in own)]
+    return [i for i in alone if any(i in needs[j] for j in needs if j not in needs[i])]
