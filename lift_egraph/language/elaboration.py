@@ -34,7 +34,8 @@ class Scope:
 
     def size(self, name: str, place: Place) -> Nat:
         if not self.any_size and name not in self.sizes:
-            meant = "is a value, not a size" if name in self.values else "is no known size"
+            computed = "is a value, not a size, which is known before; an element at a computed place is xs[i]"
+            meant = computed if name in self.values else "is no known size"
             raise Misplaced(f"{name!r} {meant}{suggestion(name, self.sizes)}", place, SizeProblem)
         return nat(name)
 

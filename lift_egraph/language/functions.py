@@ -268,19 +268,19 @@ class PartialPattern(Composable):
     """A pattern of the language with some of its arguments; the last missing one completes the term.
 
     `kinds` says what each argument is: ``size`` (`Nat`), ``count`` (int), ``function``, ``value``,
-    ``index`` (index function), ``boundary`` or ``any`` (a value or a function).
+    ``index`` (index function), ``boundary`` or ``any`` (a value or a function); `called` what it is called.
     """
 
     name: str
     kinds: tuple[str, ...]
     make: Callable[..., Any]
     given: tuple[Any, ...] = ()
+    called: tuple[str, ...] = ()
 
     def __call__(self, *arguments: Any) -> Any:
         total = len(self.given) + len(arguments)
         if not arguments or total > len(self.kinds):
-            takes = f"{len(self.kinds)} argument{'s' * (len(self.kinds) != 1)} ({', '.join(self.kinds)})"
-            raise TypeProblem(f"{self.name} takes {takes}, not {total}")
+            raise TypeProblem(f"{self._takes}, not {total}")
         kinds = self.kinds[len(self.given) : total]
         given = (*self.given, *(_convert(self, k, a) for k, a in zip(kinds, arguments, strict=True)))
         if total < len(self.kinds):
@@ -291,7 +291,12 @@ class PartialPattern(Composable):
     @property
     def missing(self) -> str:
         """What is needed to complete the term, in words."""
-        return f"{self.name} lacks its {' and '.join(self.kinds[len(self.given) :])}"
+        return f"{self._takes}, and has {len(self.given)}"
+
+    @property
+    def _takes(self) -> str:
+        arguments = f"argument{'s' * (len(self.kinds) != 1)} ({', '.join(self.called or self.kinds)})"
+        return f"{self.name} takes {len(self.kinds)} {arguments}"
 
 
 def _convert(pattern: PartialPattern, kind: str, value: Any) -> Any:
@@ -407,21 +412,33 @@ def _nested(names: tuple[str, ...]) -> Names:
 
 def _bind(function: Abstraction, argument: DataType, where: str) -> ir.Lambda:
     taken = set(scope().names | RESERVED)
-    pattern = _bound(function.names, argument, where, taken)
+    given = f"{where}: the function takes {_written(function.names)}, but is given {argument}"
+    pattern = _bound(function.names, argument, where, taken, given)
     variables = ir.bound_variables(pattern)
     with opened(v.name for v in variables):
         return ir.Lambda(pattern, checked(as_expr(function.body(*variables))))
 
 
-def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Binder:
+def _written(names: Names) -> str:
+    """The parameters as the text has them: ``(a, b, c)``."""
+    if isinstance(names, Bind):
+        return names.name
+    parts: list[str] = []
+    while not isinstance(names, Bind):
+        parts.append(_written(names[0]))
+        names = names[1]
+    return f"({', '.join([*parts, names.name])})"
+
+
+def _bound(names: Names, t: DataType, where: str, taken: set[str], given: str) -> ir.Binder:
     if isinstance(names, Bind):
         if names.type is not None and names.type != t:
             raise TypeProblem(f"{where}: {names.name} is declared as {names.type}, but is given {t}")
         return ir.Var(fresh_name(names.name, taken), t)
     if not isinstance(t, Pair):
-        raise TypeProblem(f"{where}: the function takes a tuple apart, but is given {t}")
-    first = _bound(names[0], t.first, where, taken)
-    return ir.PairBinder(first, _bound(names[1], t.second, where, taken))
+        raise TypeProblem(given)
+    first = _bound(names[0], t.first, where, taken, given)
+    return ir.PairBinder(first, _bound(names[1], t.second, where, taken, given))
 
 
 # fmt: off

@@ -67,6 +67,9 @@ def _main(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
     name, inputs, sizes, body = tree.items
     require_distinct(sizes)
     declared = _inputs(inputs, known)
+    for i in inputs:
+        if i.items[0] in {n for d in declared for n in size_names(d.type)} | {s.items[0] for s in sizes}:
+            raise Misplaced(f"{i.items[0]!r} is the name of a size, a value as any other; leave the input out", i.place)
     defaults = {s.items[0]: s.items[1].items[0] for s in sizes if s.items[1] is not None}
     in_types = frozenset(n for i in declared for n in size_names(i.type))
     scope = _scope_of(name, declared, in_types | {s.items[0] for s in sizes}, known)
