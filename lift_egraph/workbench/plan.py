@@ -27,6 +27,7 @@ PLANNED = {
     "algebra": book.algebra,
     "distinct_places": book.distinct_places,
     "siblings": book.siblings,
+    "products_apart": book.products_apart,
     "rows_apart": book.rows_apart,
     "long_rows": book.long_rows,
     "scans": book.chunked_scan_rules,

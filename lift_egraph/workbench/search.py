@@ -50,6 +50,7 @@ from lift_egraph.workbench.phases import (
 from lift_egraph.workbench.placed import with_distinct_places
 from lift_egraph.workbench.plan import PLANNED, Plan, Recipe, planned_phase
 from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.products_apart import with_products_apart
 from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.siblings import siblings_together
@@ -236,7 +237,7 @@ class _Search:
     def changed(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
         """The start as it is best begun with: each change of it, and what it is then."""
         folds = self.with_distinct_places, self.with_recalled, self.with_actions
-        for change in (*folds, None, self.with_rows_apart, self.with_long_rows):
+        for change in (*folds, None, self.with_products_apart, self.with_rows_apart, self.with_long_rows):
             made = [change(start)] if change else self.with_siblings(start)
             for found in made:
                 if found is not None:
@@ -261,6 +262,11 @@ class _Search:
         """The start with its folds as reductions by associative operators, where there are any that act like these."""
         began, term = time.perf_counter(), with_actions(start[0], Rows(self.device))
         return None if term is None else self.reached("algebra", {}, start, term, began)
+
+    def with_products_apart(self, start: Start) -> tuple[PhaseSummary, Start] | None:
+        """The start with a map for each product of matrices in a function of rows that does more."""
+        began, term = time.perf_counter(), with_products_apart(start[0])
+        return None if alpha_equal(term, start[0]) else self.reached("products_apart", {}, start, term, began)
 
     def with_rows_apart(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with a map for each long reduction of few rows."""

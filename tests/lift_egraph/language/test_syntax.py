@@ -191,7 +191,7 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("zip([1, 2], xs)", 7, SyntaxProblem, "found '['; arrays are inputs, or made by generate"),
         ("map(\\v -> v, xs)", 7, SyntaxProblem, "cannot stand here; a function is fun x => …"),
         ("xs[0, 1]", 7, SyntaxProblem, "found ','; arrays of arrays are [[f32]M]N, their elements"),
-        ("map(abs)", 3, TypeProblem, "expected a value, got a function; map takes 2 arguments (function, array), and has 1"),
+        ("map(abs)", 3, TypeProblem, "got a function; map takes 2 arguments (function, array), and has 1"),
         ("abs", 3, TypeProblem, "expected a value, got a function"),
         ("map(xs, xs)", 7, TypeProblem, "this is a value of the type [f32]8, not a function"),
         ("map(abs, x)", 3, TypeProblem, "map works on an array, got f32"),
