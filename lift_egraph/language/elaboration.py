@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from lift_egraph.errors import SizeProblem, TypeProblem
@@ -176,13 +177,42 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
         return function(*arguments)  # says how many it takes
     if isinstance(function, functions.Section):
         return function(*(operand_of(a, scope) for a in arguments))
-    values = [value_of(a, scope) for a in arguments]
+    meanings = [_meaning(a, scope) for a in arguments]
+    if isinstance(function, functions.Abstraction) and any(map(functions.is_function, meanings)):
+        return _with_functions(function, [*zip(meanings, arguments, strict=True)], callee.place)
+    values = [_as_value(meaning, a.place) for meaning, a in zip(meanings, arguments, strict=True)]
     zips = function in build.ZIPS.values()
     if zips and len(values) >= 2:
         return function(*values)
     if zips or not values:
         raise TypeProblem(f"{callee.items[0]} takes two or more arrays" if zips else "a function takes an argument")
     return functions.apply(function, values[0] if len(values) == 1 else build.tuple_(*values))
+
+
+def _with_functions(function: functions.Abstraction, given: list[tuple[Any, Tree]], place: Place) -> ir.Expr:
+    """A local function of functions: these are put in wherever their names stand, and values are shared."""
+    entries, names = list[functions.Names](), function.names
+    while isinstance(names, tuple) and len(entries) < len(given) - 1:
+        entries, names = [*entries, names[0]], names[1]
+    entries.append(names)
+    of_functions = [functions.is_function(meaning) for meaning, _ in given]
+    bound = [functions.bound_names(entry) for entry in entries]
+    parts = [*zip(given, of_functions, bound, strict=False)]
+    if len(given) > len(entries) or any(is_one and len(names) > 1 for _, is_one, names in parts):
+        takes = f"the function takes {functions.written(function.names)}"
+        raise Misplaced(f"{takes}, of which functions and values are given one by one", place, TypeProblem)
+
+    def body(*variables: ir.Expr) -> Any:
+        left = iter(variables)
+        known = ([meaning] if is_one else [next(left) for _ in names] for (meaning, _), is_one, names in parts)
+        return function.body(*chain.from_iterable(known))
+
+    places = [place for place, is_one in enumerate(of_functions) if not is_one]
+    if not places:
+        return body()
+    values = [_as_value(meaning, tree.place) for meaning, tree in (given[place] for place in places)]
+    shared = functions.Abstraction(functions.nested([entries[place] for place in places]), body)
+    return functions.apply(shared, values[0] if len(values) == 1 else build.tuple_(*values))
 
 
 def _argument(pattern: functions.PartialPattern, kind: str, tree: Tree, scope: Scope) -> Any:
@@ -273,11 +303,7 @@ def _pattern(tree: Tree, scope: Scope) -> functions.Names:
     if tree.kind == "bind":
         name, annotation = tree.items
         return functions.Bind(name, None if annotation is None else read_type(annotation, scope.size))
-    parts = [_pattern(entry, scope) for entry in tree.items]
-    nested = parts.pop()
-    while parts:
-        nested = (parts.pop(), nested)
-    return nested
+    return functions.nested([_pattern(entry, scope) for entry in tree.items])
 
 
 def require_distinct(named: Iterable[Tree]) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -352,7 +352,7 @@ def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
         return function.on(argument, where)
     if isinstance(function, Section):
         letters = ("x",) if OPERATIONS[function.op].arity == 1 else ("a", "b", "c")
-        names = _nested(letters[: OPERATIONS[function.op].arity])
+        names = nested([*map(Bind, letters[: OPERATIONS[function.op].arity])])
         return _bind(Abstraction(names, function), argument, where)
     if isinstance(function, Vectorized):
         width, lane = without_lanes(argument)
@@ -372,7 +372,7 @@ def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
     if isinstance(function, Identity | PartialPattern):
         return _bind(Abstraction(Bind(HIDDEN), function), argument, where)
     if callable(function):
-        return _bind(Abstraction(_nested(parameter_names(function)), function), argument, where)
+        return _bind(Abstraction(nested([*map(Bind, parameter_names(function))]), function), argument, where)
     raise TypeProblem(f"{where} takes a function, got {_described(function)}")
 
 
@@ -406,26 +406,32 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(p.name for p in free)
 
 
-def _nested(names: tuple[str, ...]) -> Names:
-    return Bind(names[0]) if len(names) == 1 else (Bind(names[0]), _nested(names[1:]))
+def nested(entries: Sequence[Names]) -> Names:
+    """The names in pairs, as tuples are."""
+    return entries[0] if len(entries) == 1 else (entries[0], nested(entries[1:]))
+
+
+def bound_names(names: Names) -> tuple[str, ...]:
+    """The names that are bound, from left to right."""
+    return (names.name,) if isinstance(names, Bind) else (*bound_names(names[0]), *bound_names(names[1]))
 
 
 def _bind(function: Abstraction, argument: DataType, where: str) -> ir.Lambda:
     taken = set(scope().names | RESERVED)
-    given = f"{where}: the function takes {_written(function.names)}, but is given {argument}"
+    given = f"{where}: the function takes {written(function.names)}, but is given {argument}"
     pattern = _bound(function.names, argument, where, taken, given)
     variables = ir.bound_variables(pattern)
     with opened(v.name for v in variables):
         return ir.Lambda(pattern, checked(as_expr(function.body(*variables))))
 
 
-def _written(names: Names) -> str:
+def written(names: Names) -> str:
     """The parameters as the text has them: ``(a, b, c)``."""
     if isinstance(names, Bind):
         return names.name
     parts: list[str] = []
     while not isinstance(names, Bind):
-        parts.append(_written(names[0]))
+        parts.append(written(names[0]))
         names = names[1]
     return f"({', '.join([*parts, names.name])})"
 

@@ -141,6 +141,7 @@ ELSEWHERE = {
 }  # fmt: skip
 _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a place, and what does
     ({"RSQB"}, "COMMA", "; arrays of arrays are [[f32]M]N, their elements xs[i][j]"),
+    ({"RSQB"}, "IN", "; a range stands behind the whole type: x: [[f32]N]M in 0..1"),
     ({"RSQB"}, "COLON", "; a part of an array is slice(start, length, xs)"),
     ({"COMMA", "RPAR", "IN"}, "LSQB", "; an array is [f32]N"),
     ({"NUMBER", "INF"}, "COMPOSE", "; a number is 0.5"),
