@@ -63,6 +63,12 @@ def opened(names: Iterable[str] = (), sizes: Iterable[str] = ()) -> Iterator[Non
         _SCOPE.reset(token)
 
 
+def keep_open(names: Iterable[str]) -> None:
+    """Open binders for what is built in the rest of the ``with`` block of `opened`."""
+    now = _SCOPE.get()
+    _SCOPE.set(Scope(now.names | frozenset(names), now.sizes))
+
+
 # --- values ----------------------------------------------------------------------------------------
 
 

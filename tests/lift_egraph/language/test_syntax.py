@@ -287,6 +287,28 @@ def test_lets_are_no_depth() -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
+        ("zip(f(xs), f(ys))", "zip(map(abs, xs), map(abs, ys))"),
+        ("zip(f(f(xs)), f(g(ys)))", """let a = map(abs, xs) in let b = map(fun a => a * 2.0, ys) in
+             zip(map(abs, a), map(abs, b))"""),
+        ("h(f(xs), f(f(ys)))", """let c = map(abs, ys) in let a = map(abs, xs) in let b = map(abs, c) in
+             map(fun (p, q) => p + q, zip(a, b))"""),
+        ("map(fun a => h(f(fill(8, a)), xs), ys)", """map(fun a => let c = fill(8, a) in let d = map(abs, c) in
+             map(fun (p, q) => p + q, zip(d, xs)), ys)"""),
+        ("let y = g(f(f(xs))) in h(y, y)", """let a = map(abs, xs) in let b = map(abs, a) in
+             let y = map(fun a => a * 2.0, b) in map(fun (p, q) => p + q, zip(y, y))"""),
+        ("k(abs, f(f(xs)))", "let a = map(abs, xs) in let b = map(abs, a) in map(abs, b)"),
+    ],
+)
+def test_arrays_that_local_functions_are_applied_to_are_named_around_it_all(body: str, expected: str) -> None:
+    head = "program p(xs: [f32]8, ys: [f32]8) = "
+    functions = """let f = fun a => map(abs, a) in let g = fun b => map(fun a => a * 2.0, b) in
+        let h = fun (a, b) => map(fun (p, q) => p + q, zip(a, b)) in let k = fun (e, a) => map(e, a) in """
+    assert alpha_equal(syntax.parse_program(head + functions + body).body, syntax.parse_program(head + expected).body)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
         ("let f = abs in map(f, xs)", "map(abs, xs)"),
         ("let f = map(map(abs)) . split(2) in f(xs)", "map(map(abs), split(2, xs))"),
         ("let f = fun p => p in (f(xs), f(x))", "(let p = xs in p, let p = x in p)"),
