@@ -91,7 +91,9 @@ class Host:
             if isinstance(term.function, ir.Lambda) and takes_apart(term.function):
                 self.produce(term.argument, acceptor)
             else:
-                self.produce(self.bind(term), acceptor)
+                self.produce(self.bind(term, acceptor), acceptor)
+        elif self.is_there(term, acceptor):
+            return
         elif isinstance(term, ir.ToMemory):
             outer, self.streams = self.streams, term.space == "stream"
             self.produce(term.value, acceptor)
@@ -105,7 +107,7 @@ class Host:
         elif isinstance(term, ir.Slice) and isinstance(term.array, ir.ReduceByIndexGlb):
             self.emit(copied(self.hoist(term, True)), acceptor)  # it is written in no order: where it is, all has room
         elif not is_parallel(term):
-            self.emit(term, acceptor)
+            self.emit(copied(term) if is_pure(term) and isinstance(type_of(term), Array) else term, acceptor)
         elif isinstance(term, ir.Iterate) and is_parallel(term.function):
             self.iterate(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
@@ -168,12 +170,23 @@ class Host:
         change = self.ready if is_passed_on else lambda p: self.hoist(p, False)
         return ir.map_parts(term, lambda p: change(p) if isinstance(p, ir.Expr) else p)
 
-    def bind(self, term: ir.Apply) -> ir.Expr:
-        """Makes the variables of a ``let`` known; returns its body."""
+    def bind(self, term: ir.Apply, acceptor: View | None = None) -> ir.Expr:
+        """Makes the variables of a ``let`` known; returns its body. What the acceptor gets is computed there."""
         function = ir.function_body(term.function)
+        home = None if acceptor is None else _home(function.binder, function.body, acceptor)
+        if home is not None and is_parallel(term.argument):
+            outer, self.streams = self.streams, False  # it is read again
+            self.produce(term.argument, home)
+            self.streams = outer
+            self.environment.update(bindings(function.binder, home))
+            return function.body
         argument = self.hoist(term.argument, True)
         self.environment.update(bindings(function.binder, view_of(argument, self.environment)))
         return function.body
+
+    def is_there(self, term: ir.Expr, acceptor: View) -> bool:
+        """Whether the acceptor has the value of the term already."""
+        return (v := _named(term)) is not None and self.environment.get(v) == acceptor
 
     def hoist(self, term: ir.Expr, everything: bool) -> ir.Expr:
         """The term with parallel computations in it (or all, with `everything`) replaced by finished results."""
@@ -247,6 +260,26 @@ class Host:
                 shared |= {maker}
             else:
                 return lowering
+
+
+def _home(binder: ir.Binder, result: ir.Expr, acceptor: View) -> View | None:
+    """The part of the acceptor that gets what a let binds: one of several results that others are made of."""
+    while isinstance(result, ir.Apply) and isinstance(result.function, ir.Lambda):
+        result = result.function.body
+    if isinstance(result, ir.MakePair):
+        first = _home(binder, result.first, Component(0, acceptor))
+        return first or _home(binder, result.second, Component(1, acceptor))
+    return acceptor if isinstance(binder, ir.Var) and _named(result) == binder else None
+
+
+def _named(term: ir.Expr) -> ir.Var | None:
+    """The variable whose value a term is, copied or not."""
+    match term:
+        case ir.Var():
+            return term
+        case ir.MapLevel(function=ir.Lambda(binder=x, body=body), array=array) if body == x:
+            return _named(array)
+    return None
 
 
 def copied(array: ir.Expr) -> ir.Expr:
