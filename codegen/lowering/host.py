@@ -92,8 +92,8 @@ class Host:
                 self.produce(term.argument, acceptor)
             else:
                 self.produce(self.bind(term, acceptor), acceptor)
-        elif self.is_there(term, acceptor):
-            return
+        elif self.has_some(term, acceptor):
+            self.rest(term, acceptor)
         elif isinstance(term, ir.ToMemory):
             outer, self.streams = self.streams, term.space == "stream"
             self.produce(term.value, acceptor)
@@ -184,9 +184,18 @@ class Host:
         self.environment.update(bindings(function.binder, view_of(argument, self.environment)))
         return function.body
 
-    def is_there(self, term: ir.Expr, acceptor: View) -> bool:
-        """Whether the acceptor has the value of the term already."""
+    def has_some(self, term: ir.Expr, acceptor: View) -> bool:
+        """Whether the acceptor has the value of the term, or of a component of it, already."""
+        if isinstance(term, ir.MakePair):
+            both = (term.first, Component(0, acceptor)), (term.second, Component(1, acceptor))
+            return any(self.has_some(*part) for part in both)
         return (v := _named(term)) is not None and self.environment.get(v) == acceptor
+
+    def rest(self, term: ir.Expr, acceptor: View) -> None:
+        """What the acceptor has not."""
+        if isinstance(term, ir.MakePair):
+            self.produce(term.first, Component(0, acceptor))
+            self.produce(term.second, Component(1, acceptor))
 
     def hoist(self, term: ir.Expr, everything: bool) -> ir.Expr:
         """The term with parallel computations in it (or all, with `everything`) replaced by finished results."""
@@ -277,7 +286,7 @@ def _named(term: ir.Expr) -> ir.Var | None:
     match term:
         case ir.Var():
             return term
-        case ir.MapLevel(function=ir.Lambda(binder=x, body=body), array=array) if body == x:
+        case ir.MapLevel(function=ir.Lambda(binder=x, body=body), array=array) if _named(body) == x:
             return _named(array)
     return None
 

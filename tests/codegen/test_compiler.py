@@ -61,7 +61,7 @@ program results_of_which_others_are_made(xs: [f32]N, ys: [f32]N) where N = 24 =
   let v = asScalar(mapGlb(0, vectorize(4, neg), asVector(4, xs))) in
   let w = join(mapGlb(0, fun (a, b) => mapSeq(add, zip(a, b)), zip(split(8, v), split(8, ys)))) in
   let s = reduceSeq(add, 0.0, toGlobal(mapGlb(0, id, w))) in
-  (mapGlb(0, fun x => x * s, w), (w, mapGlb(0, id, v), v, s, gather(reverse, v)))
+  (mapGlb(0, fun x => x * s, w), ((w, mapGlb(0, id, v)), (v, s)), gather(reverse, v))
 program a_step_with_a_name(xs: [f32]N) where N = 24 =
   iterate(3, fun x => let y = mapGlb(0, fun x => x + 1.0, x) in y, xs)
 program comparisons(xs: [f32]N, ys: [f32]N) where N = 16 =
