@@ -149,11 +149,19 @@ def scalar_call(op: str, *arguments: Any) -> ir.Expr:
     like = next(
         (t for t in types if isinstance(t, Scalar | Vector | Pair)), F32 if OPERATIONS[op].kind == "float" else None
     )
-    condition = tuple(as_expr(a, BOOL) for a in arguments[: len(arguments) - len(values)])
+    condition = tuple(as_expr(_no_truth(a), BOOL) for a in arguments[: len(arguments) - len(values)])
     given = condition + tuple(as_expr(a, like) for a in values)
     if len(given) == OPERATIONS[op].arity > 1 and any(isinstance(type_of(a), Pair) for a in given):
         return on_tuples(op, given)
     return checked(ir.Call(op, given))
+
+
+def _no_truth(made: Any) -> Any:
+    """What a user's Python made, if it is no truth value that terms were compared for."""
+    if isinstance(made, bool):
+        hint = f"use equal(a, b) and not_equal(a, b), and literal({made}) for the value"
+        raise TypeProblem(f"here is {made}: Python's == and != say whether terms are written alike; {hint}")
+    return made
 
 
 def indexed(array: ir.Expr, index: Any) -> ir.Expr:
@@ -378,7 +386,8 @@ def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
     if isinstance(function, Identity | PartialPattern):
         return _bind(Abstraction(Bind(HIDDEN), function), argument, where)
     if callable(function):
-        return _bind(Abstraction(nested([*map(Bind, parameter_names(function))]), function), argument, where)
+        names = nested([*map(Bind, parameter_names(function))])
+        return _bind(Abstraction(names, lambda *variables: _no_truth(function(*variables))), argument, where)
     raise TypeProblem(f"{where} takes a function, got {_described(function)}")
 
 

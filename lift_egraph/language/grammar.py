@@ -143,7 +143,7 @@ _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a pla
     ({"RSQB"}, "COMMA", "; arrays of arrays are [[f32]M]N, their elements xs[i][j]"),
     ({"RSQB"}, "IN", "; a range stands behind the whole type: x: [[f32]N]M in 0..1"),
     ({"RSQB"}, "COLON", "; a part of an array is slice(start, length, xs)"),
-    ({"COMMA", "RPAR", "IN"}, "LSQB", "; an array is [f32]N"),
+    ({"IN"}, "LSQB", "; an array is [f32]N"),
     ({"NUMBER", "INF"}, "COMPOSE", "; a number is 0.5"),
     ({"FUN", "MINUS"}, "LSQB", "; arrays are inputs, or made by generate, fill and concat"),
     ({"PLUS", "TIMES"}, "EQUAL", f"; {_NAMED}"),

@@ -228,9 +228,7 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
     yield from walk(term, (), ())
 
 
-def _repeats(
-    last: ir.Binder, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...], array: ir.Expr
-) -> bool:
+def _repeats(last: ir.Binder, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...], array: ir.Expr) -> bool:
     """Whether what an array reads of the last map is the same for all elements of another map."""
     read = ir.free_variables(array)
     for variables, part in _zipped(last, maps[-1]):

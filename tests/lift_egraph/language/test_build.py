@@ -67,7 +67,7 @@ def test_an_inner_binder_captures_nothing() -> None:
         (lambda x: x / 2.5, "x / 2.5"), (lambda x: 2 / x, "2.0 / x"), (lambda x: np.float32(2) * x, "2.0 * x"),
         (lambda x: b.select(x < 0, -1, x), "select(x < 0.0, -1.0, x)"), (lambda x: b.equal(x, 0), "x == 0.0"),
         (lambda x: b.to_i32(x) % 2, "to_i32(x) % 2"), (lambda x: b.and_(x <= 1, True), "x <= 1.0 && true"),
-        (lambda x: b.max_(0, x), "max(0.0, x)"), (lambda x: x > 0, "x > 0.0"),
+        (lambda x: b.max_(0, x), "max(0.0, x)"), (lambda x: x > 0, "x > 0.0"), (lambda x: x**2, "pow(x, 2.0)"),
     ],
 )  # fmt: skip
 def test_operators(build: Any, text: str) -> None:
@@ -161,6 +161,8 @@ def test_the_size_of_an_iterate_is_new() -> None:
         (lambda: b.map_(lambda: 1.0, XS), TypeProblem, "one or more named parameters"),
         (lambda: b.map_(XS, XS), TypeProblem, "map takes a function there, got a value of the type [f32]8"),
         (lambda: b.map_(lambda x: x if x < 0 else -x, XS), TypeProblem, "select"),
+        (lambda: b.map_(lambda x: x == 0.0, XS), TypeProblem, "here is False: Python's == and != say whether terms"),
+        (lambda: b.map_(lambda x: b.select(x != 0.0, x, 1.0), XS), TypeProblem, "use equal(a, b) and not_equal(a, b)"),
         (lambda: b.map_(lambda x: None, XS), TypeProblem, "expected a term, a number or a tuple of them, got None"),
         (lambda: b.map_(b.abs_, b.map_(b.abs_)), TypeProblem, "map takes 2 arguments (function, array), and has 1"),
         (lambda: b.split(True, XS), TypeProblem, "split takes a size there, got True"),
