@@ -187,6 +187,7 @@ distinct_places: tuple[Rule, ...] = distinct_index_rules
 siblings: tuple[Rule, ...] = (
     *sibling_rules, name_reduction, let_out_of_pair, let_reduction, let_outwards
 )  # fmt: skip
+products_apart: tuple[Rule, ...] = (*named_rules, map_of_one_side)
 rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, *named_rules)
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),

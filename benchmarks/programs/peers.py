@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view as windows
 
+from .pipelines import PIPELINES
+
 A = np.ndarray
 
 
@@ -357,6 +359,7 @@ def _resonator(x: A, c: Any) -> A:
 
 
 PEERS: dict[str, Callable[..., Any]] = {
+    **PIPELINES,
     "argmax_so_far": _argmax_so_far,
     "atax": lambda A, x: A.T @ (A @ x),
     "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),

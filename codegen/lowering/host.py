@@ -87,13 +87,13 @@ class Host:
 
     def produce(self, term: ir.Expr, acceptor: View) -> None:
         """Emits the kernels that write a term's value into global memory."""
-        if isinstance(term, ir.Var) and self.environment.get(term) == acceptor:
-            return  # it was computed where it belongs
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize) and is_parallel(term):
             if isinstance(term.function, ir.Lambda) and takes_apart(term.function):
                 self.produce(term.argument, acceptor)
             else:
                 self.produce(self.bind(term, acceptor), acceptor)
+        elif self.has_some(term, acceptor):
+            self.rest(term, acceptor)
         elif isinstance(term, ir.ToMemory):
             outer, self.streams = self.streams, term.space == "stream"
             self.produce(term.value, acceptor)
@@ -188,6 +188,19 @@ class Host:
         self.environment.update(bindings(function.binder, place))
         return function.body
 
+    def has_some(self, term: ir.Expr, acceptor: View) -> bool:
+        """Whether the acceptor has the value of the term, or of a component of it, already."""
+        if isinstance(term, ir.MakePair):
+            both = (term.first, Component(0, acceptor)), (term.second, Component(1, acceptor))
+            return any(self.has_some(*part) for part in both)
+        return (v := _named(term)) is not None and self.environment.get(v) == acceptor
+
+    def rest(self, term: ir.Expr, acceptor: View) -> None:
+        """What the acceptor has not."""
+        if isinstance(term, ir.MakePair):
+            self.produce(term.first, Component(0, acceptor))
+            self.produce(term.second, Component(1, acceptor))
+
     def hoist(self, term: ir.Expr, everything: bool) -> ir.Expr:
         """The term with parallel computations in it (or all, with `everything`) replaced by finished results."""
         if is_pure(term) or not (everything or is_parallel(term)):
@@ -263,15 +276,23 @@ class Host:
 
 
 def _place_of(binder: ir.Binder, term: ir.Expr, acceptor: View) -> View | None:
-    """Where a term, which memory accepts, has the value of a variable as it is."""
+    """Where a term, which memory accepts, has the value of a variable as it is: one that others are made of, too."""
     match term:
-        case ir.Var() if term == binder:
-            return acceptor if _is_memory(acceptor) else None
         case ir.MakePair(first=first, second=second):
             places = (_place_of(binder, part, Component(at, acceptor)) for at, part in enumerate((first, second)))
             return next((place for place in places if place is not None), None)
         case ir.Apply(function=ir.Lambda(body=body)):
             return _place_of(binder, body, acceptor)
+    return acceptor if _named(term) == binder and _is_memory(acceptor) else None
+
+
+def _named(term: ir.Expr) -> ir.Var | None:
+    """The variable whose value a term is, copied or not."""
+    match term:
+        case ir.Var():
+            return term
+        case ir.MapLevel(function=ir.Lambda(binder=x, body=body), array=array) if _named(body) == x:
+            return _named(array)
     return None
 
 

@@ -18,7 +18,7 @@ typed at once, so a type error is raised where the term is built:
 >>> map_(lambda a, b: a * b, Input("xs", array(F32, 12)))
 Traceback (most recent call last):
     ...
-lift_egraph.errors.TypeProblem: map: the function takes a tuple apart, but is given f32
+lift_egraph.errors.TypeProblem: map: the function takes (a, b), but is given f32
 
 Source: 000 §2.4.2; the stencil patterns in two and three dimensions are the compositions of Lift's stencil work.
 """
@@ -246,7 +246,22 @@ def _look_back(width: Nat, first: Any, operator: Any, initial: Any, second: Any,
 
 def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
     xs = as_expr(xs)
-    return ir.Pad(left, right, boundary(edge, array_type(xs, "pad").element), xs)
+    depth, element = 0, array_type(xs, "pad").element
+    while isinstance(element, Array) and _is_number(edge):
+        depth, element = depth + 1, element.element
+    if depth == 0:
+        return ir.Pad(left, right, boundary(edge, element), xs)
+    # beside numbers only stands a number: the dimension goes inside of all others, and back
+    for outer in range(depth):
+        xs = _inside(outer, transpose)(xs)
+    xs = _inside(depth, pad(left, right, edge))(xs)
+    for outer in reversed(range(depth)):
+        xs = _inside(outer, transpose)(xs)
+    return xs
+
+
+def _is_number(edge: BoundaryLike) -> bool:
+    return isinstance(edge, constant) or (isinstance(edge, ir.Boundary) and edge.kind == "constant")
 
 
 def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
@@ -314,15 +329,8 @@ def _inside(depth: int, function: Any) -> Any:
 
 
 def _pad_nd(dimensions: int, left: Nat, right: Nat, edge: BoundaryLike, array: Any) -> ir.Expr:
-    is_number = isinstance(edge, constant) or (isinstance(edge, ir.Boundary) and edge.kind == "constant")
     for dimension in reversed(range(dimensions)):
-        # beside numbers only stands a number: this dimension goes inside of all others, and back
-        moves = range(dimension, dimensions - 1) if is_number else ()
-        for depth in moves:
-            array = _inside(depth, transpose)(array)
-        array = _inside(dimensions - 1 if is_number else dimension, pad(left, right, edge))(array)
-        for depth in reversed(moves):
-            array = _inside(depth, transpose)(array)
+        array = _inside(dimension, pad(left, right, edge))(array)
     return array
 
 
@@ -341,7 +349,8 @@ _KINDS = {"nat": "size", "offset": "size", "width": "count", "indices": "index"}
 def _pattern(node: type[ir.Expr], make: Callable[..., ir.Expr] | None = None) -> PartialPattern:
     """A pattern by its signature; `make` puts it together where arguments depend on each other."""
     kinds = ["function" if p.is_function else "value" if p.form else _KINDS.get(p.kind, p.kind) for p in _given(node)]
-    return PartialPattern(node.signature.name, tuple(kinds), make or _node(node))
+    called = tuple(p.name for p in _given(node))
+    return PartialPattern(node.signature.name, tuple(kinds), make or _node(node), called=called)
 
 
 def _given(node: type[ir.Expr]) -> list[Parameter]:

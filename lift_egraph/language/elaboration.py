@@ -6,18 +6,20 @@ the functions of `lift_egraph.language.build`, whose complaints get the place of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import build, functions, ir
+from lift_egraph.language.binders import Let, in_lets, substitute
 from lift_egraph.language.check import type_of
 from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Tree, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.type_text import read_size, read_type, size_infix
-from lift_egraph.language.types import I32, Scalar, size_names
+from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, size_names
 from lift_egraph.language.unapplied import Met
 
 INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
@@ -25,16 +27,21 @@ INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
 
 @dataclass(frozen=True)
 class Scope:
-    """What the names in the text mean; with `any_size`, unknown names in sizes are sizes too."""
+    """What the names in the text mean; with `any_size`, unknown names in sizes are sizes too.
+
+    `lets` takes what local functions of arrays are applied to in a body.
+    """
 
     values: Mapping[str, Any]  # terms, and local functions
     sizes: frozenset[str]
     any_size: bool = False
     met: Met = field(default_factory=Met)
+    lets: list[Let] | None = None
 
     def size(self, name: str, place: Place) -> Nat:
         if not self.any_size and name not in self.sizes:
-            meant = "is a value, not a size" if name in self.values else "is no known size"
+            computed = "is a value, not a size, which is known before; an element at a computed place is xs[i]"
+            meant = computed if name in self.values else "is no known size"
             raise Misplaced(f"{name!r} {meant}{suggestion(name, self.sizes)}", place, SizeProblem)
         return nat(name)
 
@@ -61,6 +68,17 @@ class Itself:
 def value_of(tree: Tree, scope: Scope) -> ir.Expr:
     """The term that a tree denotes."""
     return _as_value(_meaning(tree, scope), tree.place)
+
+
+def body_of(tree: Tree, scope: Scope) -> ir.Expr:
+    """The term of a program's or a function's body.
+
+    Arrays that local functions are applied to are named around it all, as users would who name each stage.
+    """
+    lets: list[Let] = []
+    with functions.opened():
+        made = value_of(tree, replace(scope, lets=lets))
+    return functions.checked(in_lets(lets, made))
 
 
 def _as_value(meaning: Any, place: Place) -> ir.Expr:
@@ -175,13 +193,71 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
         return function(*arguments)  # says how many it takes
     if isinstance(function, functions.Section):
         return function(*(operand_of(a, scope) for a in arguments))
-    values = [value_of(a, scope) for a in arguments]
+    meanings = [_meaning(a, scope) for a in arguments]
+    if isinstance(function, functions.Abstraction) and any(map(functions.is_function, meanings)):
+        return _with_functions(function, [*zip(meanings, arguments, strict=True)], scope, callee.place)
+    values = [_as_value(meaning, a.place) for meaning, a in zip(meanings, arguments, strict=True)]
     zips = function in build.ZIPS.values()
     if zips and len(values) >= 2:
         return function(*values)
     if zips or not values:
         raise TypeProblem(f"{callee.items[0]} takes two or more arrays" if zips else "a function takes an argument")
-    return functions.apply(function, values[0] if len(values) == 1 else build.tuple_(*values))
+    return _applied(function, values[0] if len(values) == 1 else build.tuple_(*values), scope)
+
+
+def _has_array(t: DataType) -> bool:
+    return isinstance(t, Array) or (isinstance(t, Pair) and (_has_array(t.first) or _has_array(t.second)))
+
+
+def _applied(function: Any, argument: ir.Expr, scope: Scope) -> ir.Expr:
+    """What a function gives; arrays without a name, which a local one is applied to, are named around the body."""
+    if scope.lets is None or not isinstance(function, functions.Abstraction) or not _has_array(type_of(argument)):
+        return functions.apply(function, argument)
+    made = functions.to_function(function, type_of(argument), "application")
+    assert isinstance(made, ir.Lambda)
+    known = dict(_named(made.binder, argument, scope.lets))
+    return functions.checked(substitute(made.body, known)) if known else made.body
+
+
+def _named(binder: ir.Binder, argument: ir.Expr, lets: list[Let]) -> Iterator[tuple[ir.Var, ir.Expr]]:
+    """The names that those of a binder stand for; what has no name is named by `lets`."""
+    match binder, argument:
+        case ir.Var(), ir.Var() | ir.Input():
+            yield binder, argument
+        case ir.PairBinder(first=a, second=b), ir.MakePair(first=x, second=y):
+            yield from _named(a, x, lets)
+            yield from _named(b, y, lets)
+        case _:
+            lets.append((binder, argument))
+            functions.keep_open(v.name for v in ir.bound_variables(binder))
+
+
+def _with_functions(
+    function: functions.Abstraction, given: list[tuple[Any, Tree]], scope: Scope, place: Place
+) -> ir.Expr:
+    """A local function of functions: these are put in wherever their names stand, and values are shared."""
+    entries, names = list[functions.Names](), function.names
+    while isinstance(names, tuple) and len(entries) < len(given) - 1:
+        entries, names = [*entries, names[0]], names[1]
+    entries.append(names)
+    of_functions = [functions.is_function(meaning) for meaning, _ in given]
+    bound = [functions.bound_names(entry) for entry in entries]
+    parts = [*zip(given, of_functions, bound, strict=False)]
+    if len(given) > len(entries) or any(is_one and len(names) > 1 for _, is_one, names in parts):
+        takes = f"the function takes {functions.written(function.names)}"
+        raise Misplaced(f"{takes}, of which functions and values are given one by one", place, TypeProblem)
+
+    def body(*variables: ir.Expr) -> Any:
+        left = iter(variables)
+        known = ([meaning] if is_one else [next(left) for _ in names] for (meaning, _), is_one, names in parts)
+        return function.body(*chain.from_iterable(known))
+
+    places = [place for place, is_one in enumerate(of_functions) if not is_one]
+    if not places:
+        return body()
+    values = [_as_value(meaning, tree.place) for meaning, tree in (given[place] for place in places)]
+    shared = functions.Abstraction(functions.nested([entries[place] for place in places]), body)
+    return _applied(shared, values[0] if len(values) == 1 else build.tuple_(*values), scope)
 
 
 def _argument(pattern: functions.PartialPattern, kind: str, tree: Tree, scope: Scope) -> Any:
@@ -234,7 +310,7 @@ def abstraction_of(tree: Tree, scope: Scope) -> functions.Abstraction:
     def make(*variables: ir.Expr) -> ir.Expr:
         scope.met.apply(tree)
         values = {**scope.values, **dict(zip(names, variables, strict=True))}
-        return value_of(body, replace(scope, values=values))
+        return body_of(body, replace(scope, values=values))
 
     return functions.Abstraction(_pattern(pattern, scope), make)
 
@@ -246,7 +322,7 @@ class _Reader:
     scope: Scope
 
     def meaning(self, tree: Tree, values: Mapping[str, Any]) -> Any:
-        inner = replace(self.scope, values={**self.scope.values, **values})
+        inner = replace(self.scope, values={**self.scope.values, **values}, lets=None)
         with functions.opened(inner.values, inner.sizes):
             return _meaning(tree, inner)
 
@@ -272,11 +348,7 @@ def _pattern(tree: Tree, scope: Scope) -> functions.Names:
     if tree.kind == "bind":
         name, annotation = tree.items
         return functions.Bind(name, None if annotation is None else read_type(annotation, scope.size))
-    parts = [_pattern(entry, scope) for entry in tree.items]
-    nested = parts.pop()
-    while parts:
-        nested = (parts.pop(), nested)
-    return nested
+    return functions.nested([_pattern(entry, scope) for entry in tree.items])
 
 
 def require_distinct(named: Iterable[Tree]) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -61,6 +61,12 @@ def opened(names: Iterable[str] = (), sizes: Iterable[str] = ()) -> Iterator[Non
         yield
     finally:
         _SCOPE.reset(token)
+
+
+def keep_open(names: Iterable[str]) -> None:
+    """Open binders for what is built in the rest of the ``with`` block of `opened`."""
+    now = _SCOPE.get()
+    _SCOPE.set(Scope(now.names | frozenset(names), now.sizes))
 
 
 # --- values ----------------------------------------------------------------------------------------
@@ -143,11 +149,19 @@ def scalar_call(op: str, *arguments: Any) -> ir.Expr:
     like = next(
         (t for t in types if isinstance(t, Scalar | Vector | Pair)), F32 if OPERATIONS[op].kind == "float" else None
     )
-    condition = tuple(as_expr(a, BOOL) for a in arguments[: len(arguments) - len(values)])
+    condition = tuple(as_expr(_no_truth(a), BOOL) for a in arguments[: len(arguments) - len(values)])
     given = condition + tuple(as_expr(a, like) for a in values)
     if len(given) == OPERATIONS[op].arity > 1 and any(isinstance(type_of(a), Pair) for a in given):
         return on_tuples(op, given)
     return checked(ir.Call(op, given))
+
+
+def _no_truth(made: Any) -> Any:
+    """What a user's Python made, if it is no truth value that terms were compared for."""
+    if isinstance(made, bool):
+        hint = f"use equal(a, b) and not_equal(a, b), and literal({made}) for the value"
+        raise TypeProblem(f"here is {made}: Python's == and != say whether terms are written alike; {hint}")
+    return made
 
 
 def indexed(array: ir.Expr, index: Any) -> ir.Expr:
@@ -268,19 +282,19 @@ class PartialPattern(Composable):
     """A pattern of the language with some of its arguments; the last missing one completes the term.
 
     `kinds` says what each argument is: ``size`` (`Nat`), ``count`` (int), ``function``, ``value``,
-    ``index`` (index function), ``boundary`` or ``any`` (a value or a function).
+    ``index`` (index function), ``boundary`` or ``any`` (a value or a function); `called` what it is called.
     """
 
     name: str
     kinds: tuple[str, ...]
     make: Callable[..., Any]
     given: tuple[Any, ...] = ()
+    called: tuple[str, ...] = ()
 
     def __call__(self, *arguments: Any) -> Any:
         total = len(self.given) + len(arguments)
         if not arguments or total > len(self.kinds):
-            takes = f"{len(self.kinds)} argument{'s' * (len(self.kinds) != 1)} ({', '.join(self.kinds)})"
-            raise TypeProblem(f"{self.name} takes {takes}, not {total}")
+            raise TypeProblem(f"{self._takes}, not {total}")
         kinds = self.kinds[len(self.given) : total]
         given = (*self.given, *(_convert(self, k, a) for k, a in zip(kinds, arguments, strict=True)))
         if total < len(self.kinds):
@@ -291,7 +305,12 @@ class PartialPattern(Composable):
     @property
     def missing(self) -> str:
         """What is needed to complete the term, in words."""
-        return f"{self.name} lacks its {' and '.join(self.kinds[len(self.given) :])}"
+        return f"{self._takes}, and has {len(self.given)}"
+
+    @property
+    def _takes(self) -> str:
+        arguments = f"argument{'s' * (len(self.kinds) != 1)} ({', '.join(self.called or self.kinds)})"
+        return f"{self.name} takes {len(self.kinds)} {arguments}"
 
 
 def _convert(pattern: PartialPattern, kind: str, value: Any) -> Any:
@@ -347,7 +366,7 @@ def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
         return function.on(argument, where)
     if isinstance(function, Section):
         letters = ("x",) if OPERATIONS[function.op].arity == 1 else ("a", "b", "c")
-        names = _nested(letters[: OPERATIONS[function.op].arity])
+        names = nested([*map(Bind, letters[: OPERATIONS[function.op].arity])])
         return _bind(Abstraction(names, function), argument, where)
     if isinstance(function, Vectorized):
         width, lane = without_lanes(argument)
@@ -367,7 +386,8 @@ def to_function(function: Any, argument: DataType, where: str) -> ir.Function:
     if isinstance(function, Identity | PartialPattern):
         return _bind(Abstraction(Bind(HIDDEN), function), argument, where)
     if callable(function):
-        return _bind(Abstraction(_nested(parameter_names(function)), function), argument, where)
+        names = nested([*map(Bind, parameter_names(function))])
+        return _bind(Abstraction(names, lambda *variables: _no_truth(function(*variables))), argument, where)
     raise TypeProblem(f"{where} takes a function, got {_described(function)}")
 
 
@@ -401,27 +421,45 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(p.name for p in free)
 
 
-def _nested(names: tuple[str, ...]) -> Names:
-    return Bind(names[0]) if len(names) == 1 else (Bind(names[0]), _nested(names[1:]))
+def nested(entries: Sequence[Names]) -> Names:
+    """The names in pairs, as tuples are."""
+    return entries[0] if len(entries) == 1 else (entries[0], nested(entries[1:]))
+
+
+def bound_names(names: Names) -> tuple[str, ...]:
+    """The names that are bound, from left to right."""
+    return (names.name,) if isinstance(names, Bind) else (*bound_names(names[0]), *bound_names(names[1]))
 
 
 def _bind(function: Abstraction, argument: DataType, where: str) -> ir.Lambda:
     taken = set(scope().names | RESERVED)
-    pattern = _bound(function.names, argument, where, taken)
+    given = f"{where}: the function takes {written(function.names)}, but is given {argument}"
+    pattern = _bound(function.names, argument, where, taken, given)
     variables = ir.bound_variables(pattern)
     with opened(v.name for v in variables):
         return ir.Lambda(pattern, checked(as_expr(function.body(*variables))))
 
 
-def _bound(names: Names, t: DataType, where: str, taken: set[str]) -> ir.Binder:
+def written(names: Names) -> str:
+    """The parameters as the text has them: ``(a, b, c)``."""
+    if isinstance(names, Bind):
+        return names.name
+    parts: list[str] = []
+    while not isinstance(names, Bind):
+        parts.append(written(names[0]))
+        names = names[1]
+    return f"({', '.join([*parts, names.name])})"
+
+
+def _bound(names: Names, t: DataType, where: str, taken: set[str], given: str) -> ir.Binder:
     if isinstance(names, Bind):
         if names.type is not None and names.type != t:
             raise TypeProblem(f"{where}: {names.name} is declared as {names.type}, but is given {t}")
         return ir.Var(fresh_name(names.name, taken), t)
     if not isinstance(t, Pair):
-        raise TypeProblem(f"{where}: the function takes a tuple apart, but is given {t}")
-    first = _bound(names[0], t.first, where, taken)
-    return ir.PairBinder(first, _bound(names[1], t.second, where, taken))
+        raise TypeProblem(given)
+    first = _bound(names[0], t.first, where, taken, given)
+    return ir.PairBinder(first, _bound(names[1], t.second, where, taken, given))
 
 
 # fmt: off

@@ -125,21 +125,30 @@ _TERMINALS = {
     "FUNCTION": "'function'", "ALTERNATIVE": "'alternative'", "$END": "the end",
 }  # fmt: skip
 # What other languages write, and what stands for it here.
-_SELECTION, _POWER = "a choice between values is select(condition, a, b)", "a power is pow(a, b)"
+_SELECTION, _POWER = "a choice between values is if c then a else b", "a power is pow(a, b)"
+_NAMED = "a value is named by let x = e in, and compared by a == b"
+_FUNCTION = "a function is fun x => …"
 ELSEWHERE = {
     "?": _SELECTION, "^": f"{_POWER}, and of bits bit_xor(a, b)", "**": _POWER, "&": "of bits it is bit_and(a, b)",
     "|": "of bits it is bit_or(a, b)", "~": "of bits it is bit_not(a)", "<<": "it is shift_left(a, b)",
     ">>": "it is shift_right(a, b)", ";": "what a let binds ends with 'in'",
     "sum": "a sum is reduce(add, 0, xs)", "mean": "a mean is reduce(add, 0, xs) / N",
     "len": "the length of an array is a size, a value as any other", "range": "indices are generate(N, fun i => i)",
-    "lambda": "a function is fun x => …", "or": "it is written a || b", "and": "it is written a && b",
-    "not": "it is written !a, or not(a)", "#": "a comment begins with --",
+    "lambda": _FUNCTION, "\\": _FUNCTION, "or": "it is written a || b", "and": "it is written a && b",
+    "not": "it is written !a, or not(a)", "#": "a comment begins with --", ":=": _NAMED, "×": "a product is a * b",
+    "//": "a comment begins with --, and the division of whole numbers is a / b",
     "for": "map, reduce and iterate repeat things",
 }  # fmt: skip
-_HINTS = {  # by what may stand in a place, and what does
-    ("ARROW", "NAME"): "; several parameters are fun (x, y) => …",
-    ("RSQB", "COMMA"): "; arrays of arrays are [[f32]M]N, their elements xs[i][j]",
-}
+_HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a place, and what does
+    ({"RSQB"}, "COMMA", "; arrays of arrays are [[f32]M]N, their elements xs[i][j]"),
+    ({"RSQB"}, "IN", "; a range stands behind the whole type: x: [[f32]N]M in 0..1"),
+    ({"RSQB"}, "COLON", "; a part of an array is slice(start, length, xs)"),
+    ({"IN"}, "LSQB", "; an array is [f32]N"),
+    ({"NUMBER", "INF"}, "COMPOSE", "; a number is 0.5"),
+    ({"FUN", "MINUS"}, "LSQB", "; arrays are inputs, or made by generate, fill and concat"),
+    ({"PLUS", "TIMES"}, "EQUAL", f"; {_NAMED}"),
+)
+_ONLY = ({"ARROW"}, "NAME", "; several parameters are fun (x, y) => …")  # where nothing else may stand
 _STARTS = {"NAME", "NUMBER", "FUN", "LET", "IF", "TRUE", "FALSE", "INF", "INF16", "INF64", "OPEN", "LPAR"}
 _STARTS |= {"MINUS", "NOT"}
 _INFIX = {"PLUS", "MINUS", "TIMES", "COMPARE", "AND", "OR", "COMPOSE"}
@@ -354,10 +363,7 @@ def parse_tree(source: Source, start: str) -> Tree:
     try:
         return _parser().parse(source.text, start=start)  # pyright: ignore[reportReturnType]
     except UnexpectedCharacters as error:
-        found = source.text[error.pos_in_stream]
-        raise Misplaced(
-            f"{found!r} cannot stand here{suggestion(found, ())}", Place(error.line, error.column)
-        ) from None
+        raise Misplaced(*_no_word(error, source)) from None
     except UnexpectedToken as error:
         raise Misplaced(*_unexpected(error, source)) from None
 
@@ -378,16 +384,30 @@ def read_text(source: Source, start: str, read: Callable[[Tree], T]) -> T:
         raise SyntaxProblem(f"{source.name}: this is nested too deeply") from None
 
 
+def _no_word(error: UnexpectedCharacters, source: Source) -> tuple[str, Place]:
+    at = error.pos_in_stream
+    found, line = source.text[at], source.text.rfind("\n", 0, at) + 1
+    if not found.isdigit():
+        return f"{found!r} cannot stand here{suggestion(found, ())}", Place(error.line, error.column)
+    begin = at - len(re.sub(r".*?((\d+\.)?)\Z", r"\1", source.text[line:at], flags=re.DOTALL))
+    number = re.match(r"[\d.]*\w+", source.text[begin:])
+    text = number[0] if number else found
+    hint = f"numbers are 2, 2.0 or 1e-3, and with their type 2f32; the types are {', '.join(SUFFIXES)}"
+    return f"{text!r} is no number; {hint}", Place(error.line, error.column - (at - begin))
+
+
 def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     token, expected = error.token, set(error.accepts or error.expected)
     expected = expected - {"FUNCTION", "ALTERNATIVE"} or expected  # which stand beside a program
     start = source.text[: token.start_pos].rstrip()
-    word = re.search(r"[*<>]\Z|\w*\Z", start)
+    word = re.search(r"[*<>/]\Z|\w*\Z", start)
     before = word[0] if word else ""
-    for text in (str(token), before, before + str(token)):
+    after = source.text[token.end_pos : token.end_pos + 1] if token.end_pos else ""
+    for text in (str(token) + after, str(token), before, before + str(token)):
         if text in ELSEWHERE:
             return f"{text!r} cannot stand here; {ELSEWHERE[text]}", _place(token)
     words: list[str] = []
+    possible = frozenset(expected)
     if {"FUN", "LET", "IF"} <= expected:
         words, expected = ["an expression"], expected - _STARTS
     if expected >= _INFIX:
@@ -395,7 +415,8 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     words += sorted({_TERMINALS.get(t, repr(t.lower())) for t in expected})
     wanted = " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "nothing more"
     if token.type != "$END":
-        hint = next((h for (needed, found), h in _HINTS.items() if expected == {needed} and token.type == found), "")
+        hints = (h for needed, found, h in _HINTS if needed <= possible and token.type == found)
+        hint = next(hints, _ONLY[2] if (possible, token.type) == _ONLY[:2] else "")
         return f"expected {wanted}, found {str(token)!r}{hint}", _place(token)
     read = source.text.rstrip()
     return f"expected {wanted}, but the text ends", Place(read.count("\n") + 1, len(read) - read.rfind("\n"))

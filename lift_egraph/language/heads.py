@@ -13,10 +13,10 @@ from lift_egraph.language.elaboration import (
     Itself,
     Scope,
     binder_name,
+    body_of,
     function_of,
     operand_of,
     require_distinct,
-    value_of,
 )
 from lift_egraph.language.grammar import Misplaced, Source, Tree, located, suggestion
 from lift_egraph.language.nat import Nat
@@ -67,11 +67,14 @@ def _main(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
     name, inputs, sizes, body = tree.items
     require_distinct(sizes)
     declared = _inputs(inputs, known)
+    for i in inputs:
+        if i.items[0] in {n for d in declared for n in size_names(d.type)} | {s.items[0] for s in sizes}:
+            raise Misplaced(f"{i.items[0]!r} is the name of a size, a value as any other; leave the input out", i.place)
     defaults = {s.items[0]: s.items[1].items[0] for s in sizes if s.items[1] is not None}
     in_types = frozenset(n for i in declared for n in size_names(i.type))
     scope = _scope_of(name, declared, in_types | {s.items[0] for s in sizes}, known)
     ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
-    made = build.make_program(name, declared, lambda: value_of(body, scope), scope.sizes, ranges)
+    made = build.make_program(name, declared, lambda: body_of(body, scope), scope.sizes, ranges)
     scope.met.require_right()
     for size in sizes:
         _check_size(size, size_variables(made))
@@ -83,7 +86,7 @@ def _function(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
     declared = _inputs(inputs, known)
     scope = _scope_of(name, declared, {n for i in declared for n in size_names(i.type)}, known)
     ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
-    made = build.make_program(name, declared, lambda: value_of(body, scope), scope.sizes, ranges)
+    made = build.make_program(name, declared, lambda: body_of(body, scope), scope.sizes, ranges)
     scope.met.require_right()
     return made
 
@@ -123,7 +126,7 @@ def _alternative(
         raise Misplaced("an alternative is for one kind of device, or for all", tree.place)
     number = 1 + sum(other.of.name == name for other in others)
     with located(tree.place):
-        made = build.make_program(name, of.inputs, lambda: value_of(body, scope), scope.sizes)
+        made = build.make_program(name, of.inputs, lambda: body_of(body, scope), scope.sizes)
         scope.met.require_right()
         device = devices[0] if devices else None
         facts = [*tunables_of(chosen)], guards, device, source.at(tree.place)

@@ -154,7 +154,7 @@ _TABLE = (
     ScalarOp("tanh",   1, "float",      np.tanh),
     ScalarOp("floor",  1, "float",      np.floor),
     ScalarOp("ceil",   1, "float",      np.ceil),
-    ScalarOp("pow",    2, "float",      np.power),
+    ScalarOp("pow",    2, "float",      np.power,                            python="pow"),
     ScalarOp("lt",     2, "comparison", lambda a, b: a < b,                  "<",  3, "lt", BOOL),
     ScalarOp("le",     2, "comparison", lambda a, b: a <= b,                 "<=", 3, "le", BOOL),
     ScalarOp("gt",     2, "comparison", lambda a, b: a > b,                  ">",  3, "gt", BOOL),

@@ -94,13 +94,13 @@ class LongRows:
 
     def apart(self, term: ir.Expr) -> ir.Expr:
         """The term with a map for each long reduction of few rows."""
-        return _in_maps(term, self._apart)
+        return in_maps(term, self._apart)
 
     def in_chunks(self, term: ir.Expr) -> ir.Expr:
         """The term with its long scans, and the long reductions and scans of few rows, in chunks: one reduction of each
         map.
         """
-        return _in_maps(term, self._in_chunks, self.outside)
+        return in_maps(term, self._in_chunks, self.outside)
 
     def outside(self, term: ir.Expr) -> ir.Expr:
         """A scan outside of all loops in chunks, if it acts like a monoid and is long; else the term itself.
@@ -314,7 +314,7 @@ def _mapped(array: ir.Expr) -> ir.Expr:
     return array.array if isinstance(array, ir.Map) else array
 
 
-def _in_maps(
+def in_maps(
     term: ir.Expr,
     change: Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr],
     outside: Callable[[ir.Expr], ir.Expr] = lambda term: term,
@@ -327,12 +327,12 @@ def _in_maps(
         return changed
     match term:
         case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
-            return ir.Apply(ir.Lambda(binder, _in_maps(body, change, outside)), _in_maps(argument, change, outside))
+            return ir.Apply(ir.Lambda(binder, in_maps(body, change, outside)), in_maps(argument, change, outside))
         case ir.Map(function=ir.Lambda(binder=binder, body=body), array=array) if is_pure(array):
             return change(binder, body, array)
     if is_pure(term):
         return term
-    return ir.map_parts(term, lambda p: _in_maps(p, change, outside) if isinstance(p, ir.Expr) else p)
+    return ir.map_parts(term, lambda p: in_maps(p, change, outside) if isinstance(p, ir.Expr) else p)
 
 
 def _with(body: ir.Expr, fold: ir.Expr, instead: ir.Expr) -> ir.Expr:

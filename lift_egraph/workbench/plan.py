@@ -27,6 +27,7 @@ PLANNED = {
     "algebra": book.algebra,
     "distinct_places": book.distinct_places,
     "siblings": book.siblings,
+    "products_apart": book.products_apart,
     "rows_apart": book.rows_apart,
     "long_rows": book.long_rows,
     "scans": book.chunked_scan_rules,
@@ -166,7 +167,8 @@ class Nest:
     """A reduction or scan with the arrays of the maps around it, from outside to inside, and what these bind.
 
     `fold` is its pattern, of `array`. Its operator is associative; `commutes` says whether it is commutative too.
-    `place` counts those of a term.
+    `place` counts those of a term. `repeats` says whether it reads elements of the last array that another map around
+    it takes again and again, as a product of matrices does.
     """
 
     fold: type[ir.Expr]
@@ -177,6 +179,7 @@ class Nest:
     array: ir.Expr = field(compare=False)
     commutes: bool = True
     place: int = field(default=0, compare=False)
+    repeats: bool = field(default=False, compare=False)
 
     @property
     def reads_map(self) -> bool:
@@ -204,23 +207,47 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
     that repeat it.
     """
 
-    def walk(part: ir.Part, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...]) -> Iterator[Nest]:
+    def walk(
+        part: ir.Part, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...], last: ir.Binder | None = None
+    ) -> Iterator[Nest]:
         if isinstance(part, ir.Reduce | ir.Scan | ir.ScanExclusive):
             result, length = type_of(part.initial), length_of(part.array)
             is_fitting = scalars(result) is not None if isinstance(part, ir.Reduce) else is_data(result)
             if is_fitting and length and associative(part.operator):
                 commutes = commutative(part.operator) is not None
-                yield Nest(type(part), maps, bound, length, result, part.array, commutes, next(places))
+                facts = commutes, next(places), last is not None and _repeats(last, maps, bound, part.array)
+                yield Nest(type(part), maps, bound, length, result, part.array, *facts)
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:
                 binder = part.function.binder if isinstance(part.function, ir.Lambda) else None
                 own = frozenset(ir.bound_variables(binder)) if binder else frozenset[ir.Var]()
-                yield from walk(inner, (*maps, part.array), (*bound, own))
+                yield from walk(inner, (*maps, part.array), (*bound, own), binder)
             else:
-                yield from walk(inner, maps, bound)
+                yield from walk(inner, maps, bound, last)
 
     places = count()
     yield from walk(term, (), ())
+
+
+def _repeats(last: ir.Binder, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...], array: ir.Expr) -> bool:
+    """Whether what an array reads of the last map is the same for all elements of another map."""
+    read = ir.free_variables(array)
+    for variables, part in _zipped(last, maps[-1]):
+        needed = ir.free_variables(part)
+        for outer, of_outer in zip(maps[-2::-1], bound[-2::-1], strict=True):
+            if variables & read and needed.isdisjoint(of_outer):
+                return True
+            needed |= ir.free_variables(outer)
+    return False
+
+
+def _zipped(binder: ir.Binder, array: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
+    """The arrays of which a map takes elements, with the variables that these are bound to."""
+    if isinstance(binder, ir.PairBinder) and isinstance(array, ir.Zip):
+        yield from _zipped(binder.first, array.first)
+        yield from _zipped(binder.second, array.second)
+    else:
+        yield frozenset(ir.bound_variables(binder)), array
 
 
 def length_of(array: ir.Expr) -> int:

@@ -114,7 +114,8 @@ def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
 
 def _by_items(nest: Nest, device: Device) -> list[Plan]:
     """Where each work-item does much work by itself."""
-    made: list[Plan] = []
+    # rows of several maps that are none of a product have lanes first
+    made: list[Plan] = [*_lanes(nest, device)] if len(nest.maps) > 1 and not nest.repeats else []
     has_products = len(nest.maps) > 1 and bool(_width(length_of(nest.maps[-1]), device))
     if len(nest.maps) > 1 and (width := _width(length_of(nest.maps[-1]), device)):
         blocks = _blocks(width, device)
@@ -124,7 +125,7 @@ def _by_items(nest: Nest, device: Device) -> list[Plan]:
         made += row_blocks(nest, width, _blocks(width, device))
     in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
     for others in () if has_products else (_columns, _lanes) if in_columns else (_lanes, _columns):
-        made += others(nest, device)
+        made += [plan for plan in others(nest, device) if plan not in made]
     return made
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, islice, product
+from itertools import chain
 from math import inf
 
 from lift_egraph.algebra.declared import believe
@@ -49,13 +49,15 @@ from lift_egraph.workbench.phases import (
     summarise,
 )
 from lift_egraph.workbench.placed import with_distinct_places
-from lift_egraph.workbench.plan import PLANNED, Plan, Recipe, planned_phase
+from lift_egraph.workbench.plan import Plan, Recipe, planned_phase
 from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.products_apart import with_products_apart
 from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.siblings import siblings_together
 from lift_egraph.workbench.spectrum import Version, kind_of, versions
 from lift_egraph.workbench.stage_cut import Cut, cut
+from lift_egraph.workbench.stage_rounds import StageRounds
 from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, rests
 from lift_egraph.workbench.stencil_steps import stencil_steps
 from lift_egraph.workbench.tuned import Tunable, tunables
@@ -102,6 +104,8 @@ def search(
     starts: list[Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
     is_staged = has_stages(program.body) or bool(look.own("stages"))
+    begun = look.begun(program, starts[0]) if is_staged else None
+    yield from begun.round(0) if begun else ()  # the phase takes seconds where there are many stages
     if is_staged or has_invariants(program.body):
         began = time.perf_counter()
         limits = replace(budget.phase_limits, iterations=budget.stage_iterations)
@@ -132,7 +136,7 @@ def search(
                 yield from look.by_parts(program, parts, apart)
             else:
                 several.append(apart)
-    yield from look.by_stages(program, several or starts)
+    yield from look.by_stages(program, several or starts, begun)
     for start in starts:
         if start[1] and start not in soon:
             yield from look.as_it_is(start)
@@ -201,7 +205,7 @@ class _Search:
             naive = self.naive(version)
             yield replace(naive, way=(*start[1], *naive.way))
             parts = cut(start[0])
-            yield from self.planned(start) if parts is None else self.of_stages(version, parts, start)
+            yield from self.planned(start) if parts is None else StageRounds(self, version, parts, start).rounds()
 
     def by_alternatives(self, program: ir.Program) -> Iterator[PhaseSummary | Start]:
         """The versions whose naive kernels are predicted to be the best, of each kind one before the second of any."""
@@ -251,7 +255,8 @@ class _Search:
         """The start as it is best begun with: each change of it, and what it is then."""
         changes = (
             *(_once(self.with_distinct_places), _once(self.with_recalled), self.with_cascades),
-            *(_once(self.with_actions), self.with_siblings, _once(self.with_rows_apart), _once(self.with_long_rows)),
+            *(_once(self.with_actions), self.with_siblings, _once(self.with_products_apart)),
+            *(_once(self.with_rows_apart), _once(self.with_long_rows)),
         )
         for change in changes:
             for found in change(start):
@@ -285,6 +290,11 @@ class _Search:
         """The start with its folds as reductions by associative operators, where there are any that act like these."""
         began, term = time.perf_counter(), with_actions(start[0], Rows(self.device))
         return None if term is None else self.reached("algebra", {}, start, term, began)
+
+    def with_products_apart(self, start: Start) -> tuple[PhaseSummary, Start] | None:
+        """The start with a map for each product of matrices in a function of rows that does more."""
+        began, term = time.perf_counter(), with_products_apart(start[0])
+        return None if alpha_equal(term, start[0]) else self.reached("products_apart", {}, start, term, began)
 
     def with_rows_apart(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with a map for each long reduction of few rows."""
@@ -329,10 +339,18 @@ class _Search:
         for item in chain(look.as_it_is(itself), look.planned(itself), look.tiled(alone, [itself])):
             yield joined(parts, {**beside, main: item}, start) if isinstance(item, Found) else item
 
-    def by_stages(self, program: ir.Program, starts: Sequence[Start]) -> Iterator[PhaseSummary | Found | Tunable]:
+    def begun(self, program: ir.Program, start: Start) -> StageRounds | None:
+        """The search for the stages of the program as it was written, if it has several."""
+        parts = cut(start[0])
+        return None if parts is None else StageRounds(self, program, parts, start)
+
+    def by_stages(
+        self, program: ir.Program, starts: Sequence[Start], begun: StageRounds | None = None
+    ) -> Iterator[PhaseSummary | Found | Tunable]:
         """What is found for the stages of the program as it was written, then of another; by plans for what has none.
 
-        What has no stages as it was written goes first. With rules of the user's the cheapest come first.
+        What has no stages as it was written goes first. With rules of the user's the cheapest come first. What was
+        `begun` is gone on with.
         """
         cuts = [(cut(start[0]), start) for start in starts]
         with_parts = [(parts, start) for parts, start in cuts if parts is not None]
@@ -343,7 +361,8 @@ class _Search:
         if not self.own("stages"):
             with_parts.sort(key=lambda found: len(found[1][1]))
         for parts, start in with_parts[:2]:
-            yield from self.of_stages(program, parts, start)
+            same = begun is not None and (begun.parts, begun.start) == (parts, start)
+            yield from (begun if begun and same else StageRounds(self, program, parts, start)).rounds()
         if whole and not with_parts and not is_whole:
             yield from self.as_whole(whole)
 
@@ -354,41 +373,6 @@ class _Search:
         for start in (starts[0], written) if written is not starts[0] else (written,):
             yield from self.planned(start, followed=followed if not start[1] else None)
         yield from self.with_parameters(followed)
-
-    def of_stages(self, program: ir.Program, parts: Cut, start: Start) -> Iterator[PhaseSummary | Found]:
-        """What is found for each stage alone, put together: the best of each, others of one among the best, and what
-        plans lead to for all: where a kind of plan is predicted wrongly, it is so in every stage.
-        """
-        stages = {stage: self.alone(parts, stage, program) for stage in parts.stages}
-        options: dict[ir.Input, list[Found]] = {stage: [] for stage in stages}
-        by_plans: dict[ir.Input, dict[tuple[str, ...], Found]] = {stage: {} for stage in stages}
-        small = rests(parts)
-        share = self.budget.search_seconds * self.budget.stages_share / (len(stages) - len(small))
-        for depth in range(3):
-            for stage, (look, alone) in stages.items():
-                if depth > 1 and stage in small:
-                    continue
-                found: list[Found] = []
-                end = time.perf_counter() + (0 if stage in small and depth else share)
-                ways = look.at_once, look.shallow, look.restructured_stage
-                for item in ways[depth](alone, end):
-                    if isinstance(item, PhaseSummary):
-                        yield item
-                    else:
-                        found.append(item)
-                known = [*options[stage], *found]
-                for item in look.ranked(alone, found):
-                    if any(leg.name in PLANNED for leg in item.way):
-                        by_plans[stage].setdefault(tuple(leg.name for leg in item.way), item)
-                options[stage] = look.ranked(alone, known)[: self.budget.stage_terms] if found else known
-            best = {stage: found[0] for stage, found in options.items()}
-            others = ({**best, stage: f} for stage, found in options.items() for f in found[1:])
-            for chosen in (best, *others) if depth else (best,):
-                yield joined(parts, chosen, start)
-            if depth == 1:
-                all_plans = product(*(found.values() for found in by_plans.values()))
-                for terms in islice(all_plans, self.budget.stage_terms**2):
-                    yield joined(parts, dict(zip(stages, terms, strict=True)), start)
 
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
         """One stage as a program, and the search for it."""
@@ -432,7 +416,7 @@ class _Search:
         for tiling in self.tilings(alone)[:1]:
             yield from self.restructured((alone.body, ()), tiling, self.budget.stage_seeds, end)
 
-    def ranked(self, alone: ir.Program, found: list[Found]) -> list[Found]:
+    def ranked(self, alone: ir.Program, found: Sequence[Found]) -> list[Found]:
         """Different terms of a stage that is a program of its own, by the time that is predicted for their kernels."""
         terms = {f.term: f for f in found if f.way[-1].name in LOW_LEVEL}
         times: dict[ir.Expr, float] = {}

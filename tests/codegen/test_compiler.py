@@ -57,6 +57,13 @@ program dots_in_the_lanes_of_vectors(xs: [f32]N, ys: [f32]N) where N = 64 =
         generate(16, fun i => dot(at(0, lookup(fill(1, i), asVector(4, xs))), at(0, asVector(4, ys)))))))
 program dots_of_padded_vectors(xs: [f32]N) where N = 16 =
   mapGlb(0, fun v => dot(v, v), asVector(4, pad(1, 3, constant(1.0), xs)))
+program results_of_which_others_are_made(xs: [f32]N, ys: [f32]N) where N = 24 =
+  let v = asScalar(mapGlb(0, vectorize(4, neg), asVector(4, xs))) in
+  let w = join(mapGlb(0, fun (a, b) => mapSeq(add, zip(a, b)), zip(split(8, v), split(8, ys)))) in
+  let s = reduceSeq(add, 0.0, toGlobal(mapGlb(0, id, w))) in
+  (mapGlb(0, fun x => x * s, w), ((w, mapGlb(0, id, v)), (v, s)), gather(reverse, v))
+program a_step_with_a_name(xs: [f32]N) where N = 24 =
+  iterate(3, fun x => let y = mapGlb(0, fun x => x + 1.0, x) in y, xs)
 program comparisons(xs: [f32]N, ys: [f32]N) where N = 16 =
   mapGlb(0, fun (x, y) => (x < y, x <= 0.0 && y > 0.0), zip(xs, ys))
 program vector_select(xs: [f32]N, ys: [f32]N, flags: [bool]N) where N = 16 =

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lift_egraph.api import Runner
+from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC, INTEL, NVIDIA, POCL
 from lift_egraph.codegen.plans import launch_file
 from lift_egraph.codegen.plans.kernel import Launch, Plan
@@ -29,6 +30,24 @@ def body_of(plan: Plan) -> list[str]:
     """The statements of the (last) kernel, without indentation."""
     lines = [line.strip() for line in plan.kernels[-1].source.splitlines()]
     return lines[lines.index(next(line for line in lines if line.startswith("kernel void"))) + 1 : -1]
+
+
+def test_a_result_that_another_is_made_of_is_computed_in_its_place_and_nothing_copied() -> None:
+    program = parse_program(
+        """program p(x: [f32]64, v: [f32]64) = let w = mapGlb(0, neg, v) in
+             let u = mapGlb(1, mapGlb(0, neg), split(8, v)) in
+             let columns = transpose(split(8, w)) in
+             (mapGlb(0, add, zip(x, join(u))), mapGlb(0, id, w), (columns, mapGlb(1, mapGlb(0, id), u)))"""
+    )
+    plan = compile_program(program, POCL)
+    arguments = [{a.name for a in kernel.arguments} for kernel in plan.kernels]
+    assert arguments == [
+        {"v", "result_1_0"},
+        {"v", "result_1_1_1"},
+        {"x", "result_1_1_1", "result_0"},
+        {"result_1_0", "result_1_1_0"},
+    ]
+    assert plan.kernels[-1].launch.global_size == (8, 1, 1)
 
 
 def test_the_partial_dot_product_is_listing_4_6(monkeypatch: pytest.MonkeyPatch) -> None:

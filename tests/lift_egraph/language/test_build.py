@@ -67,7 +67,7 @@ def test_an_inner_binder_captures_nothing() -> None:
         (lambda x: x / 2.5, "x / 2.5"), (lambda x: 2 / x, "2.0 / x"), (lambda x: np.float32(2) * x, "2.0 * x"),
         (lambda x: b.select(x < 0, -1, x), "select(x < 0.0, -1.0, x)"), (lambda x: b.equal(x, 0), "x == 0.0"),
         (lambda x: b.to_i32(x) % 2, "to_i32(x) % 2"), (lambda x: b.and_(x <= 1, True), "x <= 1.0 && true"),
-        (lambda x: b.max_(0, x), "max(0.0, x)"), (lambda x: x > 0, "x > 0.0"),
+        (lambda x: b.max_(0, x), "max(0.0, x)"), (lambda x: x > 0, "x > 0.0"), (lambda x: x**2, "pow(x, 2.0)"),
     ],
 )  # fmt: skip
 def test_operators(build: Any, text: str) -> None:
@@ -119,6 +119,7 @@ def test_numbers_take_the_type_of_the_term_beside_them() -> None:
         (b.map2d(b.neg, M), "map(map(neg), m)"),
         (b.slide2d(3, 1, M), "map(transpose, slide(3, 1, map(slide(3, 1), m)))"),
         (b.pad2d(1, 1, "wrap", M), "pad(1, 1, wrap, map(pad(1, 1, wrap), m))"),
+        (b.pad(1, 0, b.constant(0), M), "transpose(map(pad(1, 0, constant(0.0)), transpose(m)))"),
         (
             b.pad2d(1, 1, b.constant(0), M),
             "transpose(map(pad(1, 1, constant(0.0)), transpose(map(pad(1, 1, constant(0.0)), m))))",
@@ -152,7 +153,7 @@ def test_the_size_of_an_iterate_is_new() -> None:
 @pytest.mark.parametrize(
     ("build", "kind", "message"),
     [
-        (lambda: b.map_(lambda x, y: x, XS), TypeProblem, "takes a tuple apart, but is given f32"),
+        (lambda: b.map_(lambda x, y: x, XS), TypeProblem, "map: the function takes (x, y), but is given f32"),
         (lambda: b.map_(lambda x: x + True, XS), TypeProblem, "True is no value of the type f32"),
         (lambda: b.map_(lambda x: b.to_i32(x) + 1.5, XS), TypeProblem, "1.5 is no value of the type i32"),
         (lambda: b.map_(max, b.zip_(XS, YS)), TypeProblem, "wrap it in a lambda"),
@@ -160,8 +161,10 @@ def test_the_size_of_an_iterate_is_new() -> None:
         (lambda: b.map_(lambda: 1.0, XS), TypeProblem, "one or more named parameters"),
         (lambda: b.map_(XS, XS), TypeProblem, "map takes a function there, got a value of the type [f32]8"),
         (lambda: b.map_(lambda x: x if x < 0 else -x, XS), TypeProblem, "select"),
+        (lambda: b.map_(lambda x: x == 0.0, XS), TypeProblem, "here is False: Python's == and != say whether terms"),
+        (lambda: b.map_(lambda x: b.select(x != 0.0, x, 1.0), XS), TypeProblem, "use equal(a, b) and not_equal(a, b)"),
         (lambda: b.map_(lambda x: None, XS), TypeProblem, "expected a term, a number or a tuple of them, got None"),
-        (lambda: b.map_(b.abs_, b.map_(b.abs_)), TypeProblem, "map lacks its value"),
+        (lambda: b.map_(b.abs_, b.map_(b.abs_)), TypeProblem, "map takes 2 arguments (function, array), and has 1"),
         (lambda: b.split(True, XS), TypeProblem, "split takes a size there, got True"),
         (lambda: b.split(1.5, XS), TypeProblem, "split takes a size there, got 1.5"),
         (lambda: b.split(XS, XS), TypeProblem, "got a value of the type [f32]8"),

@@ -182,19 +182,30 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("sum(xs)", 3, SyntaxProblem, "unknown name 'sum'; a sum is reduce(add, 0, xs)"),
         ("reduce(fun a b => a + b, 0, xs)", 16, SyntaxProblem, "found 'b'; several parameters are fun (x, y)"),
         ("gather(i, xs)", 10, SyntaxProblem, "elements at computed places are found by lookup(indices, xs)"),
+        ("let f = fun (g, a) => g(a) in f(fun z => z)", 33, TypeProblem, "the function takes (g, a), of which"),
+        ("let f = fun ((a, b), c) => a in f(abs, x)", 35, TypeProblem, "the function takes ((a, b), c), of which"),
+        ("let f = fun g => g(1.0) in f(x)", 20, TypeProblem, "this is a value of the type f32, not a function"),
+        ("xs[0:1]", 7, SyntaxProblem, "found ':'; a part of an array is slice(start, length, xs)"),
+        ("x * 2.5f", 7, SyntaxProblem, "'2.5f' is no number; numbers are 2, 2.0 or 1e-3, and with their type 2f32"),
+        ("x + .5", 7, SyntaxProblem, "found '.'; a number is 0.5"),
+        ("x // 2", 6, SyntaxProblem, "'//' cannot stand here; a comment begins with --"),
+        ("y := x", 5, SyntaxProblem, "':=' cannot stand here; a value is named by let x = e in"),
+        ("map(fun v => v = x, xs)", 18, SyntaxProblem, "found '='; a value is named by let x = e in, and compared by"),
+        ("zip([1, 2], xs)", 7, SyntaxProblem, "found '['; arrays are inputs, or made by generate"),
+        ("map(\\v -> v, xs)", 7, SyntaxProblem, "cannot stand here; a function is fun x => …"),
         ("xs[0, 1]", 7, SyntaxProblem, "found ','; arrays of arrays are [[f32]M]N, their elements"),
-        ("map(abs)", 3, TypeProblem, "expected a value, got a function; map lacks its value"),
+        ("map(abs)", 3, TypeProblem, "got a function; map takes 2 arguments (function, array), and has 1"),
         ("abs", 3, TypeProblem, "expected a value, got a function"),
         ("map(xs, xs)", 7, TypeProblem, "this is a value of the type [f32]8, not a function"),
         ("map(abs, x)", 3, TypeProblem, "map works on an array, got f32"),
-        ("map(fun (a, b) => a, xs)", 3, TypeProblem, "takes a tuple apart, but is given f32"),
+        ("map(fun (a, b) => a, xs)", 3, TypeProblem, "map: the function takes (a, b), but is given f32"),
         ("map(fun (a: i32) => a, xs)", 3, TypeProblem, "a is declared as i32, but is given f32"),
         ("(x, x) + (x, x)", 10, TypeProblem, "add works on scalars, got (f32, f32), (f32, f32)"),
         ("(x, x) < (x, 1)", 10, TypeProblem, "lt needs arguments of one type, got (f32, f32), (f32, i32)"),
         ("select(x, (x, x), (x, x))", 3, TypeProblem, "the condition of select is a bool, got f32"),
         ("x + map(transpose, xs)", 7, TypeProblem, "transpose works on an array, got f32"),
-        ("split(4)", 3, TypeProblem, "split lacks its value"),
-        ("join(xs, xs)", 3, TypeProblem, "join takes 1 argument (value), not 2"),
+        ("split(4)", 3, TypeProblem, "split takes 2 arguments (chunk, array), and has 1"),
+        ("join(xs, xs)", 3, TypeProblem, "join takes 1 argument (array), not 2"),
         ("zip(xs)", 3, TypeProblem, "zip takes two or more arrays"),
         ("get(2, (x, x))", 3, TypeProblem, "get(2) is outside a tuple of 2 components"),
         ("mapGlb(3, abs, xs)", 3, TypeProblem, "dimension 0, 1 or 2, not 3"),
@@ -225,6 +236,8 @@ def test_errors_point_to_their_place(body: str, column: int, kind: type[LiftErro
         ("program f(x: f32) where N = 4 = x", "1:25", "nothing has the size 'N'"),
         ("program f(x: [f32]N) where N = 0 = x", "1:32", "at least 1"),
         ("program f(x: f32, x: f32) = x", "1:19", "'x' is declared twice"),
+        ("program f(N: i32, x: [f32]N) = x", "1:11", "'N' is the name of a size"),
+        ("program f(x: f32[N]) = x", "1:17", "found '['; an array is [f32]N"),
         ("program f(map: f32) = map", "1:11", "'map' is a word of the language"),
         ("program f(x: [f32](0 - 1)) = x", "1:22", "must not be negative"),
         ("program f(x: f33) = x", "1:14", "did you mean 'f32'?"),
@@ -274,10 +287,37 @@ def test_lets_are_no_depth() -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
+        ("zip(f(xs), f(ys))", "zip(map(abs, xs), map(abs, ys))"),
+        ("zip(f(f(xs)), f(g(ys)))", """let a = map(abs, xs) in let b = map(fun a => a * 2.0, ys) in
+             zip(map(abs, a), map(abs, b))"""),
+        ("h(f(xs), f(f(ys)))", """let c = map(abs, ys) in let a = map(abs, xs) in let b = map(abs, c) in
+             map(fun (p, q) => p + q, zip(a, b))"""),
+        ("map(fun a => h(f(fill(8, a)), xs), ys)", """map(fun a => let c = fill(8, a) in let d = map(abs, c) in
+             map(fun (p, q) => p + q, zip(d, xs)), ys)"""),
+        ("let y = g(f(f(xs))) in h(y, y)", """let a = map(abs, xs) in let b = map(abs, a) in
+             let y = map(fun a => a * 2.0, b) in map(fun (p, q) => p + q, zip(y, y))"""),
+        ("k(abs, f(f(xs)))", "let a = map(abs, xs) in let b = map(abs, a) in map(abs, b)"),
+    ],
+)
+def test_arrays_that_local_functions_are_applied_to_are_named_around_it_all(body: str, expected: str) -> None:
+    head = "program p(xs: [f32]8, ys: [f32]8) = "
+    functions = """let f = fun a => map(abs, a) in let g = fun b => map(fun a => a * 2.0, b) in
+        let h = fun (a, b) => map(fun (p, q) => p + q, zip(a, b)) in let k = fun (e, a) => map(e, a) in """
+    assert alpha_equal(syntax.parse_program(head + functions + body).body, syntax.parse_program(head + expected).body)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
         ("let f = abs in map(f, xs)", "map(abs, xs)"),
         ("let f = map(map(abs)) . split(2) in f(xs)", "map(map(abs), split(2, xs))"),
         ("let f = fun p => p in (f(xs), f(x))", "(let p = xs in p, let p = x in p)"),
         ("let y = x in let f = fun x => x * y in map(f, xs)", "let y = x in map(fun x1 => x1 * y, xs)"),
+        ("let f = fun (g, a) => g(a) + g(x) in map(fun e => f(fun y => y * e, 2.0), xs)",
+         "map(fun e => let a = 2.0 in (let y = a in y * e) + (let y = x in y * e), xs)"),
+        ("let f = fun (a, g) => reduce(g, a, xs) in f(0.0, add) + f(x, max)",
+         "(let a = 0.0 in reduce(add, a, xs)) + (let a = x in reduce(max, a, xs))"),
+        ("let f = fun g => map(g, xs) in f(abs)", "map(abs, xs)"),
         ("map(let f = fun e => e * x in f . f, xs)", "map(fun e => let e1 = e * x in e1 * x, xs)"),
     ],
 )

@@ -306,6 +306,23 @@ def test_a_nest_knows_the_maps_around_a_reduction():
     assert nest.maps[0] == program.inputs[0]
     assert isinstance(nest.maps[1], ir.Zip)
     assert (nest.length, nest.result, nest.reads_map) == (8, F32, True)
+    assert nest.repeats
+
+
+@pytest.mark.parametrize(
+    ("body", "repeats"),
+    [
+        ("map(fun m => map(fun (row, w) => reduce(add, 0.0, row), zip(m, X)), A)", False),
+        ("map(fun m => map(fun (row, w) => reduce(add, 0.0, map(mul, zip(row, w))), zip(m, X)), A)", True),
+        ("map(fun m => map(fun w => reduce(add, 0.0, map(mul, zip(m[0], w))), X), A)", True),
+    ],
+    ids=["rows beside others", "products with others", "a product"],
+)
+def test_rows_of_several_maps_that_are_no_product_have_lanes_first(body: str, repeats: bool):
+    program = parse_program(f"program p(A: [[[f32]32]8]8, X: [[f32]32]8) = {body}")
+    (nest,) = nests(program.body)
+    assert nest.repeats == repeats
+    assert (next(plans(program.body, CPU)).steps[0].name == "lanes") == (not repeats)
 
 
 def test_the_rows_of_a_block_share_what_they_are_multiplied_with():

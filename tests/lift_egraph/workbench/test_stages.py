@@ -17,7 +17,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.phases import Found, Leg, invariants_phase, stages_phase
 from lift_egraph.workbench.stage_cut import cut
-from lift_egraph.workbench.stages import has_invariants, has_stages, joined
+from lift_egraph.workbench.stages import has_invariants, has_stages, joined, of_others, twins
 
 # a program, and how many maps that compute are in its cheapest version
 STAGES = {
@@ -66,6 +66,24 @@ def test_each_reduction_by_index_is_a_stage():
     assert parts is not None
     assert [type(stage) for stage in parts.stages.values()] == [ir.ReduceByIndex, ir.ReduceByIndex]
     assert alpha_equal(parts.joined(parts.stages), program.body)
+
+
+def test_stages_that_compute_alike_are_searched_once():
+    program = parse_program(
+        """program p(x: [f32]8, y: [f32]8) =
+             let f = fun a => map(fun w => w[0] + w[1], slide(2, 1, pad(0, 1, wrap, a))) in
+             let g = fun (a, b) => map(mul, zip(a, b)) in
+             map(add, zip(f(g(x, x)), map(sub, zip(f(g(x, y)), f(g(y, y))))))"""
+    )
+    parts = cut(program.body)
+    assert parts is not None
+    found = twins(parts)
+    assert len(parts.stages) - len(found) == 5  # a square, another product, one stencil, and two sums
+    for stage, (first, names) in found.items():
+        leg = Leg("algorithmic", parts.stages[first], 0, "cpu")
+        other = of_others(Found(1.0, parts.stages[first], (leg,)), names)
+        assert alpha_equal(other.term, parts.stages[stage])
+        assert alpha_equal(other.way[0].term, parts.stages[stage])
 
 
 COSINE = """program p(X: [[f32]4]3, Y: [[f32]4]5) = map(fun x => map(fun y =>

@@ -1,0 +1,109 @@
+"""The search for the stages of a program, each a program of its own, in rounds: what is quick for all goes first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+from typing import Protocol
+
+from lift_egraph.language import ir
+from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.phases import Found, PhaseSummary
+from lift_egraph.workbench.plan import PLANNED
+from lift_egraph.workbench.stage_cut import Cut
+from lift_egraph.workbench.stages import Start, joined, of_others, rests, twins
+
+
+class Look(Protocol):
+    """How one stage is searched."""
+
+    @property
+    def budget(self) -> Budget:
+        """How far to look."""
+        ...
+
+    def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[Look, ir.Program]:
+        """One stage as a program, and the search for it."""
+        ...
+
+    def at_once(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What is found by the first plan."""
+        ...
+
+    def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What is found by others."""
+        ...
+
+    def restructured_stage(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
+        """What is found by restructuring."""
+        ...
+
+    def ranked(self, alone: ir.Program, found: Sequence[Found]) -> list[Found]:
+        """Different terms by the time that is predicted."""
+        ...
+
+
+@dataclass
+class StageRounds:
+    """What is found for each stage alone, put together: the best of each, others of one among the best, and what
+    plans lead to for all: where a kind of plan is predicted wrongly, it is so in every stage.
+
+    In the first of three rounds each stage has its first plan, then all plans, then the first tiling. Those that are
+    alike are searched once.
+    """
+
+    look: Look
+    program: ir.Program
+    parts: Cut
+    start: Start
+    done: int = 0
+    options: dict[ir.Input, list[Found]] = field(default_factory=dict)
+    by_plans: dict[ir.Input, dict[tuple[str, ...], Found]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.twins = twins(self.parts)
+        self.stages = [stage for stage in self.parts.stages if stage not in self.twins]
+
+    def rounds(self) -> Iterator[PhaseSummary | Found]:
+        """What the rounds find that are left."""
+        for depth in range(self.done, 3):
+            yield from self.round(depth)
+
+    def round(self, depth: int) -> Iterator[PhaseSummary | Found]:
+        """What one round finds."""
+        self.done, parts, budget = depth + 1, self.parts, self.look.budget
+        small = rests(parts)
+        share = budget.search_seconds * budget.stages_share / sum(stage not in small for stage in self.stages)
+        for stage in self.stages:
+            if depth > 1 and stage in small:
+                continue
+            look, alone = self.look.alone(parts, stage, self.program)
+            found: list[Found] = []
+            end = time.perf_counter() + (0 if stage in small and depth else share)
+            ways = look.at_once, look.shallow, look.restructured_stage
+            for item in ways[depth](alone, end):
+                if isinstance(item, PhaseSummary):
+                    yield item
+                else:
+                    found.append(item)
+            known = [*self.options.get(stage, ()), *found]
+            for item in look.ranked(alone, found):
+                if any(leg.name in PLANNED for leg in item.way):
+                    self.by_plans.setdefault(stage, {}).setdefault(tuple(leg.name for leg in item.way), item)
+            self.options[stage] = look.ranked(alone, known)[: budget.stage_terms] if found else known
+        best = {stage: found[0] for stage, found in self.options.items()}
+        others = ({**best, stage: f} for stage, found in self.options.items() for f in found[1:])
+        for chosen in (best, *others) if depth else (best,):
+            yield self.joined(chosen)
+        if depth == 1:
+            all_plans = product(*(self.by_plans.get(stage, {}).values() for stage in self.stages))
+            for terms in islice(all_plans, budget.stage_terms**2):
+                yield self.joined(dict(zip(self.stages, terms, strict=True)))
+
+    def joined(self, chosen: dict[ir.Input, Found]) -> Found:
+        """What was found for the stages, also for those that are alike, as one."""
+        others = {stage: of_others(chosen[first], names) for stage, (first, names) in self.twins.items()}
+        every = {**chosen, **others}
+        return joined(self.parts, {stage: every[stage] for stage in self.parts.stages}, self.start)

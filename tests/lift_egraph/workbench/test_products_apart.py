@@ -1,0 +1,68 @@
+"""Products of matrices in functions of rows that do more are stages of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.saturate import run_phase
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.phases import Leg
+from lift_egraph.workbench.plan import nests
+from lift_egraph.workbench.products import product_of
+from lift_egraph.workbench.products_apart import with_products_apart
+from lift_egraph.workbench.search import MOST_STEPS
+
+HEAD = "program p(A: [[f32]16]9, B: [[f32]16]8, C: [[f32]16]8, w: [f32]16) = map(fun a => {}, A)"
+PRODUCT = "reduce(add, 0.0, map(mul, zip({}, {})))"
+BODIES = {
+    "two of a row that is computed": (
+        f"let f = map(mul, zip(a, w)) in map(fun (b, c) => let x = {PRODUCT.format('f', 'b')} in "
+        f"let y = {PRODUCT.format('f', 'c')} in x * x + y * y, zip(B, C))",
+        2,
+    ),
+    "one before a sum of a row": (
+        f"let s = map(fun b => {PRODUCT.format('a', 'b')}, B) in let t = reduce(add, 0.0, s) in map(fun v => v * t, s)",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_products_are_apart(name: str):
+    body, count = BODIES[name]
+    program = parse_program(HEAD.format(body))
+    term = with_products_apart(program.body)
+    found = [product for nest in nests(term) if (product := product_of(nest)) is not None]
+    assert len(found) == count
+    *_, reached = run_phase(program.body, Leg("products_apart", term, MOST_STEPS, POCL.mapping).phase)
+    assert locate(reached.graph, reached.root, term) is not None
+    inputs = random_inputs(program, 0, "integer")
+    assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"map(fun b => {PRODUCT.format('a', 'b')}, B)",
+        "let t = reduce(add, 0.0, a) in map(fun v => v * t, a)",
+        f"let t = {PRODUCT.format('a', 'w')} in map(fun v => v * t, a)",
+        f"map(fun (b, c) => let x = {PRODUCT.format('c', 'b')} in x * a[0], zip(B, C))",
+    ],
+    ids=["a product alone", "no product", "a matrix times a vector", "a product without the rows"],
+)
+def test_what_has_none_is_left(body: str):
+    program = parse_program(HEAD.format(body))
+    assert alpha_equal(with_products_apart(program.body), program.body)
+
+
+def test_columns_that_depend_on_the_row_are_none():
+    product = PRODUCT.format("a", "map(fun v => v * b[0], a)")
+    program = parse_program(HEAD.format(f"let s = map(fun b => {product}, split(4, a)) in map(fun v => v * s[0], s)"))
+    assert isinstance(with_products_apart(program.body), ir.Map)
