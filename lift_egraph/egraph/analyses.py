@@ -118,7 +118,6 @@ def _types(
     yield has(sorts.component(i64(0), x), t, eq(Ty.pair(t, u)).to(ty(x)))
     yield has(sorts.component(i64(1), x), u, eq(Ty.pair(t, u)).to(ty(x)))
     yield has(sorts.combine(op, x, y), t, eq(t).to(ty(x)))
-    yield has(sorts.iterate_text(n, s, t, x), t)
     # functions
     yield egglog.rule(eq(f).to(Fn.lam(p, x)), eq(u).to(ty(x))).then(set_(cod(f)).to(u))
     yield egglog.rule(eq(f).to(Fn.vec(n, g)), eq(u).to(cod(g))).then(set_(cod(f)).to(Ty.lanes(n, u)))
@@ -194,7 +193,7 @@ def _scopes(
     yield egglog.rule(eq(e).to(Ex(v))).then(set_(fv(e)).to(sorts.EMPTY.insert(v)))
     for closed in (Ex.input(s, t), Ex.literal(s, t)):
         yield mentions(closed)
-    for unary in (sorts.call1(s, x), sorts.component(n, x), sorts.iterate_text(n, s, t, x)):
+    for unary in (sorts.call1(s, x), sorts.component(n, x)):
         yield mentions(unary, x)
     yield mentions(sorts.call2(s, x, y), x, y)
     yield mentions(sorts.call3(s, x, y, z), x, y, z)
