@@ -107,9 +107,10 @@ def _types(
 
     for match in _MATCHES:
         yield has(match.term, match.type(match.signature.result), *match.facts)
-    yield egglog.rule(eq(v).to(V(s, t))).then(set_(vty(v)).to(t))
-    for tag in ("chunk", "slice", "column"):
-        yield egglog.rule(eq(v).to(V.of(tag, p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
+    for use in (eq(q).to(P.var(v)), eq(e).to(Ex(v))):  # names in stock may never be used
+        yield egglog.rule(use, eq(v).to(V(s, t))).then(set_(vty(v)).to(t))
+        for tag in ("chunk", "slice", "column"):
+            yield egglog.rule(use, eq(v).to(V.of(tag, p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
     yield egglog.rule(eq(p).to(P.var(v)), eq(t).to(vty(v))).then(set_(pty(p)).to(t))
     yield egglog.rule(eq(r).to(P.pair(p, q)), eq(t).to(pty(p)), eq(u).to(pty(q))).then(set_(pty(r)).to(Ty.pair(t, u)))
     yield has(Ex(v), t, eq(t).to(vty(v)))
