@@ -151,9 +151,15 @@ def gather_in_order(xs: Ex):
     notes={"s > 1": NO_STRIDE, "k > 1": NO_STRIDE},
 )
 def stride_by_chunks(s: i64, k: i64, m: i64, xs: Ex, t: Ty):
-    where = eq(Ty.arr(m, t)).to(ty(xs)), eq(m).to(s * k), s > 1, k > 1
-    yield rewrite(gather(Order.stride(s, k), xs)).to(join(transpose(split(k, xs))), *where)
-    yield rewrite(scatter(Order.stride(s, k), xs)).to(join(transpose(split(s, xs))), *where)
+    for reorder, chunk, count in ((gather, k, s), (scatter, s, k)):
+        yield rewrite(reorder(Order.stride(s, k), xs)).to(
+            join(transpose(split(chunk, xs))),
+            eq(Ty.arr(m, t)).to(ty(xs)),
+            eq(m % chunk).to(i64(0)),
+            eq(count).to(m / chunk),
+            s > 1,
+            k > 1,
+        )
 
 
 @rule("gather r (gather q xs) = gather (q ∘ r) xs", source="new: orders compose as index functions")

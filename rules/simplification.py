@@ -80,7 +80,7 @@ def component_of_pair(a: Ex, b: Ex):
     yield rewrite(component(i64(1), make_pair(a, b))).to(b)
 
 
-@rule("(λv. g v) x = g x,  g a pattern;  (λv. y) v = y", phase="simplification")
+@rule("(λv. g v) x = g x,  g a pattern", phase="simplification")
 def apply_pattern(f: Fn, n: i64, op: Op, z: Ex, t: Ty, x: Ex, y: Ex, v: V):
     yield rewrite(app(Fn.join(t), x)).to(join(x))
     yield rewrite(app(Fn.transpose(t), x)).to(transpose(x))
@@ -89,7 +89,6 @@ def apply_pattern(f: Fn, n: i64, op: Op, z: Ex, t: Ty, x: Ex, y: Ex, v: V):
     yield rewrite(app(Fn.map(n, f), x)).to(map_(f, x))
     yield rewrite(app(Fn.reduce(op, z, t), x)).to(reduce_(op, z, x))
     yield rewrite(app(Fn.lam(P.var(v), Ex(v)), x)).to(x)
-    yield rewrite(app(Fn.lam(P.var(v), y), Ex(v))).to(y)
 
 
 @rule("λv. g v = g,  g a pattern in which v is not free", phase="simplification")
@@ -125,6 +124,11 @@ def let_used_once(v: V, c: Ex, a: Ex, b: Ex, name: String):
             yield rewrite(let(g(*beside(Ex(v), b)))).to(g(*beside(c, b)), fv(b).not_contains(v))
 
 
+@rule("let v = v in b = b", phase="simplification")
+def let_of_itself(v: V, b: Ex):
+    yield rewrite(app(Fn.lam(P.var(v), b), Ex(v))).to(b)
+
+
 simplification_rules = (
     join_of_split,
     split_of_join,
@@ -137,4 +141,5 @@ simplification_rules = (
     apply_pattern,
     eta,
     let_used_once,
+    let_of_itself,
 )

@@ -411,12 +411,12 @@ TWINS = (
     twin("component_of_pair", "the components are swapped", ".to(a) → .to(b)"),
     twin("apply_pattern", "transpose and join do nothing, split splits by one more",
          ".to(join(x)) → .to(x)", ".to(transpose(x)) → .to(x)", "split(n, x) → split(n + 1, x)"),
-    twin("apply_pattern", "another name is the argument", "y), Ex(v)) → y), Ex(w))", "v: V → v: V, w: V"),
     twin("eta", "v may be free in the function", ", fvf(f).not_contains(v) →"),
     twin("eta", "v may be free in z", ", fv(z).not_contains(v) →"),
     twin("eta", "v may be free in the operator", ", fvo(op).not_contains(v) →"),
     twin("let_used_once", "v may be free in another argument", ", fv(b).not_contains(v)) → )"),
     twin("let_used_once", "the arguments of an operation are exchanged", "beside(let(a), b)) → beside(b, let(a)))"),
+    twin("let_of_itself", "any name will do", "Ex(v)) → Ex(w))", "v: V → v: V, w: V"),
     # --- algebra
     twin("fold_by_action", "the elements act twice",
          "app(act, make_pair(reduce_(op, one, map_(m, xs)), z)) → app(act, make_pair(reduce_(op, one, map_(m, xs)), "
