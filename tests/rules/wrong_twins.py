@@ -245,7 +245,7 @@ TWINS = (
     twin("gather_in_order", "any order", "Order.identity() → Order.reverse()"),
     twin("gather_of_gather", "the orders change places", "Order.then(r, q) → Order.then(q, r)"),
     twin("scatter_by_gather", "the order is not undone", "Order.inverse(r) → r"),
-    twin("stride_by_chunks", "as many chunks as they are long", "split(k, xs) → split(s, xs)"),
+    twin("stride_by_chunks", "as many chunks as they are long", "split(chunk, xs) → split(count, xs)"),
     # --- partition
     twin("split_join_strided", "the result is not transposed back", "join(transpose(map_ → join((map_"),
     twin("thread_coarsening", "n need not divide the length", WITH_REST),
