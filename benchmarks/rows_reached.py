@@ -35,6 +35,7 @@ HEADINGS = ("row", "device", "reached", "likeness", "the most alike, by the phas
 POINTS = {  # where a row is a point of a plan that is found at others, as with tiles that are copied in one round
     ("mm_nvidia", "pocl"): {"tall": 8, "broad": 32, "high": 4, "wide": 4, "depth": 64, "width": 16},
     ("mm_nvidia", "intel"): {"tall": 8, "broad": 32, "high": 4, "wide": 4, "depth": 64, "width": 16},
+    ("mm_nvidia", "nvidia"): {"tall": 8, "broad": 4, "high": 8, "wide": 16, "depth": 8, "width": 4},  # without slices
 }
 ASKED_FOR = (  # phases no CPU has unasked
     *("registers", "block_registers", "loop_tile", "row_tile", "tree_levels", "column_tile", "window_copies"),
@@ -78,19 +79,20 @@ def _level(loop: Loop) -> str:
 
 
 def asked_for(name: str, dialect: str, term: ir.Expr, device: Device) -> Iterator[Plan]:
-    """The plans of groups on a CPU, the shortest first; before them the one for a row's own numbers."""
+    """The plan for a row's own numbers, and on a CPU those of groups, the shortest first."""
     made = list(plans_in_groups(term, device))
     if (name, dialect) in POINTS:
         recipe = next(plan.recipe for plan in made if plan.recipe)
         yield recipe.at(term, POINTS[name, dialect])
-    yield from sorted(made, key=lambda plan: len(plan.steps))
+    if not device.has_groups:
+        yield from sorted(made, key=lambda plan: len(plan.steps))
 
 
 def found_shapes(row: Row, dialect: str, device: Device, seconds: float) -> Iterator[tuple[Found, tuple[str, ...]]]:
     """What a search finds for the plain program of a row, with the shapes of its kernels."""
     program = row.plain_program(dialect, row.sizes_on(dialect, "small"))
     began = time.perf_counter()
-    additions = Additions() if device.has_groups else Additions(plans=partial(asked_for, row.name, dialect))
+    additions = Additions(plans=partial(asked_for, row.name, dialect))
     budget = Budget(seconds=max(seconds, Budget().seconds))
     for item in search(program, device, budget, StructuralCost(), additions):
         if isinstance(item, Found):

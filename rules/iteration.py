@@ -1,8 +1,8 @@
-"""Taking iterations apart. They are over functions that keep the length; others the e-graph holds as text."""
+"""Taking iterations apart. Where the length of the array changes, the e-graph holds each step by itself."""
 
 from __future__ import annotations
 
-from lift_egraph.dsl import Ex, Fn, app, i64, iterate, rewrite, rule
+from lift_egraph.dsl import Ex, Fn, app, i64, iterate, iterate_step, rewrite, rule
 
 
 @rule(
@@ -21,7 +21,8 @@ def iterate_composition(i: i64, j: i64, f: Fn, xs: Ex):
 
 @rule("iterate 1 f xs = f xs,  iterate 0 f xs = xs")
 def iterate_once(f: Fn, xs: Ex):
-    yield rewrite(iterate(1, f, xs)).to(app(f, xs))
+    for once in (iterate(1, f, xs), iterate_step(f, xs)):
+        yield rewrite(once).to(app(f, xs))
     yield rewrite(iterate(0, f, xs)).to(xs)
 
 

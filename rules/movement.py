@@ -104,6 +104,8 @@ def slide_of_transpose(xss: Ex, n: i64, s: i64, a: i64, b: i64, t: Ty):
 def pad_of_map(f: Fn, xs: Ex, before: i64, after: i64, boundary: String):
     yield rewrite(pad(before, after, boundary, map_(f, xs))).to(map_(f, pad(before, after, boundary, xs)))
 
+NO_STRIDE = "an order that changes nothing is no stride"
+
 
 @rule("map f xs = scatter r (map f (gather r xs)),  r i = n - 1 - i", source="000 Listing 5.9")
 def map_backwards(e: Ex, f: Fn, xs: Ex, r: Order):
@@ -140,6 +142,24 @@ def reorder_and_back(r: Order, xs: Ex):
 @rule("gather i xs = xs", source="new: an order that changes nothing", phase="simplification")
 def gather_in_order(xs: Ex):
     yield rewrite(gather(Order.identity(), xs)).to(xs)
+
+
+@rule(
+    "gather (i ↦ (i mod s)·k + i / s) xs = join (transpose (split k xs)),  scatter (i ↦ (i mod s)·k + i / s) xs = "
+    "join (transpose (split s xs)),  s·k = length",
+    source="new: 001 §4.3, Figure 4.3 d, as an order",
+    notes={"s > 1": NO_STRIDE, "k > 1": NO_STRIDE},
+)
+def stride_by_chunks(s: i64, k: i64, m: i64, xs: Ex, t: Ty):
+    for reorder, chunk, count in ((gather, k, s), (scatter, s, k)):
+        yield rewrite(reorder(Order.stride(s, k), xs)).to(
+            join(transpose(split(chunk, xs))),
+            eq(Ty.arr(m, t)).to(ty(xs)),
+            eq(m % chunk).to(i64(0)),
+            eq(count).to(m / chunk),
+            s > 1,
+            k > 1,
+        )
 
 
 @rule("gather r (gather q xs) = gather (q ∘ r) xs", source="new: orders compose as index functions")
@@ -197,4 +217,4 @@ chunk_rules = (transpose_of_split_rows, transpose_of_transposed_chunks)
 zip_movement_rules = (transpose_of_zips, map_of_nested_zip)
 reordering_rules = (map_backwards, map_strided)
 reordering_simplification = (reorder_and_back, gather_in_order)
-order_rules = (gather_of_gather, scatter_by_gather)
+order_rules = (gather_of_gather, scatter_by_gather, stride_by_chunks)

@@ -105,8 +105,8 @@ def eta(f: Fn, n: i64, op: Op, z: Ex, t: Ty, v: V):
 
 
 @rule(
-    "let v = c in g a b = g (let v = c in a) b,  v free in a, not in b and c, g an operation;  the same for b, and for "
-    "one argument",
+    "let v = c in g a b = g (let v = c in a) b,  v free in a, not in b and c, g an operation;  let v = c in g v b = "
+    "g c b,  v not free in b;  the same for b, and for one argument",
     phase="simplification",
     notes={"fv(c).not_contains(v)": ANOTHER_BINDER},
 )
@@ -116,10 +116,17 @@ def let_used_once(v: V, c: Ex, a: Ex, b: Ex, name: String):
 
     for g in (lambda x: call1(name, x), lambda x: component(i64(0), x), lambda x: component(i64(1), x)):
         yield rewrite(let(g(a))).to(g(let(a)), fv(a).contains(v), fv(c).not_contains(v))
+        yield rewrite(let(g(Ex(v)))).to(g(c))
     for g in (lambda x, y: call2(name, x, y), make_pair):
-        once = fv(c).not_contains(v)
-        yield rewrite(let(g(a, b))).to(g(let(a), b), fv(a).contains(v), fv(b).not_contains(v), once)
-        yield rewrite(let(g(a, b))).to(g(a, let(b)), fv(b).contains(v), fv(a).not_contains(v), once)
+        for beside in (lambda one, other: (one, other), lambda one, other: (other, one)):
+            once = fv(b).not_contains(v), fv(c).not_contains(v)
+            yield rewrite(let(g(*beside(a, b)))).to(g(*beside(let(a), b)), fv(a).contains(v), *once)
+            yield rewrite(let(g(*beside(Ex(v), b)))).to(g(*beside(c, b)), fv(b).not_contains(v))
+
+
+@rule("let v = v in b = b", phase="simplification")
+def let_of_itself(v: V, b: Ex):
+    yield rewrite(app(Fn.lam(P.var(v), b), Ex(v))).to(b)
 
 
 simplification_rules = (
@@ -134,4 +141,5 @@ simplification_rules = (
     apply_pattern,
     eta,
     let_used_once,
+    let_of_itself,
 )

@@ -185,7 +185,7 @@ class Terms(RuleMatcher):
     def _type_of(self, made: ClassId, node: ENode) -> ClassId:
         known = self.graph.analyses
         match node.op:
-            case "Ex_input" | "Ex_literal" | "V___init__" | "iterate_text":
+            case "Ex_input" | "Ex_literal" | "V___init__":
                 return node.classes[0]
             case "Ex___init__" | "P_var":
                 return known["vty"][node.classes[0]]

@@ -20,7 +20,7 @@ from egglog.declarations import Ident
 
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import encoded, known_operator, operator_to_egg, to_egg, type_to_egg
-from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, constant_step, form_of
+from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, form_of
 from lift_egraph.egraph.rule import Rule, own_name
 from lift_egraph.egraph.sorts import Ex, Fn, Op, P, V, fv, ty, vty
 from lift_egraph.errors import RuleProblem
@@ -83,10 +83,6 @@ def rule_at(alternative: ir.Alternative, sizes: Sizes) -> Rule:
         raise RuleProblem(name, alternative.place, "the alternative may not be taken at these sizes")
     of, other = both
     ruleset = Ruleset(Ident(own_name(name), __name__))
-    for t in (*ir.subterms(of.body), *ir.subterms(other.body)):
-        if isinstance(t, ir.Iterate) and constant_step(t) is None and _has_inputs(t.function):
-            why = "an iterate in it changes the length of its array, and uses an input: keep the length"
-            raise RuleProblem(name, alternative.place, why)
     for one in _rules(of, unique_names(other.body, base=lambda n: f"${n} of {alternative.name}")):
         ruleset.append(one)
     call = f"{of.name}({', '.join(i.name for i in of.inputs)})"
@@ -130,10 +126,6 @@ def _above(term: ir.Part, bound: frozenset[ir.Var] = frozenset()) -> Iterator[tu
     inner = bound | frozenset(ir.bound_variables(term.binder)) if isinstance(term, ir.Lambda) else bound
     for part in ir.parts(term):
         yield from _above(part, inner)
-
-
-def _has_inputs(term: ir.Part) -> bool:
-    return any(isinstance(t, ir.Input) for t in ir.subterms(term))
 
 
 class _Pattern:

@@ -107,9 +107,10 @@ def _types(
 
     for match in _MATCHES:
         yield has(match.term, match.type(match.signature.result), *match.facts)
-    yield egglog.rule(eq(v).to(V(s, t))).then(set_(vty(v)).to(t))
-    for tag in ("chunk", "slice", "column"):
-        yield egglog.rule(eq(v).to(V.of(tag, p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
+    for use in (eq(q).to(P.var(v)), eq(e).to(Ex(v))):  # names in stock may never be used
+        yield egglog.rule(use, eq(v).to(V(s, t))).then(set_(vty(v)).to(t))
+        for tag in ("chunk", "slice", "column"):
+            yield egglog.rule(use, eq(v).to(V.of(tag, p, n)), eq(t).to(pty(p))).then(set_(vty(v)).to(Ty.arr(n, t)))
     yield egglog.rule(eq(p).to(P.var(v)), eq(t).to(vty(v))).then(set_(pty(p)).to(t))
     yield egglog.rule(eq(r).to(P.pair(p, q)), eq(t).to(pty(p)), eq(u).to(pty(q))).then(set_(pty(r)).to(Ty.pair(t, u)))
     yield has(Ex(v), t, eq(t).to(vty(v)))
@@ -118,7 +119,6 @@ def _types(
     yield has(sorts.component(i64(0), x), t, eq(Ty.pair(t, u)).to(ty(x)))
     yield has(sorts.component(i64(1), x), u, eq(Ty.pair(t, u)).to(ty(x)))
     yield has(sorts.combine(op, x, y), t, eq(t).to(ty(x)))
-    yield has(sorts.iterate_text(n, s, t, x), t)
     # functions
     yield egglog.rule(eq(f).to(Fn.lam(p, x)), eq(u).to(ty(x))).then(set_(cod(f)).to(u))
     yield egglog.rule(eq(f).to(Fn.vec(n, g)), eq(u).to(cod(g))).then(set_(cod(f)).to(Ty.lanes(n, u)))
@@ -194,7 +194,7 @@ def _scopes(
     yield egglog.rule(eq(e).to(Ex(v))).then(set_(fv(e)).to(sorts.EMPTY.insert(v)))
     for closed in (Ex.input(s, t), Ex.literal(s, t)):
         yield mentions(closed)
-    for unary in (sorts.call1(s, x), sorts.component(n, x), sorts.iterate_text(n, s, t, x)):
+    for unary in (sorts.call1(s, x), sorts.component(n, x)):
         yield mentions(unary, x)
     yield mentions(sorts.call2(s, x, y), x, y)
     yield mentions(sorts.call3(s, x, y, z), x, y, z)

@@ -14,9 +14,9 @@ from egglog.egraph import ActionLike
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, concrete_size, form_of
 from lift_egraph.egraph.sorts import Ex, Fn, Op, P, Ty, V, associative, commutative, identity, neutral
+from lift_egraph.egraph.steps import changing_steps
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import LAWS, OPERATIONS
 from lift_egraph.language.signature import Parameter
 from lift_egraph.language.types import I32, DataType, Pair, Scalar, Vector
@@ -136,8 +136,8 @@ def encoded(term: ir.Expr, form: Ex) -> ir.Expr:
 
 
 def depth(term: ir.Part) -> int:
-    """The nesting depth of a term."""
-    return 1 + max((depth(p) for p in ir.parts(term)), default=0)
+    """The nesting depth of a term, in which steps that change the length of an array are inside of each other."""
+    return 1 + changing_steps(term) + max((depth(p) for p in ir.parts(term)), default=0)
 
 
 def check_depth(term: ir.Expr) -> None:
@@ -159,27 +159,11 @@ def _part_to_egg(part: ir.Part, parameter: Parameter | None) -> Ex | Fn | Op:
 
 def _pattern_to_egg(e: ir.Expr) -> Ex:
     form = form_of(e)
-    if form is None:
-        assert isinstance(e, ir.Iterate)
-        return _iterate_to_egg(e)
+    assert form is not None
     operation = PATTERN_NODES.get(form.op)
     parameters = repeat(None) if operation is None else operation.signature.parts
     parts = (_part_to_egg(part, p) for part, p in zip(form.parts, parameters, strict=False))
     return getattr(sorts, form.op)(*form.numbers, *parts)
-
-
-def _iterate_to_egg(e: ir.Iterate) -> Ex:
-    """An iterate whose body changes the length of its array, kept as text."""
-    from lift_egraph.language.syntax import print_iterate_body
-
-    outer = ir.free_variables(e.function)
-    if outer:
-        names = ", ".join(sorted(v.name for v in outer))
-        raise TypeProblem(
-            f"the e-graph cannot hold an iterate that changes the length of its array and uses {names} from outside: "
-            "make it an input, or keep the length"
-        )
-    return sorts.iterate_text(e.times, print_iterate_body(e), type_to_egg(type_of(e)), to_egg(e.array))
 
 
 @lru_cache(maxsize=4096)

@@ -115,7 +115,7 @@ def _spelt(term: Node) -> str:
         return str(term.children[0])
     pattern = pattern_node(term.op)
     if pattern is None:
-        return "iterate" if term.op == "iterate_text" else term.op
+        return term.op
     return re.sub(r"[()]", "", name_in_language(pattern, term.children))
 
 

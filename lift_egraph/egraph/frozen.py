@@ -426,13 +426,6 @@ def _literal(r: _Reader, c: Choice) -> ir.Expr:
     return ir.Literal(literal_value(str(c.node.children[0]), t), t)
 
 
-def _iterate_text(r: _Reader, c: Choice) -> ir.Expr:
-    from lift_egraph.language.syntax import parse_iterate_body
-
-    size, f = parse_iterate_body(str(c.node.children[1]))
-    return ir.Iterate(int(c.node.children[0]), size, f, r.expr(c.parts[0]))
-
-
 def _call(r: _Reader, c: Choice) -> ir.Expr:
     return ir.Call(str(c.node.children[0]), tuple(r.expr(p) for p in c.parts))
 
@@ -449,7 +442,6 @@ _READERS: dict[str, Callable[[_Reader, Choice], ir.Expr]] = {
     "combine": _Reader.combine,
     "gather": lambda r, c: reordered(r.graph.order(c.node.classes[0]), r.expr(c.parts[0])),
     "scatter": lambda r, c: reordered(r.graph.order(c.node.classes[0]), r.expr(c.parts[0]), backwards=True),
-    "iterate_text": _iterate_text,
 }
 
 

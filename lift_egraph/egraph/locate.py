@@ -12,7 +12,6 @@ from lift_egraph.egraph.frozen import Choice, ClassId, ENode, FrozenEGraph, open
 from lift_egraph.egraph.orders import KnownOrder, index_function, order_form
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, Form, form_of
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import binder_type, size_of
 
 Scope = Mapping[ir.Var, ClassId]  # the class of each variable bound around a part
@@ -52,8 +51,6 @@ class _Locator:
             return () if known else None
         if node.op == "combine":
             return self._combine(node, term, scope)
-        if node.op == "iterate_text" and isinstance(term, ir.Iterate):
-            return self._iterate_text(owner, node, term, scope)
         same = form is not None and node.op == form.op and self._has_numbers(node, term, form)
         return self._all(node, form.parts, scope) if form is not None and same else None
 
@@ -138,15 +135,6 @@ class _Locator:
             case ir.Apply(function=f, argument=ir.MakePair(first=a, second=b)):
                 return self._all(node, (f, a, b), scope)
         return None
-
-    def _iterate_text(self, owner: ClassId, node: ENode, term: ir.Iterate, scope: Scope) -> tuple[Choice, ...] | None:
-        inside = self._all(node, (term.array,), scope)
-        if inside is None:
-            return None
-        read = open_term(self.graph, Choice(owner, node, inside))
-        assert isinstance(read, ir.Iterate)
-        same = alpha_equal(ir.Iterate(read.times, read.size, read.function, term.array), term)
-        return inside if same else None
 
 
 def _is_zip(f: ir.Lambda) -> bool:

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, Union
 
 from lift_egraph.caching import cached_property
 from lift_egraph.egraph.orders import KnownOrder, order_form, read_order
+from lift_egraph.egraph.steps import fewer_steps, lengths, one_more_step
 from lift_egraph.errors import SizeProblem, TypeProblem
 from lift_egraph.language import ir
-from lift_egraph.language.check import codomain, domain, iterate_step, size_of
+from lift_egraph.language.check import iterate_step, size_of, type_of
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.signature import Parameter, Signature
 
@@ -118,7 +119,8 @@ class Form(NamedTuple):
 def form_of(term: ir.Expr) -> Form | None:
     """How a term stands in the e-graph.
 
-    None for variables, inputs and literals, and for an iterate that changes the length of its array.
+    None for variables, inputs and literals. An iterate that changes the length of its array is the last of its steps,
+    applied to the iterate that has one step less.
 
     Raises
     ------
@@ -136,8 +138,7 @@ def form_of(term: ir.Expr) -> Form | None:
             PAD_CONSTANT.name, (concrete_size(term.left), concrete_size(term.right)), (term.boundary.value, term.array)
         )
     if isinstance(term, ir.Iterate):
-        step = constant_step(term)
-        return None if step is None else Form("iterate", (term.times,), (step, term.array))
+        return _form_of_iterate(term)
     numbers: list[Number] = []
     parts: list[ir.Part] = []
     for p in term.signature.parameters:
@@ -151,10 +152,16 @@ def form_of(term: ir.Expr) -> Form | None:
     return Form(_NAMES[type(term)], tuple(numbers), tuple(parts))
 
 
-def constant_step(term: ir.Iterate) -> ir.Lambda | None:
-    """The body of an iterate at the length of its argument, if it keeps that length."""
-    step = iterate_step(term, size_of(term.array))
-    return step if domain(step) == codomain(step) else None
+def _form_of_iterate(term: ir.Iterate) -> Form:
+    if not term.times:
+        v = ir.Var("xs", type_of(term.array))
+        return Form("iterate", (0,), (ir.Lambda(v, v), term.array))
+    known = lengths(term)
+    changing = len(known) - 1
+    if changing < term.times:
+        step = iterate_step(term, known[-1])
+        return Form("iterate", (term.times - changing,), (step, fewer_steps(term, changing)))
+    return Form(ITERATE_STEP.name, (), (iterate_step(term, known[-2]), fewer_steps(term, changing - 1)))
 
 
 class NoLiteral(TypeProblem):
@@ -184,10 +191,14 @@ PAD_CONSTANT = PatternNode(
     ),
     _padded,
 )
+ITERATE_STEP = PatternNode(
+    "iterate_step", Signature("iterate", "function: [t]m -> [t]n, array: [t]m -> [t]n", ""), one_more_step
+)
 _NAMES: dict[type[ir.Expr], str] = {node: operation_name(node.signature.name) for node in ir.SIGNED}
 PATTERN_NODES: dict[str, PatternNode] = {
     **{name: PatternNode(name, node.signature, node) for node, name in _NAMES.items()},
     PAD_CONSTANT.name: PAD_CONSTANT,
+    ITERATE_STEP.name: ITERATE_STEP,
 }
 # functions without a name for their argument: a pattern that lacks its array, for zip the pair of its arrays
 CONSTANTS: dict[str, PatternNode] = {

@@ -25,7 +25,7 @@ SWEEPS = 12  # over the layers, to order the classes within them
 _CHARACTER, _LINE = 0.085, 0.22  # inches of a character, and of a line of text
 _MARGIN, _GAP, _LAYER_GAP = 0.08, 0.18, 0.42
 
-_NAMES = {"Fn_vec": "vectorize", "Op_lift": "lift", "Op_fn": "operator", "iterate_text": "iterate"}
+_NAMES = {"Fn_vec": "vectorize", "Op_lift": "lift", "Op_fn": "operator"}
 _TYPE_SIZES = ("Fn_map",)  # their primitive arguments say what the type says already
 
 
@@ -168,8 +168,6 @@ def _label(graph: FrozenEGraph, n: ENode, names: dict[ClassId, str]) -> str:
         return "snd" if primitive[0] == "1" else "fst"
     if n.op in ("map_level", "to_memory"):
         return name_in_language(PATTERN_NODES[n.op], n.children)
-    if n.op == "iterate_text":
-        primitive = primitive[:1]
     if n.op in ("gather", "scatter"):
         primitive = [str(graph.order(n.classes[0]))]
     pattern = pattern_node(n.op)

@@ -45,9 +45,6 @@ size: NAME "=" (NUMBER | "?")
 type: "[" type "]" extent        -> array_type
     | NAME                       -> named_type
     | "(" type ("," type)+ ")"   -> tuple_type
-judgement: [assumption ("," assumption)*] "|-" expr
-assumption: NAME ":" type               -> input
-    | "'" NAME ":" type                 -> variable
 
 ?extent: NUMBER -> number
     | NAME      -> name
@@ -288,9 +285,6 @@ class _Trees(Transformer[Token, Any]):
     def annotation(self, type: Tree, range: Tree | None = None) -> Tree:
         return _tree("annotation", type.place, type, range)
 
-    def judgement(self, *items: Tree) -> Tree:
-        return _tree("judgement", items[-1].place, items[:-1], items[-1])
-
     def size(self, name: Token, value: Token | None = None) -> Tree:
         return _tree("size", _place(name), str(name), None if value is None else self.number(value))
 
@@ -346,7 +340,7 @@ def _parser() -> Lark:
         GRAMMAR,
         parser="lalr",
         lexer="basic",
-        start=["program", "expr", "type", "annotation", "judgement"],
+        start=["program", "expr", "type", "annotation"],
         transformer=_Trees(),
         maybe_placeholders=False,
     )

@@ -113,20 +113,6 @@ def _declared(laws: Iterable[ir.Law], taken: frozenset[str], width: int) -> Iter
         yield lay_out((Group((head, Nest((SPACE, _term(f.body, inner, 0))))), Line("")), width)
 
 
-def print_iterate_body(term: ir.Iterate) -> str:
-    """The function of an iterate as one self-contained line, for `lift_egraph.language.syntax.parse_iterate_body`.
-
-    The types of the inputs and of the free variables (with a tick) in it stand first:
-    ``ys: [f32]8, 'v: f32 |- fun (x: [f32]n) => …``.
-    """
-    function = term.function
-    inputs = {p.name: p for p in ir.subterms(function) if isinstance(p, ir.Input)}
-    free = sorted(ir.free_variables(function), key=lambda v: v.name)
-    context = [f"{n}: {i.type}" for n, i in sorted(inputs.items())] + [f"'{v.name}: {v.type}" for v in free]
-    body = lay_out(_iterate_function(term, _outer(function)), 1 << 30)
-    return f"{', '.join(context)} |- {body}".lstrip()
-
-
 def _outer(term: ir.Part) -> _Names:
     free = ir.free_variables(term)
     known = [*free, *(p for p in ir.subterms(term) if isinstance(p, ir.Input))]

@@ -24,19 +24,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lift_egraph.errors import InputProblem
-from lift_egraph.language import build, functions, ir
-from lift_egraph.language.elaboration import abstraction_of, outer_scope, value_of
+from lift_egraph.language import functions, ir
+from lift_egraph.language.elaboration import outer_scope, value_of
 from lift_egraph.language.grammar import Source, Tree, read_text
 from lift_egraph.language.heads import program_of
 from lift_egraph.language.nat import Nat
-from lift_egraph.language.pretty import print_iterate_body, print_program, print_term
-from lift_egraph.language.type_text import any_size, parse_type, read_size, read_type
+from lift_egraph.language.pretty import print_program, print_term
+from lift_egraph.language.type_text import any_size, parse_type, read_size
 from lift_egraph.language.types import DataType
 
-__all__ = [
-    "parse_file", "parse_iterate_body", "parse_program", "parse_size", "parse_term", "parse_type", "print_iterate_body",
-    "print_program", "print_term",
-]  # fmt: skip
+__all__ = ["parse_file", "parse_program", "parse_size", "parse_term", "parse_type", "print_program", "print_term"]
 
 
 def parse_program(text: str, source: str = "<text>") -> ir.Program:
@@ -123,21 +120,3 @@ def parse_size(text: str) -> Nat:
     3 * N + (i / 2)
     """
     return read_text(Source(text, "<size>"), "expr", lambda tree: read_size(tree, any_size))
-
-
-def parse_iterate_body(text: str) -> tuple[str, ir.Lambda]:
-    """The name of the size and the function that `lift_egraph.language.pretty.print_iterate_body` printed."""
-
-    def read(tree: Tree) -> tuple[str, ir.Lambda]:
-        context, function = tree.items
-        node = {"input": ir.Input, "variable": ir.Var}
-        sizes = outer_scope(()).size
-        scope = outer_scope(node[c.kind](c.items[0], read_type(c.items[1], sizes)) for c in context)
-        argument = read_type(function.items[0].items[1], sizes)
-        with functions.opened(scope.values, scope.sizes):
-            inner = scope.with_new_size(function.items[0])
-            made = functions.to_function(abstraction_of(function, inner), argument, "iterate")
-        assert isinstance(made, ir.Lambda)
-        return build.new_size(argument, scope.sizes) or "n", made
-
-    return read_text(Source(text, "<iterate>"), "judgement", read)

@@ -66,15 +66,25 @@ def clashes_of(form: Form) -> tuple[Clash, ...]:
 
 
 def _places(p: Pattern, above: _Binders = ()) -> Iterator[tuple[Hole, _Binders]]:
-    """The parts of a pattern and what is bound above each, the outermost first."""
+    """The parts of a pattern and what is bound above each, the outermost first; ``let v = v in b`` binds nothing."""
     if isinstance(p, Hole):
         if p.sort in PARTS:
             yield p, above
+    elif (body := _body_of_itself(p)) is not None:
+        yield from _places(body, above)
     elif isinstance(p, Node) and p.op == "Fn_lam":
         yield from _places(p.parts[1], (*above, *_bound(p.parts[0])))
     elif isinstance(p, Node):
         for part in p.parts:
             yield from _places(part, above)
+
+
+def _body_of_itself(p: Pattern) -> Pattern | None:
+    """The body of ``let v = v in b``; None of another pattern."""
+    match p:
+        case Node("app", (Node("Fn_lam", (Node("P_var", (bound,)), body)), Node("Ex___init__", (named,)))):
+            return body if bound == named else None
+    return None
 
 
 def _bound(p: Pattern) -> _Binders:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +71,8 @@ class Binders(Values):
             if hole.sort in ("P", "V") and hole.name not in self.values:
                 self._bind(hole, (), [])
                 found.append(self.values[hole.name])
-        return found
+        bound_elsewhere = {h for h in _free(self.prepared.form.left, frozenset()) if self.values[h.name] not in found}
+        return [*found, *(self.values[h.name] for h in sorted(bound_elsewhere, key=str))]
 
     def _bind(self, p: Pattern, avoid: tuple[ir.Binder, ...], literal: list[str]) -> tuple[ir.Binder, ...]:
         if isinstance(p, Hole):
@@ -143,3 +145,14 @@ class Binders(Values):
             else:
                 found.append(context.pattern(self.choose((t, context.row(), Pair(t, t)))))
         return found
+
+
+def _free(p: Pattern, bound: frozenset[Hole]) -> Iterator[Hole]:
+    """The variables that a pattern mentions where it does not bind them."""
+    if not isinstance(p, Node):
+        return
+    if p.op == "Ex___init__" and isinstance(p.parts[0], Hole) and p.parts[0] not in bound:
+        yield p.parts[0]
+    inner = bound | holes(p.parts[0]) if p.op == "Fn_lam" else bound
+    for part in p.parts:
+        yield from _free(part, inner)

@@ -343,10 +343,6 @@ class Inference:
         is_packed = width is not None and not (isinstance(found, Made) and found.kind == "scalar")
         self.t.equate(t, Made("lanes", (width, scalar)) if is_packed else scalar)
 
-    def iterate_text(self, times: Pattern, body: Pattern, result: Pattern, x: Pattern) -> Type:
-        self(x)
-        return self(result)
-
     def component(self, i: Pattern, a: Pattern) -> Type:
         if not isinstance(i, Constant):
             raise TypeProblem("component needs the number 0 or 1")
@@ -391,6 +387,6 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     for op in (
         "ty", "pty", "vty", "cod", "Ty_scalar", "Ty_vec", "Ty_arr", "Ty_pair", "Ty_lanes", "V___init__", "V_of",
         "P_var", "P_pair", "Fn_lam", "Fn_vec", "Fn_map", "Fn_reduce", "Op_scalar", "Op_fn", "Op_lift", "Ex___init__",
-        "Ex_input", "Ex_literal", "iterate_text", "component", "combine",
+        "Ex_input", "Ex_literal", "component", "combine",
     )
 }  # fmt: skip

@@ -13,11 +13,11 @@ from typing import Any
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.encoding import binder_to_egg, type_to_egg
 from lift_egraph.egraph.frozen import literal_value
-from lift_egraph.egraph.orders import KnownOrder, index_function
+from lift_egraph.egraph.orders import KnownOrder, index_function, order_form
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
 from lift_egraph.egraph.rule_forms import Constant, Hole, Node, Pattern
 from lift_egraph.language import ir
-from lift_egraph.language.check import binder_type, codomain, domain, type_of
+from lift_egraph.language.check import binder_type, codomain, domain, size_of, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import F32, Array, DataType, Pair, Scalar, Vector, lanes
 from lift_egraph.soundness.random_terms import operator_on
@@ -173,6 +173,8 @@ def _pattern(i: Values, op: str, parts: Sequence[Pattern]) -> Term:
     operation = PATTERN_NODES[op]
     numbers, inside = _arguments(i, operation, parts)
     meaning = operation.term(numbers, tuple(p.meaning for p in inside))
+    if isinstance(meaning, ir.Gather | ir.Scatter):  # a text that is a stride, say, is that in a program
+        numbers = (order_form(meaning.indices, size_of(meaning.array)),)
     return Term(meaning, getattr(sorts, op)(*numbers, *(p.egg for p in inside)))
 
 

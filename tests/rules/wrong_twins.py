@@ -245,6 +245,7 @@ TWINS = (
     twin("gather_in_order", "any order", "Order.identity() → Order.reverse()"),
     twin("gather_of_gather", "the orders change places", "Order.then(r, q) → Order.then(q, r)"),
     twin("scatter_by_gather", "the order is not undone", "Order.inverse(r) → r"),
+    twin("stride_by_chunks", "as many chunks as they are long", "split(chunk, xs) → split(count, xs)"),
     # --- partition
     twin("split_join_strided", "the result is not transposed back", "join(transpose(map_ → join((map_"),
     twin("thread_coarsening", "n need not divide the length", WITH_REST),
@@ -417,8 +418,9 @@ TWINS = (
     twin("eta", "v may be free in the function", ", fvf(f).not_contains(v) →"),
     twin("eta", "v may be free in z", ", fv(z).not_contains(v) →"),
     twin("eta", "v may be free in the operator", ", fvo(op).not_contains(v) →"),
-    twin("let_used_once", "v may be free in another argument", ", fv(b).not_contains(v) →"),
-    twin("let_used_once", "the arguments of an operation are exchanged", "g(let(a), b), → g(b, let(a)),"),
+    twin("let_used_once", "v may be free in another argument", ", fv(b).not_contains(v)) → )"),
+    twin("let_used_once", "the arguments of an operation are exchanged", "beside(let(a), b)) → beside(b, let(a)))"),
+    twin("let_of_itself", "any name will do", "Ex(v)) → Ex(w))", "v: V → v: V, w: V"),
     # --- algebra
     twin("fold_by_action", "the elements act twice",
          "app(act, make_pair(reduce_(op, one, map_(m, xs)), z)) → app(act, make_pair(reduce_(op, one, map_(m, xs)), "

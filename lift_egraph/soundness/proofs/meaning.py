@@ -343,7 +343,7 @@ _TERMS: dict[str, Callable[[Meaning, Node, Scope], Value]] = {
     "Ex___init__": Meaning.variable,
     "Ex_input": Meaning.literal,
     "Ex_literal": Meaning.literal,
-    "app": lambda m, p, s: m(p.parts[0], s).apply(m(p.parts[1], s)),
+    **dict.fromkeys(("app", "iterate_step"), lambda m, p, s: m(p.parts[0], s).apply(m(p.parts[1], s))),
     "combine": lambda m, p, s: m(p.parts[0], s).apply(Pair(m(p.parts[1], s), m(p.parts[2], s))),
     "map_": lambda m, p, s: mapped(m(p.parts[0], s), m(p.parts[1], s)),
     "map_level": lambda m, p, s: mapped(m(p.parts[2], s), m(p.parts[3], s)),

@@ -23,7 +23,7 @@ PROGRAMS = re.findall(r"```lift\n(.*?)```", PAGE, re.DOTALL)
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| `")]
 SPANS = [s for row in ROWS for s in re.findall(r"`([^`]+)`", row.replace(r"\|", "|").split(" | ")[0])]
 SPANS += re.findall(r"`([a-z]+[23]d\([^`]*)`", PAGE)
-INTERNAL = {"judgement", "variable", "annotation"}  # not of programs
+INTERNAL = {"annotation"}  # not of programs
 KINDS = {"constant": "number", "tuple_pattern": "pattern"}  # what a rule of the grammar makes, where not itself
 
 

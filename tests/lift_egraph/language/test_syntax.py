@@ -125,18 +125,6 @@ def test_open_parameters_are_declared_after_where() -> None:
     assert program.sizes == (("N", 8),)
 
 
-def test_iterate_bodies_stand_alone() -> None:
-    v, ys = ir.Var("v", F32), ir.Input("ys", array(F32, 2))
-    outer = syntax.parse_term("iterate(2, fun (p: [f32]n) => map(fun (a, b) => a + b * v + at(0, ys), "
-                       "zip(map(at(0), split(2, p)), map(at(1), split(2, p)))), xs)",
-                       [v, ys, ir.Input("xs", array(F32, 8))])  # fmt: skip
-    assert isinstance(outer, ir.Iterate)
-    text = syntax.print_iterate_body(outer)
-    assert text.startswith("ys: [f32]2, 'v: f32 |- fun (p: [f32]n) => ")
-    size, function = syntax.parse_iterate_body(text)
-    assert alpha_equal(ir.Iterate(2, size, function, outer.array), outer)
-
-
 # --- errors -------------------------------------------------------------------------------------------------
 
 HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n  "
