@@ -47,7 +47,7 @@ def test_a_result_that_another_is_made_of_is_computed_in_its_place_and_nothing_c
         {"x", "result_1_1_1", "result_0"},
         {"result_1_0", "result_1_1_0"},
     ]
-    assert plan.kernels[-1].launch.global_size == (8, 1, 1)
+    assert plan.kernels[-1].launch.global_size == (8, 8, 1)
 
 
 def test_the_partial_dot_product_is_listing_4_6(monkeypatch: pytest.MonkeyPatch) -> None:
