@@ -131,6 +131,10 @@ class MemberSampler:
                     queue.append(user)
         return distance
 
+    def reaches(self, root: ClassId) -> bool:
+        """Whether a wanted node is in any member of a class."""
+        return root in self._distance and root in self._depth
+
     def sample(self, root: ClassId, rng: random.Random, slack: int = SLACK) -> Choice | None:
         """A member of a class, or None if no wanted node is in any.
 
@@ -139,7 +143,7 @@ class MemberSampler:
         slack
             How much deeper than the shallowest member it may be.
         """
-        if root not in self._distance or root not in self._depth:
+        if not self.reaches(root):
             return None
         return self._build(root, rng, self._depth[root] + slack, True)
 

@@ -265,6 +265,9 @@ stage_local = relation("stage_local", V)  # binders whose array a work-group may
 stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers
 scalar_like = relation("scalar_like", Ty)  # types without vectors at the leaves
 without_floats = relation("without_floats", Ty)  # types whose leaves are whole numbers and bools
+# where which rewrite of a rule matched (`lift_egraph.egraph.rule_edits.watched`)
+matched = relation("matched", i64, Ex)
+matched_function = relation("matched_function", i64, Fn)
 
 EMPTY = Set[V].empty()
 # the fixed names that rules introduce: no identifiers of the text form, so no binder of a program has them

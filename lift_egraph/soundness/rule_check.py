@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Equation, Node, shown
-from lift_egraph.errors import RuleProblem, SizeProblem
+from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.meaning.interp import evaluate
@@ -25,7 +26,7 @@ from lift_egraph.soundness.instances import ATTEMPTS, Instances
 from lift_egraph.soundness.matches import Example
 from lift_egraph.soundness.pattern_values import Rejected
 from lift_egraph.soundness.random_terms import Replayer
-from lift_egraph.soundness.rule_checker import RuleChecker, RuleReport, array_lengths, inputs_of
+from lift_egraph.soundness.rule_checker import Case, RuleChecker, RuleReport, array_lengths, inputs_of
 from lift_egraph.soundness.shrinking import shrink
 
 NEAR_MISSES = 4  # one program for so many breaks a condition
@@ -137,46 +138,70 @@ class RuleCheck:
     def run(self, examples: int) -> RuleReport:
         """Check some more programs, until one is wrong; the report so far."""
         first = self._counts["examples"]
-        for number in range(first, first + examples):
-            if self._wrong is None:
-                self._example(number)
-                self._counts["examples"] += 1
-            if self._wrong is None and number % NEAR_MISSES == 0:
-                self._near_miss(number // NEAR_MISSES)
+        problem: RuleProblem | None = None
+        made: list[tuple[Draw, Example]] = []
+        missed: list[tuple[Draw, Example]] = []
+        for number in range(first, first + examples) if self._wrong is None else ():
+            try:
+                example, choices = self.instances.draw(f"{self.seed}/{number}", True, number)
+            except RuleProblem as no_program:
+                problem = no_program
+                break
+            made.append((Draw(number, choices), example))
+            if number % NEAR_MISSES == 0:
+                missed += self._near_miss(number // NEAR_MISSES)
+        self._look_at(made)
+        if self._wrong is None:
+            self._look_at(missed)
+        if self._wrong is None and problem is not None:
+            raise problem
         return self.report
 
-    def _example(self, number: int) -> None:
-        example, choices = self.instances.draw(f"{self.seed}/{number}", True, number)
-        self._failed = Draw(number, choices)
-        report = self.look(example, number)
-        self._made[example.form] += 1
-        self._fired[example.form] += report.fired
-        self._counts["changed"] += report.changed
-        self._wrong = report.counterexample
-
-    def _near_miss(self, number: int) -> None:
-        try:
+    def _near_miss(self, number: int) -> Iterator[tuple[Draw, Example]]:
+        with suppress(RuleProblem):  # no program breaks the condition and still has a type
             example, choices = self.instances.draw(f"{self.seed}/{number}/miss", False, number)
-        except RuleProblem:
-            return  # no program breaks the condition and still has a type
-        self._failed = Draw(number, choices)
-        self._wrong = self.look(example, number).counterexample
-        if example.broken is not None:
-            self._exercised.add((example.form, example.broken))
+            yield Draw(number, choices), example
+
+    def _look_at(self, some: list[tuple[Draw, Example]]) -> None:
+        """Check some programs, and count them, until one is wrong."""
+        reports = self.look_at([(example, draw.number) for draw, example in some])
+        for (draw, example), report in zip(some, reports, strict=True):
+            if example.broken is None:
+                self._counts["examples"] += 1
+                self._made[example.form] += 1
+                self._fired[example.form] += report.fired
+                self._counts["changed"] += report.changed
+            else:
+                self._exercised.add((example.form, example.broken))
+            if report.counterexample is not None:
+                self._wrong = report.counterexample
+                self._failed = draw
+                return
 
     def look(self, example: Example, number: int) -> RuleReport:
         """What the rule does to one example, with the inputs of its number."""
-        form = self.instances.forms[example.form]
-        if example.claims and example.broken is None:
-            wrong = false_claim(self.checker.rule, example.claims, self.seed + number)
-            fired = any(d == form.declared for d in self.checker.graphs(example.program.body, example.facts).matched)
-            return RuleReport(self.checker.rule, 1, int(fired), wrong if fired else None, int(fired))
+        return self.look_at([(example, number)])[0]
+
+    def look_at(self, some: Sequence[tuple[Example, int]]) -> list[RuleReport]:
+        """What the rule does to some examples, with the inputs of their numbers."""
+        cases = [self._case(*each) for each in some]
+        claiming = [i for i, (example, _) in enumerate(some) if example.claims and example.broken is None]
+        other = [i for i in range(len(some)) if i not in claiming]
+        found: dict[int, RuleReport] = {}
+        if other:
+            found |= zip(other, self.checker.check_all([cases[i] for i in other]), strict=True)
+        if claiming:
+            for i, fired in zip(claiming, self.checker.fires([cases[i] for i in claiming]), strict=True):
+                example, number = some[i]
+                wrong = false_claim(self.checker.rule, example.claims, self.seed + number)
+                found[i] = RuleReport(self.checker.rule, 1, int(fired), wrong if fired else None, int(fired))
+        return [found[i] for i in range(len(some))]
+
+    def _case(self, example: Example, number: int) -> Case:
         large = max(array_lengths(example.program.body), default=0) > ORDERED
         kind = KINDS[number % (2 if large else 3)]
-        try:
-            return self.checker.check(example.program, self.seed + number, kind, example.facts, form)
-        except SizeProblem:  # an index that is no index of an array
-            return self.checker.check(example.program, self.seed + number, "whole", example.facts, form)
+        form = self.instances.forms[example.form]
+        return Case(example.program, self.seed + number, kind, example.facts, form)
 
     def shrunk(self, steps: int = 400) -> Counterexample:
         """The counterexample with as simple a program as a number of steps find.

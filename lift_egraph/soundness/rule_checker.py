@@ -1,16 +1,17 @@
-"""One rule on one program: it is rewritten, read back, typed, run and compared with the original.
+"""One rule on programs: they are rewritten, read back, typed, run and compared with the originals.
 
-The rule runs alone; members of the program's class that use what is new in the e-graph are sampled, and each must have
-the type and the value of the program.
+The rule runs alone; members of a program's class that use what is new in the e-graph are sampled, and each must have
+the type and the value of the program. Programs stand in one e-graph side by side, as most of what each costs by itself
+is what egglog does for an e-graph of any size. Each has variables of its own there. Of their facts, those on operators
+are true, and the others offer sizes and places, so those of one take nothing from another.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
 
 import egglog
 import numpy as np
@@ -22,13 +23,14 @@ from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
-from lift_egraph.egraph.frozen import FrozenEGraph, open_term
+from lift_egraph.egraph.frozen import ClassId, FrozenEGraph, open_term
 from lift_egraph.egraph.members import SLACK, MemberSampler, Site, changes, uses
 from lift_egraph.egraph.pattern_nodes import NoLiteral
 from lift_egraph.egraph.rule import Rule
-from lift_egraph.egraph.rule_forms import Form
+from lift_egraph.egraph.rule_edits import watched
+from lift_egraph.egraph.rule_forms import Constant, Form, Node, forms, subpatterns
 from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
-from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
+from lift_egraph.errors import LiftError, RuleProblem, SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical, stem
 from lift_egraph.language.check import binder_type, type_of
@@ -36,11 +38,13 @@ from lift_egraph.language.types import Array, DataType, Pair
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import Value, leaves_of
+from lift_egraph.soundness.clashes import sides
 from lift_egraph.soundness.counterexamples import Counterexample, bound_twice, closed, equal_values, same_bits
 from lift_egraph.soundness.hostile_inputs import hostile_inputs
 
 WIDTHS = (2, 4)
 ITERATIONS = 2  # a rule that makes the names its conditions mention needs two
+MATCHED = ("matched", "matched_function")
 DEEP = 40  # how much deeper than the program a rewritten term may be, if none is found near
 FRUITLESS = 8  # samples in a row without a new term, after which no more are drawn
 
@@ -78,12 +82,79 @@ class RuleReport:
         return self.fired / self.examples if self.examples else 0.0
 
 
-class Step(NamedTuple):
-    """An e-graph before and after a rule, and the declarations of the rule that matched, as egglog knows them."""
+@dataclass(frozen=True)
+class Case:
+    """A program of concrete sizes, and how it is looked at.
+
+    Attributes
+    ----------
+    seed
+        Equal seeds give equal inputs and samples.
+    kind
+        Of the inputs: ``whole``, ``fractions`` or ``extremes`` (`lift_egraph.soundness.hostile_inputs`); whole ones
+        also where a program has no value for others.
+    facts
+        What to register about the program beside the laws of operators, the divisors of all lengths as tiles (with one
+        number that is no divisor) and the vector widths 2 and 4.
+    form
+        The form of the rule that must match for it to count as fired; any by default.
+    """
+
+    program: ir.Program
+    seed: int = 0
+    kind: str = "whole"
+    facts: tuple[ActionLike, ...] = ()
+    form: Form | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """An e-graph before and after a rule."""
 
     old: FrozenEGraph
     new: FrozenEGraph
-    matched: list[Any]
+
+    @cached_property
+    def made(self) -> set[Site]:
+        """What is new."""
+        return changes(self.old, self.new)
+
+    @cached_property
+    def sampler(self) -> MemberSampler:
+        """Draws members that use what is new."""
+        return MemberSampler(self.new, self.made)
+
+    @cached_property
+    def misnamed(self) -> str | None:
+        """A function that the rule made which states another argument than its class has; other rules would trust it."""
+        for owner, node in self.made:
+            own = self.new.own_domain(node)
+            others = (self.new.own_domain(n) for n in self.new.nodes[owner])
+            if own is not None and (of := next((t for t in others if t not in (None, own)), None)) is not None:
+                return f"a function of {own} that stands for one of {of}"
+        return None
+
+    @cached_property
+    def _matched(self) -> dict[int, set[ClassId]]:
+        """The classes where each of the rule's declarations matched."""
+        found: dict[int, set[ClassId]] = {}
+        for name in MATCHED:
+            for number, where in self.new.facts.get(name, ()):
+                found.setdefault(int(number), set()).add(int(where))
+        return found
+
+    def matched_in(self, root: str) -> set[int]:
+        """Which of the rule's declarations matched in the term of a root."""
+        below, waiting = {self.new.roots[root]}, [self.new.roots[root]]
+        while waiting:
+            for n in self.new.nodes[waiting.pop()]:
+                waiting += (fresh := set(n.classes) - below)
+                below |= fresh
+        return {number for number, where in self._matched.items() if where & below}
+
+    def changes_in(self, root: str) -> bool:
+        """Whether the class of a root has a member that uses what is new."""
+        return self.sampler.reaches(self.new.roots[root])
 
 
 _Told = tuple[Scratch, Schedule, int, tuple[egglog.Ruleset, ...]]
@@ -116,7 +187,9 @@ class RuleChecker:
         self.members = members
         self._simplifies = bool(simplification := tuple(simplification))
         others = tuple(r.ruleset for r in simplification if r.name != rule.name)
-        step = rule.ruleset.saturate() if rule.phase == "simplification" else egglog.run(rule.ruleset)
+        ruleset = watched(rule)
+        step = ruleset.saturate() if rule.phase == "simplification" else egglog.run(ruleset)
+        self._shared = frozenset(_names_in(rule))
         key = tuple(id(ruleset) for ruleset in others)
         self._scratch, self._cleaning, told, _ = _TOLD.pop(key, None) or _fresh(others)
         try:
@@ -128,22 +201,43 @@ class RuleChecker:
         if len(_TOLD) > MOST_KEPT:
             del _TOLD[next(iter(_TOLD))]
 
-    def graphs(self, term: ir.Expr, facts: Iterable[ActionLike] = ()) -> Step:
-        """The e-graph of a term before and after the rule, and which of the rule's rewrites matched."""
-        with self._scratch.holding(to_egg(term), (*_tiles(term), *facts)) as held:
+    def steps(self, terms: Sequence[tuple[ir.Expr, Iterable[ActionLike]]]) -> list[tuple[Step, str]]:
+        """For each of some terms, with facts, an e-graph before and after the rule, and the term's root in it.
+
+        Where the rule changes some terms, only the others are rewritten once more, in an e-graph of their own: what is
+        made of a result may have no end.
+        """
+        roots = [f"{ROOT}{number:04}" for number in range(len(terms))]
+        told = {root: (to_egg(term), facts) for root, (term, facts) in zip(roots, terms, strict=True)}
+        with self._scratch.holding_all(told, _tiles(term for term, _ in terms), self._shared) as held:
             held.run(self._cleaning)
-            old = new = held.freeze()
-            matched: list[Any] = []
+            old = held.freeze()
             for _ in range(ITERATIONS):
                 try:
-                    step, _ = held.runs(self._step, self._cleaning)
+                    held.run(self._step, self._cleaning)
                 except EggSmolError as problem:  # a number of the right-hand side that cannot be computed
                     raise RuleProblem(self.rule.name, self.rule.place, f"egglog stops: {problem}") from None
-                matched += [declared for declared, count in step if count]
-                new = held.freeze()
-                if new.node_count != old.node_count or new.class_count != old.class_count:
+                step = Step(old, held.freeze(facts=MATCHED))
+                left = [i for i, root in enumerate(roots) if not step.changes_in(root)]
+                if len(left) < len(terms):
                     break
-            return Step(old, new, matched)
+        found = [(step, root) for root in roots]
+        if 0 < len(left) < len(terms):
+            for i, again in zip(left, self.steps([terms[i] for i in left]), strict=True):
+                found[i] = again
+        return found
+
+    def fires(self, cases: Sequence[Case]) -> list[bool]:
+        """Whether the rule matches in each program, in the wanted form."""
+        steps = self.steps([(c.program.body, c.facts) for c in cases])
+        return [self._fired(step, root, case) for (step, root), case in zip(steps, cases, strict=True)]
+
+    def _fired(self, step: Step, root: str, case: Case) -> bool:
+        found = step.matched_in(root)
+        if case.form is None:
+            return bool(found)
+        declared = self.rule.ruleset.__egg_ruleset__.rules
+        return any(declared[number] == case.form.declared for number in found)
 
     def check(
         self,
@@ -153,51 +247,55 @@ class RuleChecker:
         facts: Iterable[ActionLike] = (),
         form: Form | None = None,
     ) -> RuleReport:
-        """What the rule does to one program of concrete sizes, run on random inputs.
-
-        Parameters
-        ----------
-        seed
-            Equal seeds give equal inputs and samples.
-        kind
-            Of the inputs: ``whole``, ``fractions`` or ``extremes`` (`lift_egraph.soundness.hostile_inputs`).
-        form
-            The form of the rule that must match for it to count as fired; any by default.
-        facts
-            What to register about the program beside the laws of operators, the divisors of all lengths as tiles
-            (with one number that is no divisor) and the vector widths 2 and 4.
+        """What the rule does to one program, run on random inputs; the parameters are those of a `Case`.
 
         Raises
         ------
         LiftError
             If the program itself is ill-typed or has no value.
         """
-        inputs = self._inputs(program, seed, kind)
-        expected = evaluate(program.body, inputs)
-        step = self.graphs(program.body, facts)
-        made, changed = changes(step.old, step.new), False
-        if (wrong_type := _misnamed(step.new, made)) is not None:
-            return RuleReport(
-                self.rule, 1, 1, Counterexample(self.rule, program, program.body, inputs, expected, wrong_type), 1
-            )
-        for term in self._members(step.new, made, seed):
+        return self.check_all([Case(program, seed, kind, tuple(facts), form)])[0]
+
+    def check_all(self, cases: Sequence[Case]) -> list[RuleReport]:
+        """What the rule does to each of some programs, as `check` says."""
+        given = [self._given(case) for case in cases]
+        steps = self.steps([(case.program.body, case.facts) for case in cases])
+        found = [self._compared(*each, *step) for *each, step in zip(cases, given, steps, strict=True)]
+        rest = [i for i, r in enumerate(found) if r.counterexample is None and not (r.fired and r.changed)]
+        if self._simplifies and rest:
+            for i, alone in zip(rest, self._alone.check_all([cases[i] for i in rest]), strict=True):
+                fired, changed = found[i].fired or alone.fired, found[i].changed or alone.changed
+                found[i] = alone if alone.counterexample is not None else RuleReport(self.rule, 1, fired, None, changed)
+        return found
+
+    def _given(self, case: Case) -> tuple[str, dict[str, Value], Value]:
+        """The kind of a program's inputs, the inputs, and its value."""
+        inputs = self._inputs(case.program, case.seed, case.kind)
+        try:
+            return case.kind, inputs, evaluate(case.program.body, inputs)
+        except SizeProblem:  # an index that is no index of an array
+            inputs = self._inputs(case.program, case.seed, "whole")
+            return "whole", inputs, evaluate(case.program.body, inputs)
+
+    def _compared(self, case: Case, given: tuple[str, dict[str, Value], Value], step: Step, root: str) -> RuleReport:
+        program, (kind, inputs, expected) = case.program, given
+
+        def wrong(term: ir.Expr, inputs: dict[str, Value], found: Value | str) -> RuleReport:
+            return RuleReport(self.rule, 1, 1, Counterexample(self.rule, program, term, inputs, expected, found), 1)
+
+        if step.misnamed is not None:
+            return wrong(program.body, inputs, step.misnamed)
+        changed = False
+        for term in self._members(step, root, case.seed):
             changed = True
             if isinstance(term, str):
-                wrong = Counterexample(self.rule, program, program.body, inputs, expected, term)
-                return RuleReport(self.rule, 1, 1, wrong, 1)
+                return wrong(program.body, inputs, term)
             free = ir.Program("free", inputs_of(term), term)
-            given = {**self._inputs(free, seed, kind), **inputs}
-            found = _outcome(term, type_of(program.body), given)
-            if not self._equal(expected, found, program.body, given):
-                wrong = Counterexample(self.rule, program, term, given, expected, found)
-                return RuleReport(self.rule, 1, 1, wrong, 1)
-        fired = any(form is None or declared == form.declared for declared in step.matched)
-        if not (fired and changed) and self._simplifies:
-            alone = self._alone.check(program, seed, kind, facts, form)
-            fired, changed = fired or bool(alone.fired), changed or bool(alone.changed)
-            if alone.counterexample is not None:
-                return alone
-        return RuleReport(self.rule, 1, int(fired), None, int(changed))
+            at = {**self._inputs(free, case.seed, kind), **inputs}
+            found = _outcome(term, type_of(program.body), at)
+            if not self._equal(expected, found, program.body, at):
+                return wrong(term, at, found)
+        return RuleReport(self.rule, 1, int(self._fired(step, root, case)), None, int(changed))
 
     def _inputs(self, program: ir.Program, seed: int, kind: str) -> dict[str, Value]:
         return hostile_inputs(program, seed, kind, self.rule.rounds, self.rule.nan_unsafe)
@@ -225,26 +323,24 @@ class RuleChecker:
 
         A rule that names what is there already (``λv. join v = join``) gives the term itself.
         """
-        step = self.graphs(term, facts)
-        members = self._members(step.new, changes(step.old, step.new), seed)
-        yield from (t for t in members if not isinstance(t, str))
+        ((step, root),) = self.steps([(term, facts)])
+        yield from (t for t in self._members(step, root, seed) if not isinstance(t, str))
 
-    def _members(self, new: FrozenEGraph, changed: set[Site], seed: int) -> Iterator[ir.Expr | str]:
+    def _members(self, step: Step, root: str, seed: int) -> Iterator[ir.Expr | str]:
         """Distinct terms that use what is new, or why something that does is no term."""
-        sampler = MemberSampler(new, changed)
         seen = set()
         rng, tried, fruitless = random.Random(seed), set(), 0
         while len(seen) < self.members and fruitless < FRUITLESS:
             deep = not seen and fruitless >= FRUITLESS // 2  # what is new may stand far below what was there
-            choice = sampler.sample(new.roots[ROOT], rng, DEEP if deep else SLACK)
+            choice = step.sampler.sample(step.new.roots[root], rng, DEEP if deep else SLACK)
             if choice is None:
                 return
             fruitless += 1
-            if choice in tried or not uses(choice, changed):
+            if choice in tried or not uses(choice, step.made):
                 continue
             tried.add(choice)
             try:
-                member = closed(open_term(new, choice))
+                member = closed(open_term(step.new, choice))
             except NoLiteral:  # others of its class are read
                 continue
             except TypeProblem as problem:  # parts that do not fit
@@ -277,16 +373,6 @@ def _allowed(expected: Value, found: Value, nan_unsafe: bool, signed_zero: bool)
     if isinstance(expected, tuple) or isinstance(found, tuple):
         return expected
     return change(expected, found)
-
-
-def _misnamed(new: FrozenEGraph, changed: set[Site]) -> str | None:
-    """A function that the rule made which states another argument than its class has; other rules would trust it."""
-    for owner, node in changed:
-        own = new.own_domain(node)
-        others = (new.own_domain(n) for n in new.nodes[owner])
-        if own is not None and (of := next((t for t in others if t not in (None, own)), None)) is not None:
-            return f"a function of {own} that stands for one of {of}"
-    return None
 
 
 def _within(expected: np.ndarray, found: np.ndarray, value: np.ndarray, bound: np.ndarray) -> bool:
@@ -322,8 +408,17 @@ def array_lengths(term: ir.Expr) -> set[int]:
     return {n for t in _types(term) for n in _lengths(t)}
 
 
-def _tiles(term: ir.Expr) -> Iterator[ActionLike]:
-    for n in sorted(array_lengths(term)):
+def _names_in(rule: Rule) -> Iterator[str]:
+    """The names that a rule gives variables itself."""
+    for form in forms(rule):
+        for c in (form.left, form.right, *(side for c in form.conditions for side in sides(c))):
+            for p in subpatterns(c):
+                if isinstance(p, Node) and p.op == "V___init__" and isinstance(p.parts[0], Constant):
+                    yield p.parts[0].value
+
+
+def _tiles(terms: Iterable[ir.Expr]) -> Iterator[ActionLike]:
+    for n in sorted(set().union(*map(array_lengths, terms))):
         yield from _tiles_of(n)
 
 
