@@ -62,10 +62,12 @@ def edited(rule: Rule, at: int, rewrite: Rewrite, law: str) -> Rule:
 
 
 def watched(rule: Rule) -> egglog.Ruleset:
-    """The rules of a rule, and one beside each that tells where it matched: the relation ``matched`` of its number among
-    them and the class; ``matched_function`` for functions.
+    """The rules of a rule, and one beside each that tells where it matched.
+
+    That is the relation ``matched`` of its number among them and the class, ``matched_function`` for functions.
     """
-    declarations = egg.Declarations.create(rule.ruleset.__egg_decls__, *(told(0, var("e", sort)) for sort, told in _TOLD))
+    telling = (told(0, var("e", sort)) for sort, told in _TOLD)
+    declarations = egg.Declarations.create(rule.ruleset.__egg_decls__, *telling)
     rules = egglog.Ruleset(Ident(own_name(rule.name), rule.body.__module__))
     for number, declared in enumerate(rule.ruleset.__egg_ruleset__.rules):
         rules.append(RewriteOrRule(declarations, declared))

@@ -9,7 +9,7 @@ are true, and the others offer sizes and places, so those of one take nothing fr
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,7 +23,7 @@ from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
-from lift_egraph.egraph.frozen import ClassId, FrozenEGraph, open_term
+from lift_egraph.egraph.frozen import Choice, ClassId, FrozenEGraph, open_terms
 from lift_egraph.egraph.members import SLACK, MemberSampler, Site, changes, uses
 from lift_egraph.egraph.pattern_nodes import NoLiteral
 from lift_egraph.egraph.rule import Rule
@@ -39,7 +39,7 @@ from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.soundness.clashes import sides
-from lift_egraph.soundness.counterexamples import Counterexample, bound_twice, closed, equal_values, same_bits
+from lift_egraph.soundness.counterexamples import Counterexample, applied, bound_twice, closed, equal_values, same_bits
 from lift_egraph.soundness.hostile_inputs import hostile_inputs
 
 WIDTHS = (2, 4)
@@ -125,8 +125,13 @@ class Step:
         return MemberSampler(self.new, self.made)
 
     @cached_property
+    def read(self) -> Callable[[Choice], ir.Expr]:
+        """Reads members, which share what they have in common."""
+        return open_terms(self.new)
+
+    @cached_property
     def misnamed(self) -> str | None:
-        """A function that the rule made which states another argument than its class has; other rules would trust it."""
+        """A function that the rule made and that states another argument than its class has: rules would trust it."""
         for owner, node in self.made:
             own = self.new.own_domain(node)
             others = (self.new.own_domain(n) for n in self.new.nodes[owner])
@@ -281,7 +286,8 @@ class RuleChecker:
         program, (kind, inputs, expected) = case.program, given
 
         def wrong(term: ir.Expr, inputs: dict[str, Value], found: Value | str) -> RuleReport:
-            return RuleReport(self.rule, 1, 1, Counterexample(self.rule, program, term, inputs, expected, found), 1)
+            example = Counterexample(self.rule, program, closed(term), inputs, expected, found)
+            return RuleReport(self.rule, 1, 1, example, 1)
 
         if step.misnamed is not None:
             return wrong(program.body, inputs, step.misnamed)
@@ -324,7 +330,7 @@ class RuleChecker:
         A rule that names what is there already (``λv. join v = join``) gives the term itself.
         """
         ((step, root),) = self.steps([(term, facts)])
-        yield from (t for t in self._members(step, root, seed) if not isinstance(t, str))
+        yield from (closed(t) for t in self._members(step, root, seed) if not isinstance(t, str))
 
     def _members(self, step: Step, root: str, seed: int) -> Iterator[ir.Expr | str]:
         """Distinct terms that use what is new, or why something that does is no term."""
@@ -340,7 +346,7 @@ class RuleChecker:
                 continue
             tried.add(choice)
             try:
-                member = closed(open_term(step.new, choice))
+                member = applied(step.read(choice))
             except NoLiteral:  # others of its class are read
                 continue
             except TypeProblem as problem:  # parts that do not fit
@@ -411,8 +417,9 @@ def array_lengths(term: ir.Expr) -> set[int]:
 def _names_in(rule: Rule) -> Iterator[str]:
     """The names that a rule gives variables itself."""
     for form in forms(rule):
-        for c in (form.left, form.right, *(side for c in form.conditions for side in sides(c))):
-            for p in subpatterns(c):
+        stated = (side for c in form.conditions for side in sides(c))
+        for whole in (form.left, form.right, *stated):
+            for p in subpatterns(whole):
                 if isinstance(p, Node) and p.op == "V___init__" and isinstance(p.parts[0], Constant):
                     yield p.parts[0].value
 
