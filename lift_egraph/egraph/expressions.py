@@ -13,7 +13,6 @@ from egglog import declarations as egg
 from egglog.runtime import RuntimeExpr
 
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.orders import KnownOrder
 
 _SORTS = {name: getattr(sorts, name) for name in ("Ty", "V", "P", "Op", "Fn", "Ex", "Order")}
 
@@ -37,26 +36,27 @@ def made(op: str, *arguments: Any) -> Any:
     >>> made("Ty_arr", 2, made("Ty_scalar", "f32"))
     Ty.arr(2, Ty.scalar("f32"))
     """
-    given = [sorts.order_to_egg(a) if isinstance(a, KnownOrder) else a for a in arguments]
     known = _KNOWN.get(op)
     if known is None:
-        whole = _called(op, given)
+        whole = _called(op, arguments)
         typed = whole.__egg_typed_expr__
         assert not typed.expr.bound_tp_params
         _KNOWN[op] = _Made(typed.tp, typed.expr.callable, tuple(a.tp for a in typed.expr.args))
         return whole
-    parts = tuple(
-        [
-            egg.TypedExprDecl(t, egg.LitDecl(a)) if isinstance(a, int | str) else a.__egg_typed_expr__
-            for t, a in zip(known.arguments, given, strict=True)
-        ]
-    )
-    return RuntimeExpr.__from_values__(
-        _declarations(), egg.TypedExprDecl(known.result, egg.CallDecl(known.callable, parts))
-    )
+    parts = tuple([_argument(t, a) for t, a in zip(known.arguments, arguments, strict=True)])
+    whole = egg.TypedExprDecl(known.result, egg.CallDecl(known.callable, parts))
+    return RuntimeExpr.__from_values__(_declarations(), whole)
 
 
-def _called(op: str, arguments: list[Any]) -> Any:
+def _argument(t: Any, value: Any) -> Any:
+    if isinstance(value, RuntimeExpr):
+        return value.__egg_typed_expr__
+    if t.ident.name == "Order":
+        return sorts.to_order(value).__egg_typed_expr__
+    return egg.TypedExprDecl(t, egg.LitDecl(value))
+
+
+def _called(op: str, arguments: tuple[Any, ...]) -> Any:
     sort, _, method = op.partition("_")
     if sort not in _SORTS or not method:
         return getattr(sorts, op)(*arguments)

@@ -170,15 +170,16 @@ class MemberSampler:
 
     def spread(self, owner: ClassId, rng: random.Random, count: int | None, slack: int = SLACK) -> Iterator[Choice]:
         """Members of a class that begin with different nodes of it, the shallowest member first; one for each if no
-        count is given.
+        count is given. A node around its own class is put around the shallowest member.
         """
         nodes = sorted(self._nodes[owner], key=lambda n: self._depth_of(owner, n))
         rest = [n for n in nodes[1:] if self._depth_of(owner, n) < UNREACHABLE]
         rng.shuffle(rest)
         for node in (nodes[0], *rest)[:count]:
             fuel = self._depth_of(owner, node) - 1 + (0 if node is nodes[0] else slack)
-            parts = self._parts[owner, node]
-            yield Choice(owner, node, tuple(self._build(p, rng, fuel, False) for p in parts))
+            own = self._depth[owner]
+            parts = ((p, own if p == owner else fuel) for p in self._parts[owner, node])
+            yield Choice(owner, node, tuple(self._build(p, rng, depth, False) for p, depth in parts))
 
     def _build(self, owner: ClassId, rng: random.Random, fuel: int, seek: bool) -> Choice:
         if (only := self._only(owner)) is not None:

@@ -129,10 +129,15 @@ def order_to_egg(order: KnownOrder) -> Order:
     return getattr(Order, order.op.removeprefix("Order_"))(*arguments)
 
 
+def to_order(order: KnownOrder | str) -> Order:
+    """An order, or an index function over i, and n for the length, as text."""
+    return order_to_egg(order_form(read_order(order), nat("n")) if isinstance(order, str) else order)
+
+
 OrderLike = Union[Order, KnownOrder, str]  # a text is an index function over i, and n for the length
 egglog.converter(KnownOrder, Order, order_to_egg)
 egglog.converter(String, Order, Order.of)
-egglog.converter(str, Order, lambda text: order_to_egg(order_form(read_order(text), nat("n"))))
+egglog.converter(str, Order, to_order)
 
 
 @function

@@ -19,7 +19,7 @@ from lift_egraph.errors import InputProblem, LiftError, RuleProblem, RunProblem
 from lift_egraph.process.child import Server
 
 EXAMPLES = 200  # programs for each rule
-BATCH = 20  # examples of one request
+BATCH, LARGE_BATCH = 20, 60  # examples of the first request, and of the others: they share an e-graph
 CAUGHT_BEFORE = "it was caught before"
 FEW_ATTEMPTS = 80  # to make a program that a mutant applies to: more than a clash of names gets
 FIRST = 4  # examples of a mutant, which is given up if it fires in none
@@ -288,8 +288,8 @@ def _check(
             examples = max(examples // rule.of, BATCH)
         while verdict.examples < examples and verdict.counterexample is None:
             batch = FIRST if rule.mutant is not None and not verdict.fired else BATCH
-            batch = min(batch, examples - verdict.examples)
-            seen = server.request(("run", batch), time_limit=seconds)
+            batch = min(batch if verdict.examples < BATCH else LARGE_BATCH, examples - verdict.examples)
+            seen = server.request(("run", batch), time_limit=seconds * max(batch / BATCH, 1))
             verdict = replace(verdict, **seen, seconds=time.perf_counter() - began)
             yield verdict
             if rule.mutant is not None and not verdict.fired:

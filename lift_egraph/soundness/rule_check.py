@@ -174,9 +174,21 @@ class RuleCheck:
             else:
                 self._exercised.add((example.form, example.broken))
             if report.counterexample is not None:
-                self._wrong = report.counterexample
-                self._failed = draw
+                self._failed, self._wrong = self._by_itself(draw, example, some)
+                self._wrong = self._wrong or report.counterexample
                 return
+
+    def _by_itself(
+        self, draw: Draw, example: Example, some: list[tuple[Draw, Example]]
+    ) -> tuple[Draw, Counterexample | None]:
+        """What is wrong with one of some programs, with as few of the others in its e-graph as it takes."""
+        others = [each for each in some if each[0] != draw]
+        for beside in ([], *([other] for other in others), others):
+            looked_at = [(example, draw.number), *((e, d.number) for d, e in beside)]
+            found = self.look_at(looked_at)[0].counterexample
+            if found is not None:
+                return draw._replace(beside=tuple((d.number, d.choices) for d, _ in beside)), found
+        return draw, None
 
     def look(self, example: Example, number: int) -> RuleReport:
         """What the rule does to one example, with the inputs of its number."""
@@ -235,7 +247,7 @@ class RuleCheck:
 
         kept = [self._wrong]  # so that no other gets the id of one of them
         found = shrink(failed.choices, noted, self._wrong, steps, lambda c: c.size)
-        return replace(found, reproducer=self._reproducer(Draw(failed.number, seen[id(found)])))
+        return replace(found, reproducer=self._reproducer(failed._replace(choices=seen[id(found)])))
 
     def _reproducer(self, draw: Draw) -> str:
         rule = self.checker.rule
@@ -245,6 +257,7 @@ class RuleCheck:
         else:
             where = f"{rule.name} = rules_in({file!r})[{rule.name!r}]"
         beside = ", rules.simplification" if self._simplifies else ""
+        beside += f", beside={draw.beside}" if draw.beside else ""
         return (
             f"from lift_egraph.api import reproduce, rules, rules_in\n{where}\n"
             f"print(reproduce({rule.name}, {self.seed}, {draw.number}, {draw.choices}{beside}))"
@@ -252,7 +265,12 @@ class RuleCheck:
 
 
 def reproduce(
-    rule: Rule, seed: int, number: int, choices: Sequence[int], simplification: Iterable[Rule] = ()
+    rule: Rule,
+    seed: int,
+    number: int,
+    choices: Sequence[int],
+    simplification: Iterable[Rule] = (),
+    beside: Iterable[tuple[int, Sequence[int]]] = (),
 ) -> Counterexample | None:
     """The counterexample that a check found, from the choices that made its program; None if there is none.
 
@@ -264,6 +282,8 @@ def reproduce(
         What was chosen to make the program.
     simplification
         The rules that ran before and after it.
+    beside
+        The numbers and choices of other programs in the same e-graph.
 
     Raises
     ------
@@ -272,17 +292,18 @@ def reproduce(
     """
     check = RuleCheck(rule, simplification=simplification, seed=seed)
     try:
-        example = check.instances.example(Replayer(choices))
+        some = [(check.instances.example(Replayer(c)), n) for n, c in ((number, choices), *beside)]
     except Rejected as problem:
         raise RuleProblem(rule.name, rule.place, f"the choices make no program that it applies to: {problem}") from None
-    return check.look(example, number).counterexample
+    return check.look_at(some)[0].counterexample
 
 
 class Draw(NamedTuple):
-    """How a program was made: its number, and the choices."""
+    """How a program was made: its number, and the choices; and those of programs that stood beside it."""
 
     number: int
     choices: tuple[int, ...]
+    beside: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 def false_claim(
