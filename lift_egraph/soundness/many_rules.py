@@ -43,6 +43,10 @@ class Verdict:
         sides were not equal already.
     exercised, unexercised
         The conditions of the rule, as text: those that some program broke, keeping the others, and those that none did.
+    whole, chance
+        In how many examples a rewritten term was also right bit for bit with i32 for f32, on random 32-bit numbers, and
+        the chance at the most that one that computes other polynomials passes, unless it is wrong by multiples of 256
+        alone.
     seconds
         How long it took.
     counterexample
@@ -70,6 +74,8 @@ class Verdict:
     exercised: tuple[str, ...] = ()
     unexercised: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    whole: int = 0
+    chance: float = 0.0
     seconds: float = 0.0
     counterexample: str | None = None
     problem: str | None = None
@@ -104,7 +110,8 @@ class Verdict:
         found = "wrong after" if self.counterexample is not None else "no counterexample in"
         asked = len(self.exercised) + len(self.unexercised)
         conditions = f", {len(self.exercised)} of {_counted(asked, 'condition')} exercised" if asked else ""
-        return f"{found} {_counted(self.examples, 'example')}{conditions}"
+        also = f"; {self.whole} as polynomials over i32, chance of an escape {self.chance:.1g}" if self.whole else ""
+        return f"{found} {_counted(self.examples, 'example')}{conditions}{also}"
 
 
 def _counted(number: int, what: str) -> str:
@@ -405,7 +412,7 @@ class _Session:
                 return self.proof(self.original)
             case ("run", examples):
                 report = self.check.run(examples)
-                seen = ("examples", "fired", "changed", "exercised", "unexercised", "silent")
+                seen = ("examples", "fired", "changed", "exercised", "unexercised", "silent", "whole", "chance")
                 wrong = None if report.counterexample is None else str(report.counterexample)
                 return {**{name: getattr(report, name) for name in seen}, "counterexample": wrong}
             case _:

@@ -114,6 +114,7 @@ class RuleCheck:
         self.seed = seed
         self._simplifies = bool(simplification)
         self._counts = Counter[str]()
+        self._chance = 0.0
         self._made, self._fired = Counter[int](), Counter[int]()
         self._exercised: set[tuple[int, int]] = set()
         self._wrong: Counterexample | None = None
@@ -133,6 +134,8 @@ class RuleCheck:
             tuple(shown(forms[n].left) for n in self._made if not self._fired[n]),
             tuple(self.instances.condition(*c) for c in conditions if c in self._exercised),
             tuple(self.instances.condition(*c) for c in conditions if c not in self._exercised),
+            self._counts["whole"],
+            self._chance,
         )
 
     def run(self, examples: int) -> RuleReport:
@@ -171,6 +174,8 @@ class RuleCheck:
                 self._made[example.form] += 1
                 self._fired[example.form] += report.fired
                 self._counts["changed"] += report.changed
+                self._counts["whole"] += report.whole
+                self._chance = max(self._chance, report.chance)
             else:
                 self._exercised.add((example.form, example.broken))
             if report.counterexample is not None:

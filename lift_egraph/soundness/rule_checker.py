@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import egglog
@@ -41,9 +41,11 @@ from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.soundness.clashes import sides
 from lift_egraph.soundness.counterexamples import Counterexample, applied, bound_twice, closed, equal_values, same_bits
 from lift_egraph.soundness.hostile_inputs import hostile_inputs
+from lift_egraph.soundness.whole_numbers import witness
 
 WIDTHS = (2, 4)
 ITERATIONS = 2  # a rule that makes the names its conditions mention needs two
+MOST_WHOLE = 10  # programs that are computed over whole numbers: to know their degrees takes longer than all else
 MATCHED = ("matched", "matched_function")
 DEEP = 40  # how much deeper than the program a rewritten term may be, if none is found near
 FRUITLESS = 8  # samples in a row without a new term, after which no more are drawn
@@ -65,6 +67,9 @@ class RuleReport:
         Rewrites of the rule that never fired, as text.
     exercised, unexercised
         Its conditions, as text: those that some program broke, which kept the others, and those that none did.
+    whole, chance
+        In how many examples a rewritten term was also right bit for bit with i32 for f32, on random 32-bit numbers, and
+        the chance at the most that one of them computes other polynomials (`lift_egraph.soundness.whole_numbers`).
     """
 
     rule: Rule
@@ -75,6 +80,8 @@ class RuleReport:
     silent: tuple[str, ...] = ()
     exercised: tuple[str, ...] = ()
     unexercised: tuple[str, ...] = ()
+    whole: int = 0
+    chance: float = 0.0
 
     @property
     def fire_rate(self) -> float:
@@ -194,6 +201,7 @@ class RuleChecker:
         others = tuple(r.ruleset for r in simplification if r.name != rule.name)
         ruleset = watched(rule)
         step = ruleset.saturate() if rule.phase == "simplification" else egglog.run(ruleset)
+        self._whole = 0  # programs that were computed over whole numbers
         self._shared = frozenset(_names_in(rule))
         key = tuple(id(ruleset) for ruleset in others)
         self._scratch, self._cleaning, told, _ = _TOLD.pop(key, None) or _fresh(others)
@@ -270,7 +278,8 @@ class RuleChecker:
         if self._simplifies and rest:
             for i, alone in zip(rest, self._alone.check_all([cases[i] for i in rest]), strict=True):
                 fired, changed = found[i].fired or alone.fired, found[i].changed or alone.changed
-                found[i] = alone if alone.counterexample is not None else RuleReport(self.rule, 1, fired, None, changed)
+                merged = replace(found[i], fired=fired, changed=changed)
+                found[i] = merged if alone.counterexample is None else alone
         return found
 
     def _given(self, case: Case) -> tuple[str, dict[str, Value], Value]:
@@ -291,9 +300,8 @@ class RuleChecker:
 
         if step.misnamed is not None:
             return wrong(program.body, inputs, step.misnamed)
-        changed = False
+        changed, over_integers = False, None
         for term in self._members(step, root, case.seed):
-            changed = True
             if isinstance(term, str):
                 return wrong(program.body, inputs, term)
             free = ir.Program("free", inputs_of(term), term)
@@ -301,7 +309,18 @@ class RuleChecker:
             found = _outcome(term, type_of(program.body), at)
             if not self._equal(expected, found, program.body, at):
                 return wrong(term, at, found)
-        return RuleReport(self.rule, 1, int(self._fired(step, root, case)), None, int(changed))
+            if not changed and self._whole < MOST_WHOLE:
+                both = ir.Program("both", tuple(dict.fromkeys((*program.inputs, *free.inputs))), term)
+                over_integers = witness(program, both, case.seed)
+            if over_integers is not None and not over_integers.agrees:
+                w = over_integers
+                example = Counterexample(self.rule, w.program, closed(w.rewritten), w.inputs, w.expected, w.found)
+                return RuleReport(self.rule, 1, 1, example, 1)
+            changed = True
+        self._whole += (whole := int(over_integers is not None))
+        chance = 0.0 if over_integers is None else over_integers.chance
+        fired = int(self._fired(step, root, case))
+        return RuleReport(self.rule, 1, fired, None, int(changed), whole=whole, chance=chance)
 
     def _inputs(self, program: ir.Program, seed: int, kind: str) -> dict[str, Value]:
         return hostile_inputs(program, seed, kind, self.rule.rounds, self.rule.nan_unsafe)
