@@ -23,7 +23,7 @@ from lift_egraph.egraph.frozen import PREFIX, FrozenEGraph, freeze
 
 NOWHERE = bindings.RustSpan("", 0, 0)
 ROOT = "root"
-VARIABLE = f"{PREFIX}V___init__"
+NAMED = (f"{PREFIX}V___init__", f"{PREFIX}Ex_input")
 Schedule = Any  # what `Scratch.compiled` makes of an ``egglog.Schedule``
 
 
@@ -132,16 +132,16 @@ class Scratch:
         Parameters
         ----------
         terms
-            All names are of one length. The variables of each term and its facts get names of their own: what is open
-            is not shared by terms.
+            All names are of one length and end in numbers. The variables and inputs of each term and its facts get
+            names of their own (`suffix_of`): terms have little in common.
         facts
             What holds beside.
         shared
-            The names of variables that stay as they are.
+            The names that stay as they are.
         """
         told: list[Any] = []
-        for number, (root, (term, about)) in enumerate(terms.items()):
-            own = _OwnNames(f"_{number}", shared)
+        for root, (term, about) in terms.items():
+            own = _OwnNames(suffix_of(root), shared)
             told.append(bindings.Let(NOWHERE, f"${root}", self._expression(term.__egg_typed_expr__.expr, term, own)))
             told += [self._action(fact, own) for fact in about]
         return self._forgetting(self._hold([*told, *map(self._action, facts)], terms.keys()))
@@ -212,7 +212,7 @@ class Scratch:
                     self._graph._add_decls(declared)
                     name, backwards = state.callable_ref_to_egg(e.callable)
                 assert not backwards
-                if own is not None and name == VARIABLE:
+                if own is not None and name in NAMED:
                     tag, of = (a.expr for a in e.args)
                     return bindings.Call(NOWHERE, name, [_literal(own(tag.value)), compiled(of)])
                 return bindings.Call(NOWHERE, name, [compiled(a.expr) for a in e.args])
@@ -223,8 +223,17 @@ class Scratch:
         return compiled(expression)
 
 
+def suffix_of(root: str) -> str:
+    """What names of one of several terms end in, so that they are its own.
+
+    >>> suffix_of("root0012")
+    '_0012'
+    """
+    return "_" + root[len(root.rstrip("0123456789")) :]
+
+
 class _OwnNames(NamedTuple):
-    """What variables of one of several terms are called."""
+    """What variables and inputs of one of several terms are called."""
 
     suffix: str
     shared: Container[str]

@@ -9,9 +9,10 @@ are true, and the others offer sizes and places, so those of one take nothing fr
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import egglog
 import numpy as np
@@ -29,7 +30,7 @@ from lift_egraph.egraph.pattern_nodes import NoLiteral
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_edits import watched
 from lift_egraph.egraph.rule_forms import Constant, Form, Node, forms, subpatterns
-from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
+from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch, suffix_of
 from lift_egraph.errors import LiftError, RuleProblem, SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical, stem
@@ -295,8 +296,14 @@ class RuleChecker:
         program, (kind, inputs, expected) = case.program, given
 
         def wrong(term: ir.Expr, inputs: dict[str, Value], found: Value | str) -> RuleReport:
-            example = Counterexample(self.rule, program, closed(term), inputs, expected, found)
+            example = Counterexample(self.rule, program, closed(own(term)), inputs, expected, found)
             return RuleReport(self.rule, 1, 1, example, 1)
+
+        names = {i.name + suffix_of(root): i.name for i in program.inputs}
+        named = {there: inputs[here] for there, here in names.items()}
+
+        def own(term: ir.Expr) -> ir.Expr:
+            return _with_inputs(term, names)
 
         if step.misnamed is not None:
             return wrong(program.body, inputs, step.misnamed)
@@ -305,12 +312,13 @@ class RuleChecker:
             if isinstance(term, str):
                 return wrong(program.body, inputs, term)
             free = ir.Program("free", inputs_of(term), term)
-            at = {**self._inputs(free, case.seed, kind), **inputs}
+            at = {**self._inputs(free, case.seed, kind), **named}
             found = _outcome(term, type_of(program.body), at)
-            if not self._equal(expected, found, program.body, at):
-                return wrong(term, at, found)
+            if not self._equal(expected, found, program.body, inputs):
+                return wrong(term, {names.get(name, name): value for name, value in at.items()}, found)
             if not changed and self._whole < MOST_WHOLE:
-                both = ir.Program("both", tuple(dict.fromkeys((*program.inputs, *free.inputs))), term)
+                same = own(term)
+                both = ir.Program("both", tuple(dict.fromkeys((*program.inputs, *inputs_of(same)))), same)
                 over_integers = witness(program, both, case.seed)
             if over_integers is not None and not over_integers.agrees:
                 w = over_integers
@@ -342,14 +350,6 @@ class RuleChecker:
     def _alone(self) -> RuleChecker:
         """The check without simplification, which may have done the rule's work before it."""
         return RuleChecker(self.rule, members=self.members)
-
-    def rewritten(self, term: ir.Expr, seed: int = 0, facts: Iterable[ActionLike] = ()) -> Iterator[ir.Expr]:
-        """Distinct terms that use what the rule puts beside a term, closed by `closed`.
-
-        A rule that names what is there already (``λv. join v = join``) gives the term itself.
-        """
-        ((step, root),) = self.steps([(term, facts)])
-        yield from (closed(t) for t in self._members(step, root, seed) if not isinstance(t, str))
 
     def _members(self, step: Step, root: str, seed: int) -> Iterator[ir.Expr | str]:
         """Distinct terms that use what is new, or why something that does is no term."""
@@ -410,6 +410,13 @@ def _within(expected: np.ndarray, found: np.ndarray, value: np.ndarray, bound: n
     return bool((same | near | ~np.isfinite(bound)).all())
 
 
+def _with_inputs(term: Any, names: Mapping[str, str]) -> Any:
+    """A term with other names for some inputs."""
+    if isinstance(term, ir.Input):
+        return replace(term, name=names.get(term.name, term.name))
+    return ir.map_parts(term, lambda part: _with_inputs(part, names))
+
+
 def inputs_of(term: ir.Expr) -> tuple[ir.Input, ...]:
     found = {p.name: p for p in ir.subterms(term) if isinstance(p, ir.Input)}
     return tuple(found[name] for name in sorted(found))
@@ -434,12 +441,12 @@ def array_lengths(term: ir.Expr) -> set[int]:
 
 
 def _names_in(rule: Rule) -> Iterator[str]:
-    """The names that a rule gives variables itself."""
+    """The names of variables and inputs that a rule states itself."""
     for form in forms(rule):
         stated = (side for c in form.conditions for side in sides(c))
         for whole in (form.left, form.right, *stated):
             for p in subpatterns(whole):
-                if isinstance(p, Node) and p.op == "V___init__" and isinstance(p.parts[0], Constant):
+                if isinstance(p, Node) and p.op in ("V___init__", "Ex_input") and isinstance(p.parts[0], Constant):
                     yield p.parts[0].value
 
 
