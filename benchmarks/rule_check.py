@@ -49,8 +49,8 @@ def main() -> None:
             f"peak memory {memory.peak / 1e6:.0f} MB, of all processes together",
             f"beside the examples, one program for every four breaks one condition and must come to no harm; "
             f"a rule that fires in under {FIRE_RATE:.0%} of its examples fails",
-            "polynomials over i32: programs that were also run with i32 for f32 on random 32-bit numbers, bit for bit; the "
-            "chance is the largest that a wrong rewrite of one escapes, unless it is wrong by multiples of 256 alone",
+            "polynomials over i32: programs that were also run with i32 for f32 on random 32-bit numbers, bit for bit; "
+            "the chance is the largest that a wrong rewrite of one escapes, unless wrong by multiples of 256 alone",
             f"{sum(v.proved is True for _, v in verdicts)} of the rules are proved for all sizes as well",
             "seconds are those by the clock",
         ),

@@ -52,7 +52,7 @@ def _argument(t: Any, value: Any) -> Any:
     if isinstance(value, RuntimeExpr):
         return value.__egg_typed_expr__
     if t.ident.name == "Order":
-        return sorts.to_order(value).__egg_typed_expr__
+        return sorts.to_order(value).__egg_typed_expr__  # pyright: ignore[reportAttributeAccessIssue]
     return egg.TypedExprDecl(t, egg.LitDecl(value))
 
 

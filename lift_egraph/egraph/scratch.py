@@ -125,7 +125,7 @@ class Scratch:
         return self._forgetting(self.hold(term, facts))
 
     def holding_all(
-        self, terms: Mapping[str, tuple[egglog.Expr, Iterable[Any]]], facts: Iterable[Any], shared: Container[str]
+        self, terms: Mapping[str, tuple[Any, Iterable[Any]]], facts: Iterable[Any], shared: Container[str]
     ) -> AbstractContextManager[Held]:
         """As `holding`, with several terms side by side, each under a name and with facts about it.
 
@@ -214,7 +214,8 @@ class Scratch:
                 assert not backwards
                 if own is not None and name in NAMED:
                     tag, of = (a.expr for a in e.args)
-                    return bindings.Call(NOWHERE, name, [_literal(own(tag.value)), compiled(of)])
+                    assert isinstance(tag, egg.LitDecl)
+                    return bindings.Call(NOWHERE, name, [_literal(own(str(tag.value))), compiled(of)])
                 return bindings.Call(NOWHERE, name, [compiled(a.expr) for a in e.args])
             assert isinstance(e, egg.LitDecl), e
             assert isinstance(e.value, str | int), e

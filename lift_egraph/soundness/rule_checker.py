@@ -30,7 +30,7 @@ from lift_egraph.egraph.pattern_nodes import NoLiteral
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_edits import watched
 from lift_egraph.egraph.rule_forms import Constant, Form, Node, forms, subpatterns
-from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch, suffix_of
+from lift_egraph.egraph.scratch import ROOT, Held, Schedule, Scratch, suffix_of
 from lift_egraph.errors import LiftError, RuleProblem, SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical, stem
@@ -45,7 +45,6 @@ from lift_egraph.soundness.hostile_inputs import hostile_inputs
 from lift_egraph.soundness.whole_numbers import witness
 
 WIDTHS = (2, 4)
-ITERATIONS = 2  # a rule that makes the names its conditions mention needs two
 MOST_WHOLE = 10  # programs that are computed over whole numbers: to know their degrees takes longer than all else
 MATCHED = ("matched", "matched_function")
 DEEP = 40  # how much deeper than the program a rewritten term may be, if none is found near
@@ -218,28 +217,31 @@ class RuleChecker:
     def steps(self, terms: Sequence[tuple[ir.Expr, Iterable[ActionLike]]]) -> list[tuple[Step, str]]:
         """For each of some terms, with facts, an e-graph before and after the rule, and the term's root in it.
 
-        Where the rule changes some terms, only the others are rewritten once more, in an e-graph of their own: what is
-        made of a result may have no end.
+        Where the rule changes nothing it runs once more: it may have made the names that its conditions mention. Where
+        it changes some terms, the others get an e-graph of their own for that: what becomes of results may have no end.
         """
         roots = [f"{ROOT}{number:04}" for number in range(len(terms))]
         told = {root: (to_egg(term), facts) for root, (term, facts) in zip(roots, terms, strict=True)}
         with self._scratch.holding_all(told, _tiles(term for term, _ in terms), self._shared) as held:
             held.run(self._cleaning)
             old = held.freeze()
-            for _ in range(ITERATIONS):
-                try:
-                    held.run(self._step, self._cleaning)
-                except EggSmolError as problem:  # a number of the right-hand side that cannot be computed
-                    raise RuleProblem(self.rule.name, self.rule.place, f"egglog stops: {problem}") from None
-                step = Step(old, held.freeze(facts=MATCHED))
-                left = [i for i, root in enumerate(roots) if not step.changes_in(root)]
-                if len(left) < len(terms):
-                    break
+            step = self._once(held, old)
+            left = [i for i, root in enumerate(roots) if not step.changes_in(root)]
+            if len(left) == len(terms):
+                step, left = self._once(held, old), []
         found = [(step, root) for root in roots]
-        if 0 < len(left) < len(terms):
+        if left:
             for i, again in zip(left, self.steps([terms[i] for i in left]), strict=True):
                 found[i] = again
         return found
+
+    def _once(self, held: Held, old: FrozenEGraph) -> Step:
+        """Run the rule once, and clean."""
+        try:
+            held.run(self._step, self._cleaning)
+        except EggSmolError as problem:  # a number of the right-hand side that cannot be computed
+            raise RuleProblem(self.rule.name, self.rule.place, f"egglog stops: {problem}") from None
+        return Step(old, held.freeze(facts=MATCHED))
 
     def fires(self, cases: Sequence[Case]) -> list[bool]:
         """Whether the rule matches in each program, in the wanted form."""
@@ -274,7 +276,7 @@ class RuleChecker:
         """What the rule does to each of some programs, as `check` says."""
         given = [self._given(case) for case in cases]
         steps = self.steps([(case.program.body, case.facts) for case in cases])
-        found = [self._compared(*each, *step) for *each, step in zip(cases, given, steps, strict=True)]
+        found = [self._compared(c, g, *step) for c, g, step in zip(cases, given, steps, strict=True)]
         rest = [i for i, r in enumerate(found) if r.counterexample is None and not (r.fired and r.changed)]
         if self._simplifies and rest:
             for i, alone in zip(rest, self._alone.check_all([cases[i] for i in rest]), strict=True):
