@@ -26,7 +26,8 @@ from lift_egraph.soundness.instances import ATTEMPTS, Instances
 from lift_egraph.soundness.matches import Example
 from lift_egraph.soundness.pattern_values import Rejected
 from lift_egraph.soundness.random_terms import Replayer
-from lift_egraph.soundness.rule_checker import Case, RuleChecker, RuleReport, array_lengths, inputs_of
+from lift_egraph.soundness.rule_checker import Case, RuleChecker, RuleReport, inputs_of
+from lift_egraph.soundness.rule_steps import array_lengths
 from lift_egraph.soundness.shrinking import shrink
 
 NEAR_MISSES = 4  # one program for so many breaks a condition

@@ -9,9 +9,8 @@ are true, and the others offer sizes and places, so those of one take nothing fr
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import egglog
@@ -24,29 +23,28 @@ from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
-from lift_egraph.egraph.frozen import Choice, ClassId, FrozenEGraph, open_terms
-from lift_egraph.egraph.members import SLACK, MemberSampler, Site, changes, uses
+from lift_egraph.egraph.frozen import FrozenEGraph
+from lift_egraph.egraph.members import SLACK, uses
 from lift_egraph.egraph.pattern_nodes import NoLiteral
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_edits import watched
-from lift_egraph.egraph.rule_forms import Constant, Form, Node, forms, subpatterns
+from lift_egraph.egraph.rule_forms import Form
 from lift_egraph.egraph.scratch import ROOT, Held, Schedule, Scratch, suffix_of
 from lift_egraph.errors import LiftError, RuleProblem, SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical, stem
-from lift_egraph.language.check import binder_type, type_of
-from lift_egraph.language.types import Array, DataType, Pair
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import DataType
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import Value, leaves_of
-from lift_egraph.soundness.clashes import sides
 from lift_egraph.soundness.counterexamples import Counterexample, applied, bound_twice, closed, equal_values, same_bits
 from lift_egraph.soundness.hostile_inputs import hostile_inputs
+from lift_egraph.soundness.rule_steps import MATCHED, Step, names_in, tiles_of_all
 from lift_egraph.soundness.whole_numbers import witness
 
 WIDTHS = (2, 4)
 MOST_WHOLE = 10  # programs that are computed over whole numbers: to know their degrees takes longer than all else
-MATCHED = ("matched", "matched_function")
 DEEP = 40  # how much deeper than the program a rewritten term may be, if none is found near
 FRUITLESS = 8  # samples in a row without a new term, after which no more are drawn
 
@@ -114,61 +112,6 @@ class Case:
     form: Form | None = None
 
 
-@dataclass(frozen=True)
-class Step:
-    """An e-graph before and after a rule."""
-
-    old: FrozenEGraph
-    new: FrozenEGraph
-
-    @cached_property
-    def made(self) -> set[Site]:
-        """What is new."""
-        return changes(self.old, self.new)
-
-    @cached_property
-    def sampler(self) -> MemberSampler:
-        """Draws members that use what is new."""
-        return MemberSampler(self.new, self.made)
-
-    @cached_property
-    def read(self) -> Callable[[Choice], ir.Expr]:
-        """Reads members, which share what they have in common."""
-        return open_terms(self.new)
-
-    @cached_property
-    def misnamed(self) -> str | None:
-        """A function that the rule made and that states another argument than its class has: rules would trust it."""
-        for owner, node in self.made:
-            own = self.new.own_domain(node)
-            others = (self.new.own_domain(n) for n in self.new.nodes[owner])
-            if own is not None and (of := next((t for t in others if t not in (None, own)), None)) is not None:
-                return f"a function of {own} that stands for one of {of}"
-        return None
-
-    @cached_property
-    def _matched(self) -> dict[int, set[ClassId]]:
-        """The classes where each of the rule's declarations matched."""
-        found: dict[int, set[ClassId]] = {}
-        for name in MATCHED:
-            for number, where in self.new.facts.get(name, ()):
-                found.setdefault(int(number), set()).add(int(where))
-        return found
-
-    def matched_in(self, root: str) -> set[int]:
-        """Which of the rule's declarations matched in the term of a root."""
-        below, waiting = {self.new.roots[root]}, [self.new.roots[root]]
-        while waiting:
-            for n in self.new.nodes[waiting.pop()]:
-                waiting += (fresh := set(n.classes) - below)
-                below |= fresh
-        return {number for number, where in self._matched.items() if where & below}
-
-    def changes_in(self, root: str) -> bool:
-        """Whether the class of a root has a member that uses what is new."""
-        return self.sampler.reaches(self.new.roots[root])
-
-
 _Told = tuple[Scratch, Schedule, int, tuple[egglog.Ruleset, ...]]
 _TOLD: dict[tuple[int, ...], _Told] = {}  # e-graphs of the last checkers, for the next with the same simplification
 MOST_TOLD, MOST_KEPT = 12, 4  # rules that one e-graph is told: each makes the rest slower; e-graphs
@@ -202,7 +145,7 @@ class RuleChecker:
         ruleset = watched(rule)
         step = ruleset.saturate() if rule.phase == "simplification" else egglog.run(ruleset)
         self._whole = 0  # programs that were computed over whole numbers
-        self._shared = frozenset(_names_in(rule))
+        self._shared = frozenset(names_in(rule))
         key = tuple(id(ruleset) for ruleset in others)
         self._scratch, self._cleaning, told, _ = _TOLD.pop(key, None) or _fresh(others)
         try:
@@ -222,7 +165,7 @@ class RuleChecker:
         """
         roots = [f"{ROOT}{number:04}" for number in range(len(terms))]
         told = {root: (to_egg(term), facts) for root, (term, facts) in zip(roots, terms, strict=True)}
-        with self._scratch.holding_all(told, _tiles(term for term, _ in terms), self._shared) as held:
+        with self._scratch.holding_all(told, tiles_of_all(term for term, _ in terms), self._shared) as held:
             held.run(self._cleaning)
             old = held.freeze()
             step = self._once(held, old)
@@ -435,52 +378,3 @@ def _outcome(term: ir.Expr, expected: DataType, inputs: dict[str, Value]) -> Val
         return evaluate(term, inputs)
     except LiftError as problem:
         return f"{type(problem).__name__}: {problem}"
-
-
-def array_lengths(term: ir.Expr) -> set[int]:
-    """The lengths of all arrays in a term of concrete sizes."""
-    return {n for t in _types(term) for n in _lengths(t)}
-
-
-def _names_in(rule: Rule) -> Iterator[str]:
-    """The names of variables and inputs that a rule states itself."""
-    for form in forms(rule):
-        stated = (side for c in form.conditions for side in sides(c))
-        for whole in (form.left, form.right, *stated):
-            for p in subpatterns(whole):
-                if isinstance(p, Node) and p.op in ("V___init__", "Ex_input") and isinstance(p.parts[0], Constant):
-                    yield p.parts[0].value
-
-
-def _tiles(terms: Iterable[ir.Expr]) -> Iterator[ActionLike]:
-    for n in sorted(set().union(*map(array_lengths, terms))):
-        yield from _tiles_of(n)
-
-
-@cache
-def _tiles_of(n: int) -> tuple[ActionLike, ...]:
-    """The divisors of a length, and one number that is none, but divides a length that no array need have.
-
-    Making such facts takes longer than using them, so they are kept.
-    """
-    odd = next((d for d in range(2, n) if n % d), None)
-    beside = () if odd is None else (sorts.tile(i64(2 * odd), i64(odd)),)
-    return *(sorts.tile(i64(n), i64(d)) for d in range(1, n + 1) if n % d == 0 or d == odd), *beside
-
-
-def _types(term: ir.Expr) -> Iterator[DataType]:
-    for part in ir.subterms(term):
-        if isinstance(part, ir.Expr):
-            yield type_of(part)
-        elif isinstance(part, ir.Lambda):
-            yield binder_type(part.binder)
-
-
-def _lengths(t: DataType) -> Iterator[int]:
-    if isinstance(t, Array):
-        if t.size.constant is not None:
-            yield t.size.constant
-        yield from _lengths(t.element)
-    elif isinstance(t, Pair):
-        yield from _lengths(t.first)
-        yield from _lengths(t.second)
