@@ -23,7 +23,7 @@ def main() -> None:
             (all_rules,), simplification=simplification, examples=arguments.examples, jobs=arguments.jobs
         )
         for verdict in checks:
-            print(f"{verdict.name}: {'passed' if verdict.passed else 'WRONG'}, {verdict.seconds:.1f} s", flush=True)
+            print(f"{verdict.name}: {_outcome(verdict)}, {verdict.seconds:.1f} s", flush=True)
             found[verdict.name] = verdict
         seconds = time.perf_counter() - began
         while len(harness.family()) > 1:  # what a child used is known when it has ended
@@ -33,15 +33,15 @@ def main() -> None:
     examples, fired = sum(v.examples for _, v in verdicts), sum(v.fired for _, v in verdicts)
     wrong = sum(not v.passed for _, v in verdicts)
     rows: list[harness.Row] = [
-        (rule.name, rule.family, rule.phase, v.examples, _share(v), _exercised([v]), v.seconds, _outcome(v))
-        for rule, v in verdicts
+        (rule.name, rule.family, rule.phase, _share(v), v.seconds, _outcome(v)) for rule, v in verdicts
     ]
-    done, of = _exercised([v for _, v in verdicts]), f"all {len(rows)} rules"
-    rows.append((of, "", "", examples, f"{fired / examples:.0%}", done, seconds, f"{wrong} wrong"))
+    done, asked = (sum(len(of) for _, v in verdicts for of in some(v)) for some in (_exercised, _conditions))
+    whole = f"{wrong} wrong, {examples} examples, {done} of {asked} conditions exercised"
+    rows.append((f"all {len(rows)} rules", "", "", f"{fired / examples:.0%}", seconds, whole))
     harness.report(
         arguments.out,
         f"The check of every rule at {arguments.examples} examples",
-        ("rule", "family", "phase", "examples", "fired", "conditions exercised", "seconds", ""),
+        ("rule", "family", "phase", "fired", "seconds", "found"),
         rows,
         notes=(
             f"{seconds:.0f} s by the clock with {arguments.jobs} rules at a time, {used:.0f} s of processor time: "
@@ -49,6 +49,9 @@ def main() -> None:
             f"peak memory {memory.peak / 1e6:.0f} MB, of all processes together",
             f"beside the examples, one program for every four breaks one condition and must come to no harm; "
             f"a rule that fires in under {FIRE_RATE:.0%} of its examples fails",
+            "polynomials over i32: programs that were also run with i32 for f32 on random 32-bit numbers, bit for bit; "
+            "the chance is the largest that a wrong rewrite of one escapes, unless wrong by multiples of 256 alone",
+            f"{sum(v.proved is True for _, v in verdicts)} of the rules are proved for all sizes as well",
             "seconds are those by the clock",
         ),
     )
@@ -64,13 +67,17 @@ def _share(verdict: Verdict) -> str:
     return f"{verdict.fired / verdict.examples:.0%}" if verdict.examples else ""
 
 
-def _exercised(verdicts: list[Verdict]) -> str:
-    done = sum(len(v.exercised) for v in verdicts)
-    return f"{done} of {done + sum(len(v.unexercised) for v in verdicts)}"
+def _exercised(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
+    return (verdict.exercised,)
+
+
+def _conditions(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
+    return verdict.exercised, verdict.unexercised
 
 
 def _outcome(verdict: Verdict) -> str:
-    return "passed" if verdict.passed else verdict.problem or "wrong"
+    """The words of the check."""
+    return verdict.problem or verdict.words
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from lift_egraph.errors import ExplorationProblem, RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.language.grammar import suggestion
 from lift_egraph.language.syntax import print_term
-from lift_egraph.soundness.rule_checker import array_lengths
+from lift_egraph.soundness.rule_steps import array_lengths
 
 SHOWN = 10  # how many near misses are printed
 

@@ -19,7 +19,7 @@ from lift_egraph.derivation.parts import part_of, text_of
 from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
 from lift_egraph.egraph.exact_terms import Node, Path, choice_of, class_of, place_of, read_only_member, to_expr, written
-from lift_egraph.egraph.frozen import FrozenEGraph, from_egg
+from lift_egraph.egraph.frozen import DROPPED, FrozenEGraph, from_egg
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import embedding, known_nodes
 from lift_egraph.egraph.rule import Rule, together
@@ -308,7 +308,7 @@ class World:
 
     def look(self, term: Node) -> FrozenEGraph:
         """The e-graph of a term before any rule, with the facts that conditions ask for."""
-        return self._about(term).held.freeze(facts=True)
+        return self._about(term).held.freeze(facts=DROPPED)
 
     def is_closed(self, term: Node) -> bool:
         """Whether a term has no free variables: a class may be closed while a member is not."""

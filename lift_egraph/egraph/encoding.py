@@ -12,8 +12,9 @@ from egglog import String
 from egglog.egraph import ActionLike
 
 from lift_egraph.egraph import sorts
+from lift_egraph.egraph.expressions import made
 from lift_egraph.egraph.pattern_nodes import PATTERN_NODES, concrete_size, form_of
-from lift_egraph.egraph.sorts import Ex, Fn, Op, P, Ty, V, associative, commutative, identity, neutral
+from lift_egraph.egraph.sorts import Ex, Fn, Op, P, Ty, associative, commutative, identity, neutral
 from lift_egraph.egraph.steps import changing_steps
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
@@ -70,15 +71,15 @@ def type_to_egg(t: DataType) -> Ty:
 def binder_to_egg(pattern: ir.Binder) -> P:
     """A binding pattern as an egglog term."""
     if isinstance(pattern, ir.Var):
-        return P.var(V(pattern.name, type_to_egg(pattern.type)))
-    return P.pair(binder_to_egg(pattern.first), binder_to_egg(pattern.second))
+        return made("P_var", made("V___init__", pattern.name, type_to_egg(pattern.type)))
+    return made("P_pair", binder_to_egg(pattern.first), binder_to_egg(pattern.second))
 
 
 def function_to_egg(f: ir.Function) -> Fn:
     """A function as an egglog term."""
     if isinstance(f, ir.Vectorize):
-        return Fn.vec(f.width, function_to_egg(f.function))
-    return Fn.lam(binder_to_egg(f.binder), to_egg(f.body))
+        return made("Fn_vec", f.width, function_to_egg(f.function))
+    return made("Fn_lam", binder_to_egg(f.binder), to_egg(f.body))
 
 
 def operator_to_egg(f: ir.Function) -> Op:
@@ -86,11 +87,11 @@ def operator_to_egg(f: ir.Function) -> Op:
     name = known_operator(f)
     if name is not None:
         op, depth = name
-        made = Op.scalar(op)
+        known = made("Op_scalar", op)
         for _ in range(depth):
-            made = made.lift()
-        return made
-    return Op.fn(function_to_egg(f))
+            known = made("Op_lift", known)
+        return known
+    return made("Op_fn", function_to_egg(f))
 
 
 def known_operator(f: ir.Function) -> tuple[str, int] | None:
@@ -130,9 +131,9 @@ def to_egg(term: ir.Expr) -> Ex:
 
 def encoded(term: ir.Expr, form: Ex) -> ir.Expr:
     """The same term, which `to_egg` turns into a given form: one that uses nodes that no term of `ir` has."""
-    made = copy(term)
-    made.__dict__["_encoded"] = form
-    return made
+    same = copy(term)
+    same.__dict__["_encoded"] = form
+    return same
 
 
 def depth(term: ir.Part) -> int:
@@ -163,24 +164,24 @@ def _pattern_to_egg(e: ir.Expr) -> Ex:
     operation = PATTERN_NODES.get(form.op)
     parameters = repeat(None) if operation is None else operation.signature.parts
     parts = (_part_to_egg(part, p) for part, p in zip(form.parts, parameters, strict=False))
-    return getattr(sorts, form.op)(*form.numbers, *parts)
+    return made(form.op, *form.numbers, *parts)
 
 
 @lru_cache(maxsize=4096)
 def _variable_to_egg(v: ir.Var) -> Ex:
-    return Ex(V(v.name, type_to_egg(v.type)))
+    return made("Ex___init__", made("V___init__", v.name, type_to_egg(v.type)))
 
 
 @lru_cache(maxsize=4096)
 def _input_to_egg(e: ir.Input) -> Ex:
-    return Ex.input(e.name, type_to_egg(e.type))
+    return made("Ex_input", e.name, type_to_egg(e.type))
 
 
 _LEAVES = {
     ir.Var: _variable_to_egg,
     ir.Input: _input_to_egg,
-    ir.Literal: lambda e: Ex.literal(literal_text(e), type_to_egg(e.type)),
-    ir.SizeLiteral: lambda e: Ex.literal(str(concrete_size(e.size)), type_to_egg(I32)),
+    ir.Literal: lambda e: made("Ex_literal", literal_text(e), type_to_egg(e.type)),
+    ir.SizeLiteral: lambda e: made("Ex_literal", str(concrete_size(e.size)), type_to_egg(I32)),
 }
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Union
 
 from lift_egraph.caching import cached_property
-from lift_egraph.egraph import sorts
+from lift_egraph.egraph.expressions import made
 from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.pattern_nodes import name_in_language, pattern_node, place_name
 
@@ -226,19 +226,7 @@ def _require(node: Node | None) -> Node:
     return node
 
 
-_SORTS = {"Ty": sorts.Ty, "V": sorts.V, "P": sorts.P, "Op": sorts.Op, "Fn": sorts.Fn, "Ex": sorts.Ex}
-_SORTS["Order"] = sorts.Order
-
-
 @lru_cache(maxsize=100_000)
 def to_expr(term: Node) -> Any:
     """A term of the e-graph as egglog's own."""
-    children = [to_expr(c) if isinstance(c, Node) else c for c in term.children]
-    sort, _, method = term.op.partition("_")
-    if sort in _SORTS and method:
-        if method == "__init__":
-            return _SORTS[sort](*children)
-        if term.op == "Op_lift":
-            return children[0].lift()  # pyright: ignore[reportAttributeAccessIssue]
-        return getattr(_SORTS[sort], method)(*children)
-    return getattr(sorts, term.op)(*children)
+    return made(term.op, *(to_expr(c) if isinstance(c, Node) else c for c in term.children))

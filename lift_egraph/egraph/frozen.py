@@ -47,6 +47,8 @@ DROPPED = (
     "recalls",
     "cascades",
     "distinct",
+    "matched",
+    "matched_function",
 )
 
 ClassId = int
@@ -187,7 +189,7 @@ class FrozenEGraph:
         return ir.PairBinder(self.pattern(n.classes[0]), self.pattern(n.classes[1]))
 
 
-def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: bool = False) -> FrozenEGraph:
+def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: Container[str] = ()) -> FrozenEGraph:
     """Read an egglog e-graph into plain tables.
 
     Parameters
@@ -197,7 +199,7 @@ def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: bool = False) 
     roots
         Names of terms made with ``graph.let``.
     facts
-        Whether to read also what conditions of rules ask for.
+        Which of what conditions of rules ask for (`DROPPED`) to read also.
     """
     raw = graph._egraph  # the compiled e-graph: the public freeze is a thousand times slower
     state = raw.freeze()
@@ -245,7 +247,7 @@ def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: bool = False) 
             continue
         tuples += len(table.rows)
         if op in DROPPED:
-            if facts:
+            if op in facts:
                 element = table.output_sort.partition("[")[2].rstrip("]")  # of a set of names; a relation has none
                 known_facts[op] = {
                     tuple(child_of(s, v) for s, v in zip(table.input_sorts, row.inputs, strict=True)): frozenset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from lift_egraph.egraph.exact_terms import renamed
 from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
@@ -66,6 +67,16 @@ def uses(choice: Choice, sites: set[Site]) -> bool:
     return (choice.class_id, choice.node) in sites or any(uses(part, sites) for part in choice.parts)
 
 
+class _Known(NamedTuple):
+    """A node that is part of a term: how deep it is, whether it is wanted, and how near a wanted one is below it."""
+
+    node: ENode
+    parts: tuple[ClassId, ...]
+    depth: int
+    wanted: bool
+    near: int
+
+
 class MemberSampler:
     """Draws members of classes at random.
 
@@ -91,6 +102,8 @@ class MemberSampler:
         self._depth = self._depths()
         self._wanted = set(self._parts if wanted is None else wanted)
         self._distance = self._distances()
+        self._known: dict[ClassId, list[_Known]] = {}
+        self._single: dict[ClassId, Choice | None] = {}
 
     def _depths(self) -> dict[ClassId, int]:
         """The depth of the shallowest member of each class."""
@@ -131,6 +144,10 @@ class MemberSampler:
                     queue.append(user)
         return distance
 
+    def reaches(self, root: ClassId) -> bool:
+        """Whether a wanted node is in any member of a class."""
+        return root in self._distance and root in self._depth
+
     def sample(self, root: ClassId, rng: random.Random, slack: int = SLACK) -> Choice | None:
         """A member of a class, or None if no wanted node is in any.
 
@@ -139,7 +156,7 @@ class MemberSampler:
         slack
             How much deeper than the shallowest member it may be.
         """
-        if root not in self._distance or root not in self._depth:
+        if not self.reaches(root):
             return None
         return self._build(root, rng, self._depth[root] + slack, True)
 
@@ -153,38 +170,61 @@ class MemberSampler:
 
     def spread(self, owner: ClassId, rng: random.Random, count: int | None, slack: int = SLACK) -> Iterator[Choice]:
         """Members of a class that begin with different nodes of it, the shallowest member first; one for each if no
-        count is given.
+        count is given. A node around its own class is put around the shallowest member.
         """
         nodes = sorted(self._nodes[owner], key=lambda n: self._depth_of(owner, n))
         rest = [n for n in nodes[1:] if self._depth_of(owner, n) < UNREACHABLE]
         rng.shuffle(rest)
         for node in (nodes[0], *rest)[:count]:
             fuel = self._depth_of(owner, node) - 1 + (0 if node is nodes[0] else slack)
-            parts = self._parts[owner, node]
-            yield Choice(owner, node, tuple(self._build(p, rng, fuel, False) for p in parts))
+            own = self._depth[owner]
+            parts = ((p, own if p == owner else fuel) for p in self._parts[owner, node])
+            yield Choice(owner, node, tuple(self._build(p, rng, depth, False) for p, depth in parts))
 
     def _build(self, owner: ClassId, rng: random.Random, fuel: int, seek: bool) -> Choice:
-        fitting = [n for n in self._nodes[owner] if self._depth_of(owner, n) <= fuel]
-        if not fitting:
-            fitting = [min(self._nodes[owner], key=lambda n: self._depth_of(owner, n))]
-        here = [n for n in fitting if (owner, n) in self._wanted]
+        if (only := self._only(owner)) is not None:
+            return only
+        known = self._known.get(owner) or self._nodes_of(owner)
+        fitting = [n for n in known if n.depth <= fuel] or [min(known, key=lambda n: n.depth)]
         seek = seek and owner in self._distance
-        towards = [n for n in fitting if any(p in self._distance for p in self._parts[owner, n])] if seek else []
-        if seek and here and (not towards or rng.random() < 0.7):
+        towards = [n for n in fitting if n.near < UNREACHABLE] if seek else []
+        here = [n for n in fitting if n.wanted] if seek else []
+        if here and (not towards or rng.random() < 0.7):
             node = rng.choice(here)
             seek = rng.random() < 0.3
         elif towards:
-            near = min(min(self._distance.get(p, fuel) for p in self._parts[owner, n]) for n in towards)
-            nearest = [n for n in towards if any(self._distance.get(p) == near for p in self._parts[owner, n])]
-            node = rng.choice(nearest if rng.random() < 0.7 else towards)
+            near = min(n.near for n in towards)
+            node = rng.choice([n for n in towards if n.near == near] if rng.random() < 0.7 else towards)
         else:
             node = rng.choice(fitting)
-        parts = self._parts[owner, node]
-        leading = [i for i, p in enumerate(parts) if p in self._distance]
-        chosen = rng.choice(leading) if leading and seek else -1
+        leading = [i for i, p in enumerate(node.parts) if p in self._distance] if seek else ()
+        chosen = rng.choice(leading) if leading else -1
         return Choice(
-            owner, node, tuple(self._build(p, rng, fuel - 1, seek and i == chosen) for i, p in enumerate(parts))
+            owner,
+            node.node,
+            tuple([self._build(p, rng, fuel - 1, seek and i == chosen) for i, p in enumerate(node.parts)]),
         )
+
+    def _only(self, owner: ClassId) -> Choice | None:
+        """The only member of a class, one object for all that it is part of; None if there are several."""
+        if owner not in self._single:
+            self._single[owner] = None  # also if it is asked again on the way down: a part of itself
+            first, *others = self._nodes[owner]
+            if not others:
+                parts = [self._only(p) for p in self._parts[owner, first]]
+                whole = tuple(p for p in parts if p is not None)
+                self._single[owner] = Choice(owner, first, whole) if len(whole) == len(parts) else None
+        return self._single[owner]
+
+    def _nodes_of(self, owner: ClassId) -> list[_Known]:
+        """What is known of the nodes of a class, found once."""
+        found: list[_Known] = []
+        for node in self._nodes[owner]:
+            parts = self._parts[owner, node]
+            near = min((self._distance.get(p, UNREACHABLE) for p in parts), default=UNREACHABLE)
+            found.append(_Known(node, parts, self._depth_of(owner, node), (owner, node) in self._wanted, near))
+        self._known[owner] = found
+        return found
 
     def _depth_of(self, owner: ClassId, node: ENode) -> int:
         return 1 + max((self._depth.get(p, UNREACHABLE) for p in self._parts[owner, node]), default=0)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import egglog
-from egglog import declarations as egg
+from egglog import declarations as egg, var
 from egglog.declarations import Ident
 from egglog.egraph import RewriteOrRule
 
+from lift_egraph.egraph import sorts
 from lift_egraph.egraph.rule import Rule, own_name
 from lift_egraph.egraph.rule_forms import Pattern, read_declared
 
@@ -57,6 +59,46 @@ def edited(rule: Rule, at: int, rewrite: Rewrite, law: str) -> Rule:
         if i == at or not isinstance(declared, egg.RewriteDecl | egg.BiRewriteDecl):
             rules.append(RewriteOrRule(declarations, rewrite if i == at else declared))
     return replace(rule, law=law, ruleset=rules)
+
+
+def watched(rule: Rule) -> egglog.Ruleset:
+    """The rules of a rule, and one beside each that tells where it matched.
+
+    That is the relation ``matched`` of its number among them and the class, ``matched_function`` for functions.
+    """
+    telling = (told(0, var("e", sort)) for sort, told in _TOLD)
+    declarations = egg.Declarations.create(rule.ruleset.__egg_decls__, *telling)
+    rules = egglog.Ruleset(Ident(own_name(rule.name), rule.body.__module__))
+    for number, declared in enumerate(rule.ruleset.__egg_ruleset__.rules):
+        rules.append(RewriteOrRule(declarations, declared))
+        for place, facts in _matching(declared):
+            for sort, told in _TOLD:
+                if place.tp.ident.name == sort.__name__:
+                    made = with_argument(expression(told(number, var("e", sort))), 1, place)
+                    rules.append(RewriteOrRule(declarations, egg.RuleDecl((egg.ExprActionDecl(made),), facts, None)))
+    return rules
+
+
+_TOLD: tuple[tuple[Any, Callable[..., Any]], ...] = ((sorts.Ex, sorts.matched), (sorts.Fn, sorts.matched_function))
+
+
+def _matching(declared: Any) -> Iterator[tuple[Expression, tuple[Any, ...]]]:
+    """What a declaration rewrites, or states laws about, and on what conditions."""
+    if isinstance(declared, egg.RewriteDecl | egg.BiRewriteDecl):
+        sides = (declared.lhs, declared.rhs) if isinstance(declared, egg.BiRewriteDecl) else (declared.lhs,)
+        for side in sides:
+            here = egg.UnboundVarDecl("where it matched")
+            yield (
+                egg.TypedExprDecl(declared.tp, here),
+                (egg.EqDecl(declared.tp, here, side), *declared.conditions),
+            )
+    elif isinstance(declared, egg.RuleDecl):
+        unions = [a for a in declared.head if isinstance(a, egg.UnionDecl)]
+        whole = [f for f in declared.body if isinstance(f, egg.EqDecl) and isinstance(f.left, egg.UnboundVarDecl)]
+        if unions:
+            yield egg.TypedExprDecl(unions[0].tp, unions[0].lhs), declared.body
+        elif whole:
+            yield egg.TypedExprDecl(whole[0].tp, whole[0].left), declared.body
 
 
 def right_of(rewrite: Rewrite) -> Expression:

@@ -8,10 +8,10 @@ is here, behind a test. The rules of the analyses, which most e-graphs need, it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import egglog
 from egglog import bindings, declarations as egg
@@ -23,6 +23,7 @@ from lift_egraph.egraph.frozen import PREFIX, FrozenEGraph, freeze
 
 NOWHERE = bindings.RustSpan("", 0, 0)
 ROOT = "root"
+NAMED = (f"{PREFIX}V___init__", f"{PREFIX}Ex_input")
 Schedule = Any  # what `Scratch.compiled` makes of an ``egglog.Schedule``
 
 
@@ -113,8 +114,7 @@ class Scratch:
         self._graph.run(egglog.seq(*schedules))  # declares their rules
         return [self._graph._state.run_schedule_to_egg(s.schedule) for s in schedules]
 
-    @contextmanager
-    def holding(self, term: egglog.Expr | Node, facts: Iterable[Any] = ()) -> Iterator[Held]:
+    def holding(self, term: egglog.Expr | Node, facts: Iterable[Any] = ()) -> AbstractContextManager[Held]:
         """The e-graph with a term and facts about it, which it forgets at the end.
 
         Parameters
@@ -122,7 +122,32 @@ class Scratch:
         facts
             Relations that hold, and unions.
         """
-        held = self.hold(term, facts)
+        return self._forgetting(self.hold(term, facts))
+
+    def holding_all(
+        self, terms: Mapping[str, tuple[Any, Iterable[Any]]], facts: Iterable[Any], shared: Container[str]
+    ) -> AbstractContextManager[Held]:
+        """As `holding`, with several terms side by side, each under a name and with facts about it.
+
+        Parameters
+        ----------
+        terms
+            All names are of one length and end in numbers. The variables and inputs of each term and its facts get
+            names of their own (`suffix_of`): terms have little in common.
+        facts
+            What holds beside.
+        shared
+            The names that stay as they are.
+        """
+        told: list[Any] = []
+        for root, (term, about) in terms.items():
+            own = _OwnNames(suffix_of(root), shared)
+            told.append(bindings.Let(NOWHERE, f"${root}", self._expression(term.__egg_typed_expr__.expr, term, own)))
+            told += [self._action(fact, own) for fact in about]
+        return self._forgetting(self._hold([*told, *map(self._action, facts)], terms.keys()))
+
+    @contextmanager
+    def _forgetting(self, held: Held) -> Iterator[Held]:
         try:
             yield held
         finally:
@@ -130,23 +155,25 @@ class Scratch:
 
     def hold(self, term: egglog.Expr | Node, facts: Iterable[Any] = ()) -> Held:
         """As `holding`, until it is told to `forget` the term."""
+        return self._hold([bindings.Let(NOWHERE, f"${ROOT}", self._term(term)), *map(self._action, facts)], {ROOT})
+
+    def _hold(self, told: Sequence[Any], roots: Container[str]) -> Held:
+        """Make it hold what it is told; what is new to the e-graph was declared when that was made: before the push."""
         assert not self._holding
-        told: list[Any] = [bindings.Let(NOWHERE, f"${ROOT}", self._term(term))]  # may declare: before the push
-        told += map(self._action, facts)
         self._graph._egraph.run_program(bindings.Push(1), *map(bindings.ActionCommand, told))
         self._holding = True
-        return Held(self._graph)
+        return Held(self._graph, roots)
 
     def forget(self) -> None:
-        """Forget the term that is held, and all that was found of it."""
+        """Forget what is held, and all that was found of it."""
         self._holding = False
         self._graph._egraph.run_program(bindings.Pop(NOWHERE, 1))
 
-    def _action(self, fact: Any) -> Any:
+    def _action(self, fact: Any, own: _OwnNames | None = None) -> Any:
         decl = getattr(fact, "action", None)
         if isinstance(decl, egg.UnionDecl):
-            return bindings.Union(NOWHERE, *(self._expression(side, fact) for side in (decl.lhs, decl.rhs)))
-        return bindings.Expr_(NOWHERE, self._term(fact))
+            return bindings.Union(NOWHERE, *(self._expression(side, fact, own) for side in (decl.lhs, decl.rhs)))
+        return bindings.Expr_(NOWHERE, self._expression(fact.__egg_typed_expr__.expr, fact, own))
 
     def _term(self, term: Any) -> Any:
         return self._node(term) if isinstance(term, Node) else self._compiled(term)
@@ -166,7 +193,7 @@ class Scratch:
         """An expression in the form that the compiled e-graph takes."""
         return self._expression(expr.__egg_typed_expr__.expr, expr)
 
-    def _expression(self, expression: Any, declared: Any) -> Any:
+    def _expression(self, expression: Any, declared: Any, own: _OwnNames | None = None) -> Any:
         """An expression whose operators something else declares."""
         state = self._graph._state
         known: dict[int, Any] = {}
@@ -185,6 +212,10 @@ class Scratch:
                     self._graph._add_decls(declared)
                     name, backwards = state.callable_ref_to_egg(e.callable)
                 assert not backwards
+                if own is not None and name in NAMED:
+                    tag, of = (a.expr for a in e.args)
+                    assert isinstance(tag, egg.LitDecl)
+                    return bindings.Call(NOWHERE, name, [_literal(own(str(tag.value))), compiled(of)])
                 return bindings.Call(NOWHERE, name, [compiled(a.expr) for a in e.args])
             assert isinstance(e, egg.LitDecl), e
             assert isinstance(e.value, str | int), e
@@ -193,15 +224,34 @@ class Scratch:
         return compiled(expression)
 
 
+def suffix_of(root: str) -> str:
+    """What names of one of several terms end in, so that they are its own.
+
+    >>> suffix_of("root0012")
+    '_0012'
+    """
+    return "_" + root[len(root.rstrip("0123456789")) :]
+
+
+class _OwnNames(NamedTuple):
+    """What variables and inputs of one of several terms are called."""
+
+    suffix: str
+    shared: Container[str]
+
+    def __call__(self, name: str) -> str:
+        return name if name in self.shared else name + self.suffix
+
+
 def _literal(value: str | int) -> Any:
     return bindings.Lit(NOWHERE, bindings.String(value) if isinstance(value, str) else bindings.Int(value))
 
 
 class Held:
-    """The e-graph of a `Scratch` while it holds a term."""
+    """The e-graph of a `Scratch` while it holds terms."""
 
-    def __init__(self, graph: egglog.EGraph) -> None:
-        self._graph = graph
+    def __init__(self, graph: egglog.EGraph, roots: Container[str]) -> None:
+        self._graph, self._roots = graph, roots
 
     def run(self, *schedules: Schedule) -> Iterator[tuple[Any, int]]:
         """Run schedules that the `Scratch` has compiled; the matches of each rule's declaration, if anybody asks."""
@@ -223,12 +273,12 @@ class Held:
         finally:
             raw.run_program(bindings.Pop(NOWHERE, 1))
 
-    def freeze(self, *, facts: bool = False) -> FrozenEGraph:
-        """The e-graph as it is now; the term's class is the root ``root``.
+    def freeze(self, *, facts: Container[str] = ()) -> FrozenEGraph:
+        """The e-graph as it is now; the class of a term is the root of its name, ``root`` if it was given none.
 
         Parameters
         ----------
         facts
-            Whether to read also what conditions of rules ask for.
+            Which of what conditions of rules ask for to read also.
         """
-        return freeze(self._graph, {ROOT}, facts=facts)
+        return freeze(self._graph, self._roots, facts=facts)

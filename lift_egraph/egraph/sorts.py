@@ -129,10 +129,15 @@ def order_to_egg(order: KnownOrder) -> Order:
     return getattr(Order, order.op.removeprefix("Order_"))(*arguments)
 
 
+def to_order(order: KnownOrder | str) -> Order:
+    """An order, or an index function over i, and n for the length, as text."""
+    return order_to_egg(order_form(read_order(order), nat("n")) if isinstance(order, str) else order)
+
+
 OrderLike = Union[Order, KnownOrder, str]  # a text is an index function over i, and n for the length
 egglog.converter(KnownOrder, Order, order_to_egg)
 egglog.converter(String, Order, Order.of)
-egglog.converter(str, Order, lambda text: order_to_egg(order_form(read_order(text), nat("n"))))
+egglog.converter(str, Order, to_order)
 
 
 @function
@@ -268,6 +273,9 @@ stage_local = relation("stage_local", V)  # binders whose array a work-group may
 stage_private = relation("stage_private", V)  # binders whose array a work-item may copy to registers
 scalar_like = relation("scalar_like", Ty)  # types without vectors at the leaves
 without_floats = relation("without_floats", Ty)  # types whose leaves are whole numbers and bools
+# where which rewrite of a rule matched (`lift_egraph.egraph.rule_edits.watched`)
+matched = relation("matched", i64, Ex)
+matched_function = relation("matched_function", i64, Fn)
 
 EMPTY = Set[V].empty()
 # the fixed names that rules introduce: no identifiers of the text form, so no binder of a program has them

@@ -31,7 +31,8 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import Value
 from lift_egraph.soundness.counterexamples import equal_values, shown
-from lift_egraph.soundness.rule_checker import WIDTHS, array_lengths
+from lift_egraph.soundness.rule_checker import WIDTHS
+from lift_egraph.soundness.rule_steps import array_lengths
 
 SLACK = 4  # how much deeper than its shallowest members the members of a class that are compared may be
 EXACT = float(1 << 20)  # whole numbers beyond it may be rounded

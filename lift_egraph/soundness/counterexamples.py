@@ -63,13 +63,17 @@ def closed(term: ir.Expr) -> ir.Expr:
 
     A class of closed terms may have an open member, as ``fst (a, x) = a``; its value must not depend on the variable.
     """
+    term = applied(term)
+    return term if bound_twice(term) else unique_names(term, base=stem)  # which would hide it
+
+
+def applied(term: ir.Expr) -> ir.Expr:
+    """As `closed`, with the names that it has."""
     names = {p.name for p in ir.subterms(term) if isinstance(p, ir.Input)}
-    if bound_twice(term):
-        return term  # new names would hide it
     for v in sorted(ir.free_variables(term), key=str):
         given = ir.Input(fresh_name(f"any_{stem(v.name)}", names), v.type)
         term = ir.Apply(ir.Lambda(v, term), given)
-    return unique_names(term, base=stem)
+    return term
 
 
 def bound_twice(term: ir.Expr) -> str | None:

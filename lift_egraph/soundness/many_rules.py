@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import threading
@@ -19,7 +20,7 @@ from lift_egraph.errors import InputProblem, LiftError, RuleProblem, RunProblem
 from lift_egraph.process.child import Server
 
 EXAMPLES = 200  # programs for each rule
-BATCH = 20  # examples of one request
+BATCH, LARGE_BATCH = 20, 60  # examples of the first request, and of the others: they share an e-graph
 CAUGHT_BEFORE = "it was caught before"
 FEW_ATTEMPTS = 80  # to make a program that a mutant applies to: more than a clash of names gets
 FIRST = 4  # examples of a mutant, which is given up if it fires in none
@@ -27,6 +28,8 @@ BATCH_SECONDS = 30.0  # a batch takes about half a second
 SHRINK_SECONDS = 60.0
 PROOF_SECONDS = 60.0
 MEMORY = 2 << 30  # bytes of a child process
+COLLECTED = 100_000, 20, 20  # of a child's garbage: terms by the thousand live as long as their e-graph, and a fifth of
+# the time went to looking through them
 JOBS = min(os.cpu_count() or 1, 4)
 
 
@@ -43,6 +46,10 @@ class Verdict:
         sides were not equal already.
     exercised, unexercised
         The conditions of the rule, as text: those that some program broke, keeping the others, and those that none did.
+    whole, chance
+        In how many examples a rewritten term was also right bit for bit with i32 for f32, on random 32-bit numbers, and
+        the chance at the most that one that computes other polynomials passes, unless it is wrong by multiples of 256
+        alone.
     seconds
         How long it took.
     counterexample
@@ -70,6 +77,8 @@ class Verdict:
     exercised: tuple[str, ...] = ()
     unexercised: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    whole: int = 0
+    chance: float = 0.0
     seconds: float = 0.0
     counterexample: str | None = None
     problem: str | None = None
@@ -104,7 +113,8 @@ class Verdict:
         found = "wrong after" if self.counterexample is not None else "no counterexample in"
         asked = len(self.exercised) + len(self.unexercised)
         conditions = f", {len(self.exercised)} of {_counted(asked, 'condition')} exercised" if asked else ""
-        return f"{found} {_counted(self.examples, 'example')}{conditions}"
+        also = f"; {self.whole} as polynomials over i32, chance of an escape {self.chance:.1g}" if self.whole else ""
+        return f"{found} {_counted(self.examples, 'example')}{conditions}{also}"
 
 
 def _counted(number: int, what: str) -> str:
@@ -288,8 +298,8 @@ def _check(
             examples = max(examples // rule.of, BATCH)
         while verdict.examples < examples and verdict.counterexample is None:
             batch = FIRST if rule.mutant is not None and not verdict.fired else BATCH
-            batch = min(batch, examples - verdict.examples)
-            seen = server.request(("run", batch), time_limit=seconds)
+            batch = min(batch if verdict.examples < BATCH else LARGE_BATCH, examples - verdict.examples)
+            seen = server.request(("run", batch), time_limit=seconds * max(batch / BATCH, 1))
             verdict = replace(verdict, **seen, seconds=time.perf_counter() - began)
             yield verdict
             if rule.mutant is not None and not verdict.fired:
@@ -355,6 +365,7 @@ class _Session:
     """The child's side: it holds the rules, and the check of one of them."""
 
     def __init__(self, sources: Sources, simplification: tuple[Rule, ...], seed: int) -> None:
+        gc.set_threshold(*COLLECTED)
         from lift_egraph.egraph.rule_files import load_rules
         from lift_egraph.soundness.instances import ATTEMPTS
         from lift_egraph.soundness.mutations import mutants_of
@@ -405,7 +416,7 @@ class _Session:
                 return self.proof(self.original)
             case ("run", examples):
                 report = self.check.run(examples)
-                seen = ("examples", "fired", "changed", "exercised", "unexercised", "silent")
+                seen = ("examples", "fired", "changed", "exercised", "unexercised", "silent", "whole", "chance")
                 wrong = None if report.counterexample is None else str(report.counterexample)
                 return {**{name: getattr(report, name) for name in seen}, "counterexample": wrong}
             case _:

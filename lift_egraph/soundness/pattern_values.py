@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lift_egraph.egraph import sorts
-from lift_egraph.egraph.encoding import binder_to_egg, type_to_egg
+from lift_egraph.egraph.encoding import binder_to_egg, to_egg, type_to_egg
+from lift_egraph.egraph.expressions import made
 from lift_egraph.egraph.frozen import literal_value
 from lift_egraph.egraph.orders import KnownOrder, index_function, order_form
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES, PatternNode
@@ -87,19 +88,19 @@ class Values:
             f = self.value(p.parts[0])
             if not isinstance(f.meaning, ir.Lambda) or not isinstance(f.meaning.binder, ir.PairBinder):
                 raise Rejected("a function that is no operator")
-            return Operator(f.meaning, sorts.Op.fn(f.egg), None)
+            return Operator(f.meaning, made("Op_fn", f.egg), None)
         if p.op == "Op_lift":
             if not isinstance(t, Array):
                 raise Rejected(f"a lifted operator on {t}")
             inner = self.operator(p.parts[0], t.element)
             a, b = ir.Var("$p", t), ir.Var("$q", t)
             f = ir.Lambda(ir.PairBinder(a, b), ir.Map(inner.function, ir.Zip(a, b)))
-            return Operator(f, inner.egg.lift(), inner.law)
+            return Operator(f, made("Op_lift", inner.egg), inner.law)
         law = self.value(p.parts[0])
         f = operator_on(law, t)
         if isinstance(t, Array | Pair):
             raise Rejected(f"a scalar operator on {t}")
-        return Operator(f, sorts.Op.scalar(law), law)
+        return Operator(f, made("Op_scalar", law), law)
 
     def pattern(self, p: Pattern) -> ir.Binder:
         """The binding pattern, or variable, that a pattern stands for."""
@@ -120,9 +121,9 @@ class Values:
         """A variable for a name that rules derive from a binder: programs that were rewritten have such names."""
         tag, of, size = self.value(p.parts[0]), self.pattern(p.parts[1]), self.value(p.parts[2])
         names = "_".join(v.name.strip("$") for v in ir.bound_variables(of))
-        made = ir.Var(f"${tag}_{names}_{size}", Array(nat(size), binder_type(of)))
-        self.skolems[made] = sorts.V.of(tag, binder_to_egg(of), size)
-        return made
+        variable = ir.Var(f"${tag}_{names}_{size}", Array(nat(size), binder_type(of)))
+        self.skolems[variable] = made("V_of", tag, binder_to_egg(of), size)
+        return variable
 
     def names(self, p: Pattern) -> frozenset[Any] | None:
         """The set of variables that a pattern stands for; None if it is no such set."""
@@ -156,10 +157,10 @@ class Values:
 
 def _text(i: Values, p: Node) -> str:
     """A text that is put together: of parts, or a number in digits."""
-    made = [i.value(part) for part in p.parts]
+    parts = [i.value(part) for part in p.parts]
     if p.op not in ("join", "i64_to_string"):
         raise Rejected(f"{p.op} stands for no text")
-    return "".join(map(str, made))
+    return "".join(map(str, parts))
 
 
 def _order(i: Values, p: Node) -> str:
@@ -175,7 +176,7 @@ def _pattern(i: Values, op: str, parts: Sequence[Pattern]) -> Term:
     meaning = operation.term(numbers, tuple(p.meaning for p in inside))
     if isinstance(meaning, ir.Gather | ir.Scatter):  # a text that is a stride, say, is that in a program
         numbers = (order_form(meaning.indices, size_of(meaning.array)),)
-    return Term(meaning, getattr(sorts, op)(*numbers, *(p.egg for p in inside)))
+    return Term(meaning, made(op, *numbers, *(p.egg for p in inside)))
 
 
 def _function(i: Values, op: str, parts: Sequence[Pattern]) -> Term:
@@ -185,8 +186,7 @@ def _function(i: Values, op: str, parts: Sequence[Pattern]) -> Term:
     v = ir.Var("$v", i.value(t))
     numbers, inside = _arguments(i, operation, given, v)
     body = operation.term(numbers, (*(p.meaning for p in inside), v))
-    make = getattr(sorts.Fn, op.removeprefix("Fn_"))
-    return Term(ir.Lambda(v, body), make(*numbers, *(p.egg for p in inside), type_to_egg(v.type)))
+    return Term(ir.Lambda(v, body), made(op, *numbers, *(p.egg for p in inside), type_to_egg(v.type)))
 
 
 def _arguments(
@@ -207,40 +207,40 @@ def _arguments(
 
 def _lam(i: Values, p: Pattern, b: Pattern) -> Term:
     body, pattern = i.value(b), i.pattern(p)
-    return Term(ir.Lambda(pattern, body.meaning), sorts.Fn.lam(binder_to_egg(pattern), body.egg))
+    return Term(ir.Lambda(pattern, body.meaning), made("Fn_lam", binder_to_egg(pattern), body.egg))
 
 
 def _vec(i: Values, n: Pattern, f: Pattern) -> Term:
     inner = i.value(f)
-    made = ir.Vectorize(i.value(n), inner.meaning)
-    codomain(made)
-    return Term(made, sorts.Fn.vec(i.value(n), inner.egg))
+    wide = ir.Vectorize(i.value(n), inner.meaning)
+    codomain(wide)
+    return Term(wide, made("Fn_vec", i.value(n), inner.egg))
 
 
 def _zip(i: Values, t: Pattern) -> Term:
     pair = i.value(t)
     assert isinstance(pair, Pair)
     a, b = ir.Var("$p", pair.first), ir.Var("$q", pair.second)
-    return Term(ir.Lambda(ir.PairBinder(a, b), ir.Zip(a, b)), sorts.Fn.zip(type_to_egg(pair)))
+    return Term(ir.Lambda(ir.PairBinder(a, b), ir.Zip(a, b)), made("Fn_zip", type_to_egg(pair)))
 
 
 def _map(i: Values, n: Pattern, f: Pattern) -> Term:
     inner, size = i.value(f), i.value(n)
     v = ir.Var("$v", Array(nat(size), domain(inner.meaning)))
-    return Term(ir.Lambda(v, ir.Map(inner.meaning, v)), sorts.Fn.map(size, inner.egg))
+    return Term(ir.Lambda(v, ir.Map(inner.meaning, v)), made("Fn_map", size, inner.egg))
 
 
 def _combine(i: Values, op: Pattern, a: Pattern, b: Pattern) -> Term:
     left, right = i.value(a), i.value(b)
     operator = i.operator(op, type_of(left.meaning))
     meaning = ir.Apply(operator.function, ir.MakePair(left.meaning, right.meaning))
-    return Term(meaning, sorts.combine(operator.egg, left.egg, right.egg))
+    return Term(meaning, made("combine", operator.egg, left.egg, right.egg))
 
 
 def _variable(i: Values, v: Pattern) -> Term:
     binder = i.pattern(v)
     assert isinstance(binder, ir.Var)
-    return Term(binder, sorts.Ex(sorts.V(binder.name, type_to_egg(binder.type))))
+    return Term(binder, to_egg(binder))
 
 
 def _literal(i: Values, text: Pattern, t: Pattern) -> Term:
@@ -251,17 +251,17 @@ def _literal(i: Values, text: Pattern, t: Pattern) -> Term:
         meaning = ir.Literal(literal_value(i.value(text), scalar), scalar)
     except ValueError as problem:
         raise Rejected(f"{i.value(text)} is no {scalar}") from problem
-    return Term(meaning, sorts.Ex.literal(i.value(text), type_to_egg(scalar)))
+    return Term(meaning, made("Ex_literal", i.value(text), type_to_egg(scalar)))
 
 
 def _input(i: Values, name: Pattern, t: Pattern) -> Term:
-    return Term(ir.Input(i.value(name), i.value(t)), sorts.Ex.input(i.value(name), type_to_egg(i.value(t))))
+    return Term(ir.Input(i.value(name), i.value(t)), made("Ex_input", i.value(name), type_to_egg(i.value(t))))
 
 
 def _call(i: Values, op: Pattern, *arguments: Pattern) -> Term:
     name, parts = i.value(op), [i.value(a) for a in arguments]
-    make = getattr(sorts, f"call{len(parts)}")
-    return Term(ir.Call(name, tuple(p.meaning for p in parts)), make(name, *(p.egg for p in parts)))
+    call = made(f"call{len(parts)}", name, *(p.egg for p in parts))
+    return Term(ir.Call(name, tuple(p.meaning for p in parts)), call)
 
 
 _OTHERS: dict[str, Callable[..., Any]] = {
@@ -281,7 +281,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "call2": _call,
     "call3": _call,
     "component": lambda i, n, a: Term(
-        ir.Component(i.value(n), i.value(a).meaning), sorts.component(i.value(n), i.value(a).egg)
+        ir.Component(i.value(n), i.value(a).meaning), made("component", i.value(n), i.value(a).egg)
     ),
     "combine": _combine,
 }

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_forms import Equation, Node, shown
-from lift_egraph.errors import RuleProblem, SizeProblem
+from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.meaning.interp import evaluate
@@ -25,7 +26,8 @@ from lift_egraph.soundness.instances import ATTEMPTS, Instances
 from lift_egraph.soundness.matches import Example
 from lift_egraph.soundness.pattern_values import Rejected
 from lift_egraph.soundness.random_terms import Replayer
-from lift_egraph.soundness.rule_checker import RuleChecker, RuleReport, array_lengths, inputs_of
+from lift_egraph.soundness.rule_checker import Case, RuleChecker, RuleReport, inputs_of
+from lift_egraph.soundness.rule_steps import array_lengths
 from lift_egraph.soundness.shrinking import shrink
 
 NEAR_MISSES = 4  # one program for so many breaks a condition
@@ -113,6 +115,7 @@ class RuleCheck:
         self.seed = seed
         self._simplifies = bool(simplification)
         self._counts = Counter[str]()
+        self._chance = 0.0
         self._made, self._fired = Counter[int](), Counter[int]()
         self._exercised: set[tuple[int, int]] = set()
         self._wrong: Counterexample | None = None
@@ -132,51 +135,91 @@ class RuleCheck:
             tuple(shown(forms[n].left) for n in self._made if not self._fired[n]),
             tuple(self.instances.condition(*c) for c in conditions if c in self._exercised),
             tuple(self.instances.condition(*c) for c in conditions if c not in self._exercised),
+            self._counts["whole"],
+            self._chance,
         )
 
     def run(self, examples: int) -> RuleReport:
         """Check some more programs, until one is wrong; the report so far."""
         first = self._counts["examples"]
-        for number in range(first, first + examples):
-            if self._wrong is None:
-                self._example(number)
-                self._counts["examples"] += 1
-            if self._wrong is None and number % NEAR_MISSES == 0:
-                self._near_miss(number // NEAR_MISSES)
+        problem: RuleProblem | None = None
+        made: list[tuple[Draw, Example]] = []
+        missed: list[tuple[Draw, Example]] = []
+        for number in range(first, first + examples) if self._wrong is None else ():
+            try:
+                example, choices = self.instances.draw(f"{self.seed}/{number}", True, number)
+            except RuleProblem as no_program:
+                problem = no_program
+                break
+            made.append((Draw(number, choices), example))
+            if number % NEAR_MISSES == 0:
+                missed += self._near_miss(number // NEAR_MISSES)
+        self._look_at(made)
+        if self._wrong is None:
+            self._look_at(missed)
+        if self._wrong is None and problem is not None:
+            raise problem
         return self.report
 
-    def _example(self, number: int) -> None:
-        example, choices = self.instances.draw(f"{self.seed}/{number}", True, number)
-        self._failed = Draw(number, choices)
-        report = self.look(example, number)
-        self._made[example.form] += 1
-        self._fired[example.form] += report.fired
-        self._counts["changed"] += report.changed
-        self._wrong = report.counterexample
-
-    def _near_miss(self, number: int) -> None:
-        try:
+    def _near_miss(self, number: int) -> Iterator[tuple[Draw, Example]]:
+        with suppress(RuleProblem):  # no program breaks the condition and still has a type
             example, choices = self.instances.draw(f"{self.seed}/{number}/miss", False, number)
-        except RuleProblem:
-            return  # no program breaks the condition and still has a type
-        self._failed = Draw(number, choices)
-        self._wrong = self.look(example, number).counterexample
-        if example.broken is not None:
-            self._exercised.add((example.form, example.broken))
+            yield Draw(number, choices), example
+
+    def _look_at(self, some: list[tuple[Draw, Example]]) -> None:
+        """Check some programs, and count them, until one is wrong."""
+        reports = self.look_at([(example, draw.number) for draw, example in some])
+        for (draw, example), report in zip(some, reports, strict=True):
+            if example.broken is None:
+                self._counts["examples"] += 1
+                self._made[example.form] += 1
+                self._fired[example.form] += report.fired
+                self._counts["changed"] += report.changed
+                self._counts["whole"] += report.whole
+                self._chance = max(self._chance, report.chance)
+            else:
+                self._exercised.add((example.form, example.broken))
+            if report.counterexample is not None:
+                self._failed, self._wrong = self._by_itself(draw, example, some)
+                self._wrong = self._wrong or report.counterexample
+                return
+
+    def _by_itself(
+        self, draw: Draw, example: Example, some: list[tuple[Draw, Example]]
+    ) -> tuple[Draw, Counterexample | None]:
+        """What is wrong with one of some programs, with as few of the others in its e-graph as it takes."""
+        others = [each for each in some if each[0] != draw]
+        for beside in ([], *([other] for other in others), others):
+            looked_at = [(example, draw.number), *((e, d.number) for d, e in beside)]
+            found = self.look_at(looked_at)[0].counterexample
+            if found is not None:
+                return draw._replace(beside=tuple((d.number, d.choices) for d, _ in beside)), found
+        return draw, None
 
     def look(self, example: Example, number: int) -> RuleReport:
         """What the rule does to one example, with the inputs of its number."""
-        form = self.instances.forms[example.form]
-        if example.claims and example.broken is None:
-            wrong = false_claim(self.checker.rule, example.claims, self.seed + number)
-            fired = any(d == form.declared for d in self.checker.graphs(example.program.body, example.facts).matched)
-            return RuleReport(self.checker.rule, 1, int(fired), wrong if fired else None, int(fired))
+        return self.look_at([(example, number)])[0]
+
+    def look_at(self, some: Sequence[tuple[Example, int]]) -> list[RuleReport]:
+        """What the rule does to some examples, with the inputs of their numbers."""
+        cases = [self._case(*each) for each in some]
+        claiming = [i for i, (example, _) in enumerate(some) if example.claims and example.broken is None]
+        other = [i for i in range(len(some)) if i not in claiming]
+        found: dict[int, RuleReport] = {}
+        if other:
+            found |= zip(other, self.checker.check_all([cases[i] for i in other]), strict=True)
+        if claiming:
+            for i, fired in zip(claiming, self.checker.fires([cases[i] for i in claiming]), strict=True):
+                example, number = some[i]
+                wrong = false_claim(self.checker.rule, example.claims, self.seed + number)
+                found[i] = RuleReport(self.checker.rule, 1, int(fired), wrong if fired else None, int(fired))
+        return [found[i] for i in range(len(some))]
+
+    def _case(self, example: Example, number: int) -> Case:
         large = max(array_lengths(example.program.body), default=0) > ORDERED
         kind = KINDS[number % (2 if large else 3)]
-        try:
-            return self.checker.check(example.program, self.seed + number, kind, example.facts, form)
-        except SizeProblem:  # an index that is no index of an array
-            return self.checker.check(example.program, self.seed + number, "whole", example.facts, form)
+        form = self.instances.forms[example.form]
+        return Case(example.program, self.seed + number, kind, example.facts, form)
 
     def shrunk(self, steps: int = 400) -> Counterexample:
         """The counterexample with as simple a program as a number of steps find.
@@ -210,7 +253,7 @@ class RuleCheck:
 
         kept = [self._wrong]  # so that no other gets the id of one of them
         found = shrink(failed.choices, noted, self._wrong, steps, lambda c: c.size)
-        return replace(found, reproducer=self._reproducer(Draw(failed.number, seen[id(found)])))
+        return replace(found, reproducer=self._reproducer(failed._replace(choices=seen[id(found)])))
 
     def _reproducer(self, draw: Draw) -> str:
         rule = self.checker.rule
@@ -220,6 +263,7 @@ class RuleCheck:
         else:
             where = f"{rule.name} = rules_in({file!r})[{rule.name!r}]"
         beside = ", rules.simplification" if self._simplifies else ""
+        beside += f", beside={draw.beside}" if draw.beside else ""
         return (
             f"from lift_egraph.api import reproduce, rules, rules_in\n{where}\n"
             f"print(reproduce({rule.name}, {self.seed}, {draw.number}, {draw.choices}{beside}))"
@@ -227,7 +271,12 @@ class RuleCheck:
 
 
 def reproduce(
-    rule: Rule, seed: int, number: int, choices: Sequence[int], simplification: Iterable[Rule] = ()
+    rule: Rule,
+    seed: int,
+    number: int,
+    choices: Sequence[int],
+    simplification: Iterable[Rule] = (),
+    beside: Iterable[tuple[int, Sequence[int]]] = (),
 ) -> Counterexample | None:
     """The counterexample that a check found, from the choices that made its program; None if there is none.
 
@@ -239,6 +288,8 @@ def reproduce(
         What was chosen to make the program.
     simplification
         The rules that ran before and after it.
+    beside
+        The numbers and choices of other programs in the same e-graph.
 
     Raises
     ------
@@ -247,17 +298,18 @@ def reproduce(
     """
     check = RuleCheck(rule, simplification=simplification, seed=seed)
     try:
-        example = check.instances.example(Replayer(choices))
+        some = [(check.instances.example(Replayer(c)), n) for n, c in ((number, choices), *beside)]
     except Rejected as problem:
         raise RuleProblem(rule.name, rule.place, f"the choices make no program that it applies to: {problem}") from None
-    return check.look(example, number).counterexample
+    return check.look_at(some)[0].counterexample
 
 
 class Draw(NamedTuple):
-    """How a program was made: its number, and the choices."""
+    """How a program was made: its number, and the choices; and those of programs that stood beside it."""
 
     number: int
     choices: tuple[int, ...]
+    beside: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 def false_claim(

@@ -1,16 +1,17 @@
-"""One rule on one program: it is rewritten, read back, typed, run and compared with the original.
+"""One rule on programs: they are rewritten, read back, typed, run and compared with the originals.
 
-The rule runs alone; members of the program's class that use what is new in the e-graph are sampled, and each must have
-the type and the value of the program.
+The rule runs alone; members of a program's class that use what is new in the e-graph are sampled, and each must have
+the type and the value of the program. Programs stand in one e-graph side by side, as most of what each costs by itself
+is what egglog does for an e-graph of any size. Each has variables of its own there. Of their facts, those on operators
+are true, and the others offer sizes and places, so those of one take nothing from another.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import egglog
 import numpy as np
@@ -22,25 +23,28 @@ from lift_egraph.caching import cached_property
 from lift_egraph.egraph import sorts
 from lift_egraph.egraph.analyses import settled
 from lift_egraph.egraph.encoding import to_egg
-from lift_egraph.egraph.frozen import FrozenEGraph, open_term
-from lift_egraph.egraph.members import SLACK, MemberSampler, Site, changes, uses
+from lift_egraph.egraph.frozen import FrozenEGraph
+from lift_egraph.egraph.members import SLACK, uses
 from lift_egraph.egraph.pattern_nodes import NoLiteral
 from lift_egraph.egraph.rule import Rule
+from lift_egraph.egraph.rule_edits import watched
 from lift_egraph.egraph.rule_forms import Form
-from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
-from lift_egraph.errors import LiftError, RuleProblem, TypeProblem
+from lift_egraph.egraph.scratch import ROOT, Held, Schedule, Scratch, suffix_of
+from lift_egraph.errors import LiftError, RuleProblem, SizeProblem, TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical, stem
-from lift_egraph.language.check import binder_type, type_of
-from lift_egraph.language.types import Array, DataType, Pair
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import DataType
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import Value, leaves_of
-from lift_egraph.soundness.counterexamples import Counterexample, bound_twice, closed, equal_values, same_bits
+from lift_egraph.soundness.counterexamples import Counterexample, applied, bound_twice, closed, equal_values, same_bits
 from lift_egraph.soundness.hostile_inputs import hostile_inputs
+from lift_egraph.soundness.rule_steps import MATCHED, Step, names_in, tiles_of_all
+from lift_egraph.soundness.whole_numbers import witness
 
 WIDTHS = (2, 4)
-ITERATIONS = 2  # a rule that makes the names its conditions mention needs two
+MOST_WHOLE = 10  # programs that are computed over whole numbers: to know their degrees takes longer than all else
 DEEP = 40  # how much deeper than the program a rewritten term may be, if none is found near
 FRUITLESS = 8  # samples in a row without a new term, after which no more are drawn
 
@@ -61,6 +65,9 @@ class RuleReport:
         Rewrites of the rule that never fired, as text.
     exercised, unexercised
         Its conditions, as text: those that some program broke, which kept the others, and those that none did.
+    whole, chance
+        In how many examples a rewritten term was also right bit for bit with i32 for f32, on random 32-bit numbers, and
+        the chance at the most that one of them computes other polynomials (`lift_egraph.soundness.whole_numbers`).
     """
 
     rule: Rule
@@ -71,6 +78,8 @@ class RuleReport:
     silent: tuple[str, ...] = ()
     exercised: tuple[str, ...] = ()
     unexercised: tuple[str, ...] = ()
+    whole: int = 0
+    chance: float = 0.0
 
     @property
     def fire_rate(self) -> float:
@@ -78,12 +87,29 @@ class RuleReport:
         return self.fired / self.examples if self.examples else 0.0
 
 
-class Step(NamedTuple):
-    """An e-graph before and after a rule, and the declarations of the rule that matched, as egglog knows them."""
+@dataclass(frozen=True)
+class Case:
+    """A program of concrete sizes, and how it is looked at.
 
-    old: FrozenEGraph
-    new: FrozenEGraph
-    matched: list[Any]
+    Attributes
+    ----------
+    seed
+        Equal seeds give equal inputs and samples.
+    kind
+        Of the inputs: ``whole``, ``fractions`` or ``extremes`` (`lift_egraph.soundness.hostile_inputs`); whole ones
+        also where a program has no value for others.
+    facts
+        What to register about the program beside the laws of operators, the divisors of all lengths as tiles (with one
+        number that is no divisor) and the vector widths 2 and 4.
+    form
+        The form of the rule that must match for it to count as fired; any by default.
+    """
+
+    program: ir.Program
+    seed: int = 0
+    kind: str = "whole"
+    facts: tuple[ActionLike, ...] = ()
+    form: Form | None = None
 
 
 _Told = tuple[Scratch, Schedule, int, tuple[egglog.Ruleset, ...]]
@@ -116,7 +142,10 @@ class RuleChecker:
         self.members = members
         self._simplifies = bool(simplification := tuple(simplification))
         others = tuple(r.ruleset for r in simplification if r.name != rule.name)
-        step = rule.ruleset.saturate() if rule.phase == "simplification" else egglog.run(rule.ruleset)
+        ruleset = watched(rule)
+        step = ruleset.saturate() if rule.phase == "simplification" else egglog.run(ruleset)
+        self._whole = 0  # programs that were computed over whole numbers
+        self._shared = frozenset(names_in(rule))
         key = tuple(id(ruleset) for ruleset in others)
         self._scratch, self._cleaning, told, _ = _TOLD.pop(key, None) or _fresh(others)
         try:
@@ -128,22 +157,46 @@ class RuleChecker:
         if len(_TOLD) > MOST_KEPT:
             del _TOLD[next(iter(_TOLD))]
 
-    def graphs(self, term: ir.Expr, facts: Iterable[ActionLike] = ()) -> Step:
-        """The e-graph of a term before and after the rule, and which of the rule's rewrites matched."""
-        with self._scratch.holding(to_egg(term), (*_tiles(term), *facts)) as held:
+    def steps(self, terms: Sequence[tuple[ir.Expr, Iterable[ActionLike]]]) -> list[tuple[Step, str]]:
+        """For each of some terms, with facts, an e-graph before and after the rule, and the term's root in it.
+
+        Where the rule changes nothing it runs once more: it may have made the names that its conditions mention. Where
+        it changes some terms, the others get an e-graph of their own for that: what becomes of results may have no end.
+        """
+        roots = [f"{ROOT}{number:04}" for number in range(len(terms))]
+        told = {root: (to_egg(term), facts) for root, (term, facts) in zip(roots, terms, strict=True)}
+        with self._scratch.holding_all(told, tiles_of_all(term for term, _ in terms), self._shared) as held:
             held.run(self._cleaning)
-            old = new = held.freeze()
-            matched: list[Any] = []
-            for _ in range(ITERATIONS):
-                try:
-                    step, _ = held.runs(self._step, self._cleaning)
-                except EggSmolError as problem:  # a number of the right-hand side that cannot be computed
-                    raise RuleProblem(self.rule.name, self.rule.place, f"egglog stops: {problem}") from None
-                matched += [declared for declared, count in step if count]
-                new = held.freeze()
-                if new.node_count != old.node_count or new.class_count != old.class_count:
-                    break
-            return Step(old, new, matched)
+            old = held.freeze()
+            step = self._once(held, old)
+            left = [i for i, root in enumerate(roots) if not step.changes_in(root)]
+            if len(left) == len(terms):
+                step, left = self._once(held, old), []
+        found = [(step, root) for root in roots]
+        if left:
+            for i, again in zip(left, self.steps([terms[i] for i in left]), strict=True):
+                found[i] = again
+        return found
+
+    def _once(self, held: Held, old: FrozenEGraph) -> Step:
+        """Run the rule once, and clean."""
+        try:
+            held.run(self._step, self._cleaning)
+        except EggSmolError as problem:  # a number of the right-hand side that cannot be computed
+            raise RuleProblem(self.rule.name, self.rule.place, f"egglog stops: {problem}") from None
+        return Step(old, held.freeze(facts=MATCHED))
+
+    def fires(self, cases: Sequence[Case]) -> list[bool]:
+        """Whether the rule matches in each program, in the wanted form."""
+        steps = self.steps([(c.program.body, c.facts) for c in cases])
+        return [self._fired(step, root, case) for (step, root), case in zip(steps, cases, strict=True)]
+
+    def _fired(self, step: Step, root: str, case: Case) -> bool:
+        found = step.matched_in(root)
+        if case.form is None:
+            return bool(found)
+        declared = self.rule.ruleset.__egg_ruleset__.rules
+        return any(declared[number] == case.form.declared for number in found)
 
     def check(
         self,
@@ -153,51 +206,74 @@ class RuleChecker:
         facts: Iterable[ActionLike] = (),
         form: Form | None = None,
     ) -> RuleReport:
-        """What the rule does to one program of concrete sizes, run on random inputs.
-
-        Parameters
-        ----------
-        seed
-            Equal seeds give equal inputs and samples.
-        kind
-            Of the inputs: ``whole``, ``fractions`` or ``extremes`` (`lift_egraph.soundness.hostile_inputs`).
-        form
-            The form of the rule that must match for it to count as fired; any by default.
-        facts
-            What to register about the program beside the laws of operators, the divisors of all lengths as tiles
-            (with one number that is no divisor) and the vector widths 2 and 4.
+        """What the rule does to one program, run on random inputs; the parameters are those of a `Case`.
 
         Raises
         ------
         LiftError
             If the program itself is ill-typed or has no value.
         """
-        inputs = self._inputs(program, seed, kind)
-        expected = evaluate(program.body, inputs)
-        step = self.graphs(program.body, facts)
-        made, changed = changes(step.old, step.new), False
-        if (wrong_type := _misnamed(step.new, made)) is not None:
-            return RuleReport(
-                self.rule, 1, 1, Counterexample(self.rule, program, program.body, inputs, expected, wrong_type), 1
-            )
-        for term in self._members(step.new, made, seed):
-            changed = True
+        return self.check_all([Case(program, seed, kind, tuple(facts), form)])[0]
+
+    def check_all(self, cases: Sequence[Case]) -> list[RuleReport]:
+        """What the rule does to each of some programs, as `check` says."""
+        given = [self._given(case) for case in cases]
+        steps = self.steps([(case.program.body, case.facts) for case in cases])
+        found = [self._compared(c, g, *step) for c, g, step in zip(cases, given, steps, strict=True)]
+        rest = [i for i, r in enumerate(found) if r.counterexample is None and not (r.fired and r.changed)]
+        if self._simplifies and rest:
+            for i, alone in zip(rest, self._alone.check_all([cases[i] for i in rest]), strict=True):
+                fired, changed = found[i].fired or alone.fired, found[i].changed or alone.changed
+                merged = replace(found[i], fired=fired, changed=changed)
+                found[i] = merged if alone.counterexample is None else alone
+        return found
+
+    def _given(self, case: Case) -> tuple[str, dict[str, Value], Value]:
+        """The kind of a program's inputs, the inputs, and its value."""
+        inputs = self._inputs(case.program, case.seed, case.kind)
+        try:
+            return case.kind, inputs, evaluate(case.program.body, inputs)
+        except SizeProblem:  # an index that is no index of an array
+            inputs = self._inputs(case.program, case.seed, "whole")
+            return "whole", inputs, evaluate(case.program.body, inputs)
+
+    def _compared(self, case: Case, given: tuple[str, dict[str, Value], Value], step: Step, root: str) -> RuleReport:
+        program, (kind, inputs, expected) = case.program, given
+
+        def wrong(term: ir.Expr, inputs: dict[str, Value], found: Value | str) -> RuleReport:
+            example = Counterexample(self.rule, program, closed(own(term)), inputs, expected, found)
+            return RuleReport(self.rule, 1, 1, example, 1)
+
+        names = {i.name + suffix_of(root): i.name for i in program.inputs}
+        named = {there: inputs[here] for there, here in names.items()}
+
+        def own(term: ir.Expr) -> ir.Expr:
+            return _with_inputs(term, names)
+
+        if step.misnamed is not None:
+            return wrong(program.body, inputs, step.misnamed)
+        changed, over_integers = False, None
+        for term in self._members(step, root, case.seed):
             if isinstance(term, str):
-                wrong = Counterexample(self.rule, program, program.body, inputs, expected, term)
-                return RuleReport(self.rule, 1, 1, wrong, 1)
+                return wrong(program.body, inputs, term)
             free = ir.Program("free", inputs_of(term), term)
-            given = {**self._inputs(free, seed, kind), **inputs}
-            found = _outcome(term, type_of(program.body), given)
-            if not self._equal(expected, found, program.body, given):
-                wrong = Counterexample(self.rule, program, term, given, expected, found)
-                return RuleReport(self.rule, 1, 1, wrong, 1)
-        fired = any(form is None or declared == form.declared for declared in step.matched)
-        if not (fired and changed) and self._simplifies:
-            alone = self._alone.check(program, seed, kind, facts, form)
-            fired, changed = fired or bool(alone.fired), changed or bool(alone.changed)
-            if alone.counterexample is not None:
-                return alone
-        return RuleReport(self.rule, 1, int(fired), None, int(changed))
+            at = {**self._inputs(free, case.seed, kind), **named}
+            found = _outcome(term, type_of(program.body), at)
+            if not self._equal(expected, found, program.body, inputs):
+                return wrong(term, {names.get(name, name): value for name, value in at.items()}, found)
+            if not changed and self._whole < MOST_WHOLE:
+                same = own(term)
+                both = ir.Program("both", tuple(dict.fromkeys((*program.inputs, *inputs_of(same)))), same)
+                over_integers = witness(program, both, case.seed)
+            if over_integers is not None and not over_integers.agrees:
+                w = over_integers
+                example = Counterexample(self.rule, w.program, closed(w.rewritten), w.inputs, w.expected, w.found)
+                return RuleReport(self.rule, 1, 1, example, 1)
+            changed = True
+        self._whole += (whole := int(over_integers is not None))
+        chance = 0.0 if over_integers is None else over_integers.chance
+        fired = int(self._fired(step, root, case))
+        return RuleReport(self.rule, 1, fired, None, int(changed), whole=whole, chance=chance)
 
     def _inputs(self, program: ir.Program, seed: int, kind: str) -> dict[str, Value]:
         return hostile_inputs(program, seed, kind, self.rule.rounds, self.rule.nan_unsafe)
@@ -220,31 +296,21 @@ class RuleChecker:
         """The check without simplification, which may have done the rule's work before it."""
         return RuleChecker(self.rule, members=self.members)
 
-    def rewritten(self, term: ir.Expr, seed: int = 0, facts: Iterable[ActionLike] = ()) -> Iterator[ir.Expr]:
-        """Distinct terms that use what the rule puts beside a term, closed by `closed`.
-
-        A rule that names what is there already (``λv. join v = join``) gives the term itself.
-        """
-        step = self.graphs(term, facts)
-        members = self._members(step.new, changes(step.old, step.new), seed)
-        yield from (t for t in members if not isinstance(t, str))
-
-    def _members(self, new: FrozenEGraph, changed: set[Site], seed: int) -> Iterator[ir.Expr | str]:
+    def _members(self, step: Step, root: str, seed: int) -> Iterator[ir.Expr | str]:
         """Distinct terms that use what is new, or why something that does is no term."""
-        sampler = MemberSampler(new, changed)
         seen = set()
         rng, tried, fruitless = random.Random(seed), set(), 0
         while len(seen) < self.members and fruitless < FRUITLESS:
             deep = not seen and fruitless >= FRUITLESS // 2  # what is new may stand far below what was there
-            choice = sampler.sample(new.roots[ROOT], rng, DEEP if deep else SLACK)
+            choice = step.sampler.sample(step.new.roots[root], rng, DEEP if deep else SLACK)
             if choice is None:
                 return
             fruitless += 1
-            if choice in tried or not uses(choice, changed):
+            if choice in tried or not uses(choice, step.made):
                 continue
             tried.add(choice)
             try:
-                member = closed(open_term(new, choice))
+                member = applied(step.read(choice))
             except NoLiteral:  # others of its class are read
                 continue
             except TypeProblem as problem:  # parts that do not fit
@@ -279,16 +345,6 @@ def _allowed(expected: Value, found: Value, nan_unsafe: bool, signed_zero: bool)
     return change(expected, found)
 
 
-def _misnamed(new: FrozenEGraph, changed: set[Site]) -> str | None:
-    """A function that the rule made which states another argument than its class has; other rules would trust it."""
-    for owner, node in changed:
-        own = new.own_domain(node)
-        others = (new.own_domain(n) for n in new.nodes[owner])
-        if own is not None and (of := next((t for t in others if t not in (None, own)), None)) is not None:
-            return f"a function of {own} that stands for one of {of}"
-    return None
-
-
 def _within(expected: np.ndarray, found: np.ndarray, value: np.ndarray, bound: np.ndarray) -> bool:
     """Whether two leaves are what rounding may make of a value, or nothing is known of them."""
     if expected.dtype != found.dtype or expected.shape != found.shape:
@@ -297,6 +353,13 @@ def _within(expected: np.ndarray, found: np.ndarray, value: np.ndarray, bound: n
         near = np.abs(np.asarray(found, value.dtype) - value) <= bound if value.dtype.kind == "f" else found == value
     same = (found == expected) | ((found != found) & (expected != expected))
     return bool((same | near | ~np.isfinite(bound)).all())
+
+
+def _with_inputs(term: Any, names: Mapping[str, str]) -> Any:
+    """A term with other names for some inputs."""
+    if isinstance(term, ir.Input):
+        return replace(term, name=names.get(term.name, term.name))
+    return ir.map_parts(term, lambda part: _with_inputs(part, names))
 
 
 def inputs_of(term: ir.Expr) -> tuple[ir.Input, ...]:
@@ -315,42 +378,3 @@ def _outcome(term: ir.Expr, expected: DataType, inputs: dict[str, Value]) -> Val
         return evaluate(term, inputs)
     except LiftError as problem:
         return f"{type(problem).__name__}: {problem}"
-
-
-def array_lengths(term: ir.Expr) -> set[int]:
-    """The lengths of all arrays in a term of concrete sizes."""
-    return {n for t in _types(term) for n in _lengths(t)}
-
-
-def _tiles(term: ir.Expr) -> Iterator[ActionLike]:
-    for n in sorted(array_lengths(term)):
-        yield from _tiles_of(n)
-
-
-@cache
-def _tiles_of(n: int) -> tuple[ActionLike, ...]:
-    """The divisors of a length, and one number that is none, but divides a length that no array need have.
-
-    Making such facts takes longer than using them, so they are kept.
-    """
-    odd = next((d for d in range(2, n) if n % d), None)
-    beside = () if odd is None else (sorts.tile(i64(2 * odd), i64(odd)),)
-    return *(sorts.tile(i64(n), i64(d)) for d in range(1, n + 1) if n % d == 0 or d == odd), *beside
-
-
-def _types(term: ir.Expr) -> Iterator[DataType]:
-    for part in ir.subterms(term):
-        if isinstance(part, ir.Expr):
-            yield type_of(part)
-        elif isinstance(part, ir.Lambda):
-            yield binder_type(part.binder)
-
-
-def _lengths(t: DataType) -> Iterator[int]:
-    if isinstance(t, Array):
-        if t.size.constant is not None:
-            yield t.size.constant
-        yield from _lengths(t.element)
-    elif isinstance(t, Pair):
-        yield from _lengths(t.first)
-        yield from _lengths(t.second)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import egglog
@@ -11,10 +12,13 @@ from lift_egraph.api import programs, specialise
 from lift_egraph.egraph.analyses import analyses, settled
 from lift_egraph.egraph.encoding import new_graph, operator_laws, to_egg
 from lift_egraph.egraph.exact_terms import read_only_member
-from lift_egraph.egraph.frozen import FrozenEGraph, freeze
+from lift_egraph.egraph.frozen import Choice, FrozenEGraph, freeze, from_egg
+from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.egraph.rule import together
 from lift_egraph.egraph.scratch import ROOT, Schedule, Scratch
 from lift_egraph.egraph.sorts import tile
+from lift_egraph.language import ir
+from lift_egraph.language.syntax import parse_program
 from lift_egraph.rules import algorithmic, simplification
 
 DOT = ("dot", {"N": 12})
@@ -112,3 +116,21 @@ def test_rules_that_are_gone_leave_their_name_to_no_others():
     for rule in (*algorithmic, *reversed(algorithmic)):
         step = shared.compiled(egglog.run(together((rule.ruleset,))))
         assert grown(*cleaning[1], step) == expected[rule.name], rule.name
+
+
+def test_terms_side_by_side_have_names_of_their_own():
+    term = to_egg(parse_program("program twice(xs: [f32]4) = map(fun x => x + x, xs)").body)
+    scratch = Scratch()
+    cleaning = scratch.compiled(settled())
+    with scratch.holding_all({"root0000": (term, ()), "root0001": (term, ())}, (), ()) as held:
+        held.run(cleaning)
+        frozen = held.freeze()
+    one, other = (from_egg(frozen, read_choice_of(frozen, root)) for root in ("root0000", "root0001"))
+    assert frozen.roots["root0000"] != frozen.roots["root0001"]
+    assert [i.name for t in (one, other) for i in ir.subterms(t) if isinstance(i, ir.Input)] == ["xs_0000", "xs_0001"]
+
+
+def read_choice_of(frozen: FrozenEGraph, root: str) -> Choice:
+    found = MemberSampler(frozen).sample(frozen.roots[root], random.Random(0))
+    assert found is not None
+    return found

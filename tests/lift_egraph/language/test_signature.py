@@ -27,7 +27,7 @@ from lift_egraph.egraph.encoding import (
     type_to_egg,
 )
 from lift_egraph.egraph.exact_terms import place_of, read_only_member
-from lift_egraph.egraph.frozen import FrozenEGraph, freeze, from_egg, open_function, open_term
+from lift_egraph.egraph.frozen import DROPPED, FrozenEGraph, freeze, from_egg, open_function, open_term
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.members import MemberSampler
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, KINDS, PATTERN_NODES
@@ -120,7 +120,7 @@ def frozen(term: ir.Expr) -> FrozenEGraph:
     graph = new_graph()
     root = graph.let("root", to_egg(term))
     graph.run(together(analyses).saturate())
-    return freeze(graph, {"root": root}, facts=True)
+    return freeze(graph, {"root": root}, facts=DROPPED)
 
 
 # --- what knows patterns: each takes the example, and fails where it does not know the pattern ------------
