@@ -28,8 +28,8 @@ BATCH_SECONDS = 30.0  # a batch takes about half a second
 SHRINK_SECONDS = 60.0
 PROOF_SECONDS = 60.0
 MEMORY = 2 << 30  # bytes of a child process
-COLLECTED = 100_000, 20, 20  # of a child's garbage: terms by the thousand live as long as their e-graph, and a fifth of
-# the time went to looking through them
+GARBAGE = 2_000_000  # objects of a child, after which it looks for those that are in nobody's use: terms by the
+# thousand live as long as their e-graph, and a third of the time went to looking through them again and again
 JOBS = min(os.cpu_count() or 1, 4)
 
 
@@ -365,7 +365,7 @@ class _Session:
     """The child's side: it holds the rules, and the check of one of them."""
 
     def __init__(self, sources: Sources, simplification: tuple[Rule, ...], seed: int) -> None:
-        gc.set_threshold(*COLLECTED)
+        gc.disable()
         from lift_egraph.egraph.rule_files import load_rules
         from lift_egraph.soundness.instances import ATTEMPTS
         from lift_egraph.soundness.mutations import mutants_of
@@ -387,6 +387,8 @@ class _Session:
         return self.rules[index]
 
     def __call__(self, request: tuple[Any, ...]) -> Any:
+        if gc.get_count()[0] > GARBAGE:
+            gc.collect()
         match request:
             case ("load", source):
                 rules, problems = self.load(source)
