@@ -261,7 +261,7 @@ class RuleChecker:
             at = {**self._inputs(free, case.seed, kind), **named}
             found = _outcome(term, type_of(program.body), at)
             is_equal = self._equal(expected, found, program.body, inputs)
-            if not is_equal and not self._near(found, program, inputs, free, at):
+            if not is_equal and not self._near(expected, found, program, inputs, free, at):
                 return wrong(term, {names.get(name, name): value for name, value in at.items()}, found)
             if not changed and self._whole < MOST_WHOLE:
                 same = own(term)
@@ -295,7 +295,13 @@ class RuleChecker:
         return all(map(_within, *map(leaves_of, (expected, found, value, bound))))
 
     def _near(
-        self, found: Value | str, program: ir.Program, inputs: dict[str, Value], made: ir.Program, at: dict[str, Value]
+        self,
+        expected: Value,
+        found: Value | str,
+        program: ir.Program,
+        inputs: dict[str, Value],
+        made: ir.Program,
+        at: dict[str, Value],
     ) -> bool:
         """Whether both terms may round to what was found: the bound of a fold holds for its own order alone."""
         if isinstance(found, str) or not self.rule.rounds:
@@ -303,7 +309,8 @@ class RuleChecker:
         value, bound = evaluate_bounded(program.body, inputs)
         other, slack = evaluate_bounded(made.body, at)
         both = zip_leaves(lambda a, b: a + np.where(np.isfinite(b), b, 0.0), bound, slack)
-        return all(all(map(_within, *map(leaves_of, (r, r, value, both)))) for r in (found, other))
+        sides = (expected, found), (value, other)
+        return all(all(map(_within, *map(leaves_of, (a, b, value, both)))) for a, b in sides)
 
     @cached_property
     def _alone(self) -> RuleChecker:
