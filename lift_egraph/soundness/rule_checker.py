@@ -260,8 +260,7 @@ class RuleChecker:
             free = ir.Program("free", inputs_of(term), term)
             at = {**self._inputs(free, case.seed, kind), **named}
             found = _outcome(term, type_of(program.body), at)
-            is_equal = self._equal(expected, found, program.body, inputs)
-            if not is_equal and not self._near(expected, found, program, inputs, free, at):
+            if not self._equal(expected, found, program, inputs, free, at):
                 return wrong(term, {names.get(name, name): value for name, value in at.items()}, found)
             if not changed and self._whole < MOST_WHOLE:
                 same = own(term)
@@ -280,21 +279,7 @@ class RuleChecker:
     def _inputs(self, program: ir.Program, seed: int, kind: str) -> dict[str, Value]:
         return hostile_inputs(program, seed, kind, self.rule.rounds, self.rule.nan_unsafe)
 
-    def _equal(self, expected: Value, found: Value | str, term: ir.Expr, inputs: dict[str, Value]) -> bool:
-        """Bit for bit, but for what the flags of the rule allow: the bound on rounding is one of them."""
-        if isinstance(found, str):
-            return False
-        flags = [flag or _folds_extremes(term) for flag in (self.rule.nan_unsafe, self.rule.signed_zero)]
-        if any(flags):
-            expected = _allowed(expected, found, *flags)
-        if not self.rule.rounds:
-            return same_bits(expected, found)
-        if equal_values(expected, found):
-            return True
-        value, bound = evaluate_bounded(term, inputs)
-        return all(map(_within, *map(leaves_of, (expected, found, value, bound))))
-
-    def _near(
+    def _equal(
         self,
         expected: Value,
         found: Value | str,
@@ -303,10 +288,22 @@ class RuleChecker:
         made: ir.Program,
         at: dict[str, Value],
     ) -> bool:
-        """Whether both terms may round to what was found: the bound of a fold holds for its own order alone."""
-        if isinstance(found, str) or not self.rule.rounds:
+        """Bit for bit, but for what the flags of the rule allow: the bound on rounding is one of them.
+
+        The bound of a fold holds for its own order alone, so what the term that was made may round to counts as well.
+        """
+        if isinstance(found, str):
             return False
+        flags = [flag or _folds_extremes(program.body) for flag in (self.rule.nan_unsafe, self.rule.signed_zero)]
+        if any(flags):
+            expected = _allowed(expected, found, *flags)
+        if not self.rule.rounds:
+            return same_bits(expected, found)
+        if equal_values(expected, found):
+            return True
         value, bound = evaluate_bounded(program.body, inputs)
+        if all(map(_within, *map(leaves_of, (expected, found, value, bound)))):
+            return True
         other, slack = evaluate_bounded(made.body, at)
         both = zip_leaves(lambda a, b: a + np.where(np.isfinite(b), b, 0.0), bound, slack)
         sides = (expected, found), (value, other)

@@ -19,7 +19,6 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import Array, DataType
 from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.chunked import FOLDS
 from lift_egraph.workbench.long_rows import LongRows, Rows, chunk_of
@@ -124,12 +123,12 @@ def _in_chunks(fold: Fold, found: Cascade, rows: Rows) -> tuple[Tiling, ir.Expr]
 
 def _from_starts(found: Cascade, one: Action, other: Action, z: ir.Expr, split: ir.Expr) -> ir.Expr:
     start, others = ir.Apply(found.first, z), ir.Apply(found.others, z)
-    s, q, x, p, c = (
+    c = ir.Var("$chunk", element_type(split))
+    s, q, x, p = (
         ir.Var("$start", type_of(start)),
         ir.Var("$acc", type_of(other.one)),
-        ir.Var("$x", _element(split)),
+        ir.Var("$x", element_type(c)),
         ir.Var("$acting", type_of(one.one)),
-        ir.Var("$chunk", element_type(split)),
     )
     totals = ir.Map(ir.Lambda(c, ir.Reduce(one.operator, one.one, ir.Map(one.matrix, c))), split)
     moved = ir.Lambda(ir.PairBinder(s, p), ir.Apply(one.act, ir.MakePair(p, s)))
@@ -146,9 +145,3 @@ def _from_starts(found: Cascade, one: Action, other: Action, z: ir.Expr, split: 
     last = ir.Component(0, ir.At(nat(length_of(parts) - 1), ps))
     whole = ir.Apply(found.whole, ir.MakePair(last, ir.Apply(other.act, ir.MakePair(acting, others))))
     return ir.Apply(ir.Lambda(ps, whole), parts)
-
-
-def _element(split: ir.Expr) -> DataType:
-    chunk = element_type(split)
-    assert isinstance(chunk, Array)
-    return chunk.element

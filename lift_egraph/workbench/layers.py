@@ -15,10 +15,8 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.types import array
-from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, plan_of
+from lift_egraph.workbench.plan import SPARE, Nest, Plan, Step, length_of, plan_of
 from lift_egraph.workbench.products import product_of
-
-SPARE = 3  # registers beside the sums: a vector of windows, and numbers of filters
 
 
 def layers(nest: Nest, device: Device) -> Iterator[Plan]:

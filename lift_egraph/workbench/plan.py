@@ -83,6 +83,7 @@ PLANNED = {
     "block_levels": book.block_levels,
     "block_registers": book.block_registers,
 }
+SPARE = 3  # registers beside the partial results of a work-item: for what it reads in a step
 LONG = 1 << 15  # the length from which an array is reduced, or scanned, in chunks
 # the phases that copy data to local memory
 COPYING = ("first_tile", "second_tile", "loop_tile", "row_tile", "column_tile", "window_copies", "vector_tile")

@@ -27,7 +27,7 @@ from lift_egraph.workbench.group_folds import group_folds
 from lift_egraph.workbench.index_plans import index_plans
 from lift_egraph.workbench.layers import layers
 from lift_egraph.workbench.look_back import look_back
-from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, nests, plan_of
+from lift_egraph.workbench.plan import LONG, SPARE, Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.range_plans import range_plans
 from lift_egraph.workbench.register_blocks import register_blocks
@@ -49,7 +49,6 @@ FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own
 STRIP, STRIP_ROWS = (256, 4096), (8, 4)  # columns of a strip, from and to, and rows that are added at a time
 PACKED = sk.as_scalar(sk.to_memory("global"))
 RUN = 2048  # the most elements that a lane takes one after the other
-SPARE = 3  # registers beside the partial results
 
 
 def plans(term: ir.Expr, device: Device) -> Iterator[Plan]:

@@ -98,9 +98,10 @@ class Race:
         self._terms: dict[ir.Expr, bool] = {}  # and whether it is another point of a plan
         self._backlog: list[tuple[int, float, int, Found]] = []
         self._heard: Counter[Family] = Counter()
-        soon = {RUNS * c.predicted_ms <= first_ms: [c] for c in naive if c.predicted_ms <= limit_ms}
-        self._first = [*reversed(remembered), *soon.get(True, ())]
-        self._late = next(iter(soon.get(False, ())), None)
+        in_time = [c for c in naive if c.predicted_ms <= limit_ms]
+        is_soon = all(RUNS * c.predicted_ms <= first_ms for c in in_time)
+        self._first = [*reversed(remembered), *(in_time if is_soon else ())]
+        self._late = None if is_soon else in_time[0]
         self._open: list[_Ready] = []
         self._ready: list[_Ready] = []
         self._strategy, self._place, self._others = strategy or ByFamily(), place, others
