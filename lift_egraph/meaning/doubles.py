@@ -49,7 +49,7 @@ class DoubleDomain(Plain):
         if not scalar.is_float:
             return super().call(op, scalar, arguments)
         if op in _CASTS:
-            return _wide(arguments[0])
+            return np.asarray(arguments[0], np.float64)
         if op in _EXACT:
             return np.asarray(OPERATIONS[op].meaning(*arguments))
         return np.asarray(OPERATIONS[op].meaning(*map(_wide, arguments)), np.float64)

@@ -47,6 +47,11 @@ def test_operations_that_keep_the_precision_meet_those_that_do_not():
     )
 
 
+def test_whole_numbers_that_become_floats_are_doubles():
+    same_values(parse_program("program p(n: [i32]3) = map(fun i => to_f32(i), n)"))
+    same_values(parse_program("program p(n: [i32]3) = map(fun i => to_f32(i + 99999) * to_f32(i + 99999), n)"))
+
+
 def test_what_rounding_decides_is_not_different():
     # 3 * 0.1 - 0.3 is 0 or not
     text = "program p(xs: [f32]8) = map(fun x => {}, xs)"
