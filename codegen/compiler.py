@@ -29,6 +29,7 @@ from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
 from lift_egraph.codegen.passes.streaming import settle_streams
 from lift_egraph.codegen.passes.tidy import inline_constants, sink_constants
+from lift_egraph.codegen.passes.transposed import transposed_reads
 from lift_egraph.codegen.passes.unrolling import (
     LONG_TEXT,
     UNROLL_LIMIT,
@@ -265,6 +266,8 @@ def _finish(
         body = aligned_reads(body, taken)
     if host.optimise.indices:
         body = nested_loops(body, taken)
+    if dialect.transposes:
+        body = transposed_reads(body, taken)
     body = mark_short_loops(body)
     if dialect.borders_apart and host.optimise.control_flow:
         body = borders_apart(body, taken)

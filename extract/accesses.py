@@ -16,6 +16,7 @@ from lift_egraph.language.nat import Nat, NatVar, Operation
 from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
 
 _ALIGNED = ~15  # a loop's sample index is a multiple of 16 where it can be, so that i % 16 looks like i
+_ONE_SHUFFLE, _WIDE_SHUFFLE = 8, 3  # lanes that one instruction exchanges; instructions for 16 (PoCL, AVX-512)
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}  # a work-item's own
 
 Regions = tuple["Region", ...]  # the regions around a statement, from the kernel's own on
@@ -90,7 +91,7 @@ class Region:
     path
         The loops around, this one last; empty for the kernel itself.
     shuffles
-        Lanes that are put together one by one.
+        Lanes that are put together one by one, and pairs of vectors that exchange some.
     index_work
         Minima, maxima, divisions and remainders in indices.
     look_backs
@@ -290,6 +291,10 @@ class _Analysis:
                 product = _product(value)
                 for argument in arguments:
                     self.value(argument, around, argument is product)
+            case c_ast.Pack(items, _) if (vectors := _exchanged(items)) is not None:
+                region.shuffles += 1 if len(items) <= _ONE_SHUFFLE else _WIDE_SHUFFLE
+                for vector in vectors:
+                    self.value(vector, around)
             case c_ast.Pack(items, _):
                 region.shuffles += len(items) if len(items) > 1 else 0
                 region.packing += self.lanes(items)
@@ -337,6 +342,14 @@ class _Analysis:
             Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start + offset, bool(data))
         )
         home.index_work += sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
+
+
+def _exchanged(items: tuple[c_ast.CExpr, ...]) -> tuple[c_ast.CExpr, ...] | None:
+    """The two vectors whose lanes a vector is made of, by one shuffle; None if it is made of anything else."""
+    lanes = [item for item in items if isinstance(item, c_ast.Lane) and item.lane.constant is not None]
+    vectors = tuple(dict.fromkeys(lane.vector for lane in lanes))
+    widths = {width_of(vector.type) for vector in vectors}
+    return vectors if len(lanes) == len(items) and len(vectors) <= 2 and widths == {len(items)} else None
 
 
 def _apart(index: Nat) -> tuple[Nat, int]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lift_egraph.caching import cached_property
+from lift_egraph.caching import cached_property, hashed_once
 from lift_egraph.codegen.c_ast import Computed
 from lift_egraph.language.nat import Nat, NatVar, Operation
 
@@ -46,6 +46,7 @@ class Axis:
         return self.kind, self.dimension
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Domain:
     """A box of indices, as far as conditions hold.
@@ -63,13 +64,6 @@ class Domain:
     axes: tuple[Axis, ...]
     conditions: tuple[Nat, ...] = ()
     excluded: tuple[tuple[Nat, ...], ...] = ()
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.axes, self.conditions, self.excluded))
-
-    def __hash__(self) -> int:
-        return self._hash
 
     def inside(self, axis: Axis) -> Domain:
         """The domain in a loop: the axis takes the place of that of its level, if there is one."""

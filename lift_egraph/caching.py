@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -36,6 +37,31 @@ class cached_property(Generic[T]):
             return self
         made = instance.__dict__[self.name] = self.compute(instance)
         return made
+
+
+def hashed_once(made: type[T]) -> type[T]:
+    """A frozen dataclass whose hash is computed once, and leaves the process with no value of it.
+
+    Hashes of strings differ from process to process.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @hashed_once
+    ... @dataclass(frozen=True)
+    ... class Word:
+    ...     letters: str
+    >>> word = Word("abc")
+    >>> hash(word) == hash(Word("abc")), word.__getstate__()
+    (True, {'letters': 'abc'})
+    """
+    cached = cached_property(made.__hash__)
+    cached.__set_name__(made, "_hash")
+    names = [field.name for field in fields(made)]  # pyright: ignore[reportArgumentType]
+    made._hash = cached  # type: ignore[attr-defined]
+    made.__hash__ = lambda self: self._hash  # type: ignore[method-assign]
+    made.__getstate__ = lambda self: {name: getattr(self, name) for name in names}  # type: ignore[attr-defined]
+    return made
 
 
 def kept_with(compute: Callable[[K], T]) -> Callable[[K], T]:

@@ -65,6 +65,9 @@ class Dialect:
     streams
         A ``toStream`` that is longer than the last cache is written around it, by a built-in function of Clang
         (`lift_egraph.codegen.passes.streaming`); buffers then begin at a multiple of 64 bytes.
+    transposes
+        Lanes that go along rows side by side read squares of them, which are transposed in registers
+        (`lift_egraph.codegen.passes.transposed`).
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not, unless it would find small ones only.
@@ -88,6 +91,7 @@ class Dialect:
     reads_ahead: bool = False
     borders_apart: bool = False
     streams: bool = False
+    transposes: bool = False
     groups_of_256: bool = False
     contracts: bool = True
     options: tuple[str, ...] = ("-cl-mad-enable",)

@@ -275,8 +275,7 @@ def freeze(graph: egglog.EGraph, roots: Container[str], *, facts: Container[str]
 # --- from_egg: a choice of nodes back to a term -----------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """One member of a class of terms or functions: a node, and a choice for each Ex or Fn child.
 
     `class_id` is the class it belongs to; the children of other sorts are read from the e-graph.

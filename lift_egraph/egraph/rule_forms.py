@@ -49,6 +49,11 @@ class Node:
     def __str__(self) -> str:
         return f"{self.op}({', '.join(str(p) for p in self.parts)})"
 
+    @cached_property
+    def below(self) -> tuple[Pattern, ...]:
+        """The pattern and everything below it, outermost first."""
+        return (self, *(below for part in self.parts for below in subpatterns(part)))
+
 
 CLASSES = ("Ex", "Fn", "Op", "P", "V", "Ty", "Order")  # the sorts of terms; the others are computed with
 GUARDS = ("rearranged",)  # what keeps a rule from its own results, and says nothing of what is right
@@ -153,12 +158,9 @@ def condition_holes(c: Equation | Node) -> set[Hole]:
     return holes(c.left) | holes(c.right) if isinstance(c, Equation) else holes(c)
 
 
-def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
+def subpatterns(pattern: Pattern) -> tuple[Pattern, ...]:
     """A pattern and everything below it, outermost first."""
-    yield pattern
-    if isinstance(pattern, Node):
-        for part in pattern.parts:
-            yield from subpatterns(part)
+    return pattern.below if isinstance(pattern, Node) else (pattern,)
 
 
 def replace_holes(pattern: Pattern, values: Mapping[str, Pattern]) -> Pattern:

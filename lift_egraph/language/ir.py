@@ -11,11 +11,12 @@ Source: 000 §2.4.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cache
+from operator import is_not
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, dataclass_transform
 
-from lift_egraph.caching import cached_property
+from lift_egraph.caching import hashed_once
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.ranges import Values
 from lift_egraph.language.signature import Signature
@@ -27,16 +28,7 @@ T = TypeVar("T")
 @dataclass_transform(frozen_default=True)
 def node(cls: type[T]) -> type[T]:
     """A frozen dataclass whose hash is computed once."""
-    made = dataclass(frozen=True)(cls)
-    plain_hash = made.__hash__
-    cached = cached_property(plain_hash)
-    cached.__set_name__(made, "_hash")
-    made._hash = cached  # type: ignore[attr-defined]
-    made.__hash__ = lambda self: self._hash  # type: ignore[method-assign]
-    names = [field.name for field in fields(made)]  # pyright: ignore[reportArgumentType]
-    # what is cached on a node (its hash above all) holds in this process only
-    made.__getstate__ = lambda self: {name: getattr(self, name) for name in names}  # type: ignore[attr-defined]
-    return made
+    return hashed_once(dataclass(frozen=True)(cls))
 
 
 @dataclass_transform(frozen_default=True)
@@ -547,17 +539,22 @@ Part = Union[Expr, Lambda, Vectorize]
 
 
 @cache
+def _field_names(node_type: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(node_type))
+
+
+@cache
 def _part_names(node_type: type) -> tuple[str, ...]:
     """The fields of a node that may hold terms or functions: all but binders."""
-    return tuple(f.name for f in fields(node_type) if f.name != "binder")
+    return tuple(name for name in _field_names(node_type) if name != "binder")
 
 
-def parts(term: Part) -> Iterator[Part]:
+def parts(term: Part) -> tuple[Part, ...]:
     """The direct sub-terms and functions of a term, from left to right (found once per node)."""
     known = term.__dict__.get("_parts")
     if known is None:
         known = term.__dict__["_parts"] = tuple(_find_parts(term))
-    return iter(known)
+    return known
 
 
 def _find_parts(term: Part) -> Iterator[Part]:
@@ -575,23 +572,22 @@ def subterms(term: Part) -> Iterator[Part]:
     while ahead:
         part = ahead.pop()
         yield part
-        ahead.extend(reversed(tuple(parts(part))))
+        ahead.extend(reversed(parts(part)))
 
 
 def map_parts(term: T, change: Callable[[Any], Any]) -> T:
     """The term with `change` applied to each direct sub-term and function (binders stay)."""
-    updates: dict[str, Any] = {}
+    values: dict[str, Any] = {name: getattr(term, name) for name in _field_names(type(term))}
+    changed = False
     for name in _part_names(type(term)):
-        value = getattr(term, name)
+        value = values[name]
         if isinstance(value, Expr | Lambda | Vectorize):
-            updates[name] = change(value)
+            made = values[name] = change(value)
+            changed = changed or made is not value
         elif isinstance(value, tuple) and value and isinstance(value[0], Expr):
-            updates[name] = tuple(change(v) for v in value)
-    if all(updates[k] is getattr(term, k) for k in updates if not isinstance(updates[k], tuple)) and not any(
-        isinstance(v, tuple) for v in updates.values()
-    ):
-        return term
-    return replace(term, **updates)  # pyright: ignore
+            values[name] = tuple(change(v) for v in value)
+            changed = changed or any(map(is_not, values[name], value))
+    return type(term)(**values) if changed else term
 
 
 def bound_variables(binder: Binder) -> tuple[Var, ...]:

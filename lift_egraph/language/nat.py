@@ -18,7 +18,7 @@ from math import gcd
 from operator import add, attrgetter, floordiv, mod, mul, sub
 from typing import Union
 
-from lift_egraph.caching import cached_property
+from lift_egraph.caching import cached_property, hashed_once
 from lift_egraph.errors import SizeProblem
 
 Bound = int | None  # None: unbounded on that side
@@ -54,6 +54,7 @@ class NatVar:
         return self.name
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Operation:
     """``left op right`` for the operations that polynomials lack: ``/``, ``%``, ``min``, ``max``."""
@@ -61,16 +62,6 @@ class Operation:
     symbol: str
     left: Nat
     right: Nat
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.symbol, self.left, self.right))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"symbol": self.symbol, "left": self.left, "right": self.right}  # as of `Nat`
 
     @cached_property
     def key(self) -> tuple[int, str]:
@@ -118,6 +109,7 @@ def _parenthesised(value: Nat) -> str:
     return text if value.is_atomic else f"({text})"
 
 
+@hashed_once
 @dataclass(frozen=True, eq=False)
 class Nat:
     """An integer expression in normal form.
@@ -137,18 +129,11 @@ class Nat:
 
     terms: tuple[tuple[Monomial, int], ...]
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self.terms)
-
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self.terms)
 
     def __eq__(self, other: object) -> bool:
         return self.terms == other.terms if isinstance(other, Nat) else NotImplemented
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"terms": self.terms}  # cached values, the hash above all, hold in this process only
 
     @property
     def is_atomic(self) -> bool:

@@ -33,7 +33,7 @@ from lift_egraph.meaning.contractions import is_worthwhile
 from lift_egraph.meaning.domains import Change
 from lift_egraph.meaning.grouped import ByIndex
 from lift_egraph.meaning.interp import interpret
-from lift_egraph.meaning.values import Tree, Value, at, concatenate, map_leaves
+from lift_egraph.meaning.values import Tree, Value, at, concatenate, map_leaves, with_axes
 
 
 def evaluate_bounded(
@@ -134,7 +134,7 @@ class BoundedDomain:
         return contracted(start, a, b) if is_worthwhile(a.value, b.value) else None
 
     def scan(self, op: str, start: Bounded, leaf: Bounded, axis: int) -> Bounded:
-        start = self.each(lambda a: np.expand_dims(a, axis), start)
+        start = self.each(lambda a: with_axes(a, axis, 1), start)
         if leaf.scalar.is_float and op in ("add", "mul"):
             return (summed if op == "add" else multiplied)(start, leaf, axis, prefixes)
         value = LAWS[op].ufunc.accumulate(leaf.value, axis=axis, dtype=leaf.value.dtype)

@@ -16,11 +16,12 @@ from lift_egraph.language.types import Scalar
 from lift_egraph.meaning.contractions import contract, is_worthwhile
 from lift_egraph.meaning.grouped import ByIndex
 from lift_egraph.meaning.recurrences import checked
-from lift_egraph.meaning.values import Tree, along, at, concatenate
+from lift_egraph.meaning.values import Tree, along, at, concatenate, gathered
 
 Change = Callable[[np.ndarray], np.ndarray]
 
 SHORT = 32  # a fold over at most this many elements is a loop over whole slices
+EXTREMES = ("min", "max")  # these keep what they have where an element is equal, or one of both is NaN
 
 
 class Domain(Protocol):
@@ -121,6 +122,8 @@ class Plain:
         if ordered and not laws.idempotent:
             return self.scan(op, start, leaf, axis)[at(axis, -1)]
         reduced = laws.ufunc.reduce(leaf, axis=axis, dtype=leaf.dtype)
+        if op in EXTREMES:
+            reduced = _first_zero(np.expand_dims(reduced, axis), leaf, leaf == 0, axis).squeeze(axis)
         return np.asarray(meaning(start, reduced))
 
     def scan(self, op: str, start: np.ndarray, leaf: np.ndarray, axis: int) -> np.ndarray:
@@ -128,10 +131,24 @@ class Plain:
         shape = (*first.shape[:axis], leaf.shape[axis], *first.shape[axis:])
         terms = np.array(np.broadcast_to(leaf, shape))
         terms[at(axis, 0)] = first
-        return LAWS[op].ufunc.accumulate(terms, axis=axis, dtype=leaf.dtype)
+        found = LAWS[op].ufunc.accumulate(terms, axis=axis, dtype=leaf.dtype)
+        if op not in EXTREMES:
+            return found
+        return _from_nan(np.expand_dims(first, axis), _first_zero(found, terms, found == 0, axis))
 
     def fold_by_index(self, op: str, start: np.ndarray, leaf: np.ndarray, places: np.ndarray) -> np.ndarray:
-        return ByIndex(places, start.shape[-1])(LAWS[op].ufunc, leaf, start=start)
+        by_index = ByIndex(places, start.shape[-1])
+        found = by_index(LAWS[op].ufunc, leaf, start=start)
+        if op not in EXTREMES or leaf.dtype.kind != "f":
+            return found
+        if (found == 0).any():  # of equals the first
+            length = leaf.shape[-1]
+            numbers = np.where(leaf == 0, np.arange(length), length)
+            first = by_index(np.minimum, numbers, start=np.where(start == 0, -1, length))
+            after = np.concatenate([np.broadcast_to(leaf, numbers.shape), np.zeros((*numbers.shape[:-1], 1))], -1)
+            zeros = np.where(first < 0, start, gathered(np.asarray(after, leaf.dtype), numbers.ndim - 1, first))
+            found = np.where(found == 0, zeros, found)
+        return _from_nan(start, found)
 
     def contract(self, start: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
         if a.shape[-1] <= SHORT or not is_worthwhile(a, b):
@@ -158,3 +175,16 @@ class Plain:
 
     def picked(self, leaf: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return leaf
+
+
+def _from_nan(start: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """What NumPy's functions find of extremes, but that a NaN stays which they begin with."""
+    return np.where(np.isnan(start), start, found) if start.dtype.kind == "f" else found
+
+
+def _first_zero(found: np.ndarray, leaf: np.ndarray, zeros: np.ndarray, axis: int) -> np.ndarray:
+    """What NumPy's functions find of extremes, but of all `zeros` along an axis the first: their signs may differ."""
+    if leaf.dtype.kind != "f" or not (found == 0).any():
+        return found
+    first = np.take_along_axis(leaf, np.expand_dims(zeros.argmax(axis), axis), axis)
+    return np.where(found == 0, first, found)

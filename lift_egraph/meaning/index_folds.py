@@ -14,7 +14,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import array_type
 from lift_egraph.meaning.range_folds import chosen
 from lift_egraph.meaning.scopes import Scope
-from lift_egraph.meaning.values import Tree, at, gathered
+from lift_egraph.meaning.values import Tree, at, gathered, with_axes
 
 if TYPE_CHECKING:
     from lift_egraph.meaning.domains import Domain
@@ -57,6 +57,6 @@ def step_by_step(
         element = interpreter.each(lambda a, step=step: a[at(depth, step)], array)
         old = interpreter.each(lambda a, known=known: gathered(a, depth, known)[at(depth, 0)], start)
         made = interpreter.step_of(term.operator, old, element, scope)
-        new = interpreter.each(lambda a: np.expand_dims(a, depth), made)
+        new = interpreter.each(lambda a: with_axes(a, depth, 1), made)
         start = chosen(domain, element_type, place == bins, new, start)
     return start

@@ -46,6 +46,7 @@ from lift_egraph.meaning.values import (
     merge,
     split,
     widen,
+    with_axes,
     zip_leaves,
 )
 from lift_egraph.meaning.workload import effort, workload
@@ -144,8 +145,7 @@ class _Interpreter:
             return _MEANING[type(term)](self, term, scope)
         if term not in self.shared:
             self.shared[term] = _MEANING[type(term)](self, term, Scope({}, ()))
-        new_axes = tuple(range(scope.depth))
-        return self.each(lambda a: np.expand_dims(a, new_axes), self.shared[term])
+        return self.each(lambda a: with_axes(a, 0, scope.depth), self.shared[term])
 
     def each(self, change: Callable[[np.ndarray], np.ndarray], tree: Tree) -> Tree:
         return map_leaves(lambda leaf: self.domain.each(change, leaf), tree)
@@ -192,14 +192,12 @@ class _Interpreter:
 
     def variable(self, term: ir.Var, scope: Scope) -> Tree:
         depth, tree = scope.values[term]
-        new_axes = tuple(range(depth, scope.depth))
-        return self.each(lambda a: np.expand_dims(a, new_axes), tree) if new_axes else tree
+        return self.each(lambda a: with_axes(a, depth, scope.depth - depth), tree) if depth < scope.depth else tree
 
     def input(self, term: ir.Input, scope: Scope) -> Tree:
         if term not in self.lifted:
             self.lifted[term] = self.lift(term.type, checked("input", term.name, term.type, self.inputs))
-        new_axes = tuple(range(scope.depth))
-        return self.each(lambda a: np.expand_dims(a, new_axes), self.lifted[term])
+        return self.each(lambda a: with_axes(a, 0, scope.depth), self.lifted[term])
 
     def literal(self, term: ir.Literal, scope: Scope) -> Tree:
         array = np.full((1,) * scope.depth, term.value, NUMPY_TYPES[term.type.name])
@@ -269,7 +267,7 @@ class _Interpreter:
         if not isinstance(term, ir.ScanExclusive | ir.ScanExclusiveSeq):
             return self.prefixes(term.operator, start, array, scope, ordered)
         size = self.length(array, depth)
-        first = self.each(lambda a: np.expand_dims(a, depth), start)
+        first = self.each(lambda a: with_axes(a, depth, 1), start)
         before = self.each(lambda a: a[at(depth, slice(0, -1))], array)
         after = self.prefixes(term.operator, start, before, scope, ordered)
         whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), first, after)
@@ -290,7 +288,7 @@ class _Interpreter:
             element = self.each(lambda a, index=index: a[at(depth, index)], array)
             start = self.step_of(operator, start, element, scope)
             values.append(start)
-        rows = [self.each(lambda a: np.expand_dims(a, depth), v) for v in values or [start]]
+        rows = [self.each(lambda a: with_axes(a, depth, 1), v) for v in values or [start]]
         whole = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), *rows)
         return whole if size else self.each(lambda a: a[at(depth, slice(0, 0))], whole)
 
@@ -327,7 +325,7 @@ class _Interpreter:
 
     def generate(self, term: ir.Generate, scope: Scope) -> Tree:
         numbers = np.arange(number(term.size, "generate"), dtype=np.int32)
-        numbers = np.expand_dims(numbers, tuple(range(scope.depth)))
+        numbers = with_axes(numbers, 0, scope.depth)
         return self.map(term.function, self.domain.exact(numbers, I32), scope)
 
     # --- patterns that move data --------------------------------------------------------------------
@@ -413,7 +411,7 @@ class _Interpreter:
 
     def fill(self, term: ir.Fill, scope: Scope) -> Tree:
         axis, size = scope.depth, number(term.size, "fill")
-        return self.each(lambda a: widen(np.expand_dims(a, axis), axis, size), self.value(term.value, scope))
+        return self.each(lambda a: widen(with_axes(a, axis, 1), axis, size), self.value(term.value, scope))
 
     def lookup(self, term: ir.Lookup, scope: Scope) -> Tree:
         return self.looked_up(self.value(term.indices, scope), self.value(term.array, scope), scope.depth)

@@ -37,7 +37,18 @@ def along(array: np.ndarray, axis: int) -> Iterator[np.ndarray]:
 
 def widen(array: np.ndarray, axis: int, size: int) -> np.ndarray:
     """The array with an axis of length 1 or `size` broadcast to `size`."""
+    if array.shape[axis] == size:
+        return array
     return np.broadcast_to(array, (*array.shape[:axis], size, *array.shape[axis + 1 :]))
+
+
+def with_axes(array: np.ndarray, axis: int, count: int) -> np.ndarray:
+    """The array with so many new axes of length 1 before an axis.
+
+    >>> with_axes(np.zeros((2, 3)), 1, 2).shape
+    (2, 1, 1, 3)
+    """
+    return array[(slice(None),) * axis + (None,) * count] if count else array
 
 
 def concatenate(arrays: Sequence[np.ndarray], axis: int) -> np.ndarray:

@@ -43,6 +43,10 @@ class _Work:
     copied: tuple[tuple[_Variables, int], ...] = ()
 
     def __add__(self, other: _Work) -> _Work:
+        if other is _NOTHING:
+            return self
+        if self is _NOTHING:
+            return other
         copied = Counter(dict(self.copied))
         for variables, count in other.copied:
             copied[variables] += count
@@ -52,12 +56,17 @@ class _Work:
 
     def times(self, count: int, sources: dict[ir.Var, _Variables], side_by_side: bool = False) -> _Work:
         """So many evaluations, with variables bound to parts of terms that depend on others."""
+        if self is _NOTHING:
+            return self
         copied: Counter[_Variables] = Counter()
         for variables, elements in self.copied:
             outside = frozenset[ir.Var]().union(*(sources.get(v, {v}) for v in variables))
             copied[outside] += elements * (count if variables & sources.keys() else 1)
         turns = min(count, SIDE_BY_SIDE) if side_by_side else count
         return _Work(self.made * count, self.products * count, self.walked * turns, tuple(copied.items()))
+
+
+_NOTHING = _Work()
 
 
 def workload(term: ir.Part) -> int:
@@ -94,6 +103,8 @@ def effort(term: ir.Part) -> float:
 
 @lru_cache(maxsize=4096)
 def _work(term: ir.Part) -> _Work:
+    if isinstance(term, ir.Var | ir.Input | ir.Literal):
+        return _NOTHING
     if isinstance(term, ir.Vectorize):
         return _inside(term.function, term.width, {})
     if isinstance(term, ir.Iterate):
@@ -103,7 +114,7 @@ def _work(term: ir.Part) -> _Work:
         return _work_of_range(term)
     if isinstance(term, ir.Reduce) and (summed := product_of(term)):
         return _work_of_products(term, *summed)
-    total = _Work(_elements(type_of(term)) if isinstance(term, _MAKES_ARRAYS) else 0)
+    total = _Work(_elements(type_of(term))) if isinstance(term, _MAKES_ARRAYS) else _NOTHING
     for part in ir.parts(term):
         if isinstance(part, ir.Lambda | ir.Vectorize):
             count, sources = repetitions(term), _sources(part, _argument(term))

@@ -6,11 +6,12 @@ import numpy as np
 
 from lift_egraph.language import ir
 from lift_egraph.meaning.inputs import random_inputs
-from lift_egraph.meaning.values import Value, leaves_of, map_leaves
+from lift_egraph.meaning.values import Value, map_leaves
 
 KINDS = ("whole", "fractions", "extremes")
 QUARTERS = 12  # fractions are multiples of a quarter up to 3: their sums and short products are exact
 ORDINARY = 0.4  # the share of fractions among extreme numbers: where all is NaN, all is equal
+SIGNED_ZEROS = 1 / 3  # the share of extreme inputs that are zeros and ones alone: among others, the sign is soon lost
 
 
 def hostile_inputs(
@@ -24,7 +25,8 @@ def hostile_inputs(
         Equal seeds give equal values.
     kind
         ``whole``: small whole numbers. ``fractions``: multiples of a quarter, and negative integers. ``extremes``:
-        zeros of both signs, infinities, NaN, the largest and the smallest numbers, and integers of any size.
+        zeros of both signs, infinities, NaN, the largest and the smallest numbers, and integers of any size; for
+        every third seed or so, floats are zeros and ones of both signs.
     exact
         Whether floats stay fractions among ``extremes``: of a rule that changes the order of operations, no more than
         rounding may be seen.
@@ -35,14 +37,18 @@ def hostile_inputs(
     if kind == "whole":
         return values
     generator = np.random.default_rng(seed)
+    signs = kind == "extremes" and generator.random() < SIGNED_ZEROS
     made: dict[str, Value] = {}
     for given in program.inputs:
-        drawn = {id(leaf): _drawn(leaf, generator, kind, exact, finite) for leaf in leaves_of(values[given.name])}
-        made[given.name] = map_leaves(lambda leaf, drawn=drawn: drawn[id(leaf)], values[given.name])
+        made[given.name] = map_leaves(
+            lambda leaf: _drawn(leaf, generator, kind, exact, finite, signs), values[given.name]
+        )
     return made
 
 
-def _drawn(leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: bool, finite: bool) -> np.ndarray:
+def _drawn(
+    leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: bool, finite: bool, signs: bool
+) -> np.ndarray:
     if leaf.dtype.kind == "b":
         return leaf
     if leaf.dtype.kind != "f":
@@ -55,6 +61,8 @@ def _drawn(leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: b
     fractions = np.asarray(generator.integers(-QUARTERS, QUARTERS + 1, leaf.shape) / 4, leaf.dtype)
     if kind == "fractions" or exact:
         return fractions
+    if signs:
+        return generator.choice(np.array([0.0, -0.0, 1.0, -1.0], leaf.dtype), leaf.shape)
     uneven = np.asarray(fractions / 3, leaf.dtype)  # sums and products of these are rounded
     info = np.finfo(leaf.dtype)
     pool = np.array(

@@ -359,7 +359,17 @@ def evaluate(
                 after = _beside_ms(runner, beside, reference.timed)
             candidate.beside_ms = None if before is None or after is None else max(before, after)
             if whole_numbers and timing.median_ms <= NEAR * cut_off_ms / budget.cut_off:
-                hold(candidate, whole_numbers.check(candidate.program, runner))
+                hold(candidate, _on_whole_numbers(whole_numbers, candidate, runner))
+
+
+def _on_whole_numbers(whole_numbers: WholeNumbers, candidate: Candidate, runner: Runner) -> Outcome | None:
+    """What becomes of it on whole numbers; None also where the search ends meanwhile: it is right and timed already."""
+    try:
+        return whole_numbers.check(candidate.program, runner)
+    except RunProblem as problem:
+        if _failure_of(problem) == "too slow" and time.perf_counter() >= runner.deadline:
+            return None
+        raise
 
 
 @contextmanager

@@ -236,7 +236,8 @@ def test_a_column_of_a_large_power_of_two_falls_out_of_the_cache():
 
 def test_lines_of_the_same_set_push_each_other_out():
     def rows_at_once(rows: int, columns: int) -> float:
-        sums = f"asScalar(mapGlb(0, vectorize({rows}, reduceSeq(add, 0.0)), asVector({rows}, xss)))"
+        backwards = f"asVector({rows}, map(gather(reverse), xss))"
+        sums = f"asScalar(mapGlb(0, vectorize({rows}, reduceSeq(add, 0.0)), {backwards}))"
         return ms(parse_program(f"program sums(xss: [[f32]N]M) = {sums}"), M=2048, N=columns)
 
     crowded, fewer, apart = rows_at_once(16, 4096), rows_at_once(8, 4096), rows_at_once(16, 4096 + 16)

@@ -12,12 +12,13 @@ from lift_egraph.api import random_inputs, type_of
 from lift_egraph.errors import InputProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.nat import nat
-from lift_egraph.language.scalar import NUMPY_TYPES
+from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.syntax import parse_program, parse_term
 from lift_egraph.language.types import F32, F64, Pair, Vector, array
 from lift_egraph.meaning.domains import Plain
 from lift_egraph.meaning.folds import fold_form
 from lift_egraph.meaning.interp import evaluate, interpret, run
+from lift_egraph.soundness.counterexamples import same_bits
 from lift_egraph.soundness.random_terms import operator_on
 from tests.depth import depth
 from tests.lift_egraph.meaning import oracle
@@ -228,6 +229,25 @@ class TestFolds:
         assert result(f"{pattern}(min, inf, xs)", xs=x) == 1
         assert np.isnan(result(f"{pattern}(min, first, xs)", xs=x, first=np.array(np.nan, np.float32)))
         assert np.isnan(result(f"{pattern}(add, 0.0, xs)", xs=x))
+
+    @pytest.mark.parametrize("op", ["min", "max"])
+    def test_extremes_are_those_of_the_scalar_operation(self, op):
+        """Bit for bit, for NaNs and zeros of both signs, from the left."""
+        generator, domain, meaning = np.random.default_rng(0), Plain(), OPERATIONS[op].meaning
+        pool = np.array([0.0, -0.0, np.nan, 1.0, -1.0, -np.inf], np.float32)
+        for _ in range(40):
+            start, leaf = generator.choice(pool, (2, 3)), generator.choice(generator.choice(pool, 3), (2, 3, 50))
+            steps = [start]
+            for k in range(50):
+                steps.append(np.asarray(meaning(steps[-1], leaf[..., k]), np.float32))
+            assert same_bits(domain.fold(op, start, leaf, 2, True), steps[-1])
+            assert same_bits(domain.fold(op, start, leaf, 2, False), steps[-1])
+            assert same_bits(domain.scan(op, start, leaf, 2), np.stack(steps[1:], -1))
+            places, expected = generator.integers(0, 4, 50), start.copy()
+            for k in range(50):
+                if places[k] < 3:
+                    expected[:, places[k]] = meaning(expected[:, places[k]], leaf[:, 0, k])
+            assert same_bits(domain.fold_by_index(op, start, leaf[:, 0], places), expected)
 
     def test_integers_and_booleans(self):
         check("reduce(add, 0, generate(100, id))", np.int32(4950))

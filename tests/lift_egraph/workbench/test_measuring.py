@@ -5,14 +5,19 @@ Points of a space are both, however slow they are.
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import pytest
 
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import references
+from lift_egraph.errors import RunProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.process.child import End, Ended
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.measuring import TOO_SLOW, evaluate
@@ -35,6 +40,24 @@ def test_what_is_far_slower_than_the_best_is_not_compared(cut_off_ms: float, is_
     if not is_compared:
         assert candidate.failure == "too slow"
         assert candidate.message.startswith(TOO_SLOW)
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_what_is_right_and_timed_stays_so_where_the_search_ends_with_its_last_check(is_over: bool):
+    device, reference = find_device("Portable"), references(PROGRAM)
+    candidate = make_candidate(naive_term(PROGRAM), 0.0, device, POCL, (), predict)
+
+    class Slow:
+        def check(self, lowered: object, runner: Runner) -> None:
+            runner.deadline = time.perf_counter() + (0.0 if is_over else 60.0)
+            raise RunProblem("ran past its limit") from Ended(End("time", "ran past its limit", ""))
+
+    slow: Any = Slow()
+    with Runner(device) as runner:
+        load_references(runner, reference)
+        evaluate(candidate, runner, reference, cut_off_ms=1e6, whole_numbers=slow)
+    assert candidate.valid == is_over
+    assert candidate.failure == ("wrong" if is_over else "too slow")
 
 
 @pytest.mark.parametrize(("cut_off_ms", "runs"), [(1e6, range(7, 10_001)), (1e-6, range(1, 2))])
