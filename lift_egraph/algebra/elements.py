@@ -13,7 +13,16 @@ from itertools import permutations
 
 from lift_egraph.algebra import laws
 from lift_egraph.algebra.declared import believed
-from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested, shaped_binder
+from lift_egraph.algebra.expressions import (
+    Binary,
+    binder_of,
+    computed_once,
+    numbered,
+    opened,
+    packed,
+    right_nested,
+    shaped_binder,
+)
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 
@@ -73,7 +82,7 @@ def _combining_of(function: ir.Function, _: int) -> Combining | None:
     each, combined = (packed([made[i] for i in range(len(given))], t) for made in (element, results))
     binder = ir.PairBinder(shaped_binder(op.first, t), shaped_binder(given, t))
     why = f"both sides of associativity are {' and '.join(proofs)}"
-    return Combining(ir.Lambda(op.second, each), ir.Lambda(binder, combined), why)
+    return Combining(ir.Lambda(op.second, computed_once(each)), ir.Lambda(binder, combined), why)
 
 
 @dataclass(frozen=True)

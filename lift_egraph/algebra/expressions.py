@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.binders import substitute, unique_names
+from lift_egraph.language.binders import in_lets, substitute, unique_names
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import DataType, Pair, Scalar
 
 MOST_LEAVES = 16
+LARGE = 8  # nodes of a part that is computed once where it occurs several times
 MOST_NODES = 4000  # of an expression in which all lets are written out
 
 
@@ -66,6 +68,43 @@ def right_nested(leaves: Sequence[ir.Expr]) -> ir.Expr:
     for leaf in reversed(first):
         made = ir.MakePair(leaf, made)
     return made
+
+
+def computed_once(term: ir.Expr) -> ir.Expr:
+    """The same value, with large parts of scalar expressions that occur several times bound by lets around it.
+
+    Lets are written out where operators are taken apart; a few inside of each other would make a long text of them.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.pretty import print_term
+    >>> from lift_egraph.language.types import F32
+    >>> x, y = ir.Var("x", F32), ir.Var("y", F32)
+    >>> length = ir.Call("sqrt", (x * x + y * y + x * y,))
+    >>> print(print_term(computed_once(ir.MakePair(x / length, y / length))))
+    let part0 = sqrt(x * x + y * y + x * y) in (x / part0, y / part0)
+    """
+    uses, sizes = Counter[ir.Expr](), dict[ir.Expr, int]()
+
+    def count_uses(part: ir.Expr) -> int:
+        uses[part] += 1
+        if part not in sizes:
+            inside = ir.parts(part) if isinstance(part, ir.Call | ir.MakePair) else ()
+            below = [count_uses(p) for p in inside if isinstance(p, ir.Expr)]
+            sizes[part] = 1 + sum(below) if below else sum(1 for _ in ir.subterms(part))
+        return sizes[part]
+
+    count_uses(term)
+    many = [p for p in sizes if isinstance(p, ir.Call) and uses[p] > 1 and sizes[p] >= LARGE]  # the inner ones first
+    names: dict[ir.Expr, ir.Var] = {part: ir.Var(f"$part{n}", type_of(part)) for n, part in enumerate(many)}
+
+    def named(part: ir.Expr) -> ir.Expr:
+        return names[part] if part in names else inside(part)
+
+    def inside(part: ir.Expr) -> ir.Expr:
+        return ir.map_parts(part, named) if isinstance(part, ir.Call | ir.MakePair) else part
+
+    return in_lets([(name, inside(part)) for part, name in names.items()], inside(term))
 
 
 def binder_of(variables: Sequence[ir.Var]) -> ir.Binder:

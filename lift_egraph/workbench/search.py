@@ -120,6 +120,7 @@ def search(
     if is_staged:
         yield from look.in_steps((program.body, ()))
     several: list[Start] = []
+    written = [start for start in starts if cut(start[0]) is None]
     for number in range(len(starts)):
         for phase, changed in look.changed(starts[number]):
             starts[number] = changed
@@ -137,6 +138,9 @@ def search(
             else:
                 several.append(apart)
     yield from look.by_stages(program, several or starts, begun)
+    for start in written:
+        if not any(start is other for other in starts):  # a change of it has other plans
+            yield from look.planned(start)
     for start in starts:
         if start[1] and start not in soon:
             yield from look.as_it_is(start)
