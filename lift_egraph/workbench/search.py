@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -26,11 +26,9 @@ from lift_egraph.extract.tiling import Tiling, tilings, vector_widths
 from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
-from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.additions import ROLES, Additions, taking_part
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.cascades import cascade_steps
-from lift_egraph.workbench.long_rows import LongRows, Rows
+from lift_egraph.workbench.changes import MOST_STEPS, Changes
 from lift_egraph.workbench.phases import (
     LOW_LEVEL,
     Found,
@@ -48,13 +46,9 @@ from lift_egraph.workbench.phases import (
     stages_phase,
     summarise,
 )
-from lift_egraph.workbench.placed import with_distinct_places
 from lift_egraph.workbench.plan import Plan, Recipe, planned_phase
 from lift_egraph.workbench.plans import plans
-from lift_egraph.workbench.products_apart import with_products_apart
-from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
-from lift_egraph.workbench.siblings import siblings_together
 from lift_egraph.workbench.spectrum import Version, kind_of, versions
 from lift_egraph.workbench.stage_cut import Cut, cut
 from lift_egraph.workbench.stage_rounds import StageRounds
@@ -64,7 +58,6 @@ from lift_egraph.workbench.tuned import Tunable, tunables
 from lift_egraph.workbench.why_not import why_not_reached
 
 PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
-MOST_STEPS = 12  # iterations until lengths are in parts
 VERSIONS_SHARE = 0.05  # of the seconds of the search, for choosing among the versions by alternatives
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
 
@@ -119,10 +112,11 @@ def search(
     yield from look.spectrum(program)
     if is_staged:
         yield from look.in_steps((program.body, ()))
+    changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
     several: list[Start] = []
     written = [start for start in starts if cut(start[0]) is None]
     for number in range(len(starts)):
-        for phase, changed in look.changed(starts[number]):
+        for phase, changed in changes.of(starts[number]):
             starts[number] = changed
             yield phase
     parallel = replace(program, body=starts[0][0])  # it may have lengths for vectors that the program has not
@@ -145,19 +139,6 @@ def search(
         if start[1] and start not in soon:
             yield from look.as_it_is(start)
     yield from look.tiled(program, starts)
-
-
-def _once(
-    change: Callable[[Start], tuple[PhaseSummary, Start] | None],
-) -> Callable[[Start], Iterator[tuple[PhaseSummary, Start]]]:
-    """A change that is made at most once as one that may be made several times."""
-
-    def changes(start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
-        found = change(start)
-        if found is not None:
-            yield found
-
-    return changes
 
 
 @dataclass(frozen=True)
@@ -247,78 +228,6 @@ class _Search:
             if locate(reached.graph, reached.root, term) is not None:
                 kind, steps = self.device.mapping, len(reached.iterations)
                 leg = Leg("remainders", term, steps, kind, plan.tiling, (width,), rules=self.own("remainders"))
-                return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
-        return None
-
-    def with_distinct_places(self, start: Start) -> tuple[PhaseSummary, Start] | None:
-        """The start with its reductions by index at distinct places for all elements at once, if there are any."""
-        began, term = time.perf_counter(), with_distinct_places(start[0], not self.device.has_groups)
-        return None if term is None else self.reached("distinct_places", {}, start, term, began)
-
-    def changed(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
-        """The start as it is best begun with: each change of it, and what it is then."""
-        changes = (
-            *(_once(self.with_distinct_places), _once(self.with_recalled), self.with_cascades),
-            *(_once(self.with_actions), self.with_siblings, _once(self.with_products_apart)),
-            *(_once(self.with_rows_apart), _once(self.with_long_rows)),
-        )
-        for change in changes:
-            for found in change(start):
-                yield found
-                start = found[1]
-
-    def with_cascades(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
-        """The start with its folds of which some components do without the others in parts, one more at a time."""
-        for step in cascade_steps(start[0], Rows(self.device)):
-            found = self.reached(step.phase, step.tiling, start, step.term, time.perf_counter())
-            if found is None:
-                return
-            yield found
-            start = found[1]
-
-    def with_siblings(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
-        """The start with its siblings together, two more at a time."""
-        for term in siblings_together(start[0]):
-            found = self.reached("siblings", {}, start, term, time.perf_counter())
-            if found is None:
-                return
-            yield found
-            start = found[1]
-
-    def with_recalled(self, start: Start) -> tuple[PhaseSummary, Start] | None:
-        """The start with its folds that remember the element before as folds of elements and those before them."""
-        began, term = time.perf_counter(), with_recalled(start[0])
-        return None if term is None else self.reached("algebra", {}, start, term, began)
-
-    def with_actions(self, start: Start) -> tuple[PhaseSummary, Start] | None:
-        """The start with its folds as reductions by associative operators, where there are any that act like these."""
-        began, term = time.perf_counter(), with_actions(start[0], Rows(self.device))
-        return None if term is None else self.reached("algebra", {}, start, term, began)
-
-    def with_products_apart(self, start: Start) -> tuple[PhaseSummary, Start] | None:
-        """The start with a map for each product of matrices in a function of rows that does more."""
-        began, term = time.perf_counter(), with_products_apart(start[0])
-        return None if alpha_equal(term, start[0]) else self.reached("products_apart", {}, start, term, began)
-
-    def with_rows_apart(self, start: Start) -> tuple[PhaseSummary, Start] | None:
-        """The start with a map for each long reduction of few rows."""
-        began, term = time.perf_counter(), LongRows(Rows(self.device)).apart(start[0])
-        return None if alpha_equal(term, start[0]) else self.reached("rows_apart", {}, start, term, began)
-
-    def with_long_rows(self, start: Start) -> tuple[PhaseSummary, Start] | None:
-        """The start with these, and long scans of few rows, in chunks."""
-        began, plan = time.perf_counter(), LongRows(Rows(self.device))
-        term = plan.in_chunks(start[0])
-        return self.reached("long_rows", plan.tiling, start, term, began) if plan.tiling else None
-
-    def reached(
-        self, name: str, tiling: Tiling, start: Start, term: ir.Expr, began: float
-    ) -> tuple[PhaseSummary, Start] | None:
-        """Another start, if a phase of a plan leads there."""
-        limits = replace(self.budget.phase_limits, iterations=MOST_STEPS)
-        for reached in run_phase(start[0], self.taking(planned_phase(name, tiling, (), limits))):
-            if locate(reached.graph, reached.root, term) is not None:
-                leg = Leg(name, term, len(reached.iterations), self.device.mapping, tiling)
                 return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
         return None
 

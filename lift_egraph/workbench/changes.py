@@ -1,0 +1,98 @@
+"""What a search does to a program before it follows plans: folds become reductions, siblings one map, long rows chunks.
+
+A change knows the term that it leads to, and the phase of rules that leads there; it is made where the phase does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lift_egraph.codegen.devices import Device
+from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.saturate import Limits, Phase, run_phase
+from lift_egraph.extract.tiling import Tiling
+from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
+from lift_egraph.workbench.actions import with_actions
+from lift_egraph.workbench.cascades import cascade_steps
+from lift_egraph.workbench.long_rows import LongRows, Rows
+from lift_egraph.workbench.phases import Leg, PhaseSummary, summarise
+from lift_egraph.workbench.placed import with_distinct_places
+from lift_egraph.workbench.plan import planned_phase
+from lift_egraph.workbench.products_apart import with_products_apart
+from lift_egraph.workbench.recalled import with_recalled
+from lift_egraph.workbench.siblings import siblings_together
+from lift_egraph.workbench.stages import Start
+
+MOST_STEPS = 12  # iterations until lengths are in parts
+
+Goal = tuple[str, Tiling, ir.Expr]  # the name of a phase, the lengths of parts, and the term that it leads to
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of a program for a device.
+
+    Parameters
+    ----------
+    limits
+        Of a phase.
+    taking
+        Which rules of a phase take part.
+    """
+
+    device: Device
+    limits: Limits
+    taking: Callable[[Phase], Phase]
+
+    def of(self, start: Start) -> Iterator[tuple[PhaseSummary, Start]]:
+        """The start as it is best begun with: each change of it, and what it is then."""
+        for change in self._all():
+            for goal in change(start[0]):
+                found = self._reached(goal, start)
+                if found is None:
+                    break
+                yield found
+                start = found[1]
+
+    def _all(self) -> tuple[Callable[[ir.Expr], Iterator[Goal]], ...]:
+        """One after the other; each is a way of single steps."""
+        rows = Rows(self.device)
+        return (
+            _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
+            _once("algebra", with_recalled),
+            lambda term: ((step.phase, step.tiling, step.term) for step in cascade_steps(term, rows)),
+            _once("algebra", lambda term: with_actions(term, rows)),
+            lambda term: (("siblings", {}, made) for made in siblings_together(term)),
+            _once("products_apart", with_products_apart),
+            _once("rows_apart", LongRows(rows).apart),
+            self._long_rows,
+        )
+
+    def _long_rows(self, term: ir.Expr) -> Iterator[Goal]:
+        plan = LongRows(Rows(self.device))
+        made = plan.in_chunks(term)
+        if plan.tiling:
+            yield "long_rows", plan.tiling, made
+
+    def _reached(self, goal: Goal, start: Start) -> tuple[PhaseSummary, Start] | None:
+        name, tiling, term = goal
+        began = time.perf_counter()
+        for reached in run_phase(start[0], self.taking(planned_phase(name, tiling, (), self.limits))):
+            if locate(reached.graph, reached.root, term) is not None:
+                leg = Leg(name, term, len(reached.iterations), self.device.mapping, tiling)
+                return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
+        return None
+
+
+def _once(phase: str, change: Callable[[ir.Expr], ir.Expr | None]) -> Callable[[ir.Expr], Iterator[Goal]]:
+    """A change of one step, if there is anything to change."""
+
+    def goals(term: ir.Expr) -> Iterator[Goal]:
+        made = change(term)
+        if made is not None and not alpha_equal(made, term):
+            yield phase, {}, made
+
+    return goals
