@@ -19,7 +19,16 @@ from typing import Union
 from lift_egraph.algebra.adjoined import Adjoined, adjoined
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.declared import believe, believed
-from lift_egraph.algebra.expressions import Binary, binder_of, numbered, opened, packed, right_nested, shaped_binder
+from lift_egraph.algebra.expressions import (
+    Binary,
+    binder_of,
+    computed_once,
+    numbered,
+    opened,
+    packed,
+    right_nested,
+    shaped_binder,
+)
 from lift_egraph.algebra.linear import NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
 from lift_egraph.algebra.once import Once, once
@@ -213,7 +222,7 @@ def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
         f"{_names([op.first[i] for i in b.group])} {'is' if len(b.group) == 1 else 'are'} {b.why}" for b in blocks
     )
     return Action(
-        ir.Lambda(op.second, right_nested(given)),
+        ir.Lambda(op.second, computed_once(right_nested(given))),
         ir.Lambda(ir.PairBinder(binder_of(first), binder_of(second)), right_nested(products)),
         right_nested([one for b in blocks for one in b.ones]),
         ir.Lambda(

@@ -77,3 +77,19 @@ def test_a_value_that_may_not_begin_again_is_acted_on() -> None:
     for seed in range(3):
         inputs = random_inputs(program, seed, "integer")
         assert equal_values(evaluate(program.body, inputs), evaluate(in_chunks(changed), inputs))
+
+
+def test_what_lets_share_is_not_written_out_again():
+    """Each let uses the one before it three times: written out, the last would have 121 roots."""
+    lets = " in ".join(f"let d{n + 1} = sqrt(d{n} * d{n} + d{n} + {n}.5)" for n in range(5))
+    program = parse_program(
+        f"program p(xs: [f32]64) = reduce(fun ((s, m), d0) => {lets} in (s + d5, max(m, d5)), (0.0, 0.0), xs)"
+    )
+    fold = program.body
+    assert isinstance(fold, ir.ReduceSeq)
+    found = combining_of(fold.operator)
+    assert found is not None
+    assert sum(1 for part in ir.subterms(found.element) if isinstance(part, ir.Call) and part.op == "sqrt") == 5
+    inputs = random_inputs(program, 0, "integer")
+    plain = ir.Reduce(found.operator, fold.initial, ir.Map(found.element, fold.array))
+    assert equal_values(evaluate(plain, inputs), evaluate(fold, inputs))
