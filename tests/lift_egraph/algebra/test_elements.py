@@ -91,5 +91,5 @@ def test_what_lets_share_is_not_written_out_again():
     assert found is not None
     assert sum(1 for part in ir.subterms(found.element) if isinstance(part, ir.Call) and part.op == "sqrt") == 5
     inputs = random_inputs(program, 0, "integer")
-    plain = ir.Reduce(found.operator, fold.initial, ir.Map(found.element, fold.array))
+    plain = ir.ReduceSeq(found.operator, fold.initial, ir.Map(found.element, fold.array))
     assert equal_values(evaluate(plain, inputs), evaluate(fold, inputs))
