@@ -401,14 +401,16 @@ class _Reader:
         a, b = ir.Var(f"a_{c.class_id}", t), ir.Var(f"b_{c.class_id}", t)
         if n.op == "Op_scalar":
             return ir.Lambda(ir.PairBinder(a, b), ir.Call(str(n.children[0]), (a, b)))
-        assert isinstance(t, Array)
+        if not isinstance(t, Array):
+            raise TypeProblem(f"an operator on arrays combines values of the type {t}")
         inner = self.operator(c.parts[0], t.element)
         return ir.Lambda(ir.PairBinder(a, b), ir.Map(inner, ir.Zip(a, b)))
 
     def combine(self, c: Choice) -> ir.Expr:
         op, a, b = c.parts
         t = self.graph.type_of(c.class_id)
-        assert t is not None
+        if t is None:
+            raise TypeProblem("what an operator in the e-graph combines has no type")
         f = self.operator(op, t)
         assert isinstance(f, ir.Lambda)
         return ir.Apply(f, ir.MakePair(self.expr(a), self.expr(b)))

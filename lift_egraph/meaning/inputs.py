@@ -67,6 +67,8 @@ def _random(
         size = t.size.constant
         if size is None:
             raise SizeProblem(f"the input {name} has the open size {t.size}; specialise gives it a value")
+        if size < 0:
+            raise SizeProblem(f"the input {name} has the negative length {size}")
         return _random(name, t.element, (*shape, size), generator, kind, within)
     if isinstance(t, Vector):
         shape = (*shape, t.width)

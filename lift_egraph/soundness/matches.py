@@ -123,6 +123,8 @@ class Match(Binders):
         program = self._around(match, outer, context)
         inputs = {p.name: p for p in ir.subterms(program) if isinstance(p, ir.Input)}
         type_of(program)
+        if any(elements(i.type) < 0 for i in inputs.values()):
+            raise Rejected("an array of a negative length")
         if max(elements(type_of(p)) for p in ir.subterms(program) if isinstance(p, ir.Expr)) > ELEMENTS:
             raise Rejected("more elements than are looked at")
         self.bound = {v for f in ir.subterms(program) if isinstance(f, ir.Lambda) for v in ir.bound_variables(f.binder)}

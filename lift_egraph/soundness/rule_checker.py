@@ -258,7 +258,10 @@ class RuleChecker:
                 return wrong(program.body, inputs, term)
             free = ir.Program("free", inputs_of(term), term)
             new = tuple(i for i in free.inputs if i.name not in named)
-            at = {**self._inputs(replace(free, inputs=new), case.seed, kind), **named} if new else named
+            try:
+                at = {**self._inputs(replace(free, inputs=new), case.seed, kind), **named} if new else named
+            except SizeProblem as problem:  # an input that it makes has a negative length
+                return wrong(term, named, str(problem))
             found = _outcome(term, type_of(program.body), at)
             if not self._equal(expected, found, program, inputs, free, at):
                 return wrong(term, {names.get(name, name): value for name, value in at.items()}, found)
