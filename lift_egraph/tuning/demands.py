@@ -140,6 +140,8 @@ def _asked(term: ir.Part) -> Iterator[tuple[str, int, str]]:
                 yield "parts", count, "the windows of a slide"
             case ir.Slice(start=start, length=length, array=array):
                 yield "parts", _length(array) - start.evaluate({}) - length.evaluate({}) + 1, "what a slice leaves"
+            case ir.LookBack(width=width, array=array):
+                yield "parts", _length(array) // width.evaluate({}), "the rounds of a look back"
             case ir.At(index=index, array=array):
                 yield "parts", _length(array) - index.evaluate({}), "what lies behind an element"
 
