@@ -36,7 +36,7 @@ TILE_SLICES = (1, 2, 4)  # of the sums of a tile, each of other work-items
 FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
 TILE_PLANS, TILE_ALIKE = 6, 2  # how many plans are tried, and of these with blocks of one shape
 READS, LATENCY = 3.0, 128.0  # what reads of local memory cost beside arithmetic; items that hide half of latency
-MEETING = 192.0  # what it costs to add the results of one more slice, beside an element of the sums
+MEETING = 256.0  # what it costs to add the results of one more slice, beside an element of the sums
 PADDED = 9 / 8  # tiles with what stands behind their rows
 MULTIPLES = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
 
@@ -58,7 +58,7 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         least = FEW_RESULTS if factors.views or slices > 1 else TILE_RESULTS[0]
         held = least <= tall * lanes <= TILE_RESULTS[1] and LEAST_GROUP <= slices * items <= device.max_work_group
         shared = slices * 4 * (sum(tile) * depth + (prod(tile) if slices > 1 else 0)) * PADDED
-        if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.local_memory:
+        if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.most_local:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
             running = min(slices * items * rounds, device.resident(2 * tall * broad))
             reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
