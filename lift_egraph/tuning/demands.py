@@ -111,7 +111,7 @@ def space_of(
 
 
 def _limits(device: Device) -> dict[str, float]:
-    return {"items": device.max_work_group, "local": device.local_memory, "private": device.private_bytes}
+    return {"items": device.max_work_group, "local": device.most_local, "private": device.private_bytes}
 
 
 def _read(rows: Sequence[Sequence[int]], points: Sequence[Mapping[str, int]]) -> list[Form | None]:
