@@ -223,7 +223,8 @@ class Sampled:
             if problem:
                 return Verdict(False, *errors, False, f"on {kind}: {problem}", compared)
             messages.append(text)
-            compared = compared or (found.equal if kind == "integers" else 0)
+            if kind == "integers":  # what is rounded agrees here too, or it would be a problem
+                compared = compared or (found.equal if made.is_whole else found.elements)
         return Verdict(True, *errors, bitwise, f"on {kind}: {', '.join(messages)}", compared)
 
     def _judge(self, found: Difference, kind: str) -> tuple[str, str]:
