@@ -315,7 +315,7 @@ class _Worker:
                 continue
             found = np.empty_like(expected)
             cl.enqueue_copy(self.queue, found, made.buffer)
-            if not np.array_equal(_as_bytes(found), _as_bytes(expected)):
+            if not np.array_equal(_bits(found), _bits(expected)):
                 raise RunProblem(f"wrote outside: the input {buffer} has changed")
 
     def _check_kernel(self, kernel: cl.Kernel, launch: Kernel) -> None:
@@ -355,6 +355,6 @@ def _key(plan: Plan) -> tuple[str, str]:
     return plan.source, " ".join(plan.options)
 
 
-def _as_bytes(array: np.ndarray) -> np.ndarray:
-    """The bytes of an array without a copy, so that NaNs compare equal to themselves."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The bits of an array's elements without a copy, so that NaNs compare equal to themselves."""
+    return np.ascontiguousarray(array).reshape(-1).view(f"u{array.itemsize}")
