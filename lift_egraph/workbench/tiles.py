@@ -62,7 +62,8 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         shared = slices * 4 * (sum(tile) * depth + (prod(tile) if slices > 1 else 0)) * PADDED
         if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.most_local:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
-            running = min(slices * items * rounds, device.resident(2 * tall * broad))
+            near = max(int(device.level("group").local_memory / shared), 1)  # groups on a unit
+            running = min(slices * items * min(rounds, near), device.resident(2 * tall * broad))
             reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
             element = reads * (1 + LATENCY / running) + MEETING * (slices - 1) / nest.length
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
