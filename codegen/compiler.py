@@ -256,7 +256,7 @@ def _finish(
     body = place_barriers(body, local_counts)
     if arrays and isinstance(device.throughput, Gpu):
         spaced, spaced_arrays = space_rows(body, arrays, local_counts, device.throughput)
-        if sum(b.bytes for b in spaced_arrays) <= device.local_memory:
+        if sum(b.bytes for b in spaced_arrays) <= device.most_local:
             body, arrays = spaced, spaced_arrays
     if arrays and dialect.reads_ahead:
         body = read_ahead(body, local_counts, taken)
@@ -273,10 +273,10 @@ def _finish(
         body = borders_apart(body, taken)
     body = settle_streams(body, device.cache if dialect.streams else inf)
     local_bytes = sum(b.bytes for b in arrays)
-    if local_bytes > device.local_memory:
+    if local_bytes > device.most_local:
         largest = max(arrays, key=lambda b: b.bytes)
         problem = DeviceProblem(
-            f"{name} needs {local_bytes} bytes of local memory a group, {device.name} has {device.local_memory}: "
+            f"{name} needs {local_bytes} bytes of local memory a group, {device.name} has {device.most_local}: "
             f"use smaller tiles; the largest is {largest.name} with {largest.bytes} bytes"
         )
         raise blame(problem, largest.origin)

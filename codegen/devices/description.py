@@ -196,6 +196,8 @@ class Device:
         Lanes of ``f32`` in one hardware vector register, as OpenCL reports; 1 where work-items are the lanes.
     max_work_group, local_memory
         Work-items, and bytes of local memory, that a group may have; less where OpenCL reports less.
+    fixed_local
+        Bytes of local arrays of fixed sizes that a group may have, where these are more than OpenCL reports; else 0.
     launch_overhead
         Microseconds for one kernel launch.
     local_memory_is_cheap
@@ -229,6 +231,7 @@ class Device:
     levels: tuple[Level, ...]
     platform: str = ""
     named: str = ""
+    fixed_local: int = 0
     groups_progress: bool = False
     built_together: int = 1
     emission: Dialect = field(default_factory=Dialect)
@@ -242,6 +245,11 @@ class Device:
     def groups(self) -> int:
         """Groups that are worth trying on all of it."""
         return self.compute_units * int(self.level("grid").workers[0])
+
+    @property
+    def most_local(self) -> int:
+        """Bytes of local arrays that a group of a kernel may have: more than are worth taking where groups wait."""
+        return max(self.local_memory, min(self.fixed_local, self.level("group").local_memory))
 
     @property
     def group_sizes(self) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from lift_egraph.codegen.device_info import DeviceInfo, Timing
+from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import byte_size, join_outputs, read_plan, split_inputs
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
@@ -121,12 +122,11 @@ def check_limits(plan: Plan, device: DeviceInfo) -> None:
     total = sum(byte_size(b) for b in plan.buffers)
     if total > device.global_memory:
         raise DeviceProblem(f"the buffers have {total} bytes together, the device has {device.global_memory}")
+    most_local = max(device.local_memory, describe(device).most_local)
     for kernel in plan.kernels:
         what = f"the kernel {kernel.name}"
-        if kernel.local_bytes > device.local_memory:
-            raise DeviceProblem(
-                f"{what} needs {kernel.local_bytes} bytes of local memory, the device has {device.local_memory}"
-            )
+        if kernel.local_bytes > most_local:
+            raise DeviceProblem(f"{what} needs {kernel.local_bytes} bytes of local memory, the device has {most_local}")
         _check_sizes(what, kernel.launch, device)
 
 

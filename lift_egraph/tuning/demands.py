@@ -111,7 +111,7 @@ def space_of(
 
 
 def _limits(device: Device) -> dict[str, float]:
-    return {"items": device.max_work_group, "local": device.local_memory, "private": device.private_bytes}
+    return {"items": device.max_work_group, "local": device.most_local, "private": device.private_bytes}
 
 
 def _read(rows: Sequence[Sequence[int]], points: Sequence[Mapping[str, int]]) -> list[Form | None]:
@@ -140,6 +140,8 @@ def _asked(term: ir.Part) -> Iterator[tuple[str, int, str]]:
                 yield "parts", count, "the windows of a slide"
             case ir.Slice(start=start, length=length, array=array):
                 yield "parts", _length(array) - start.evaluate({}) - length.evaluate({}) + 1, "what a slice leaves"
+            case ir.LookBack(width=width, array=array):
+                yield "parts", _length(array) // width.evaluate({}), "the rounds of a look back"
             case ir.At(index=index, array=array):
                 yield "parts", _length(array) - index.evaluate({}), "what lies behind an element"
 

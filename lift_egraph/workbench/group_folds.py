@@ -22,9 +22,10 @@ from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array, Scalar
-from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, plan_of
+from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of, plan_of
 
 RUNS = (8, 4, 16, 2)  # elements of an item, the best number first
+LONG_RUNS = (16, 8, 32)  # … of one whose run is only reduced: of sums of 2^28 elements in order, H100
 LEAST, ROW_PLANS = 32, 2  # items of a group; how many cuts of rows are tried
 LONGEST_RUN, MOST_LAST = 64, 512  # elements of an item, and the items, of the one group that scans the totals
 SEQUENTIAL: dict[type[ir.Expr], str] = {
@@ -39,7 +40,10 @@ def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
     """
     most = max(device.group_sizes)
     if not nest.maps:
-        cuts = ((run, _items(nest.length, run, most)) for run in RUNS)
+        # the fewer totals, the less the one group has to do that folds them, while all others are done
+        reduces = nest.fold is ir.Reduce and nest.length >= LONG
+        runs, most = (LONG_RUNS, device.max_work_group) if reduces else (RUNS, most)
+        cuts = ((run, _items(nest.length, run, most)) for run in runs)
     elif len(nest.maps) == 1 and not isinstance(nest.maps[0], ir.Transpose):
         cuts = islice(_cuts_of_row(nest.length, most), ROW_PLANS)
     else:
@@ -50,7 +54,7 @@ def group_folds(nest: Nest, device: Device) -> Iterator[Plan]:
         part = part_of(items)
         numbers = {"part": part, "left": items // part}
         if not nest.maps:
-            numbers |= {"run": run, **_last(nest.length // (items * run))}
+            numbers |= {"run": run, **_last(nest.length // (items * run), max(items, MOST_LAST))}
         width = next((w for w in device.widths if run % w == 0), 1)
         if width > 1 and (reads_scalars(nest) or writes_scalars(nest)):
             multiples = () if nest.maps else (("run", "width"),)
@@ -83,17 +87,17 @@ def _cuts_of_row(length: int, most: int) -> Iterator[tuple[int, int]]:
 def _items(length: int, run: int, most: int) -> int | None:
     """The most items of a group that runs of a length divide an array among, if a last group can have the totals."""
     fitting = (n for n in range(most, LEAST - 1, -1) if length % (n * run) == 0 and part_of(n) > 1)
-    return next((n for n in fitting if _run_of_totals(length // (n * run))), None)
+    return next((n for n in fitting if _run_of_totals(length // (n * run), max(most, MOST_LAST))), None)
 
 
-def _run_of_totals(count: int) -> int | None:
+def _run_of_totals(count: int, most: int) -> int | None:
     """How many of the totals an item of the last group has, at least; none if it has too few items."""
-    return next((r for r in range(1, LONGEST_RUN + 1) if count % r == 0 and count // r <= MOST_LAST), None)
+    return next((r for r in range(1, LONGEST_RUN + 1) if count % r == 0 and count // r <= most), None)
 
 
-def _last(count: int) -> dict[str, int]:
-    """How the last group cuts so many totals, beside the runs that this leaves."""
-    run = _run_of_totals(count) or count
+def _last(count: int, most: int) -> dict[str, int]:
+    """How the last group, of at `most` so many items, cuts so many totals, beside the runs that this leaves."""
+    run = _run_of_totals(count, most) or count
     items = count // run
     part = part_of(items)
     if part == 1:

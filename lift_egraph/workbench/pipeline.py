@@ -57,6 +57,7 @@ from lift_egraph.workbench.validation import reference_of, room_for
 from lift_egraph.workbench.whole_numbers import WholeNumbers
 
 BUDGET, STRUCTURAL = Budget(), StructuralCost()
+FIRST_SHARE, FIRST_SECONDS = 0.05, 0.5  # of the budget, and in any case, that the naive kernel may take to go first
 
 
 def optimize(
@@ -190,7 +191,7 @@ def optimize(
     together = model.built_together
     chosen = strategy or (CORRECTED() if isinstance(performance, Model) else ByFamily())
     others = partial(streamed, device=model)
-    limits = 1e3 * kernel_seconds, 1e3 * budget.kernel_share * budget.seconds
+    limits = 1e3 * kernel_seconds, 1e3 * max(FIRST_SHARE * budget.seconds, FIRST_SECONDS)
     race = Race(naive, make, *limits, recording, tuning, together, chosen, place, others)
     how, in_numpy, roof = "", None, None
     told = "timing the naive kernel" if naive else f"there is none: {baseline}"

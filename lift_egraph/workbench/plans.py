@@ -45,6 +45,7 @@ from lift_egraph.workbench.windows import bands_of_rows, rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
 FEW, GROUP_PLANS = 16, 2  # last results of a group's work-items; how many plans are tried
+MORE_GROUPS = 2  # times the groups, of half as many items: as fast for one array, and faster for two, H100
 FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
 STRIP, STRIP_ROWS = (256, 4096), (8, 4)  # columns of a strip, from and to, and rows that are added at a time
 PACKED = sk.as_scalar(sk.to_memory("global"))
@@ -355,12 +356,14 @@ def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     if chunk is None:
         return
     largest = device.level("group").workers[0]
-    chunks = [c for c in (chunk, 2 * chunk) if nest.length % c == 0] if long else [chunk]
+    cuts = [*product(device.group_sizes, (chunk, 2 * chunk) if long else (chunk,))]
+    if long and chunk % MORE_GROUPS == 0:
+        cuts.insert(1, (int(largest) // 2, chunk // MORE_GROUPS))
     for items, chunk in [
         (n, c)
-        for n, c in product(device.group_sizes, chunks)
+        for n, c in cuts
         if (long or n < largest)
-        and c % n == 0
+        and nest.length % c == c % n == 0
         and c // n not in (1, n)  # sketches tell chunks, and what is in them, by their lengths
         and nest.length // c not in (n, c)
     ][:GROUP_PLANS]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import prod
+from operator import itemgetter
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import Tiling, merged
@@ -35,8 +36,9 @@ TILE_RESULTS = (32, 128)  # of a work-item, from and to
 TILE_SLICES = (1, 2, 4)  # of the sums of a tile, each of other work-items
 FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
 TILE_PLANS, TILE_ALIKE = 6, 2  # how many plans are tried, and of these with blocks of one shape
+SURE_PLANS = 2  # of these, at least, with no more local memory than OpenCL reports
 READS, LATENCY = 3.0, 128.0  # what reads of local memory cost beside arithmetic; items that hide half of latency
-MEETING = 192.0  # what it costs to add the results of one more slice, beside an element of the sums
+MEETING = 256.0  # what it costs to add the results of one more slice, beside an element of the sums
 PADDED = 9 / 8  # tiles with what stands behind their rows
 MULTIPLES = (("tall", "wide"), ("tall", "width"), ("broad", "high"), ("broad", "width"), ("depth", "width"))
 
@@ -46,7 +48,7 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
     factors = product_of(nest)
     if factors is None or not device.widths:
         return
-    vector, found = max(device.widths), list[tuple[float, dict[str, int]]]()
+    vector, found = max(device.widths), list[tuple[float, int, bool, dict[str, int]]]()
     wide_lanes = max(vector // TILE_COLUMNS[0], 1)
     rows, columns, products = factors.rows, factors.columns, factors.products
     shapes = product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS, TILE_SLICES)
@@ -58,14 +60,20 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         least = FEW_RESULTS if factors.views or slices > 1 else TILE_RESULTS[0]
         held = least <= tall * lanes <= TILE_RESULTS[1] and LEAST_GROUP <= slices * items <= device.max_work_group
         shared = slices * 4 * (sum(tile) * depth + (prod(tile) if slices > 1 else 0)) * PADDED
-        if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.local_memory:
+        if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.most_local:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
-            running = min(slices * items * rounds, device.resident(2 * tall * broad))
+            near = max(int(device.level("group").local_memory / shared), 1)  # groups on a unit
+            running = min(slices * items * min(rounds, near), device.resident(2 * tall * broad))
             reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
             element = reads * (1 + LATENCY / running) + MEETING * (slices - 1) / nest.length
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
-            found.append((rounds * prod(tile) * element, numbers | ({"slices": slices} if slices > 1 else {})))
-    for numbers in _various([n for _, n in sorted(found, key=lambda made: (made[0], made[1]["tall"]))])[:TILE_PLANS]:
+            numbers |= {"slices": slices} if slices > 1 else {}
+            found.append((rounds * prod(tile) * element, tall, shared <= device.local_memory, numbers))
+    found.sort(key=itemgetter(0, 1))
+    first = _various([numbers for *_, numbers in found])[:TILE_PLANS]
+    sure = _various([numbers for *_, is_sure, numbers in found if is_sure], 1)[:SURE_PLANS]
+    others = [numbers for numbers in sure if numbers not in first]
+    for numbers in [*first[: TILE_PLANS - len(others)], *others]:
         yield in_tiles(nest, numbers)
 
 
@@ -80,12 +88,12 @@ def in_tiles(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     return plan_of(make, nest, MULTIPLES + (("tall", "slices"),) * ("slices" in numbers), **numbers)
 
 
-def _various(points: list[dict[str, int]]) -> list[dict[str, int]]:
+def _various(points: list[dict[str, int]], most: int = TILE_ALIKE) -> list[dict[str, int]]:
     """Those in front, but not too many with blocks of one shape."""
     alike: dict[tuple[int, int, int], list[dict[str, int]]] = {}
     for point in points:
         alike.setdefault((point["tall"], point["broad"], point.get("slices", 1)), []).append(point)
-    chosen = [point for found in alike.values() for point in found[:TILE_ALIKE]]
+    chosen = [point for found in alike.values() for point in found[:most]]
     return [point for point in points if point in chosen]
 
 

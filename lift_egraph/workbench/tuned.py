@@ -230,10 +230,11 @@ class Tuning:
     def _opened(self, tunable: Tunable, milliseconds: float) -> list[Found]:
         try:
             walk = _Walk(tunable, tunable.space(self._device), milliseconds)
+            beside = walk.space.neighbours(tunable.numbers) if tunable.numbers in walk.space else []
+            drawn = walk.space.sample(self._points, self._seed)
         except SearchProblem:  # nothing bounds a parameter
             return []
-        beside = walk.space.neighbours(tunable.numbers) if tunable.numbers in walk.space else []
-        return self._found(walk, [*beside, *walk.space.sample(self._points, self._seed)])
+        return self._found(walk, [*beside, *drawn])
 
     def _found(self, walk: _Walk, points: Sequence[Point]) -> list[Found]:
         made: list[Found] = []

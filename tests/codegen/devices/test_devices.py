@@ -43,6 +43,12 @@ def test_a_group_has_what_opencl_and_the_description_allow():
     assert (device.max_work_group, device.local_memory) == (4096, 1 << 20)
 
 
+@pytest.mark.parametrize(("name", "most"), [("NVIDIA H100 80GB", 231424), ("GeForce", 49152)])
+def test_arrays_of_fixed_sizes_may_have_more_local_memory_than_opencl_reports(name, most):
+    device = described(kind="gpu", platform="NVIDIA CUDA", name=name, local_memory=49152)
+    assert (device.local_memory, device.most_local) == (49152, most)
+
+
 def test_what_opencl_does_not_say_is_as_described():
     device = described(platform="Intel(R) OpenCL", clock_mhz=0, cache=0)
     assert (device.clock_mhz, device.cache) == (3000, 32 << 20)

@@ -83,6 +83,8 @@ class TestLimits:
 
     def test_a_plan_that_fits(self):
         check_limits(scale(local=(100, 1, 1)), DEVICE)
+        gpu = dataclasses.replace(DEVICE, kind="gpu", platform="NVIDIA CUDA", name="NVIDIA H100", local_memory=49152)
+        check_limits(scale(local_bytes=60000), gpu)  # OpenCL reports less than fixed arrays may have
 
 
 class TestInputs:

@@ -183,6 +183,13 @@ def test_what_kernels_need_is_read_like_the_numbers_of_the_term():
     assert ("width", "line_width") in found
 
 
+def test_the_totals_that_a_group_looks_back_at_divide_the_groups():
+    text = "program p(xs: [i32]{n}) = lookBack({width}, fun x => (x, x), fun (a, b) => b, 7, fun (o, x) => o - x, xs)"
+    points = [{"n": n, "width": width} for n, width in ((14, 2), (33, 3), (65, 5))]
+    found = demands_of([parse_program(text.format(**point)) for point in points], points, NVIDIA)
+    assert ("parts", "n / width") in {(demand.kind, str(demand.form)) for demand in found}
+
+
 def test_kernels_are_generated_at_all_points_of_a_space():
     made, asked = in_tiles()
     sizes = dict.fromkeys("MNK", 1024)

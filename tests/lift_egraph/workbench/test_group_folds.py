@@ -64,6 +64,14 @@ def test_the_numbers_of_a_plan_are_parameters() -> None:
     assert {3, 4, 5, 7, 8, 11} <= {int(n) for n in re.findall(r"[(](\d+)", print_term(term))}
 
 
+def test_a_long_reduction_has_few_totals() -> None:
+    """The one group that folds them works while all others are done."""
+    (nest,) = nests(parse_program(f"program p(xs: [i32]16777216) = reduce({AFFINE}, {MATRICES})").body)
+    recipe = next(group_folds(nest, NVIDIA)).recipe
+    assert recipe is not None
+    assert dict(recipe.numbers) == {"part": 32, "left": 32, "run": 16, "last_left": 32, "width": 4}
+
+
 @pytest.mark.parametrize(
     "text",
     ["(xs: [i32]65537) = scan(add, 0, xs)", "(xs: [i32]16) = scan(add, 0, xs)",

@@ -268,6 +268,14 @@ def test_a_group_shares_a_reduction_on_a_gpu(what: str):
     assert np.allclose(evaluate(best.term, inputs), evaluate(program.body, inputs), rtol=1e-5)
 
 
+@pytest.mark.parametrize("length", [1 << 24, 1 << 26])
+def test_long_sums_have_plans_with_more_groups_too(length: int):
+    program = parse_program(f"program p(x: [f32]{length}) = reduce(add, 0.0, x)")
+    found = {tuple(plan.steps[0].tiling.items())[:2] for plan in plans(program.body, NVIDIA) if plan.steps}
+    chunk = length // 512
+    assert ((length, (chunk,)), (chunk, (256,))) in found
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -199,6 +199,23 @@ def test_a_difference_that_takes_too_long_to_interpret_is_no_agreement():
     assert hurried.sets["integers"].known
 
 
+@pytest.mark.parametrize(("factor", "is_right"), [(1 + 1e-6, True), (1.01, False)], ids=["rounded", "wrong"])
+def test_inputs_that_are_no_whole_numbers_may_be_rounded_otherwise(
+    monkeypatch: pytest.MonkeyPatch, factor: float, is_right: bool
+):
+    horner = programs.load("horner")  # its k is between 0.99 and 1
+    hurried = Sampled(horner, specialise(horner, {"N": 1 << 14}), lambda p: cast(Any, p), seed=0, seconds=1e-9)
+
+    def spoil(name: str, result: np.ndarray) -> None:
+        if name == "integers":
+            result *= np.float32(factor)
+
+    assert checked(hurried).valid
+    assert checked(hurried, spoil).valid == is_right
+    monkeypatch.setattr("lift_egraph.workbench.sampled.twin", lambda *_: None)
+    assert checked(hurried, spoil).valid == is_right
+
+
 def test_a_fold_without_a_bound_is_compared_at_a_small_size():
     """Its error may grow until nothing is known of it, and its length is a prime that no number of the term gives."""
     source = parse_program(

@@ -23,7 +23,7 @@ from lift_egraph.workbench.plan import Plan, nests
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.search import search
-from lift_egraph.workbench.tiles import in_tiles
+from lift_egraph.workbench.tiles import in_tiles, tiles
 from lift_egraph.workbench.tuned import Tunable
 from tests.lift_egraph.workbench.test_plans import reached
 
@@ -95,6 +95,17 @@ def test_slices_of_the_sums_belong_to_other_items_and_meet_in_local_memory(what:
     assert kernel.launch.local_size[2] == 2
     assert kernel.source.count("local float") - kernel.source.count("(local float") == 3
     assert kernel.source.count("barrier(") == 3
+
+
+def test_some_plans_need_no_more_local_memory_than_opencl_reports():
+    program = specialise(load("mm"), dict.fromkeys("MNK", 1024))
+    (nest,) = nests(program.body)
+    wide = replace(NVIDIA, fixed_local=231424)
+    first, *others = (dict(plan.recipe.numbers) for plan in tiles(nest, wide) if plan.recipe)
+    assert first["slices"] * first["high"] * first["wide"] == 512
+    plain = [dict(plan.recipe.numbers) for plan in tiles(nest, NVIDIA) if plan.recipe]
+    assert first not in plain
+    assert plain[0] in others
 
 
 def test_products_of_what_is_computed_on_the_way_have_no_tiles():

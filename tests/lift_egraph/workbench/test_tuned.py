@@ -20,7 +20,9 @@ from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.tuning.space import Point
+from lift_egraph.tuning.conditions import Condition
+from lift_egraph.tuning.forms import Form
+from lift_egraph.tuning.space import Point, Space
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.explanation import explain_way
 from lift_egraph.workbench.phases import Found
@@ -138,10 +140,10 @@ def test_what_failed_teaches_nothing():
 def test_a_space_without_bounds_is_not_tried():
     class Unbounded(SimpleNamespace):
         def space(self, device: object) -> Any:
-            raise SearchProblem("nothing bounds the parameter")
+            return Space(("any",), (Condition(Form.of("any")),))
 
     tuning, base = Tuning(CPU, points=4), first().base
-    tuning.hear(cast(Any, Unbounded(base=base)))
+    tuning.hear(cast(Any, Unbounded(base=base, numbers={"any": 1})))
     assert tuning.learn(candidate(base, 1.0)) == []
 
 
