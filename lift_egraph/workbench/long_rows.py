@@ -59,6 +59,14 @@ class Rows:
         return wanted if length // wanted >= RUN else None
 
 
+    def aside(self, rows: int, length: int) -> int | None:
+        """The same where neighbouring elements of a chunk are folded beside each other, each for itself."""
+        device = self.device
+        if length < LONG or rows >= device.compute_units * max(device.lanes, 2):
+            return None
+        return max(device.groups // rows, 2)
+
+
 def chunk_of(n: int, chunks: int, in_lanes: bool) -> int:
     """The length of so many chunks of n elements: what vectors divide, where the rest is short all the same.
 
@@ -103,11 +111,12 @@ class LongRows:
         return in_maps(term, self._in_chunks, self.outside)
 
     def outside(self, term: ir.Expr) -> ir.Expr:
-        """A scan outside of all loops in chunks, if it acts like a monoid and is long; else the term itself.
+        """A scan outside of all loops in chunks, if it acts like a monoid and is long, and a fold that multiplies by one
+        matrix; else the term itself.
 
-        For a fold there are plans whose vectors read what lies side by side.
+        For other folds there are plans whose vectors read what lies side by side.
         """
-        if isinstance(term, SCANS) and (made := self.steadily(term, 1)) is not None:
+        if (made := self.steadily(term, 1)) is not None:
             return in_lets(*made)
         has_plans = self.rows.device.has_groups and isinstance(term, ir.ScanExclusiveSeq)  # once it acts everywhere
         if isinstance(term, CHUNKED_SCANS) and isinstance(term.operator, ir.Lambda) and not has_plans:
@@ -121,25 +130,34 @@ class LongRows:
         if self.rows.device.has_groups or not isinstance(term, FOLDS + SCANS) or not is_pure(_mapped(term.array)):
             return None
         n = length_of(term.array)
-        chunks = self.rows.chunks(rows, n, in_lanes=True)
+        aside = self.rows.aside(rows, n) if isinstance(term, FOLDS) else None
+        chunks = aside or self.rows.chunks(rows, n, in_lanes=True)
         if not chunks:
             return None
         reduces = isinstance(term, ir.Reduce | ir.Scan) and associative(term.operator)
         if reduces and (rows == 1 or not isinstance(term, ir.Scan)):
             return None
-        chunk = chunk_of(n, chunks, in_lanes=True)
+        chunk = chunk_of(n, chunks, in_lanes=not aside)
         rest = n - chunk * chunks
         if rest >= chunk:
             return None
+        lanes = next((w for w in self.rows.device.widths if chunk % w == 0), None) if aside else None
         first = part(0, rest, term.array) if rest else None
         start = replace(_fold_of(term), array=first) if first is not None else term.initial
         array = part(rest, n - rest, term.array) if rest else term.array
-        made = (chunked_by_totals if reduces else chunked_steadily)(term, start, array, chunk, next(self.numbers))  # pyright: ignore
+        number = next(self.numbers)
+        if isinstance(term, ir.Scan) and reduces:
+            made = chunked_by_totals(term, start, array, chunk, number)
+        else:
+            made = chunked_steadily(term, start, array, chunk, number, lanes)
         if made is None:
             return None
         self.offer(chunk, n, n - rest)
-        if made.powers:
-            self.offer(made.powers, chunk)
+        if lanes:
+            self.offer(lanes, chunk)
+        for factors in made.powers:
+            self.offer(factors, chunk)
+            chunk //= factors
         is_scan = isinstance(term, SCANS) and first is not None
         return made.lets, ir.Concat(replace(term, array=first), made.result) if is_scan else made.result
 
