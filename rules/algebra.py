@@ -230,7 +230,9 @@ def fold_in_steady_chunks(
     commutes=True,
     notes={"n < m": ONE_CHUNK},
 )
-def fold_in_steady_lanes(f: Fn, e: Ex, p: Ex, op: Op, one: Ex, on: Fn, xs: Ex, a: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty):
+def fold_in_steady_lanes(
+    f: Fn, e: Ex, p: Ex, op: Op, one: Ex, on: Fn, xs: Ex, a: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty
+):
     q, s, y, x, c = V("$power", w), V("$start", t), V("$total", t), V("$element", u), V("$lane", Ty.arr(m / n, u))
     where = (
         *(steady(f, e, p, op, one, on), eq(t).to(ty(e)), eq(w).to(ty(one)), eq(Ty.arr(m, u)).to(ty(xs))),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -33,7 +34,7 @@ from lift_egraph.workbench.small_sizes import Twin, twin
 KINDS = ("integers", "floats")
 MOST_SAMPLES = 256
 LOOKED_AT = 8  # elements that are interpreted where two results differ most …
-PATIENCE = 10  # … one at least, unless it takes so many times the seconds for all samples
+PATIENCE = 3  # … one at least, unless all of these, of all kernels, take so many times the seconds for all samples
 RATE = 2.5e-8  # seconds to interpret, with its bound, an element that is made one by one
 EXACT_SUMS = 1 << 18, 1 << 21  # terms of which sums of whole numbers to 3, and of ones, are exact as a rule
 
@@ -71,6 +72,13 @@ class Sampled:
         The whole result is not compared with the interpreter's.
     exact
         Whether results must agree bit for bit where all devices compute the same.
+
+    Attributes
+    ----------
+    looked
+        The seconds in which elements were interpreted where results differ.
+    slower
+        How many times longer than expected one took.
     """
 
     source: ir.Program
@@ -84,6 +92,8 @@ class Sampled:
     sets: dict[str, _Set] = field(init=False)
     small: dict[tuple[tuple[str, int], ...], References] = field(default_factory=dict)
     loaded: set[tuple[int, str]] = field(default_factory=set)
+    looked: float = field(default=0.0, init=False)
+    slower: float = field(default=1.0, init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -222,19 +232,28 @@ class Sampled:
         if not found.places:
             return "", text
         places = [(leaf_at(self.program.body, path, at), path, at, output) for path, at, output in found.places]
-        cost = RATE * effort(places[0][0])
-        if cost > PATIENCE * self.seconds:
+        known, cost = self.sets[kind].known, RATE * effort(places[0][0]) * self.slower
+        if places[0][0] not in known and self.looked + cost > PATIENCE * self.seconds:
             problem = f"differs by {found.largest:.3g} from the first right kernel's result: too long to interpret"
             return (problem, "") if kind == "integers" else ("", f"{text}; it {problem}")
         places = places[: max(1, int(self.seconds / cost))]
-        known = self.sets[kind].known
         for term, path, indices, output in places:
             if term not in known:
-                known[term] = self.meaning(term, self.sets[kind].inputs, None)
+                known[term] = self._looked_at(term, kind)
             verdict = compare(type_of(term), Reference({}, *known[term]), output)
             if verdict.wrong:
                 return verdict.first_wrong.replace("output", _name(path, indices), 1), ""
         return "", f"{text}, {len(places)} of the others, which differ most, within the error bound"
+
+    def _looked_at(self, term: ir.Expr, kind: str) -> tuple[Value, Value]:
+        """The value of one element, and its bound, and how long that took."""
+        began = time.perf_counter()
+        found = self.meaning(term, self.sets[kind].inputs, None)
+        took = time.perf_counter() - began
+        with self.lock:
+            self.looked += took
+            self.slower = max(self.slower, took / (RATE * effort(term)))
+        return found
 
 
 def _name(path: Sequence[int], indices: Sequence[int]) -> str:
