@@ -110,8 +110,8 @@ class LongRows:
         return in_maps(term, self._in_chunks, self.outside)
 
     def outside(self, term: ir.Expr) -> ir.Expr:
-        """A scan outside of all loops in chunks, if it acts like a monoid and is long, or a fold by one matrix; else the
-        term itself.
+        """A scan outside of all loops in chunks, if it acts like a monoid and is long, or a fold by one matrix; else
+        the term itself.
 
         For other folds there are plans whose vectors read what lies side by side.
         """

@@ -43,13 +43,14 @@ EXACT_SUMS = 1 << 18, 1 << 21  # terms of which sums of whole numbers to 3, and 
 class _Set:
     """A set of inputs, samples of the program's result on it, and the result of the first kernel that was right.
 
-    `known` has the elements that were interpreted since.
+    `known` has the elements that were interpreted since, one at a time.
     """
 
     inputs: Mapping[str, Value]
     samples: Samples | None
     result: Value | None = None
     known: dict[ir.Expr, tuple[Value, Value]] = field(default_factory=dict)
+    looking: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass
@@ -232,23 +233,26 @@ class Sampled:
         if not found.places:
             return "", text
         places = [(leaf_at(self.program.body, path, at), path, at, output) for path, at, output in found.places]
-        known, cost = self.sets[kind].known, RATE * effort(places[0][0]) * self.slower
-        if places[0][0] not in known and self.looked + cost > PATIENCE * self.seconds:
-            problem = f"differs by {found.largest:.3g} from the first right kernel's result: too long to interpret"
-            return (problem, "") if kind == "integers" else ("", f"{text}; it {problem}")
-        places = places[: max(1, int(self.seconds / cost))]
+        made = self.sets[kind]
+        with made.looking:  # another kernel may differ in the same places
+            cost = RATE * effort(places[0][0]) * self.slower
+            if places[0][0] not in made.known and self.looked + cost > PATIENCE * self.seconds:
+                problem = f"differs by {found.largest:.3g} from the first right kernel's result: too long to interpret"
+                return (problem, "") if kind == "integers" else ("", f"{text}; it {problem}")
+            places = places[: max(1, int(self.seconds / cost))]
+            for term, *_ in places:
+                if term not in made.known:
+                    made.known[term] = self._looked_at(term, made.inputs)
         for term, path, indices, output in places:
-            if term not in known:
-                known[term] = self._looked_at(term, kind)
-            verdict = compare(type_of(term), Reference({}, *known[term]), output)
+            verdict = compare(type_of(term), Reference({}, *made.known[term]), output)
             if verdict.wrong:
                 return verdict.first_wrong.replace("output", _name(path, indices), 1), ""
         return "", f"{text}, {len(places)} of the others, which differ most, within the error bound"
 
-    def _looked_at(self, term: ir.Expr, kind: str) -> tuple[Value, Value]:
-        """The value of one element, and its bound, and how long that took."""
+    def _looked_at(self, term: ir.Expr, inputs: Mapping[str, Value]) -> tuple[Value, Value]:
+        """The value of one element, and its bound; how long that took counts."""
         began = time.perf_counter()
-        found = self.meaning(term, self.sets[kind].inputs, None)
+        found = self.meaning(term, inputs, None)
         took = time.perf_counter() - began
         with self.lock:
             self.looked += took
