@@ -228,7 +228,7 @@ class LongRows:
             self.tiling.update(merged(self.tiling, {n: (chunk,)}))
 
     def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        several = sum(self.chunks_of(fold, length_of(xs)) is not None for fold in folds(body))
+        several = self._count_in_chunks(body, length_of(xs))
         match body:
             case ir.MakePair(first=a, second=b) if several:
                 return ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs))
@@ -236,13 +236,17 @@ class LongRows:
                 x, y = ir.Var("x", type_of(a)), ir.Var("y", type_of(b))
                 both = ir.Lambda(ir.PairBinder(x, y), ir.Call(op, (x, y)))
                 return ir.Map(both, ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs)))
-            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if several > 1 or (
-                several and scalars(type_of(body)) is None
+            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if several and (
+                several > 1 or scalars(type_of(body)) is None or self._count_in_chunks(b, length_of(xs))
             ):
                 of_rows = self._apart(p, c, xs)
                 s = ir.Var(f"$rows{next(self.numbers)}", type_of(of_rows))
                 return ir.Apply(ir.Lambda(s, self._apart(ir.PairBinder(q, p), b, ir.Zip(s, xs))), of_rows)
         return ir.Map(ir.Lambda(p, body), xs)
+
+    def _count_in_chunks(self, body: ir.Expr, rows: int) -> int:
+        """How many folds of a function's body are computed in chunks."""
+        return sum(self.chunks_of(fold, rows) is not None for fold in folds(body))
 
     def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, around: int = 1) -> ir.Expr:
         rows = around * length_of(xs)

@@ -43,6 +43,7 @@ BODIES = {
     "dependent": (
         f"let (m, i) = reduce({LOUDEST}, (0.0, 0), {INDEXED}) in reduceSeq(fun (s, x) => s * k + x * m, 0.0, row)"
     ),
+    "after": f"let a = reduce(max, -inf, row) in let (m, i) = reduce({LOUDEST}, (0.0, 0), {INDEXED}) in (a - m, i)",
     "array": "let s = reduceSeq(fun (s, x) => s * k + x, 0.0, row) in map(fun x => x - s, row)",
 }
 
