@@ -140,7 +140,7 @@ class LongRows:
         rest = n - chunk * chunks
         if rest >= chunk:
             return None
-        lanes = next((w for w in self.rows.device.widths if chunk % w == 0), None) if aside else None
+        lanes = next((w for w in self.rows.device.widths if chunk % w == 0 and chunk >= EVEN * w), None)
         first = part(0, rest, term.array) if rest else None
         start = replace(_fold_of(term), array=first) if first is not None else term.initial
         array = part(rest, n - rest, term.array) if rest else term.array
