@@ -58,6 +58,7 @@ from lift_egraph.dsl import (
     slice_,
     split,
     steady,
+    transpose,
     ty,
     zip_,
 )
@@ -221,6 +222,38 @@ def fold_in_steady_chunks(
 
 
 @rule(
+    "reduceSeq f e xs = let q = reduce ⊙ one (fill n p) in reduceSeq (λ(s, t). on (p, (s, t))) e (map (λc. reduceSeq "
+    "(λ(s, x). on (q, (s, f (e, x)))) e c) (transpose (split n xs))),  n | length, f (s, x) = on (p, (s, f (e, x))), "
+    "on (r, (s, t)) = r s + t over a semiring, powers by ⊙ from one, the names fresh;  the same for reduce",
+    source="new: powers of one matrix commute, so that neighbouring elements may be in chunks of their own",
+    reassociates=True,
+    commutes=True,
+    notes={"n < m": ONE_CHUNK},
+)
+def fold_in_steady_lanes(
+    f: Fn, e: Ex, p: Ex, op: Op, one: Ex, on: Fn, xs: Ex, a: Ex, n: i64, m: i64, t: Ty, u: Ty, w: Ty
+):
+    q, s, y, x, c = V("$power", w), V("$start", t), V("$total", t), V("$element", u), V("$lane", Ty.arr(m / n, u))
+    where = (
+        *(steady(f, e, p, op, one, on), eq(t).to(ty(e)), eq(w).to(ty(one)), eq(Ty.arr(m, u)).to(ty(xs))),
+        *chunked(m, n),
+    )
+    step = Fn.lam(P.pair(P.var(s), P.var(x)), app(on, make_pair(Ex(q), make_pair(Ex(s), app(f, make_pair(e, Ex(x)))))))
+    last = Fn.lam(P.pair(P.var(s), P.var(y)), app(on, make_pair(p, make_pair(Ex(s), Ex(y)))))
+    totals = map_(Fn.lam(P.var(c), reduce_seq(step, e, Ex(c))), transpose(split(n, xs)))
+    for fold in (reduce_seq(f, e, xs), reduce_(Op.fn(f), e, xs)):
+        yield egglog.rule(eq(a).to(fold), *where).then(q, s, y, x, c)  # the conditions need them to exist
+        yield rewrite(fold).to(
+            app(Fn.lam(P.var(q), reduce_seq(last, e, totals)), reduce_(op, one, fill(n, p))),
+            *where,
+            *(term.not_contains(name) for term in (fv(e), fvf(f), fvf(on)) for name in (q, s, x)),
+            *(fv(p).not_contains(name) for name in (q, s, y)),
+            *(fv(e).not_contains(c), fvf(on).not_contains(y), fvf(on).not_contains(c), fvf(f).not_contains(c)),
+            fv(xs).not_contains(q),
+        )
+
+
+@rule(
     "scanSeq f z xs = let ts = map (λc. reduceSeq f e c) (split n xs) in let ss = (let q = reduce ⊙ one (fill n p) in "
     "scanExclusiveSeq (λ(s, t). on (q, (s, t))) z ts) in join (map (λ(s, c). scanSeq f s c) (zip ss (split n xs))),  "
     "n | length, fold f s ys = on (pᵏ, (s, fold f e ys)) for k elements ys and all s, powers by ⊙ from one, the names "
@@ -263,4 +296,6 @@ def reduce_of_fill(op: Op, z: Ex, x: Ex, n: i64, k: i64):
 
 
 algebra_rules = (*(fold_by_action, scan_by_action, fold_of_mapped, scan_of_mapped, built_in_operator), fold_of_recalled)
-chunked_action_rules = (scan_by_action_in_chunks, fold_in_steady_chunks, scan_in_steady_chunks, reduce_of_fill)
+chunked_action_rules = (
+    *(scan_by_action_in_chunks, fold_in_steady_chunks, fold_in_steady_lanes, scan_in_steady_chunks, reduce_of_fill),
+)

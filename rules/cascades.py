@@ -64,19 +64,19 @@ def _first_scanned(
 
 
 @rule(
-    "reduceSeq f z xs = let ss = scanExclusiveSeq g (first z) xs in whole (reduceSeq g (first z) xs, reduceSeq h "
-    "(others z) (zip ss xs)),  f (whole (s, t), x) = whole (g (s, x), h (t, (s, x))), whole (first z, others z) = z, "
-    "ss fresh;  the same for reduce",
+    "reduceSeq f z xs = let ss = scanExclusiveSeq g (first z) xs in whole (g (at (n - 1) ss, at (n - 1) xs), reduceSeq "
+    "h (others z) (zip ss xs)),  n > 0 elements, f (whole (s, t), x) = whole (g (s, x), h (t, (s, x))), whole (first z,"
+    " others z) = z, ss fresh;  the same for reduce",
     source="new: loop distribution",
 )
 def fold_of_cascade(a: Ex, f: Fn, g: Fn, h: Fn, first: Fn, others: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, t: Ty, u: Ty):
     ss, where, unused = _first_scanned(f, g, h, first, others, whole, z, xs, n, t, u)
-    start = app(first, z)
-    both = make_pair(reduce_seq(g, start, xs), reduce_seq(h, app(others, z), zip_(Ex(ss), xs)))
+    start, last = app(first, z), app(g, make_pair(at(n - 1, Ex(ss)), at(n - 1, xs)))
+    both = make_pair(last, reduce_seq(h, app(others, z), zip_(Ex(ss), xs)))
     for fold in (reduce_seq(f, z, xs), reduce_(Op.fn(f), z, xs)):
         yield egglog.rule(eq(a).to(fold), *where).then(ss)  # the conditions need it to exist
         yield rewrite(fold).to(
-            app(Fn.lam(P.var(ss), app(whole, both)), scan_exclusive_seq(g, start, xs)), *where, *unused
+            app(Fn.lam(P.var(ss), app(whole, both)), scan_exclusive_seq(g, start, xs)), *where, *unused, i64(0) < n
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from lift_egraph.meaning.recurrences import led_to
 from lift_egraph.meaning.values import Tree, leaves_of, map_leaves
 
 ROUNDS = 8
-FEW = 8  # folds whose errors are added up one after the other
+FEW = 8  # folds whose errors are added up one after the other …
+BLOCKED = 1 << 10  # … in blocks, if they have so many steps
 MOST = 4.0  # times that errors are made larger to hold in all steps
 TRIED = 2.0**-30  # of a value: an error from which the factors are found
 NEAR = 2.0**-16  # how much larger an error is made to find its factors
@@ -124,28 +126,50 @@ def _grown(first: Errors, base: Errors, factors: list[Errors]) -> Errors:
         return _side_by_side(first, base, factors)
     grown = [np.empty(b.shape) for b in base]
     for index in np.ndindex(first[0].shape):
-        starts = [float(f[index]) for f in first]
-        rows = [[b[index].tolist(), *(x[index].tolist() for x in row)] for b, row in zip(base, factors, strict=True)]
-        columns = [_alone(starts[0], *rows[0])] if len(rows) == 1 else _together(starts, rows)
-        for leaf, column in zip(grown, columns, strict=True):
-            leaf[index] = column
+        start, added = np.array([f[index] for f in first]), np.array([b[index] for b in base])
+        into = np.array([[x[index] for x in row] for row in factors])
+        for leaf, errors in zip(grown, _in_blocks(start, added, into), strict=True):
+            leaf[index] = errors
     return [_known(g) for g in grown]
 
 
-def _alone(error: float, base: list[float], factors: list[float]) -> list[float]:
-    found: list[float] = []
-    for b, f in zip(base, factors, strict=True):
-        error = MARGIN * (b + f * error if error else b)
-        found.append(error)
-    return found
+def _in_blocks(first: np.ndarray, base: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """The errors of one fold's states: in blocks, each of which goes on from what the matrices of those before give.
+
+    Source: Blelloch, "Prefix sums and their applications", 1990, §1.4.
+    """
+    (k, n), width = base.shape, isqrt(base.shape[1])
+    if n < BLOCKED:
+        return _one_by_one(first, base, factors)
+    blocks, whole = n // width, n - n % width
+    added = np.moveaxis(base[:, :whole].reshape(k, blocks, width), -1, 0)
+    into = np.moveaxis(factors[..., :whole].reshape(k, k, blocks, width), -1, 0)
+    total, power = np.zeros((k, blocks)), np.broadcast_to(np.eye(k)[..., None], (k, k, blocks))
+    starts, errors, grown = np.empty((k, blocks)), first, np.empty((k, n))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for b, f in zip(added, into, strict=True):
+            total, power = MARGIN * (b + (f * total).sum(1)), MARGIN * (f[:, :, None] * power).sum(1)
+        for i in range(blocks):
+            starts[:, i] = errors
+            errors = MARGIN * (total[:, i] + (power[..., i] * errors).sum(1))
+    if not np.isfinite(errors).all():  # zero times what has no bound is zero, but not here
+        return _one_by_one(first, base, factors)
+    before = starts
+    for j, (b, f) in enumerate(zip(added, into, strict=True)):
+        before = grown[:, j:whole:width] = MARGIN * (b + (f * before).sum(1))
+    grown[:, whole:] = _one_by_one(grown[:, whole - 1], base[:, whole:], factors[..., whole:])
+    return grown
 
 
-def _together(errors: list[float], rows: list[list[list[float]]]) -> list[tuple[float, ...]]:
-    found: list[list[float]] = []
-    for step in zip(*(zip(*row, strict=True) for row in rows), strict=True):
-        errors = [MARGIN * (b + sum([f * e for f, e in zip(fs, errors, strict=True) if e])) for b, *fs in step]
+def _one_by_one(first: np.ndarray, base: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    errors, found = first.tolist(), list[list[float]]()
+    for added, into in zip(base.T.tolist(), np.moveaxis(factors, -1, 0).tolist(), strict=True):
+        errors = [
+            MARGIN * (b + sum([f * e for f, e in zip(fs, errors, strict=True) if e]))
+            for b, fs in zip(added, into, strict=True)
+        ]
         found.append(errors)
-    return list(zip(*found, strict=True))
+    return np.array(found).T.reshape(base.shape)
 
 
 def _side_by_side(first: Errors, base: Errors, factors: list[Errors]) -> Errors:

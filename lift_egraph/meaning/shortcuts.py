@@ -17,7 +17,7 @@ from lift_egraph.meaning.recurrences import Steps, steps_of
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.values import Tree, at, leaves_of, map_leaves, widen, zip_leaves
 
-LONG, RUN, FEW = 200, 1 << 18, 256  # steps of a fold whose states are guessed, in one run, and of so many folds at most
+LONG, RUN, FEW = 200, 1 << 15, 256  # steps of a fold whose states are guessed, in a run that a cache holds; most folds
 
 
 class Interpreter(Protocol):

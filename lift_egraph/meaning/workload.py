@@ -14,7 +14,7 @@ from lift_egraph.meaning.contractions import factors, product_of
 from lift_egraph.meaning.folds import fold_form, keeps_last
 
 _MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Concat, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad, *ir.INDEX_FOLDS)
-COPIED, MULTIPLIED, WALKED = 1.0, 0.01, 40.0  # the time of an element of a factor, a product and a step of a fold …
+COPIED, MULTIPLIED, WALKED = 1.0, 0.01, 14.0  # the time of an element of a factor, a product and a step of a fold …
 RANGE = 10  # elements of a range whose ends are computed
 SIDE_BY_SIDE = 256  # … of which so many take as long as any more
 

@@ -94,7 +94,9 @@ def _in_parts(fold: Fold, found: Cascade) -> ir.Expr:
     ss = ir.Var("$firsts", type_of(scanned))
     beside = ir.Zip(ss, xs)
     if isinstance(fold, FOLDS):
-        both = ir.MakePair(ir.ReduceSeq(found.step, start, xs), ir.ReduceSeq(found.rest, others, beside))
+        last = (ir.At(nat(length_of(xs) - 1), array) for array in (ss, xs))
+        made = ir.Apply(found.step, ir.MakePair(*last))
+        both = ir.MakePair(made, ir.ReduceSeq(found.rest, others, beside))
         return ir.Apply(ir.Lambda(ss, ir.Apply(found.whole, both)), scanned)
     if isinstance(fold, EXCLUSIVE):
         both = ir.Zip(ss, ir.ScanExclusiveSeq(found.rest, others, beside))

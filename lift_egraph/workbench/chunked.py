@@ -20,6 +20,7 @@ from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar
 
 EVEN = 16  # what divides long chunks, for vectors and powers
+MOST = 1024  # factors of a power that need not be a power of powers
 FOLDS, SCANS = (ir.Reduce, ir.ReduceSeq), (ir.Scan, ir.ScanSeq)
 
 
@@ -29,13 +30,20 @@ class Chunked:
 
     lets: tuple[Let, ...]
     result: ir.Expr
-    powers: int | None = None  # of how many powers each power is a power
+    powers: tuple[int, ...] = ()  # how often a matrix is multiplied by itself, then what that gives, …
 
 
-def chunked_steadily(term: ir.Expr, start: ir.Expr, array: ir.Expr, chunk: int, number: int) -> Chunked | None:
+def chunked_steadily(
+    term: ir.Expr, start: ir.Expr, array: ir.Expr, chunk: int, number: int, lanes: int | None = None
+) -> Chunked | None:
     """A fold or scan from `start` of `array`, which chunks divide, if its operator multiplies by one matrix.
 
-    The `number` is in the names of what lets bind.
+    Parameters
+    ----------
+    number
+        In the names of what lets bind.
+    lanes
+        How many neighbouring elements of a chunk are folded beside each other.
     """
     assert isinstance(term, FOLDS + SCANS)
     f = term.operator
@@ -44,7 +52,8 @@ def chunked_steadily(term: ir.Expr, start: ir.Expr, array: ir.Expr, chunk: int, 
         return None
     split = ir.Split(nat(chunk), array)
     c = ir.Var("$chunk", element_type(split))
-    totals = ir.Map(ir.Lambda(c, ir.ReduceSeq(f, found.zero, c)), split)
+    from_zero = _in_lanes(f, found, c, lanes) if lanes else ir.ReduceSeq(f, found.zero, c)
+    totals = ir.Map(ir.Lambda(c, from_zero), split)
     ts = ir.Var(f"$totals{number}", type_of(totals))
     q, s, t = (
         ir.Var("$power", type_of(found.one)),
@@ -52,7 +61,7 @@ def chunked_steadily(term: ir.Expr, start: ir.Expr, array: ir.Expr, chunk: int, 
         ir.Var("$total", element_type(totals)),
     )
     step = ir.Lambda(ir.PairBinder(s, t), ir.Apply(found.onward, ir.MakePair(q, ir.MakePair(s, t))))
-    powers = next((k for k in (EVEN, *range(isqrt(chunk), 1, -1)) if chunk % k == 0 and k < chunk), None)
+    powers = _of_powers(chunk)
 
     def onward(fold: ir.Expr) -> ir.Expr:
         return ir.Apply(ir.Lambda(q, fold), _power(found, chunk, powers))
@@ -62,6 +71,26 @@ def chunked_steadily(term: ir.Expr, start: ir.Expr, array: ir.Expr, chunk: int, 
     starts = onward(ir.ScanExclusiveSeq(step, start, ts))
     each = ir.Lambda(ir.PairBinder(s, c), replace(term, initial=s, array=c))
     return _from_starts((ts, totals), starts, each, split, number, powers)
+
+
+def _in_lanes(f: ir.Lambda, found: Steady, array: ir.Expr, lanes: int) -> ir.Expr:
+    """A fold from zero, in which so many neighbouring elements are folded beside each other."""
+    columns = ir.Transpose(ir.Split(nat(lanes), array))
+    c = ir.Var("$lane", element_type(columns))
+    q, s, t, x = (
+        ir.Var("$power", type_of(found.one)),
+        ir.Var("$start", type_of(found.zero)),
+        ir.Var("$total", type_of(found.zero)),
+        ir.Var("$element", element_type(array)),
+    )
+
+    def onward(power: ir.Expr, more: ir.Var, own: ir.Expr) -> ir.Lambda:
+        return ir.Lambda(ir.PairBinder(s, more), ir.Apply(found.onward, ir.MakePair(power, ir.MakePair(s, own))))
+
+    step = onward(q, x, ir.Apply(f, ir.MakePair(found.zero, x)))
+    totals = ir.Map(ir.Lambda(c, ir.ReduceSeq(step, found.zero, c)), columns)
+    last = ir.ReduceSeq(onward(found.power, t, t), found.zero, totals)
+    return ir.Apply(ir.Lambda(q, last), _power(found, lanes))
 
 
 def chunked_by_totals(term: ir.Scan, start: ir.Expr, array: ir.Expr, chunk: int, number: int) -> Chunked | None:
@@ -81,7 +110,7 @@ def chunked_by_totals(term: ir.Scan, start: ir.Expr, array: ir.Expr, chunk: int,
 
 
 def _from_starts(
-    totals: Let, starts: ir.Expr, each: ir.Lambda, chunks: ir.Expr, number: int, powers: int | None = None
+    totals: Let, starts: ir.Expr, each: ir.Lambda, chunks: ir.Expr, number: int, powers: tuple[int, ...] = ()
 ) -> Chunked:
     """The scans of all chunks, each from where it starts."""
     ss = ir.Var(f"$starts{number}", type_of(starts))
@@ -99,8 +128,17 @@ def _identity(term: ir.Scan) -> ir.Expr | None:
     return term.initial if associative(term.operator) and right_identity(term.operator, term.initial) else None
 
 
-def _power(found: Steady, n: int, k: int | None) -> ir.Expr:
-    def reduced(count: int, x: ir.Expr) -> ir.Expr:
-        return ir.Reduce(found.operator, found.one, ir.Fill(nat(count), x))
+def _of_powers(n: int) -> tuple[int, ...]:
+    """How often a matrix is multiplied by itself, then what that gives, … until few factors are left of n."""
+    found: list[int] = []
+    while n > MOST and n % EVEN == 0 and len(found) < 2:
+        found.append(EVEN)
+        n //= EVEN
+    return tuple(found) or tuple(k for k in (EVEN, *range(isqrt(n), 1, -1)) if n % k == 0 and k < n)[:1]
 
-    return reduced(n, found.power) if k is None else reduced(n // k, reduced(k, found.power))
+
+def _power(found: Steady, n: int, powers: tuple[int, ...] = ()) -> ir.Expr:
+    made = found.power
+    for k in powers:
+        made, n = ir.Reduce(found.operator, found.one, ir.Fill(nat(k), made)), n // k
+    return ir.Reduce(found.operator, found.one, ir.Fill(nat(n), made))

@@ -58,6 +58,13 @@ class Rows:
             wanted -= lanes
         return wanted if length // wanted >= RUN else None
 
+    def aside(self, rows: int, length: int) -> int | None:
+        """The same where neighbouring elements of a chunk are folded beside each other, each for itself."""
+        device = self.device
+        if length < LONG or rows >= device.compute_units * max(device.lanes, 2):
+            return None
+        return max(device.groups // rows, 2)
+
 
 def chunk_of(n: int, chunks: int, in_lanes: bool) -> int:
     """The length of so many chunks of n elements: what vectors divide, where the rest is short all the same.
@@ -103,11 +110,12 @@ class LongRows:
         return in_maps(term, self._in_chunks, self.outside)
 
     def outside(self, term: ir.Expr) -> ir.Expr:
-        """A scan outside of all loops in chunks, if it acts like a monoid and is long; else the term itself.
+        """A scan outside of all loops in chunks, if it acts like a monoid and is long, or a fold by one matrix; else
+        the term itself.
 
-        For a fold there are plans whose vectors read what lies side by side.
+        For other folds there are plans whose vectors read what lies side by side.
         """
-        if isinstance(term, SCANS) and (made := self.steadily(term, 1)) is not None:
+        if (made := self.steadily(term, 1)) is not None:
             return in_lets(*made)
         has_plans = self.rows.device.has_groups and isinstance(term, ir.ScanExclusiveSeq)  # once it acts everywhere
         if isinstance(term, CHUNKED_SCANS) and isinstance(term.operator, ir.Lambda) and not has_plans:
@@ -121,25 +129,34 @@ class LongRows:
         if self.rows.device.has_groups or not isinstance(term, FOLDS + SCANS) or not is_pure(_mapped(term.array)):
             return None
         n = length_of(term.array)
-        chunks = self.rows.chunks(rows, n, in_lanes=True)
+        aside = self.rows.aside(rows, n) if isinstance(term, FOLDS) else None
+        chunks = aside or self.rows.chunks(rows, n, in_lanes=True)
         if not chunks:
             return None
         reduces = isinstance(term, ir.Reduce | ir.Scan) and associative(term.operator)
         if reduces and (rows == 1 or not isinstance(term, ir.Scan)):
             return None
-        chunk = chunk_of(n, chunks, in_lanes=True)
+        chunk = chunk_of(n, chunks, in_lanes=not aside)
         rest = n - chunk * chunks
         if rest >= chunk:
             return None
+        lanes = next((w for w in self.rows.device.widths if chunk % w == 0 and chunk >= EVEN * w), None)
         first = part(0, rest, term.array) if rest else None
         start = replace(_fold_of(term), array=first) if first is not None else term.initial
         array = part(rest, n - rest, term.array) if rest else term.array
-        made = (chunked_by_totals if reduces else chunked_steadily)(term, start, array, chunk, next(self.numbers))  # pyright: ignore
+        number = next(self.numbers)
+        if isinstance(term, ir.Scan) and reduces:
+            made = chunked_by_totals(term, start, array, chunk, number)
+        else:
+            made = chunked_steadily(term, start, array, chunk, number, lanes)
         if made is None:
             return None
         self.offer(chunk, n, n - rest)
-        if made.powers:
-            self.offer(made.powers, chunk)
+        if lanes:
+            self.offer(lanes, chunk)
+        for factors in made.powers:
+            self.offer(factors, chunk)
+            chunk //= factors
         is_scan = isinstance(term, SCANS) and first is not None
         return made.lets, ir.Concat(replace(term, array=first), made.result) if is_scan else made.result
 
@@ -211,7 +228,7 @@ class LongRows:
             self.tiling.update(merged(self.tiling, {n: (chunk,)}))
 
     def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        several = sum(self.chunks_of(fold, length_of(xs)) is not None for fold in folds(body))
+        several = self._count_in_chunks(body, length_of(xs))
         match body:
             case ir.MakePair(first=a, second=b) if several:
                 return ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs))
@@ -219,13 +236,17 @@ class LongRows:
                 x, y = ir.Var("x", type_of(a)), ir.Var("y", type_of(b))
                 both = ir.Lambda(ir.PairBinder(x, y), ir.Call(op, (x, y)))
                 return ir.Map(both, ir.Zip(self._apart(p, a, xs), self._apart(p, b, xs)))
-            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if several > 1 or (
-                several and scalars(type_of(body)) is None
+            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if several and (
+                several > 1 or scalars(type_of(body)) is None or self._count_in_chunks(b, length_of(xs))
             ):
                 of_rows = self._apart(p, c, xs)
                 s = ir.Var(f"$rows{next(self.numbers)}", type_of(of_rows))
                 return ir.Apply(ir.Lambda(s, self._apart(ir.PairBinder(q, p), b, ir.Zip(s, xs))), of_rows)
         return ir.Map(ir.Lambda(p, body), xs)
+
+    def _count_in_chunks(self, body: ir.Expr, rows: int) -> int:
+        """How many folds of a function's body are computed in chunks."""
+        return sum(self.chunks_of(fold, rows) is not None for fold in folds(body))
 
     def _in_chunks(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, around: int = 1) -> ir.Expr:
         rows = around * length_of(xs)

@@ -97,7 +97,7 @@ def _candidates(value: int, numbers: set[int]) -> Iterator[int]:
     for period in (math.lcm(*numbers), math.prod(numbers)):
         found |= {value % period + turns * period for turns in range(1, 2 * TURNS)}
     chunks, rest = _long_chunks(value, numbers)
-    turns = [t * even for even in (1, EVEN) for t in range(1, 2 * TURNS) if t * even > 1]
+    turns = [t * even for even in (1, EVEN, EVEN**2) for t in range(1, 2 * TURNS) if t * even > 1]
     found |= {rest + t * math.lcm(*(value // c for c in chunks)) for t in turns if chunks}
     found = {n for n in found if LEAST <= n < value}
     if min(found, default=LARGE) >= LARGE:

@@ -19,6 +19,7 @@ from lift_egraph.workbench import explain_way
 from lift_egraph.workbench.actions import refusals, with_actions
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import Leg
+from lift_egraph.workbench.plan import LONG
 from tests.in_process import no_children
 
 DEVICE = POCL
@@ -42,6 +43,7 @@ BODIES = {
     "dependent": (
         f"let (m, i) = reduce({LOUDEST}, (0.0, 0), {INDEXED}) in reduceSeq(fun (s, x) => s * k + x * m, 0.0, row)"
     ),
+    "after": f"let a = reduce(max, -inf, row) in let (m, i) = reduce({LOUDEST}, (0.0, 0), {INDEXED}) in (a - m, i)",
     "array": "let s = reduceSeq(fun (s, x) => s * k + x, 0.0, row) in map(fun x => x - s, row)",
 }
 
@@ -90,6 +92,17 @@ def test_a_long_scan_is_taken_in_chunks_of_which_alone_matrices_are_made(scan: s
     (leg,) = legs(program.body)
     assert leg.name == "long_rows"
     assert sum(isinstance(t, starts) for t in ir.subterms(leg.term)) == 1
+    check(program, (leg,))
+
+
+@pytest.mark.parametrize("fold", [BODIES["horner"], BODIES["filter"]], ids=["horner", "filter"])
+@pytest.mark.parametrize("rows", [None, 2], ids=["alone", "in rows"])
+def test_neighbours_are_in_lanes_of_a_long_fold_by_one_matrix(fold: str, rows: int | None):
+    length, body = LONG + 3, fold.replace("row", "xs") if rows is None else f"map(fun row => {fold}, xs)"
+    t = f"[i32]{length}" if rows is None else f"[[i32]{length}]{rows}"
+    program = parse_program(f"program p(xs: {t}) = {body.replace('.0', '').replace('k', '3')}")
+    (leg,) = legs(program.body)
+    assert any(isinstance(t, ir.Transpose) for t in ir.subterms(leg.term))
     check(program, (leg,))
 
 
