@@ -262,6 +262,11 @@ class Device:
         return replace(self, emission=self.emission.exact)
 
     @property
+    def run_once(self) -> Device:
+        """The same, for kernels that are checked and not timed: what its compiler unrolls takes it seconds."""
+        return replace(self, emission=replace(self.emission, unroll_by=0, unroll_long=0))
+
+    @property
     def has_groups(self) -> bool:
         """Whether the work of a group is best shared by several work-items."""
         return max(self.group_sizes, default=1) > 1

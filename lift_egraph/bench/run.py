@@ -196,7 +196,7 @@ class Bench:
     ) -> Iterator[tuple[Runner, References | Sampled]]:
         """What kernels of a program are validated with."""
         budget = Budget(self.budget)
-        compiled = partial(compile_program, device=describe(device))
+        compiled = partial(compile_program, device=describe(device).run_once)
         seconds = budget.reference_seconds
         reference = reference_of(source, special, room_for(special, device, 1), compiled, seconds=seconds)
         with Runner(device, time_limit=budget.kernel_seconds(data_bytes(special))) as runner:

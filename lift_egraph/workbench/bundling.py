@@ -102,7 +102,7 @@ def bundle(
     first, *others = candidates.values()
     chosen = [first, *sorted(others, key=lambda c: c.predicted_ms)][:count]
     listen(Event("reference", "interpreting the program"))
-    compiled = partial(compile_program, device=model)
+    compiled = partial(compile_program, device=model.run_once)
     room = room_for(special, replace(info, kind="cpu"), 1)
     reference = reference_of(program, special, room, compiled, seed=seed, seconds=budget.reference_seconds)
     records = Recording(None, special, info, model)

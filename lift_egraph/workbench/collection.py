@@ -207,7 +207,7 @@ def _here(job: Job, clock: Clock, inbox: SimpleQueue[Any]) -> Lanes:
     """What measures on this host: a kernel is timed alone. Others that are built or compared stand still meanwhile, or
     there are none: those that run on a GPU cannot be stopped.
     """
-    compiled = partial(compile_program, device=job.description)
+    compiled = partial(compile_program, device=job.description.run_once)
     lanes = job.budget.lanes if job.device.kind == "cpu" else 1
     room, seconds = room_for(job.program, job.device, lanes), job.budget.reference_seconds
     reference = reference_of(job.source, job.program, room, compiled, seed=job.seed, seconds=seconds)

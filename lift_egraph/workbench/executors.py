@@ -236,7 +236,7 @@ class _Station:
     @cached_property
     def whole_numbers(self) -> WholeNumbers:
         job = self._job
-        compiled = partial(compile_program, device=job.description)
+        compiled = partial(compile_program, device=job.description.run_once)
         return WholeNumbers(job.source, job.program, compiled, job.seed)
 
     @property
@@ -244,7 +244,7 @@ class _Station:
         if self._made is None:
             job = self._job
             runner = Runner(_here(job.device), time_limit=job.kernel_seconds)
-            compiled = partial(compile_program, device=job.description)
+            compiled = partial(compile_program, device=job.description.run_once)
             room, seconds = room_for(job.program, runner.device, 1), job.budget.reference_seconds
             how = {"seed": job.seed, "seconds": seconds, "exact": job.exact}
             made = reference_of(job.source, job.program, room, compiled, **how)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 
@@ -68,6 +69,9 @@ def test_a_group_keeps_tiles_in_local_memory_on_a_gpu(what: str):
     (kernel,) = compile_program(replace(program, body=term), NVIDIA).kernels
     assert kernel.local_bytes
     assert kernel.source.count("barrier(") == 2
+    (checked,) = compile_program(replace(program, body=term), NVIDIA.run_once).kernels
+    is_long = what != "rows times columns"  # the loop over tiles has 8 steps, or 4
+    assert [bool(re.search(r"#pragma unroll \d", k.source)) for k in (kernel, checked)] == [is_long, False]
 
 
 def test_a_layer_of_convolutions_is_a_product_of_matrices_that_no_memory_holds():
