@@ -321,7 +321,7 @@ def _convert(pattern: PartialPattern, kind: str, value: Any) -> Any:
     if kind == "count":
         if isinstance(value, Nat):
             if value.constant is None:
-                raise TypeProblem(f"how often {pattern.name} does it is a number, not the size {value}: iterate(3, f, xs)")
+                raise TypeProblem(f"{pattern.name} takes a number of times, not the size {value}: iterate(3, f, xs)")
             value = value.constant
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeProblem(f"{pattern.name} takes a number there, got {value!r}")

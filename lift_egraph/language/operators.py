@@ -19,8 +19,7 @@ from lift_egraph.language.ir import Call, Expr
 from lift_egraph.language.scalar import COMPARISONS, OPERATIONS
 from lift_egraph.language.types import Array, Pair, tuple_components
 
-SUM = "reduce_(add, 0.0, xs)"
-ELEMENTS = "an array has no elements while a term is built; map_(f, xs) works on each, reduce_(f, z, xs) combines them"
+ELEMENTS = "map_(f, xs) for what is done with each element, reduce_(add, 0.0, xs) for their sum"
 LAID_OUT = "the patterns say how arrays are laid out: split, join, transpose, slice_"
 NUMPY = {
     "absolute": "abs", "add": "add", "bitwise_and": "bit_and", "bitwise_or": "bit_or", "bitwise_xor": "bit_xor",
@@ -31,8 +30,8 @@ NUMPY = {
     "sin": "sin", "sqrt": "sqrt", "subtract": "sub", "tan": "tan", "tanh": "tanh",
 }  # fmt: skip
 OF_ARRAYS = {
-    "sum": SUM,
-    "mean": f"{SUM} / nat('N')",
+    "sum": "reduce_(add, 0.0, xs)",
+    "mean": "reduce_(add, 0.0, xs) / nat('N')",
     "max": "reduce_(max_, -inf, xs)",
     "min": "reduce_(min_, inf, xs)",
     "dot": "reduce_(add, 0.0, map_(mul, zip_(xs, ys)))",
@@ -75,7 +74,7 @@ def _elements(self: Expr) -> Iterator[Expr]:
     """The components of a tuple, so that Python takes it apart."""
     t = type_of(self)
     if not isinstance(t, Pair):
-        raise TypeProblem(ELEMENTS if isinstance(t, Array) else f"Python cannot go through a value of the type {t}")
+        raise TypeProblem(f"Python cannot go through {t} while a term is built; write {ELEMENTS}")
     return _components(self, len(tuple_components(t)))
 
 
@@ -112,8 +111,10 @@ def _by_numpy(self: Expr, ufunc: Any, method: str, *inputs: Any, **_: Any) -> An
     if method == "__call__" and name in NUMPY:
         return scalar_call(NUMPY[name], *inputs)
     if method == "__call__" and name in ("equal", "not_equal"):
-        return NotImplemented if len(inputs) != 2 else (inputs[0] is inputs[1]) == (name == "equal")
-    raise TypeProblem(f"NumPy's {name}{'.' + method if method != '__call__' else ''} does not work on terms; {ELEMENTS}")
+        return name == "not_equal"  # no number of NumPy's is written like a term
+    called = name if method == "__call__" else f"{name}.{method}"
+    instead = OF_ARRAYS["sum"] if called == "add.reduce" else ELEMENTS
+    raise TypeProblem(f"NumPy's {called} does not work on terms; write {instead}")
 
 
 def _of_numpy(self: Expr, function: Any, *_: Any) -> NoReturn:
