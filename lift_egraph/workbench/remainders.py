@@ -112,7 +112,7 @@ class WithRests:
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
         in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))
-        of_folds = isinstance(term.array, ir.Transpose) and any(issubclass(t, ir.FOLDS) for t in inside)
+        of_folds = (nested or isinstance(term.array, ir.Transpose)) and any(issubclass(t, ir.FOLDS) for t in inside)
         cut = self.left(term.array, is_element, is_element and of_folds) if in_blocks else None
         if not is_pure(term.array):
             if cut is None:
