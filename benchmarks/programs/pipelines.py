@@ -24,15 +24,43 @@ def attention_masked(q: A, k: A, v: A) -> A:
     return (e / e.sum(1, keepdims=True)) @ v
 
 
+def bilinear(image: A) -> A:
+    y, x = (np.arange(5 * n // 2, dtype=F) * F(0.4) for n in image.shape)
+    (y0, x0), (m, n) = (v.astype(int) for v in (y, x)), image.shape
+    y1, x1, fy, fx = np.minimum(y0 + 1, m - 1), np.minimum(x0 + 1, n - 1), (y - y0)[:, None], x - x0
+    y0, x0 = np.minimum(y0, m - 1)[:, None], np.minimum(x0, n - 1)
+    top, bottom = (image[r, x0] * (1 - fx) + image[r, x1] * fx for r in (y0, y1[:, None]))
+    return top * (1 - fy) + bottom * fy
+
+
+def cosine_top1(q: A, docs: A) -> tuple[Any, Any]:
+    similar = docs @ q / (np.sqrt(q @ q) * np.sqrt((docs * docs).sum(1)) + F(1e-6))
+    return similar.max(), similar.argmax()
+
+
+def covariance_columns(X: A) -> A:
+    centred = X - X.mean(0)
+    return centred.T @ centred / F(len(X) - 1)
+
+
 def depthwise(x: A, w: A) -> A:
     p, (_, m, n) = np.pad(x, ((0, 0), (1, 1), (1, 1))), x.shape
     return sum(p[:, i : i + m, j : j + n] * w[:, i, j, None, None] for i in range(3) for j in range(3))  # pyright: ignore
+
+
+def depthwise_separable(x: A, dw: A, pw: A) -> A:
+    return np.maximum(np.tensordot(pw, depthwise(x, dw), 1), 0)
 
 
 def edit_row(before: A, b: A, a: Any) -> A:
     candidates = np.minimum(before[1:] + 1, before[:-1] + (b != a))
     at = np.arange(len(before), dtype=np.int32)
     return np.minimum.accumulate(np.concatenate((before[:1] + 1, candidates)) - at) + at
+
+
+def equalise(image: A) -> A:
+    counts = np.bincount(image.ravel(), minlength=256).cumsum(dtype=np.int32)
+    return (counts * np.int32(255) // np.int32(image.size)).astype(np.int32)[image]
 
 
 def fdtd(ez: A, hx: A, hy: A) -> tuple[A, tuple[A, A]]:
@@ -57,6 +85,13 @@ def group_norm(x: A, gamma: A, beta: A) -> A:
     return scaled.reshape(x.shape) * gamma[:, None] + beta[:, None]
 
 
+def haar2d(image: A) -> A:
+    def step(a: A) -> A:
+        return np.concatenate(((a[:, ::2] + a[:, 1::2]) / 2, (a[:, ::2] - a[:, 1::2]) / 2), axis=1)
+
+    return step(step(image).T).T
+
+
 def harris(image: A) -> A:
     def around(a: A) -> list[list[A]]:
         p, (m, n) = np.pad(a, 1, mode="symmetric"), a.shape
@@ -74,6 +109,10 @@ def ising(spin: A, random: A, beta: Any) -> A:
     energy = s * (np.roll(s, 1, 0) + np.roll(s, -1, 0) + np.roll(s, 1, 1) + np.roll(s, -1, 1))
     y, x = np.indices(spin.shape)
     return np.where(((x + y) % 2 == 0) & (random < np.exp(-2 * beta * energy.astype(F))), 1 - spin, spin)
+
+
+def matrix_chain(a: A, b: A, c: A) -> A:
+    return a @ b @ c
 
 
 def monte_carlo(z: A, start: Any, strike: Any) -> tuple[Any, Any]:
@@ -99,6 +138,12 @@ def shallow_water(h: A, u: A, v: A, k: Any) -> tuple[A, tuple[A, A]]:
     return new_h, (q * (un + us + uw + ue) - k * across, q * (vn + vs + vw + ve) - k * down)
 
 
+def sharpe(prices: A) -> tuple[A, A]:
+    r = np.log(prices[:, 1:] / prices[:, :-1])
+    drawdown = (prices / np.maximum.accumulate(prices, axis=1) - 1).min(1)
+    return r.mean(1) / r.std(1, ddof=1) * F(252**0.5), np.minimum(drawdown, 0)
+
+
 def stft(x: A, window: A, re: A, im: A) -> A:
     frames = windows(x, len(window))[:: len(window) // 2] * window
     return np.hypot(frames @ re.T, frames @ im.T)
@@ -112,6 +157,7 @@ PIPELINES = {
     f.__name__: f
     for f in (
         *(adam, attention_masked, depthwise, edit_row, fdtd, gray_scott, group_norm, harris, ising, monte_carlo),
-        *(mse_grad, shallow_water, stft, strided_conv),
+        *(mse_grad, shallow_water, stft, strided_conv, bilinear, cosine_top1, covariance_columns, depthwise_separable),
+        *(equalise, haar2d, matrix_chain, sharpe),
     )
 }

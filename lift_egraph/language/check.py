@@ -451,8 +451,14 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
     try:
         check_program(special)
     except (SizeProblem, TypeProblem) as problem:
+        told: Exception = problem
+        try:
+            if program.read_at is not None and not keep:
+                program.read_at(chosen)
+        except (SizeProblem, TypeProblem) as placed:
+            told = placed
         shown = ", ".join(f"{n} = {chosen[n]}" for n in names)
-        raise type(problem)(f"{program.name} at {shown}: {problem}") from None
+        raise type(problem)(f"{program.name} at {shown}: {told}") from None
     return special
 
 

@@ -39,6 +39,8 @@ class Scope:
     lets: list[Let] | None = None
 
     def size(self, name: str, place: Place) -> Nat:
+        if isinstance(meant := self.values.get(name), Nat):
+            return meant
         if not self.any_size and name not in self.sizes:
             computed = "is a value, not a size, which is known before; an element at a computed place is xs[i]"
             meant = computed if name in self.values else "is no known size"
@@ -124,9 +126,15 @@ def _meaning(tree: Tree, scope: Scope) -> Any:
 
 
 def _let(pattern: Tree, value: Tree, body: Tree, scope: Scope) -> Any:
-    """A shared value, or a local function: that is put in wherever its name stands, with the types it has there."""
+    """A shared value, or what is put in wherever its name stands, with the types it has there.
+
+    That is a local function or, where its name has no type, a size or a whole number.
+    """
     meaning = value_of(value, scope) if pattern.kind != "bind" else _meaning(value, scope)
-    if isinstance(meaning, ir.Expr | Nat):
+    untyped = pattern.kind == "bind" and pattern.items[1] is None
+    if untyped and value.kind == "number" and (number := _whole(operand_of(value, scope))) is not None:
+        meaning = number
+    if isinstance(meaning, ir.Expr) or (isinstance(meaning, Nat) and not untyped):
         return build.let(meaning, abstraction_of(Tree("fun", (pattern, body), pattern.place), scope))
     if pattern.items[1] is not None:
         raise Misplaced("a function has no type annotation: its parameters may", pattern.place)
@@ -284,7 +292,8 @@ def _index(tree: Tree, scope: Scope) -> ir.IndexFunction:
         case Tree("index", ("n", _)):
             raise Misplaced("n is the length of the array here; name the index differently", tree.place)
         case Tree("index", (name, body)):
-            inner = replace(scope, sizes=scope.sizes | {name, "n"})
+            outer = {n: v for n, v in scope.values.items() if n not in (name, "n") or not isinstance(v, Nat)}
+            inner = replace(scope, values=outer, sizes=scope.sizes | {name, "n"})
             return ir.IndexFunction(name, read_size(body, inner.size))
     hint = "elements at computed places are found by lookup(indices, xs)"
     raise Misplaced(f"expected an index function: i => …, reverse or stride(s); {hint}", tree.place)

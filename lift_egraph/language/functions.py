@@ -121,6 +121,8 @@ def as_expr(value: Any, like: DataType | None = None) -> ir.Expr:
         return literal(value, scalar if isinstance(scalar, Scalar) else None)  # pyright: ignore[reportArgumentType]
     if isinstance(value, Nat):
         size, scalar = size_value(value), like.scalar if isinstance(like, Vector) else like
+        if value.constant is not None and isinstance(scalar, Scalar) and scalar != BOOL:
+            return literal(value.constant, scalar)
         return size if not isinstance(scalar, Scalar) or scalar in (I32, BOOL) else ir.Call(f"to_{scalar}", (size,))
     if isinstance(value, tuple) and len(value) >= 2:
         first, rest = (like.first, like.second) if isinstance(like, Pair) else (None, None)
@@ -318,6 +320,8 @@ def _convert(pattern: PartialPattern, kind: str, value: Any) -> Any:
         return _to_size(pattern, value)
     if kind == "count":
         if isinstance(value, Nat):
+            if value.constant is None:
+                raise TypeProblem(f"{pattern.name} takes a number of times, not the size {value}: iterate(3, f, xs)")
             value = value.constant
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeProblem(f"{pattern.name} takes a number there, got {value!r}")

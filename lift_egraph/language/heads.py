@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lift_egraph.errors import SizeProblem, TypeProblem
@@ -18,40 +18,56 @@ from lift_egraph.language.elaboration import (
     operand_of,
     require_distinct,
 )
-from lift_egraph.language.grammar import Misplaced, Source, Tree, located, suggestion
-from lift_egraph.language.nat import Nat
+from lift_egraph.language.grammar import Misplaced, Source, Tree, located, read_text, suggestion
+from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.ranges import Values, check_range
 from lift_egraph.language.sizes import size_variables
 from lift_egraph.language.type_text import read_range, read_size, read_type
-from lift_egraph.language.types import size_names
+from lift_egraph.language.types import size_names, substitute_sizes
+
+NONE: Mapping[str, int] = {}
 
 
-def program_of(tree: Tree, source: Source) -> ir.Program:
-    """The program of a text, with the laws and the alternatives that stand around it."""
+@dataclass(frozen=True)
+class Reading:
+    """A text that is read once more, at sizes."""
+
+    source: Source
+
+    def __call__(self, sizes: dict[str, int]) -> ir.Program:
+        return read_text(self.source, "program", lambda tree: program_of(tree, self.source, sizes))
+
+
+def program_of(tree: Tree, source: Source, at: Mapping[str, int] | None = None) -> ir.Program:
+    """The program of a text, with the laws and the alternatives that stand around it; at sizes, without the latter."""
     known: dict[str, Definition] = {}
     laws: list[ir.Law] = []
     alternatives: list[ir.Alternative] = []
     made: ir.Program | None = None
     for part in tree.items:
         if part.kind == "alternative":
+            if at is not None:
+                continue
             alternatives.append(_alternative(part, known, alternatives, source))
             continue
         if part.items[0] in known:
             raise Misplaced(f"{part.items[0]!r} is declared twice", part.place)
-        found = _main(part, known) if part.kind == "main" else _function(part, known)
+        found = _main(part, known, at or {}) if part.kind == "main" else _function(part, known)
         made = found if part.kind == "main" else made
         with located(part.place):
             known[found.name] = Definition(found) if part.kind == "main" else defined(found.name, found)
         laws += [_law(law, known[found.name], known, source) for law in part.items[2] if law.kind == "law"]
     assert made is not None
-    return replace(made, laws=tuple(laws), alternatives=tuple(alternatives))
+    return replace(made, laws=tuple(laws), alternatives=tuple(alternatives), read_at=Reading(source))
 
 
-def _scope_of(name: str, inputs: Iterable[ir.Input], sizes: Iterable[str], known: Mapping[str, Any]) -> Scope:
+def _scope_of(
+    name: str, inputs: Iterable[ir.Input], sizes: Iterable[str], known: Mapping[str, Any], at: Mapping[str, int] = NONE
+) -> Scope:
     """The scope of a function's body; a name that is also one of a pattern, an input or a size means that."""
     sizes = frozenset(sizes)
     meant = {n: d for n, d in {name: Itself(), **known}.items() if n not in {*build.BUILTINS, *sizes}}
-    return Scope({**meant, **{i.name: i for i in inputs}}, sizes)
+    return Scope({**meant, **{i.name: i for i in inputs}, **{n: nat(v) for n, v in at.items()}}, sizes)
 
 
 def _inputs(trees: Sequence[Tree], known: Mapping[str, Any]) -> tuple[ir.Input, ...]:
@@ -63,7 +79,7 @@ def _inputs(trees: Sequence[Tree], known: Mapping[str, Any]) -> tuple[ir.Input, 
     return tuple(ir.Input(binder_name(i), read_type(i.items[1], every.size)) for i in trees)
 
 
-def _main(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
+def _main(tree: Tree, known: Mapping[str, Any], at: Mapping[str, int]) -> ir.Program:
     name, inputs, sizes, body = tree.items
     require_distinct(sizes)
     declared = _inputs(inputs, known)
@@ -72,11 +88,12 @@ def _main(tree: Tree, known: Mapping[str, Any]) -> ir.Program:
             raise Misplaced(f"{i.items[0]!r} is the name of a size, a value as any other; leave the input out", i.place)
     defaults = {s.items[0]: s.items[1].items[0] for s in sizes if s.items[1] is not None}
     in_types = frozenset(n for i in declared for n in size_names(i.type))
-    scope = _scope_of(name, declared, in_types | {s.items[0] for s in sizes}, known)
+    declared = tuple(ir.Input(i.name, substitute_sizes(i.type, dict(at))) for i in declared)
+    scope = _scope_of(name, declared, in_types | {s.items[0] for s in sizes}, known, at)
     ranges = [(d.name, _range(d, i.items[2], scope)) for d, i in zip(declared, inputs, strict=True) if i.items[2]]
     made = build.make_program(name, declared, lambda: body_of(body, scope), scope.sizes, ranges)
     scope.met.require_right()
-    for size in sizes:
+    for size in sizes if not at else ():
         _check_size(size, size_variables(made))
     return replace(made, sizes=tuple(defaults.items()))
 

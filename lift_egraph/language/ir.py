@@ -58,9 +58,11 @@ class Expr:
         def __bool__(self) -> bool: ...
         def __getitem__(self, index: Any, /) -> Expr: ...
 
-        __iter__: None
-
-        __array_ufunc__: None
+        def __iter__(self) -> Iterator[Expr]: ...
+        def __len__(self) -> int: ...
+        def __getattr__(self, name: str) -> Any: ...
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
+        def __array_function__(self, function: Any, *rest: Any) -> Any: ...
 
     signature: ClassVar[Signature]  # of the nodes in `SIGNED`
 
@@ -421,7 +423,8 @@ class Level:
 class Program:
     """A closed term with its inputs, the default of each size variable, and the ranges that inputs have.
 
-    What a user declares of it is no part of its meaning: laws of operators, and alternatives of functions.
+    What a user declares of it is no part of its meaning: laws of operators, and alternatives of functions. Nor is
+    `read_at`, which reads its text once more at sizes, so that what does not fit there is said with its place.
     """
 
     name: str
@@ -431,6 +434,7 @@ class Program:
     ranges: tuple[tuple[str, Values], ...] = ()
     laws: tuple[Law, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    read_at: Callable[[dict[str, int]], Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

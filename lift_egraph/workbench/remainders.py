@@ -17,12 +17,13 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, size_of, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import I32, Array
+from lift_egraph.language.types import I32, Array, Scalar
 from lift_egraph.workbench.plan import LONG
 
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides
 BLOCKS = (4, 5, 6)  # of rows: a length that one of them divides will do
+FEWEST_LANES = 8  # for which few rows are in blocks
 FEW_RESULTS = 8  # elements for each result of a reduction by index that chunks may have for themselves
 LARGEST_REST = 1 / 32  # of the elements, where a smaller chunk leaves less
 
@@ -93,18 +94,22 @@ class WithRests:
             return term
         return ir.map_parts(term, lambda p: self.term(p) if isinstance(p, ir.Expr) and not is_pure(p) else p)
 
-    def left(self, array: ir.Expr, of_scalars: bool, of_folds: bool = False) -> tuple[int, int] | None:
+    def left(
+        self, array: ir.Expr, of_scalars: bool, of_folds: bool = False, of_blocks: bool = False
+    ) -> tuple[int, int] | None:
         """The lengths of the part that chunks divide, and of the rest.
 
-        Few columns that are folded, one in each lane, are worth a rest where one vector is full.
+        Few folds, one in each lane, are worth a rest where one vector is full; few rows of such, where a block is.
         """
         n = size_of(array).constant
         k = self.chunk(n, of_scalars) if n else None
         if of_folds and k is None and n and n > self.width and n % self.width:
             k = self.width
+        if of_blocks and k is None and n and n > BLOCKS[-1] and all(n % block for block in BLOCKS):
+            k = min(BLOCKS, key=lambda block: (n % block, -block))
         if n is None or k is None:
             return None
-        self.tiling[n] = (k,)
+        self.tiling[n] = tuple(dict.fromkeys((*self.tiling.get(n, ()), k)))
         return n - n % k, n % k
 
     def map(self, term: ir.Map, nested: bool = False) -> ir.Expr:
@@ -112,8 +117,9 @@ class WithRests:
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
         in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))
-        of_folds = isinstance(term.array, ir.Transpose) and any(issubclass(t, ir.FOLDS) for t in inside)
-        cut = self.left(term.array, is_element, is_element and of_folds) if in_blocks else None
+        of_folds = (nested or isinstance(term.array, ir.Transpose)) and any(issubclass(t, ir.FOLDS) for t in inside)
+        of_blocks = not is_element and self.is_product(term.function)
+        cut = self.left(term.array, is_element, is_element and of_folds, of_blocks) if in_blocks else None
         if not is_pure(term.array):
             if cut is None:
                 return self.rows(ir.Map(term.function, self.term(term.array)), nested)
@@ -128,6 +134,15 @@ class WithRests:
             last = self.rows(ir.Map(term.function, part(m + r - self.width, self.width, term.array)), nested)
             return ir.Concat(first, ir.Slice(nat(self.width - r), nat(r), last))
         return ir.Concat(first, self.map(ir.Map(term.function, part(m, r, term.array)), nested))
+
+    def is_product(self, function: ir.Function) -> bool:
+        """Whether a row is one of a product, of folds that fill vectors: blocks of rows share what these read."""
+        match function:
+            case ir.Lambda(body=ir.Map(function=fold, array=array) as body) if is_pure(array):
+                is_full = FEWEST_LANES <= self.width <= (size_of(array).constant or 0)
+                of_scalars = isinstance(type_of(body).element, Scalar)  # pyright: ignore[reportAttributeAccessIssue]
+                return is_full and of_scalars and any(isinstance(t, ir.FOLDS) for t in ir.subterms(fold))
+        return False
 
     def rows(self, term: ir.Map, nested: bool) -> ir.Expr:
         """A map whose own length will do, with the rests of maps inside of its function outside of it.

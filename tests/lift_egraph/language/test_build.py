@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -199,8 +200,36 @@ def test_elements_by_index() -> None:
     i = Input("i", I32)
     assert XS[i * 2] + XS[7] == parse_term("xs[i * 2] + xs[7]", (XS, i))
     assert XS[i] == b.at(0, b.lookup(b.fill(1, i), XS))
-    with pytest.raises(TypeError, match="not iterable"):
-        list(XS)
+
+
+def test_python_and_numpy_on_terms() -> None:
+    """What a user writes out of habit works, or the message says what to write."""
+    made = b.map_(lambda x: np.exp(np.maximum(x, 0)) + np.float32(2) * x, XS)
+    assert same(made, "map(fun x => exp(max(x, 0)) + 2 * x, xs)")
+    assert same(b.map_(np.sqrt, XS), "map(sqrt, xs)")
+
+    def difference(t: Any) -> ir.Expr:
+        low, high, _ = t
+        return high - low
+
+    assert same(b.map_(difference, b.zip_(XS, YS, XS)), "map(fun t => get(1, t) - get(0, t), zip(xs, ys, xs))")
+    x = XS[0]
+    assert np.float32(1) != x
+    refused: list[tuple[Any, str]] = [
+        (lambda: sum(XS), "reduce_(add, 0.0, xs)"), (lambda: list(XS), "map_(f, xs)"),
+        (lambda: list(x), "cannot go through f32"), (lambda: len(XS), "its size is 8"), (lambda: len(x), "of type f32"),
+        (lambda: XS @ YS, "reduce_(add, 0.0, map_(mul, zip_(xs, ys)))"), (lambda: np.dot(XS, YS), "map_(mul"),
+        (lambda: np.sum(XS), "reduce_(add"), (lambda: np.exp(0.0 + XS), "use map"), (lambda: XS.sum, "reduce_(add"),
+        (lambda: M.T, "transpose(xs)"), (lambda: 2 * math.exp(x), "exp(x) for math.exp(x)"),
+        (lambda: x // 2, "floor(x / y)"),
+        (lambda: int(x), "to_i32(x)"), (lambda: range(x), "nat('N')"), (lambda: round(x), "floor(x + 0.5)"),
+        (lambda: 1.0 in XS, "equal(x, v)"), (lambda: np.arctan(x), "NumPy's arctan does not work on terms"),
+    ]  # fmt: skip
+    for build, message in refused:
+        with pytest.raises(TypeProblem, match=re.escape(message)):
+            build()
+    assert not hasattr(XS, "shape")
+    assert not hasattr(XS, "anything")
 
 
 def test_programs_are_checked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ from lift_egraph.codegen.compiler import compile_open
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.errors import LiftError, SizeProblem
 from lift_egraph.language import build as b, ir
+from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise
 from lift_egraph.language.nat import nat
 from lift_egraph.language.syntax import parse_program, print_program
@@ -42,6 +44,43 @@ def test_a_whole_number_takes_the_type_beside_it() -> None:
     assert (most, count, padded.tolist(), quotient) == (2.5, 1, [6, 1.5], 3)
     with pytest.raises(LiftError, match="256 is beyond the range of u8"):
         parse_program("program f(b: u8) = b + 256")
+
+
+def test_a_let_names_a_size() -> None:
+    """And a whole number, which takes the type beside it; an index function has names of its own."""
+    text = """program f(x: [f32]N) where N = 12 =
+      let k = 3 in let half = N / 2 in
+      (map(fun c => reduce(add, k, c) / half, split(half, iterate(k, fun y => map(fun v => v * k, y), x))),
+       gather(k => n - 1 - k, slice(0, k, x)))"""
+    plain = """program f(x: [f32]N) where N = 12 =
+      (map(fun c => reduce(add, 3, c) / (N / 2), split(N / 2, iterate(3, fun y => map(fun v => v * 3, y), x))),
+       gather(i => n - 1 - i, slice(0, 3, x)))"""
+    assert alpha_equal(specialise(parse_program(text)).body, specialise(parse_program(plain)).body)
+    with pytest.raises(LiftError, match="iterate takes a number of times, not the size N"):
+        parse_program("program f(x: [f32]N) = iterate(N, fun y => y, x)")
+
+
+def test_what_does_not_fit_at_sizes_has_its_place() -> None:
+    text = """function halves(xs: [f32]n) = join(split(2, xs))
+program f(x: [f32]N, y: [f32]K) where N = 10, K = 10, W = 3 =
+  let y = gather(i => (i + n - 1) % n, y) in
+  (map(fun w => w[W - 1], slide(W, 1, x)),
+    join(split(5, y)), halves(x))"""
+    program = pickle.loads(pickle.dumps(parse_program(text, "f.lift")))
+    assert program == parse_program(text)
+    for sizes, place, message in (
+        ({"W": 11}, "4:27", "slide: a window of 11 does not fit into an array of length 10"),
+        ({"K": 9}, "5:10", "split(5) does not divide an array of length 9"),
+        ({"N": 7}, "5:24", "split(2) does not divide an array of length 7"),
+    ):
+        with pytest.raises(SizeProblem) as caught:
+            specialise(program, sizes)
+        first, line, caret = str(caught.value).split("\n")
+        assert first.startswith("f at ")
+        assert f": f.lift:{place}: {message}" in first
+        row, column = map(int, place.split(":"))
+        assert line == "  " + text.split("\n")[row - 1]
+        assert caret.index("^") == column + 1
 
 
 def test_python_writes_the_term_first() -> None:

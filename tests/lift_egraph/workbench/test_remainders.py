@@ -37,6 +37,9 @@ ODD = {  # and the number of parts
     "a product of matrices": (
         """program p(A: [[f32]3]67, B: [[f32]73]3) =
              map(fun row => map(fun col => reduce(add, 0.0, map(mul, zip(row, col))), transpose(B)), A)""", 4),
+    "a product of few rows and columns": (
+        """program p(A: [[f32]3]19, B: [[f32]3]31) =
+             map(fun row => map(fun col => reduce(add, 0.0, map(mul, zip(row, col))), B), A)""", 4),
     "a stencil in two dimensions": (
         """program p(A: [[f32]66]67) = map2d(fun w => at(1, at(0, w)) - at(2, at(1, w)),
              slide2d(3, 1, pad2d(1, 1, clamp, A)))""", 2),
