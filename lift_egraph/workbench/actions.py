@@ -113,7 +113,9 @@ def _combined(fold: Fold) -> Fold:
     if found is None or not neutral(found.operator, fold.initial):
         return fold
     pattern = {ir.ReduceSeq: ir.Reduce, ir.ScanSeq: ir.Scan, ir.ScanExclusiveSeq: ir.ScanExclusive}
-    return pattern.get(type(fold), type(fold))(found.operator, fold.initial, ir.Map(found.element, fold.array))
+    is_as_it_is = found.element.body == found.element.binder  # as one variable is: so the simplification has it
+    array = fold.array if is_as_it_is else ir.Map(found.element, fold.array)
+    return pattern.get(type(fold), type(fold))(found.operator, fold.initial, array)
 
 
 def refusals(term: ir.Expr) -> Iterator[str]:
