@@ -111,7 +111,7 @@ class Budget:
         After how many kernels, validated and timed, no more follow when the search has ended, and how many for each
         that is to be reported, if more.
     long_source
-        Characters of kernels from which a device compiler may take many seconds: these are measured last.
+        Characters of one kernel from which a device compiler may take many seconds: these are measured last.
     repeats, timing_seconds
         How often, and for how many seconds in all, a kernel is run for its time, at least.
     timing_share

@@ -330,7 +330,8 @@ class Race:
         self._texts.add(text)
         if is_new and not (self._records and self._records.knows(candidate, 1e-3 * self._limit_ms)):
             self.candidates.append(candidate)
-            is_long = len(text) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
+            longest = max((len(k.source) for k in candidate.plan.kernels), default=0)
+            is_long = longest > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
             is_tuned = self._terms[canonical(found.term)]
             self._ready.append(_Ready(candidate, self._point(candidate), is_long, is_tuned))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))
