@@ -20,7 +20,7 @@ from lift_egraph.errors import InputProblem, LiftError, RuleProblem, RunProblem
 from lift_egraph.process.child import Server
 
 EXAMPLES = 200  # programs for each rule
-BATCH, LARGE_BATCH = 20, 60  # examples of the first request, and of the others: they share an e-graph
+BATCH, LARGE_BATCH = 20, 60  # examples that share an e-graph: most of what is wrong shows among the first
 CAUGHT_BEFORE = "it was caught before"
 FEW_ATTEMPTS = 80  # to make a program that a mutant applies to: more than a clash of names gets
 FIRST = 4  # examples of a mutant, which is given up if it fires in none

@@ -23,6 +23,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import Counterexample, closed, equal_values
 from lift_egraph.soundness.hostile_inputs import KINDS, hostile_inputs
 from lift_egraph.soundness.instances import ATTEMPTS, Instances
+from lift_egraph.soundness.many_rules import BATCH, LARGE_BATCH
 from lift_egraph.soundness.matches import Example
 from lift_egraph.soundness.pattern_values import Rejected
 from lift_egraph.soundness.random_terms import Replayer
@@ -141,11 +142,20 @@ class RuleCheck:
 
     def run(self, examples: int) -> RuleReport:
         """Check some more programs, until one is wrong; the report so far."""
+        left = examples
+        while left > 0 and self._wrong is None:
+            batch = min(left, BATCH if self._counts["examples"] < BATCH else LARGE_BATCH)
+            self._run_batch(batch)
+            left -= batch
+        return self.report
+
+    def _run_batch(self, examples: int) -> None:
+        """Check programs that share an e-graph."""
         first = self._counts["examples"]
         problem: RuleProblem | None = None
         made: list[tuple[Draw, Example]] = []
         missed: list[tuple[Draw, Example]] = []
-        for number in range(first, first + examples) if self._wrong is None else ():
+        for number in range(first, first + examples):
             try:
                 example, choices = self.instances.draw(f"{self.seed}/{number}", True, number)
             except RuleProblem as no_program:
@@ -159,7 +169,6 @@ class RuleCheck:
             self._look_at(missed)
         if self._wrong is None and problem is not None:
             raise problem
-        return self.report
 
     def _near_miss(self, number: int) -> Iterator[tuple[Draw, Example]]:
         with suppress(RuleProblem):  # no program breaks the condition and still has a type
