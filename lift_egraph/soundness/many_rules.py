@@ -18,9 +18,9 @@ from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_edits import rewrites
 from lift_egraph.errors import InputProblem, LiftError, RuleProblem, RunProblem
 from lift_egraph.process.child import Server
+from lift_egraph.soundness.batches import BATCH, next_batch
 
 EXAMPLES = 200  # programs for each rule
-BATCH, LARGE_BATCH = 20, 60  # examples that share an e-graph: most of what is wrong shows among the first
 CAUGHT_BEFORE = "it was caught before"
 FEW_ATTEMPTS = 80  # to make a program that a mutant applies to: more than a clash of names gets
 FIRST = 4  # examples of a mutant, which is given up if it fires in none
@@ -297,8 +297,9 @@ def _check(
         if rule.of > 1:  # the others are as they were
             examples = max(examples // rule.of, BATCH)
         while verdict.examples < examples and verdict.counterexample is None:
-            batch = FIRST if rule.mutant is not None and not verdict.fired else BATCH
-            batch = min(batch if verdict.examples < BATCH else LARGE_BATCH, examples - verdict.examples)
+            batch = next_batch(verdict.examples, examples - verdict.examples)
+            if rule.mutant is not None and not verdict.examples:
+                batch = min(batch, FIRST)
             seen = server.request(("run", batch), time_limit=seconds * max(batch / BATCH, 1))
             verdict = replace(verdict, **seen, seconds=time.perf_counter() - began)
             yield verdict

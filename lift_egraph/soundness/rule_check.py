@@ -20,10 +20,10 @@ from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.batches import next_batch
 from lift_egraph.soundness.counterexamples import Counterexample, closed, equal_values
 from lift_egraph.soundness.hostile_inputs import KINDS, hostile_inputs
 from lift_egraph.soundness.instances import ATTEMPTS, Instances
-from lift_egraph.soundness.many_rules import BATCH, LARGE_BATCH
 from lift_egraph.soundness.matches import Example
 from lift_egraph.soundness.pattern_values import Rejected
 from lift_egraph.soundness.random_terms import Replayer
@@ -144,7 +144,7 @@ class RuleCheck:
         """Check some more programs, until one is wrong; the report so far."""
         left = examples
         while left > 0 and self._wrong is None:
-            batch = min(left, BATCH if self._counts["examples"] < BATCH else LARGE_BATCH)
+            batch = next_batch(self._counts["examples"], left)
             self._run_batch(batch)
             left -= batch
         return self.report
