@@ -34,11 +34,11 @@ from lift_egraph.codegen.c_ast import (
     Statement,
     SteppedVar,
 )
-from lift_egraph.codegen.c_walk import copies, data_in, depends, rewrite, statements, stores, walk, with_body
+from lift_egraph.codegen.c_walk import data_in, depends, rewrite, statements, stores, substitute, walk, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, NatVar, nat
 
-LEAST = 4  # lanes: two are as fast put together one by one
+LEAST = 4  # lanes: two take as many shuffles one by one
 MOST_SQUARES = 2  # that a loop reads: their vectors have to stay in registers
 MOST_STATEMENTS = 256  # that this may make of the body of a loop
 
@@ -60,8 +60,7 @@ def _changed(body: Body, written: set[str], taken: set[str]) -> Body:
         if not isinstance(statement, For | If | Block):
             made.append(statement)
             continue
-        squares = _squares(statement, written) if isinstance(statement, For) else []
-        if squares and isinstance(statement, For):
+        if isinstance(statement, For) and (squares := _squares(statement, written)):
             made += _in_squares(statement, squares, taken)
         else:
             made.append(with_body(statement, _changed(statement.body, written, taken)))
@@ -78,10 +77,10 @@ def _squares(loop: For, written: set[str]) -> list[Pack]:
         return []
     found = [p for p in dict.fromkeys(walk(loop.body)) if isinstance(p, Pack) and _is_square(p, loop.variable, written)]
     widths = {len(pack.items) for pack in found}
-    if len(widths) != 1 or len(found) > MOST_SQUARES or not widths <= set(range(LEAST, count + 1)):
+    if len(widths) != 1 or len(found) > MOST_SQUARES:
         return []
     (width,) = widths
-    return found if width * len(inside) <= MOST_STATEMENTS else []
+    return found if LEAST <= width <= count and width * len(inside) <= MOST_STATEMENTS else []
 
 
 def _is_square(pack: Pack, variable: NatVar, written: set[str]) -> bool:
@@ -102,41 +101,33 @@ def _is_square(pack: Pack, variable: NatVar, written: set[str]) -> bool:
 def _in_squares(loop: For, squares: list[Pack], taken: set[str]) -> Iterator[Statement]:
     """The loop in steps as wide as the vectors, and what is left."""
     width, old = len(squares[0].items), loop.variable
-    count = loop.count.constant or 0
-    whole, rest = divmod(count, width)
+    whole, rest = divmod(loop.most, width)
     variable = SteppedVar(old.name, 0, (whole - 1) * width, step=width)
     lets: list[Statement] = []
-    steps = copies(loop.body, old.name, [nat(variable) + step for step in range(width)])
-    for square in squares:
-        rows = [_at(item, old, nat(variable), width) for item in square.items]
-        names = _transposed(rows, square, lets, taken)
-        own = copies((Let("", square),), old.name, [nat(variable) + step for step in range(width)])
-        for step, (name, (let,)) in enumerate(zip(names, own, strict=True)):
-            assert isinstance(let, Let)
-            steps[step] = rewrite(steps[step], lambda part, known=let.value, name=name: name if part == known else None)
-    blocks = (Block(step, origin=loop.origin) for step in steps)
+    names = {square: _transposed(square, {old.name: nat(variable)}, lets, taken) for square in squares}
+    blocks: list[Block] = []
+    for step in range(width):
+        of_step = {square: vectors[step] for square, vectors in names.items()}
+        body = rewrite(loop.body, lambda part, of=of_step: of.get(part) if isinstance(part, Pack) else None)
+        blocks.append(Block(substitute(body, {old.name: nat(variable) + step}), origin=loop.origin))
     yield replace(loop, variable=variable, count=nat(whole), step=width, body=(*lets, *blocks))
     if rest:
         left = NatVar(old.name, 0, rest - 1)
-        (body,) = copies(loop.body, old.name, [nat(left) + whole * width])
+        body = substitute(loop.body, {old.name: nat(left) + whole * width})
         yield replace(loop, variable=left, count=nat(rest), body=body)
 
 
-def _at(item: CExpr, variable: NatVar, value: Nat, width: int) -> Load:
-    """The vector that begins where an element stands."""
-    assert isinstance(item, Load)
-    return Load(item.buffer, item.index.substitute({variable.name: value}), width)
-
-
-def _transposed(rows: list[Load], square: Pack, lets: list[Statement], taken: set[str]) -> list[Name]:
+def _transposed(square: Pack, place: dict[str, Nat], lets: list[Statement], taken: set[str]) -> list[Name]:
     """The names of the vectors across rows, in constants: in each round pairs exchange half of their lanes."""
+    width = len(square.items)
+    rows = [replace(row, width=width) for row in substitute(square, place).items]
 
     def named(value: CExpr) -> Name:
         name = c_name("row", taken)
         lets.append(Let(name, value))
         return Name(name, square.type)
 
-    vectors, width, distance = [named(row) for row in rows], len(rows), 1
+    vectors, distance = [named(row) for row in rows], 1
     while distance < width:
         made = dict[int, Name]()
         for first in (n for n in range(width) if not n & distance):

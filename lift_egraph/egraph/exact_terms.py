@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Union
 
-from lift_egraph.caching import cached_property
+from lift_egraph.caching import cached_property, hashed_once
 from lift_egraph.egraph.expressions import made
 from lift_egraph.egraph.frozen import Child, Choice, ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.pattern_nodes import name_in_language, pattern_node, place_name
@@ -21,19 +21,13 @@ Path = tuple[int, ...]
 _NOT_TERMS = ("Ty_", "P_", "V_", "Order_")
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Node:
     """A term of the e-graph with its names: an operator, numbers and strings, and parts of any sort."""
 
     op: str
     children: tuple[Union[Node, int, str], ...]
-
-    @cached_property
-    def hash(self) -> int:
-        return hash((self.op, self.children))
-
-    def __hash__(self) -> int:
-        return self.hash
 
     def at(self, path: Path) -> Node:
         """The part at a place: the number of the child at each level."""

@@ -64,7 +64,7 @@ class NoAttribute(TypeProblem, AttributeError):
 
 
 def _truth(self: Expr) -> bool:
-    """Terms are true, but for those of bools: they have no value while the term is built."""
+    """Terms are true, but for comparisons: those have no value while the term is built."""
     if isinstance(self, Call) and self.op in COMPARISONS:
         raise TypeProblem("a comparison has no value while a term is built; choose with select, min_ or max_")
     return True

@@ -123,7 +123,7 @@ class Plain:
             return self.scan(op, start, leaf, axis)[at(axis, -1)]
         reduced = laws.ufunc.reduce(leaf, axis=axis, dtype=leaf.dtype)
         if op in EXTREMES:
-            reduced = _first_zero(np.expand_dims(reduced, axis), leaf, leaf == 0, axis).squeeze(axis)
+            reduced = _first_zero(np.expand_dims(reduced, axis), leaf, axis).squeeze(axis)
         return np.asarray(meaning(start, reduced))
 
     def scan(self, op: str, start: np.ndarray, leaf: np.ndarray, axis: int) -> np.ndarray:
@@ -134,7 +134,7 @@ class Plain:
         found = LAWS[op].ufunc.accumulate(terms, axis=axis, dtype=leaf.dtype)
         if op not in EXTREMES:
             return found
-        return _from_nan(np.expand_dims(first, axis), _first_zero(found, terms, found == 0, axis))
+        return _from_nan(np.expand_dims(first, axis), _first_zero(found, terms, axis))
 
     def fold_by_index(self, op: str, start: np.ndarray, leaf: np.ndarray, places: np.ndarray) -> np.ndarray:
         by_index = ByIndex(places, start.shape[-1])
@@ -182,9 +182,9 @@ def _from_nan(start: np.ndarray, found: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(start), start, found) if start.dtype.kind == "f" else found
 
 
-def _first_zero(found: np.ndarray, leaf: np.ndarray, zeros: np.ndarray, axis: int) -> np.ndarray:
-    """What NumPy's functions find of extremes, but of all `zeros` along an axis the first: their signs may differ."""
+def _first_zero(found: np.ndarray, leaf: np.ndarray, axis: int) -> np.ndarray:
+    """What NumPy's functions find of extremes along an axis, but of all zeros the first: their signs may differ."""
     if leaf.dtype.kind != "f" or not (found == 0).any():
         return found
-    first = np.take_along_axis(leaf, np.expand_dims(zeros.argmax(axis), axis), axis)
+    first = np.take_along_axis(leaf, np.expand_dims((leaf == 0).argmax(axis), axis), axis)
     return np.where(found == 0, first, found)

@@ -37,18 +37,14 @@ def hostile_inputs(
     if kind == "whole":
         return values
     generator = np.random.default_rng(seed)
-    signs = kind == "extremes" and generator.random() < SIGNED_ZEROS
+    drawn = "signs" if kind == "extremes" and generator.random() < SIGNED_ZEROS else kind
     made: dict[str, Value] = {}
     for given in program.inputs:
-        made[given.name] = map_leaves(
-            lambda leaf: _drawn(leaf, generator, kind, exact, finite, signs), values[given.name]
-        )
+        made[given.name] = map_leaves(lambda leaf: _drawn(leaf, generator, drawn, exact, finite), values[given.name])
     return made
 
 
-def _drawn(
-    leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: bool, finite: bool, signs: bool
-) -> np.ndarray:
+def _drawn(leaf: np.ndarray, generator: np.random.Generator, kind: str, exact: bool, finite: bool) -> np.ndarray:
     if leaf.dtype.kind == "b":
         return leaf
     if leaf.dtype.kind != "f":
@@ -61,7 +57,7 @@ def _drawn(
     fractions = np.asarray(generator.integers(-QUARTERS, QUARTERS + 1, leaf.shape) / 4, leaf.dtype)
     if kind == "fractions" or exact:
         return fractions
-    if signs:
+    if kind == "signs":
         return generator.choice(np.array([0.0, -0.0, 1.0, -1.0], leaf.dtype), leaf.shape)
     uneven = np.asarray(fractions / 3, leaf.dtype)  # sums and products of these are rounded
     info = np.finfo(leaf.dtype)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.locate import locate
@@ -79,12 +79,18 @@ class Changes:
 
     def _reached(self, goal: Goal, start: Start) -> tuple[PhaseSummary, Start] | None:
         name, tiling, term = goal
-        began = time.perf_counter()
-        for reached in run_phase(start[0], self.taking(planned_phase(name, tiling, (), self.limits))):
-            if locate(reached.graph, reached.root, term) is not None:
-                leg = Leg(name, term, len(reached.iterations), self.device.mapping, tiling)
-                return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
-        return None
+        phase = self.taking(planned_phase(name, tiling, (), self.limits))
+        return reached_by(phase, start, Leg(name, term, 0, self.device.mapping, tiling))
+
+
+def reached_by(phase: Phase, start: Start, leg: Leg) -> tuple[PhaseSummary, Start] | None:
+    """The term of a leg as another start, if a phase leads there: the leg gets as many steps as that takes."""
+    began = time.perf_counter()
+    for reached in run_phase(start[0], phase):
+        if locate(reached.graph, reached.root, leg.term) is not None:
+            way = (*start[1], replace(leg, iterations=len(reached.iterations)))
+            return summarise(reached, time.perf_counter() - began), (leg.term, way)
+    return None
 
 
 def _once(phase: str, change: Callable[[ir.Expr], ir.Expr | None]) -> Callable[[ir.Expr], Iterator[Goal]]:

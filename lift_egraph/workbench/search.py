@@ -14,7 +14,6 @@ from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.exact_rules import exact_phase
 from lift_egraph.egraph.kbest import CostModel
-from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.rule_files import OwnRule, rule_of
 from lift_egraph.egraph.saturate import Phase, Saturation, run_phase
 from lift_egraph.errors import LiftError
@@ -28,7 +27,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.workbench.additions import ROLES, Additions, taking_part
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.changes import MOST_STEPS, Changes
+from lift_egraph.workbench.changes import MOST_STEPS, Changes, reached_by
 from lift_egraph.workbench.phases import (
     LOW_LEVEL,
     Found,
@@ -206,30 +205,21 @@ class _Search:
                 found.setdefault(kind_of(version), []).append((float(predict(plan, device)), number, version))
         ranked = sorted((place, *one) for ones in found.values() for place, one in enumerate(sorted(ones)))
         for *_, (term, rules) in ranked[: budget.versions]:
-            began = time.perf_counter()
             phase = extended(alternatives_phase(replace(budget.phase_limits, iterations=len(rules))), rules)
-            for reached in run_phase(program.body, phase):
-                if locate(reached.graph, reached.root, term) is not None:
-                    yield summarise(reached, time.perf_counter() - began)
-                    yield term, (Leg("alternatives", term, len(reached.iterations), device.mapping, rules=rules),)
-                    break
+            leg = Leg("alternatives", term, 0, device.mapping, rules=rules)
+            yield from reached_by(phase, (program.body, ()), leg) or ()
 
     def with_rests(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with the lengths that nothing divides in parts, where there are any."""
-        budget, began = self.budget, time.perf_counter()
-        width = vector_of(self.device)
+        budget, width = self.budget, vector_of(self.device)
         plan = WithRests(chunk_for(self.device, budget.long_array, budget.chunks_per_unit), width)
         term = plan.term(start[0])
         if not plan.tiling:
             return None
         limits = replace(budget.phase_limits, iterations=MOST_STEPS)
         phase = self.with_own(remainders_phase(plan.tiling, (width,), limits))
-        for reached in run_phase(start[0], phase):
-            if locate(reached.graph, reached.root, term) is not None:
-                kind, steps = self.device.mapping, len(reached.iterations)
-                leg = Leg("remainders", term, steps, kind, plan.tiling, (width,), rules=self.own("remainders"))
-                return summarise(reached, time.perf_counter() - began), (term, (*start[1], leg))
-        return None
+        kind, rules = self.device.mapping, self.own("remainders")
+        return reached_by(phase, start, Leg("remainders", term, 0, kind, plan.tiling, (width,), rules=rules))
 
     def by_parts(self, program: ir.Program, parts: Cut, start: Start) -> Iterator[PhaseSummary | Found]:
         """What is found for the one part that is no rest, with the best of all rests beside it."""
