@@ -234,6 +234,10 @@ first_tile: tuple[Rule, ...] = (stage_first_tile, *tile_copy_rules)
 second_tile: tuple[Rule, ...] = (stage_second_tile, *tile_copy_rules)
 registers: tuple[Rule, ...] = register_rules
 block_levels: tuple[Rule, ...] = (*levels, reduce_map_to_seq, combine_lifted_with_map)
+vector_levels: tuple[Rule, ...] = (
+    *(*global_rules, map_to_glb2, *vector_rules, *loop_vector_rules),
+    *(reduce_map_to_seq, combine_lifted_with_map),
+)
 item_loops: tuple[Rule, ...] = (
     *(split_of_zip, zip_takes_names, map_fusion, map_fission_of_let_beside, map_of_one_side),
     *(split_reduce_seq, map_loop_interchange),

@@ -42,6 +42,7 @@ from lift_egraph.dsl import (
     zip_,
 )
 
+OTHER_LANES = "only where there are no elements may f make vectors with other lanes"
 ONE_VECTOR = "what one vector holds is reduced as it stands, and the rule would match its own result"
 
 
@@ -151,10 +152,7 @@ def reduce_by_dot(a: V, b: V, z: Ex, xs: Ex, w: i64, n: i64):
     "vs (asVector w xs))) (asVector w z) ys),  as not free in f and xs, vs fresh",
     source="000 Listing 5.11: a loop keeps its results in vectors",
     phase="lowering",
-    notes={
-        "Ty.arr(n / w, Ty.lanes(w, t)) = ty(map_(f, as_vector(w, zip_(Ex(a), xs))))": "only where there are no "
-        "elements may f make vectors with other lanes"
-    },
+    notes={"Ty.arr(n / w, Ty.lanes(w, t)) = ty(map_(f, as_vector(w, zip_(Ex(a), xs))))": OTHER_LANES},
 )
 def vectorise_loop(e: Ex, a: V, q: P, f: Fn, xs: Ex, z: Ex, ys: Ex, w: i64, n: i64, t: Ty):
     vectors = V("$vectors", Ty.arr(n / w, Ty.lanes(w, t)))
@@ -175,6 +173,42 @@ def vectorise_loop(e: Ex, a: V, q: P, f: Fn, xs: Ex, z: Ex, ys: Ex, w: i64, n: i
     )
 
 
+@rule(
+    "reduceSeq (λ(as, q). map (λ(r, p). asScalar (map f (asVector w (zip r xs)))) (zip as ys)) z zs = map asScalar "
+    "(reduceSeq (λ(vs, q). map (λ(v, p). map f (zip v (asVector w xs))) (zip vs ys)) (map (asVector w) z) zs),  as not "
+    "free in f, xs and ys, r not free in f and xs, v and vs fresh",
+    source="new: a loop keeps the rows of its results in vectors, as libraries' products of matrices do",
+    phase="lowering",
+    notes={"Ty.arr(n / w, Ty.lanes(w, t)) = ty(map_(f, as_vector(w, zip_(Ex(r), xs))))": OTHER_LANES},
+)
+def vectorise_loop_rows(
+    e: Ex, a: V, r: V, q: P, p: P, f: Fn, xs: Ex, ys: Ex, z: Ex, zs: Ex, w: i64, m: i64, n: i64, t: Ty
+):
+    in_vectors = Ty.arr(n / w, Ty.lanes(w, t))
+    vectors, row, scalars = V("$vectors", Ty.arr(m, in_vectors)), V("$row", in_vectors), V("$scalars", Ty.arr(n, t))
+    made = map_(f, as_vector(w, zip_(Ex(r), xs)))
+    of_row = Fn.lam(P.pair(P.var(r), p), as_scalar(made))
+    rows = map_(of_row, zip_(Ex(a), ys))
+    left = reduce_seq(Fn.lam(P.pair(P.var(a), q), rows), z, zs)
+    where = eq(Ty.arr(m, Ty.arr(n, t))).to(ty(z)), w > 0, eq(in_vectors).to(ty(made))
+    yield egglog.rule(eq(e).to(left), *where).then(vectors, row)  # the conditions need them to exist
+    each = Fn.lam(P.pair(P.var(row), p), map_(f, zip_(Ex(row), as_vector(w, xs))))
+    step = map_(each, zip_(Ex(vectors), ys))
+    begin = map_(Fn.lam(P.var(scalars), as_vector(w, Ex(scalars))), z)
+    yield rewrite(left).to(
+        map_(Fn.lam(P.var(row), as_scalar(Ex(row))), reduce_seq(Fn.lam(P.pair(P.var(vectors), q), step), begin, zs)),
+        *where,
+        fvf(of_row).not_contains(a),
+        fv(ys).not_contains(a),
+        fvf(f).not_contains(r),
+        fv(xs).not_contains(r),
+        fresh(vectors, rows),
+        fresh(row, made),
+        bvs(q).not_contains(vectors),
+        bvs(p).not_contains(row),
+    )
+
+
 vector_rules = (vectorise_map,)
-loop_vector_rules = (vectorise_loop,)
+loop_vector_rules = (vectorise_loop, vectorise_loop_rows)
 wide_rules = (vectorise_zip, vectorise_reduce, reduce_by_vectors, reduce_by_dot)

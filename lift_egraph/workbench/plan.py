@@ -82,6 +82,7 @@ PLANNED = {
     "vector_tile": book.vector_tile,
     "block_levels": book.block_levels,
     "block_registers": book.block_registers,
+    "vector_levels": book.vector_levels,
 }
 SPARE = 3  # registers beside the partial results of a work-item: for what it reads in a step
 LONG = 1 << 15  # the length from which an array is reduced, or scanned, in chunks

@@ -40,6 +40,7 @@ from lift_egraph.workbench.staged_rows import staged_rows
 from lift_egraph.workbench.stencil_steps import window_blocks
 from lift_egraph.workbench.tiles import tiles
 from lift_egraph.workbench.trees import trees
+from lift_egraph.workbench.vector_blocks import vector_blocks
 from lift_egraph.workbench.window_tiles import window_tiles
 from lift_egraph.workbench.windows import bands_of_rows, rows_of_windows
 
@@ -119,8 +120,8 @@ def _by_items(nest: Nest, device: Device) -> list[Plan]:
     has_products = len(nest.maps) > 1 and bool(_width(length_of(nest.maps[-1]), device))
     if len(nest.maps) > 1 and (width := _width(length_of(nest.maps[-1]), device)):
         blocks = _blocks(width, device)
-        made += layers(nest, device)
-        made += [*_products_of_lines(nest, width, blocks, device), *_products(nest, width, blocks)]
+        made += [*layers(nest, device), *_products_of_lines(nest, width, blocks, device)]
+        made += [*vector_blocks(nest, device), *_products(nest, width, blocks)]
     if width := _width(nest.length, device):
         made += row_blocks(nest, width, _blocks(width, device))
     in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)

@@ -29,13 +29,14 @@ from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.search import PLAN_NODES
 
 CPU = replace(POCL, vector_width=4, compute_units=2)
+IN_VECTORS = ("tiling blocking vector_levels", "packing tiling blocking vector_levels")
 ROWS_IN_LANES = "groups tiling column_sums blocking item_vectors"
 # a stage, the phases of the plans for it, and what the accumulator of the first one's innermost loop is
 STAGES = {
     "rows times columns": (
         """program p(A: [[f32]8]12, B: [[f32]16]8) =
              map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), A)""",
-        ["blocking", "packing blocking"] * 2, array(F32, 6)),
+        [*IN_VECTORS, *["blocking", "packing blocking"] * 2], None),
     "rows times rows, and what follows the sum": (
         """program p(A: [[f32]8]12, B: [[f32]8]16, c: [f32]16) =
              map(fun a => map(fun (b, s) => max(0.0, reduce(add, 0.0, map(mul, zip(a, b))) + s), zip(B, c)), A)""",
@@ -43,12 +44,12 @@ STAGES = {
     "columns times columns": (
         """program p(A: [[f32]16]8, B: [[f32]16]8) =
              map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), transpose(A))""",
-        ["packing row_packing blocking", *["blocking", "packing blocking"] * 2], array(F32, 4)),
+        ["packing row_packing blocking", *IN_VECTORS, *["blocking", "packing blocking"] * 2], array(F32, 4)),
     "squares that are all alike": (
         """program p(A: [[[f32]16]16]3, B: [[[f32]16]16]3) =
              map(fun (x, y) => map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(y)), x),
                  zip(A, B))""",
-        ["blocking", "packing blocking"] * 2, array(F32, 4)),
+        [IN_VECTORS[0], *["blocking", "packing blocking"] * 2], None),
     "a matrix times a vector": (
         "program p(A: [[f32]32]6, x: [f32]32) = map(fun a => reduce(add, 0.0, map(mul, zip(a, x))), A)",
         [ROWS_IN_LANES, "lanes"], array(F32, 3)),
@@ -141,7 +142,7 @@ def test_levels_say_which_plans_there_are(tmp_path):
 
 def test_a_block_is_one_of_rows_although_columns_are_as_many():
     program = parse_program(STAGES["squares that are all alike"][0])
-    (plan, *_) = plans(program.body, CPU)
+    (_, plan, *_) = plans(program.body, CPU)
     (step,) = plan.steps
     phase = planned_phase(step.name, step.tiling, step.widths, Limits(iterations=12))
     *_, (reached, _) = search_stage(program.body, Stage(phase, step.sketch, step.weigh))
