@@ -29,7 +29,7 @@ from lift_egraph.codegen.devices import DEVICES, Device
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.cache_lines import warp_and_line
-from lift_egraph.extract.features import feature_table, features
+from lift_egraph.extract.features import feature_table
 from lift_egraph.language import ir
 from lift_egraph.language.nat import NatVar
 from lift_egraph.workbench import Budget
@@ -174,10 +174,9 @@ def rates(terms: list[ir.Program], device: Device) -> tuple[int, float, float, f
         except LiftError:  # as in a search, some fit no device
             continue
     times = [(time.process_time() - began) * len(plans) / len(terms)]
-    for work in (features, predict):
+    for work in (lambda: feature_table(plans, device), lambda: [predict(plan, device) for plan in plans]):
         began = time.process_time()
-        for plan in plans:
-            work(plan, device)
+        work()
         times.append(time.process_time() - began)
     compiled, described, estimated = (len(plans) / seconds for seconds in times)
     return len(plans), compiled, described, estimated

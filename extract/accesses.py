@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lift_egraph.caching import kept_with
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Kernel
+from lift_egraph.extract.iteration_domain import Terms, apart
 from lift_egraph.language.nat import Nat, NatVar, Operation
 from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
 
@@ -22,8 +23,7 @@ _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}  #
 Regions = tuple["Region", ...]  # the regions around a statement, from the kernel's own on
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(NamedTuple):
     """A loop over all its indices, by their name, also where work-items share them; `kind` is that of `ir.Level`."""
 
     variable: str
@@ -43,8 +43,7 @@ class Loop:
         return middle & _ALIGNED if middle >= 16 else middle
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """A load or store of `width` adjacent elements.
 
     Attributes
@@ -72,8 +71,7 @@ class Access:
         return self.width * self.element_bytes
 
 
-@dataclass(frozen=True)
-class Operated:
+class Operated(NamedTuple):
     """One arithmetic operation on `width` lanes; `fused`: the multiplication of a multiply-add."""
 
     op: str
@@ -192,15 +190,15 @@ class _Analysis:
         self.workers = _workers(kernel)
         self.written = frozenset(place.buffer.name for place in c_walk.stores(kernel.body))
         # of the indices in each region, which lives as long as the root
-        self.known_strides: dict[int, dict[Nat, tuple[tuple[float, ...], float]]] = {}
+        self.known_moves: dict[int, dict[tuple[Terms, bool], tuple[int, tuple[float, ...], float, int]]] = {}
         self.lane_of: dict[str, str] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
     def body(self, body: c_ast.Body, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
-        inside, alike = around, list[tuple[str, int, int]]()
+        inside, alike, missing = around, list[tuple[str, int, int]](), self.missing(around)
         for statement in body:
-            by_all = self.repeated(statement, around)
+            by_all = [] if not missing or _shares(statement) else missing
             if by_all != alike or not by_all:
                 inside, alike = self.entered(by_all, around), by_all
             self.statement(statement, inside, names)
@@ -240,14 +238,10 @@ class _Analysis:
         around[-1].children.append(inside)
         return (*around, inside)
 
-    def repeated(self, statement: c_ast.Statement, around: Regions) -> list[tuple[str, int, int]]:
-        """The levels whose workers all run a statement, because no map around it or in it shares it out."""
+    def missing(self, around: Regions) -> list[tuple[str, int, int]]:
+        """The levels whose workers all run a statement that does not share itself out: no map around it does."""
         path = {(loop.kind, loop.dimension) for loop in around[-1].path}
-        missing = [w for w in self.workers if w[:2] not in path and ("glb", w[1]) not in path]
-        shares = isinstance(statement, c_ast.Barrier | c_ast.LookBack) or any(
-            isinstance(s, c_ast.For) and s.is_parallel for s in (c_walk.statements(statement) if missing else ())
-        )
-        return [] if shares else missing
+        return [w for w in self.workers if w[:2] not in path and ("glb", w[1]) not in path]
 
     def entered(self, by_all: list[tuple[str, int, int]], around: Regions) -> Regions:
         """The regions in which all workers of some levels run the same, each with indices of its own."""
@@ -324,24 +318,20 @@ class _Analysis:
 
     def access(self, kind: Literal["load", "store"], load: c_ast.Load, around: Regions) -> None:
         """Record an access; a load that a sequential loop does not change is done before that loop."""
-        index, buffer, path = load.index, load.buffer, around[-1].path
-        data = [v for v in index.variables if isinstance(v, c_ast.Computed)]
+        buffer, data = load.buffer, c_walk.data_in(load.index)
         for v in data:
             self.value(v.value, around)
-        if kind == "load" and buffer.space == "global" and buffer.name not in self.written and not data:
-            while path and path[-1].kind == "seq" and all(v.name != path[-1].variable for v in index.variables):
-                path = path[:-1]
-        home = around[len(path)]
-        known = self.known_strides.setdefault(id(home), {})
-        moving, offset = _apart(index)
-        if moving not in known:
-            known[moving] = _strides(moving, path)
-        strides, start = known[moving]
-        width = load.width * width_of(buffer.element)
+        moving, offset = apart(load.index.terms)
+        may_wait = kind == "load" and buffer.space == "global" and buffer.name not in self.written and not data
+        known = self.known_moves.setdefault(id(around[-1]), {})
+        if (moving, may_wait) not in known:
+            known[moving, may_wait] = _moves(Nat(moving), around[-1].path, may_wait)
+        depth, strides, start, work = known[moving, may_wait]
+        home, width = around[depth], load.width * width_of(buffer.element)
         home.accesses.append(
             Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start + offset, bool(data))
         )
-        home.index_work += sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
+        home.index_work += work
 
 
 def _exchanged(items: tuple[c_ast.CExpr, ...]) -> tuple[c_ast.CExpr, ...] | None:
@@ -352,11 +342,20 @@ def _exchanged(items: tuple[c_ast.CExpr, ...]) -> tuple[c_ast.CExpr, ...] | None
     return vectors if len(lanes) == len(items) and len(vectors) <= 2 and widths == {len(items)} else None
 
 
-def _apart(index: Nat) -> tuple[Nat, int]:
-    """What of an index moves, and the number that is added to it, which stands last."""
-    if not index.terms or index.terms[-1][0]:
-        return index, 0
-    return Nat(index.terms[:-1]), index.terms[-1][1]
+def _shares(statement: c_ast.Statement) -> bool:
+    """Whether a statement, or one in it, shares its work out or makes workers wait."""
+    if isinstance(statement, c_ast.Barrier | c_ast.LookBack):
+        return True
+    return any(isinstance(s, c_ast.For) and s.is_parallel for s in c_walk.statements(statement))
+
+
+def _moves(index: Nat, path: tuple[Loop, ...], may_wait: bool) -> tuple[int, tuple[float, ...], float, int]:
+    """In how many of the loops around an access it is, its strides and start there, and the operations of its index."""
+    names = {v.name for v in index.variables}
+    while may_wait and path and path[-1].kind == "seq" and path[-1].variable not in names:
+        path = path[:-1]
+    work = sum(isinstance(atom, Operation) for monomial, _ in index.terms for atom in monomial)
+    return len(path), *_strides(index, path), work
 
 
 def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], float]:
@@ -405,7 +404,7 @@ def _chain(
 ) -> list[str] | None:
     """The operations from the old value of a place to its new value; None if it does not depend on it."""
     if isinstance(value, c_ast.Load):
-        return [] if value.buffer == place.buffer and value.index == place.index else None
+        return [] if value.index == place.index and value.buffer == place.buffer else None
     if isinstance(value, c_ast.Name):
         if value.name not in seen:
             seen[value.name] = None

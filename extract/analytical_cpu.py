@@ -92,9 +92,9 @@ class _Core:
         self.lanes, self.registers = device.lanes, device.registers
         self.calls, self.barrier = cpu.calls_functions, cpu.barrier_cycles
 
-    def cycles(self, region: Region) -> float:
-        """For all steps of a region's loop."""
-        inner = sum(self.cycles(child) for child in region.children)
+    def cycles(self, region: Region, around: tuple[Region, ...] = ()) -> float:
+        """For all steps of a region's loop, which stands in other regions: the kernel itself first."""
+        inner = sum(self.cycles(child, (*around, region)) for child in region.children)
         is_vectorised = self.is_vectorised(region)
         issue, count = self.instructions(region, is_vectorised)
         lanes = self.lanes if is_vectorised else 1
@@ -103,10 +103,11 @@ class _Core:
         spilled = 0 if region.children else self.spilled(region)
         issue += spilled * _SPILL
         latency = 0.0
-        if region.loop.kind == "seq" and region.chains:
-            latency = max(sum(_LATENCY.get(op, _ADD_LATENCY) for op in chain) for chain in region.chains.values())
-            latency += _SPILL_LATENCY if spilled else 0.0
-            latency *= min(1.0, region.trips * count / _WINDOW)
+        if region.loop.kind == "seq":
+            for place, chain in region.chains.items():
+                cycles = sum(_LATENCY.get(op, _ADD_LATENCY) for op in chain) + (_SPILL_LATENCY if spilled else 0.0)
+                steps = region.trips * _carried(place, around)
+                latency = max(latency, cycles * min(1.0, steps * count / _WINDOW))
         return region.trips * (max(issue + _STEP / _ISSUE, latency, _STEP) / lanes + inner)
 
     def barriers(self, root: Region) -> float:
@@ -158,6 +159,16 @@ class _Core:
         if any(o.width > 1 or (self.calls and o.op in _CALL) for o in region.operations):
             return False
         return all(a.width == 1 and not a.irregular and a.strides[-1] in (0, 1) for a in region.accesses)
+
+
+def _carried(place: str, around: tuple[Region, ...]) -> int:
+    """How many times a chain goes on after a loop's end: the steps of the loops around that leave its place alone."""
+    steps = 1
+    for region in reversed(around):
+        if region.loop is None or region.loop.kind != "seq" or place in region.held:
+            break
+        steps *= region.trips
+    return steps
 
 
 def _items_inside(region: Region) -> int:

@@ -9,6 +9,7 @@ Source: 000 §6.3.2.3; 002 §4.2.3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from math import ceil, prod
 from typing import NamedTuple
@@ -19,7 +20,17 @@ from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.extract.events import MemoryAccess
 from lift_egraph.extract.footprint import LINE
-from lift_egraph.extract.iteration_domain import Axis, Domain, Values, evaluate, grid, is_data, names_in
+from lift_egraph.extract.iteration_domain import (
+    Axis,
+    Domain,
+    Terms,
+    Values,
+    evaluate,
+    grid,
+    is_data,
+    names_in,
+    names_of,
+)
 from lift_egraph.language.nat import Nat, Operation
 
 MOST_POINTS, SAMPLE = 1 << 13, 1 << 11  # of work-items and steps: how many are all looked at, and how many of more
@@ -68,48 +79,95 @@ def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> Toge
     """
     domain = access.domain
     local = launch.local_size or launch.global_size
+    if prod(local) == 1 and not any(map(is_data, domain.guards)):  # each access is a warp's
+        count = float(domain.size)
+        return Together(count if is_data(access.address) else ((access.bytes - 1) // line + 1) * count, count, count)
     groups = tuple(n // k for n, k in zip(launch.global_size, local, strict=True))
-    items = [axis for axis in domain.axes if axis.kind in ("glb", "lcl")]
     steps = [axis for axis in domain.axes if axis.kind == "seq"]
     steps += [Axis(_GROUP.format(d), n) for d, n in enumerate(groups)]
     steps += [Axis(_TRIP.format(axis.name), ceil(axis.length / axis.workers)) for axis in domain.axes if axis.own]
     steps = [axis for axis in steps if axis.length != 1]
     if min((axis.length for axis in (*steps, *domain.axes)), default=1) == 0:
         return Together()
-    matter = set(_that_matter(access, items))
+    items = [axis for axis in domain.axes if axis.kind in ("glb", "lcl") and local[axis.dimension] > 1]
+    own = {name for axis in items for name in (axis.name, axis.own)}
+    moving = tuple(term for term in access.address.terms if names_of(term[0]) & own)  # the rest is the same for a warp
+    guarding = frozenset[str]().union(*map(names_in, domain.guards))
+    matter = {*guarding, *_that_matter(moving)}
     for axis in domain.axes:
         d = axis.dimension
         if axis.kind != "seq" and matter & {axis.name, axis.own}:
             matter |= {_TRIP.format(axis.name), _GROUP.format(d)} if axis.kind != "lcl" else {_TRIP.format(axis.name)}
-        elif axis.own and axis.length % axis.workers:  # not all items, or groups, run the last step
+        elif _is_ragged(axis):
             matter |= {_TRIP.format(axis.name)} | ({_GROUP.format(d)} if axis.kind != "lcl" else set())
+    needed = guarding.union(*(names_of(product) for product, _ in moving))
+    axes = tuple(axis for axis in domain.axes if needed & {axis.name, axis.own} or _is_ragged(axis))
+    alike = _in_steps(
+        replace(domain, axes=axes),
+        None if is_data(access.address) else Nat(moving),
+        (access.element_bytes, access.bytes, line),
+        tuple(axis for axis in steps if axis.name in matter),
+        local,
+        warp,
+    )
+    factor = alike.each * prod(axis.length for axis in steps if axis.name not in matter)
+    return Together(factor * alike.lines, factor * alike.warps, factor * alike.items)
+
+
+class _Alike(NamedTuple):
+    """What warps do in steps that are looked at, each of which stands for so many."""
+
+    each: float
+    lines: int
+    warps: int
+    items: int
+
+
+@lru_cache(1 << 12)
+def _in_steps(
+    domain: Domain,
+    moving: Nat | None,
+    widths: tuple[int, int, int],
+    steps: tuple[Axis, ...],
+    local: tuple[int, int, int],
+    warp: int,
+) -> _Alike:
+    """The lines of the warps in some steps: the same for all accesses that move alike, in all kernels.
+
+    Parameters
+    ----------
+    moving
+        What of the index is not the same for all items of a warp; none if data decides.
+    widths
+        Bytes of an element, of the access and of a line.
+    """
+    element, width, line = widths
     lanes, each_lane = _lanes(local, warp)
-    chosen = [axis for axis in steps if axis.name in matter]
-    values, each = grid(chosen, *(max(points // lanes[0].size, 1) for points in (MOST_POINTS, SAMPLE)))
+    values, each = grid(steps, *(max(points // lanes[0].size, 1) for points in (MOST_POINTS, SAMPLE)))
     points = {name: np.asarray(v)[..., None, None] for name, v in values.items()}
-    points |= {axis.name: 0 for axis in steps if axis.name not in matter}
     indices, active = _indices(domain, points, lanes, local)
     active = active & domain.holds(indices) & (lanes[0] >= 0)
     shape = (*(len(np.ravel(v)) for v in values.values()), *lanes[0].shape)
     active = np.broadcast_to(active, shape)
-    factor = each * each_lane * prod(axis.length for axis in steps if axis.name not in matter)
-    warps, running = (factor * float(np.count_nonzero(a)) for a in (active.any(axis=-1), active))
-    if is_data(access.index):
-        return Together(running, warps, running)
-    start = np.broadcast_to(evaluate(access.index, indices), shape) * access.element_bytes
-    return Together(factor * _distinct(start, active, access.bytes, line), warps, running)
+    warps, running = (int(np.count_nonzero(a)) for a in (active.any(axis=-1), active))
+    if moving is None:
+        return _Alike(each * each_lane, running, warps, running)
+    start = np.broadcast_to(evaluate(moving, indices), shape) * element
+    return _Alike(each * each_lane, _distinct(start, active, width, line), warps, running)
 
 
-def _that_matter(access: MemoryAccess, items: list[Axis]) -> Iterator[str]:
-    """The indices on which it depends how the addresses of a warp lie to each other, and which of its items run."""
-    for guard in access.domain.guards:
-        yield from names_in(guard)
-    own = {name for axis in items for name in (axis.name, axis.own)}
-    for monomial, coefficient in access.index.terms:
-        term = Nat(((monomial, coefficient),))
-        names = names_in(term)
-        if names & own and (len(monomial) > 1 or any(isinstance(atom, Operation) for atom in monomial)):
-            yield from names
+def _is_ragged(axis: Axis) -> bool:
+    """Whether not all items, or groups, run the last step."""
+    return bool(axis.own) and axis.length % axis.workers != 0
+
+
+def _that_matter(moving: Terms) -> Iterator[str]:
+    """The indices on which it depends how the addresses of a warp lie to each other: those beside which others stand in
+    a product, or in an operation.
+    """
+    for product, _ in moving:
+        if len(product) > 1 or any(isinstance(atom, Operation) for atom in product):
+            yield from names_of(product)
 
 
 @lru_cache(64)

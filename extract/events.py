@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Kernel
-from lift_egraph.extract.iteration_domain import Axis, Domain, is_data
+from lift_egraph.extract.iteration_domain import Axis, Domain, apart, is_data
 from lift_egraph.language.nat import Nat, is_at_least, nat
 from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
 
@@ -23,24 +23,22 @@ _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
 _LAZY = ("select", "and", "or")  # whether arguments after the first are computed, data decides
 
 
-@dataclass(frozen=True)
-class MemoryAccess:
+class MemoryAccess(NamedTuple):
     """A load or store of `bytes` in global or local memory.
 
-    `index` says how the address moves, in elements of `element_bytes`; accesses that begin elsewhere are alike.
+    `address` says how it moves, in elements of `element_bytes`; accesses that begin elsewhere are alike.
     """
 
     kind: Literal["load", "store"]
     space: str
     buffer: str
-    index: Nat
+    address: Nat
     element_bytes: int
     bytes: int
     domain: Domain
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(NamedTuple):
     """An arithmetic operation on some lanes."""
 
     op: str
@@ -74,7 +72,7 @@ class Events:
     @property
     def addressed_by_data(self) -> bool:
         """Whether what the kernel reads says where in global memory it reads or writes."""
-        return any(access.space == "global" and is_data(access.index) for access in self.accesses)
+        return any(access.space == "global" and is_data(access.address) for access in self.accesses)
 
 
 def events_of(kernel: Kernel, sizes: Mapping[str, int] | None = None) -> Events:
@@ -200,9 +198,7 @@ class _Walk:
         self.data(index, domain)
         if _is_memory(load):
             size = SCALAR_BYTES[scalar_of(buffer.element).name]
-            moving = index
-            if not all(monomial for monomial, _ in index.terms):
-                moving = Nat(tuple((monomial, coefficient) for monomial, coefficient in index.terms if monomial))
+            moving = Nat(apart(index.terms)[0])
             width = load.width * width_of(buffer.element)
             made = MemoryAccess(kind, buffer.space, buffer.name, moving, size, width * size, domain)
             self.found.accesses[made] += 1

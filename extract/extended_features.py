@@ -147,12 +147,12 @@ def _is_beside_items(access: MemoryAccess) -> bool:
 
 def _is_beside_steps(access: MemoryAccess) -> bool:
     moving = (axis for axis in reversed(access.domain.axes) if axis.kind == "seq" and axis.length > 1)
-    innermost = next((axis for axis in moving if slope(access.index, axis.name) != 0), None)
+    innermost = next((axis for axis in moving if slope(access.address, axis.name) != 0), None)
     return innermost is None or _is_near(access, innermost.name)
 
 
 def _is_near(access: MemoryAccess, name: str) -> bool:
-    stride = slope(access.index, name)
+    stride = slope(access.address, name)
     return stride is not None and abs(stride) <= access.bytes // access.element_bytes
 
 

@@ -140,11 +140,18 @@ class Footprint:
 
     def __init__(self, root: Region, space: str = "global", store_moves: float = 1.0) -> None:
         self.root = root
-        self._streams = {id(region): list(_streams(region, space, store_moves)) for region, _ in root.walk()}
+        self._own = {id(region): _own(region, space, store_moves) for region, _ in root.walk()}
         self._inside: dict[int, list[tuple[_Stream, tuple[int, ...]]]] = {}
+        self._pressures: dict[tuple[int, float, int], float] = {}
 
     def pressure(self, region: Region, capacity: float, grain: int = LINE) -> float:
         """How many times what a cache holds one step of a region's loop touches; up to 1 it keeps all of that."""
+        key = id(region), capacity, grain
+        if key not in self._pressures:
+            self._pressures[key] = self._pressure(region, capacity, grain)
+        return self._pressures[key]
+
+    def _pressure(self, region: Region, capacity: float, grain: int) -> float:
         depth, streams = len(region.path), self._all(region)
         filled = sum(s.occupied(trips, depth, grain) for s, trips in streams) / (capacity * _FREE)
         if grain == PAGE:
@@ -172,20 +179,22 @@ class Footprint:
         pressure = self.pressure(region, capacity, grain)
         if pressure <= 1:
             return sum((s.touched(trips, depth, grain) for s, trips in self._all(region)), Touched())
-        own = sum((s.touched_again(trips, pressure, grain) for s, trips in self._own(region)), Touched())
+        own = sum((s.touched_again(trips, pressure, grain) for s, trips in self._own[id(region)]), Touched())
         return sum((self._fetched(child, capacity, grain) for child in region.children), own) * region.trips
-
-    def _own(self, region: Region) -> list[tuple[_Stream, tuple[int, ...]]]:
-        trips = tuple(loop.trips for loop in region.path)
-        return [(stream, trips) for stream in self._streams[id(region)]]
 
     def _all(self, region: Region) -> list[tuple[_Stream, tuple[int, ...]]]:
         if id(region) not in self._inside:
-            found = self._own(region)
+            found = self._own[id(region)]
             for child in region.children:
                 found = found + self._all(child)
             self._inside[id(region)] = found
         return self._inside[id(region)]
+
+
+def _own(region: Region, space: str, moves: float) -> list[tuple[_Stream, tuple[int, ...]]]:
+    """The streams of a region without those inside it, with the trips of the loops around."""
+    trips = tuple(loop.trips for loop in region.path)
+    return [(stream, trips) for stream in _streams(region, space, moves)]
 
 
 def _streams(region: Region, space: str, moves: float) -> Iterator[_Stream]:

@@ -11,23 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lift_egraph.caching import cached_property, hashed_once
 from lift_egraph.codegen.c_ast import Computed
-from lift_egraph.language.nat import Nat, NatVar, Operation
+from lift_egraph.language.nat import Monomial, Nat, NatVar, Operation
 
 Values = Any
 """A number, or an array of them: one for each point."""
 
+Terms = tuple[tuple[Monomial, int], ...]
+"""The terms of an index expression, or some of them."""
+
 MOST_POINTS = 1 << 20  # that are enumerated: of more, as many that lie evenly
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """One index: of the steps of a loop, or of the workers of a level (`kind` and `dimension` as in `ir.Level`).
 
     A parallel loop runs its steps `workers` at a time; the worker's own index then goes by the name `own`.
@@ -136,6 +139,17 @@ def names_in(value: Nat) -> frozenset[str]:
     return frozenset(v.name for v in value.variables if not isinstance(v, Computed))
 
 
+def apart(terms: Terms) -> tuple[Terms, int]:
+    """What of an index moves, and the number that is added to it, which stands last."""
+    return (terms[:-1], terms[-1][1]) if terms and not terms[-1][0] else (terms, 0)
+
+
+@lru_cache(1 << 12)
+def names_of(product: Monomial) -> frozenset[str]:
+    """The names of the indices that a product depends on."""
+    return names_in(Nat(((product, 1),)))
+
+
 def is_data(value: Nat) -> bool:
     """Whether an expression depends on what a kernel reads."""
     return any(isinstance(v, Computed) for v in value.variables)
@@ -216,8 +230,10 @@ def _shape(values: Mapping[str, Values]) -> tuple[int, ...]:
 
 def slope(index: Nat, name: str) -> int | None:
     """By how much an expression grows with an index, if that is the same everywhere."""
-    variable = next((v for v in index.variables if v.name == name), None)
-    if variable is None:
-        return 0
-    found = index.coefficient_of(variable)
-    return None if found is None else found.constant
+    found = 0
+    for product, coefficient in index.terms:
+        if name in names_of(product):
+            if len(product) > 1 or any(isinstance(atom, Operation) for atom in product):
+                return None
+            found += coefficient
+    return found

@@ -23,7 +23,7 @@ def in_shared_vectors(root: Region, lanes: int) -> Region:
 def _region(region: Region, path: tuple[Loop, ...], lanes: int) -> Region:
     if region.loop is not None:
         shares = region.loop.is_neighbour and region.loop.trips >= lanes
-        path = (*path, replace(region.loop, trips=ceil(region.loop.trips / lanes)) if shares else region.loop)
+        path = (*path, region.loop._replace(trips=ceil(region.loop.trips / lanes)) if shares else region.loop)
     children = [_region(child, path, lanes) for child in region.children]
     place = next((k for k, loop in enumerate(region.path) if loop.is_neighbour and loop.trips >= lanes), None)
     if place is None:
@@ -33,7 +33,7 @@ def _region(region: Region, path: tuple[Loop, ...], lanes: int) -> Region:
         region,
         path=path,
         children=children,
-        operations=[replace(o, width=lanes * o.width) for o in region.operations],
+        operations=[o._replace(width=lanes * o.width) for o in region.operations],
         accesses=accesses,
         shuffles=lanes * region.shuffles + _GATHERED * (len(accesses) - len(region.accesses)),
         held={name: lanes * size for name, size in region.held.items()},
@@ -47,5 +47,5 @@ def _access(access: Access, place: int, lanes: int) -> list[Access]:
     if stride == 0 and not access.irregular:
         return [access]
     if stride == 1 and not access.irregular:
-        return [replace(access, width=lanes, strides=strides)]
-    return [replace(access, start=access.start + k * stride, strides=strides) for k in range(lanes)]
+        return [access._replace(width=lanes, strides=strides)]
+    return [access._replace(start=access.start + k * stride, strides=strides) for k in range(lanes)]

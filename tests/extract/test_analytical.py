@@ -211,6 +211,15 @@ def test_one_accumulator_is_a_chain():
     assert ms(low.asum(65536), N=MILLION) < ms(sums("split(65536, xs)"), N=MILLION) / 4
 
 
+@pytest.mark.parametrize("device", [POCL, INTEL], ids=lambda d: d.name)
+def test_a_chain_goes_on_through_a_loop_that_leaves_its_accumulator_alone(device):
+    windows = "map(transpose, slide(17, 1, map(slide(17, 1), xss)))"
+    as_one = f"mapGlb(0, mapSeq(fun w => reduceSeq(add, 0.0, join(w))), {windows})"
+    by_rows = f"mapGlb(0, mapSeq(reduceSeq(fun (sum, row) => sum + reduceSeq(add, 0.0, row), 0.0)), {windows})"
+    one, rows = (parse_program(f"program sums(xss: [[f32]N]N) = {term}") for term in (as_one, by_rows))
+    assert ms(one, device, N=144) > 3 * ms(rows, device, N=144)  # each row begins another chain, beside the last
+
+
 def test_mathematical_functions_are_heavy():
     exponentials = parse_program("program p(xs: [f32]N) = join(mapGlb(0, mapSeq(exp), split(65536, xs)))")
     assert ms(exponentials, N=MILLION) > 5 * ms(low.scal(65536, 16), N=MILLION)
