@@ -119,6 +119,15 @@ def test_numbers_take_the_type_of_the_term_beside_them() -> None:
         (b.reduce_seq(lambda acc, x: acc + x, b.literal(0.0), XS), "reduceSeq(add, 0.0, xs)"),
         (b.map2d(b.neg, M), "map(map(neg), m)"),
         (b.slide2d(3, 1, M), "map(transpose, slide(3, 1, map(slide(3, 1), m)))"),
+        (
+            b.pad(1, 0, b.constant((2, 0.5)), b.zip_(XS, XS)),
+            "zip(pad(1, 0, constant(2.0), xs), pad(1, 0, constant(0.5), xs))",
+        ),
+        (
+            b.pad(1, 0, b.constant(7), b.map_(lambda x: b.tuple_(-x, x), XS)),
+            "let array = map(fun x => (-x, x), xs) in zip(pad(1, 0, constant(7.0), map(fun pair => get(0, pair), "
+            "array)), pad(1, 0, constant(7.0), map(fun pair => get(1, pair), array)))",
+        ),
         (b.pad2d(1, 1, "wrap", M), "pad(1, 1, wrap, map(pad(1, 1, wrap), m))"),
         (b.pad(1, 0, b.constant(0), M), "transpose(map(pad(1, 0, constant(0.0)), transpose(m)))"),
         (
