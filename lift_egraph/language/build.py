@@ -282,9 +282,14 @@ def _is_number(edge: BoundaryLike) -> bool:
     return isinstance(edge, constant) or (isinstance(edge, ir.Boundary) and edge.kind == "constant")
 
 
-def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
+def _iterate(times: int | Nat, function: Any, xs: Any) -> ir.Expr:
     """A step that keeps the length is one of arrays of this length, which may so meet others of it."""
     xs = as_expr(xs)
+    made = _iterated(0, function, xs)
+    return replace(made, **({"times": 1, "count": times} if isinstance(times, Nat) else {"times": times}))
+
+
+def _iterated(times: int, function: Any, xs: ir.Expr) -> ir.Iterate:
     t = array_type(xs, "iterate")
     declared = getattr(function.names, "type", None) if isinstance(function, Abstraction) else None
     known = scope().sizes | {v.name for v in t.size.variables}
