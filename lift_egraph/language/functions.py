@@ -174,6 +174,8 @@ def indexed(array: ir.Expr, index: Any) -> ir.Expr:
     TypeProblem, SizeProblem
         If there is no array, the index is no i32, or a known index is outside.
     """
+    if isinstance(index, slice):
+        raise TypeProblem("a part of an array is slice_(start, length, xs)")
     if isinstance(index, int | Nat) and not isinstance(index, bool):
         return checked(ir.At(nat(index), array))
     place = as_expr(index)

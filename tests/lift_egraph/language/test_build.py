@@ -69,6 +69,8 @@ def test_an_inner_binder_captures_nothing() -> None:
         (lambda x: b.select(x < 0, -1, x), "select(x < 0.0, -1.0, x)"), (lambda x: b.equal(x, 0), "x == 0.0"),
         (lambda x: b.to_i32(x) % 2, "to_i32(x) % 2"), (lambda x: b.and_(x <= 1, True), "x <= 1.0 && true"),
         (lambda x: b.max_(0, x), "max(0.0, x)"), (lambda x: x > 0, "x > 0.0"), (lambda x: x**2, "pow(x, 2.0)"),
+        (lambda x: (x > 0) & ~(x > 1) | (x < -1), "x > 0.0 && !(x > 1.0) || x < -1.0"),
+        (lambda x: b.to_i32(x) & 1, "bit_and(to_i32(x), 1)"), (lambda x: True ^ (x > 0), "true != (x > 0.0)"),
     ],
 )  # fmt: skip
 def test_operators(build: Any, text: str) -> None:
