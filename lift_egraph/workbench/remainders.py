@@ -63,10 +63,14 @@ def vector_of(device: Device) -> int:
 
 @dataclass
 class WithRests:
-    """Builds the term; `tiling` has the chunk sizes that left a rest."""
+    """Builds the term; `tiling` has the chunk sizes that left a rest.
+
+    Maps in functions of rows are cut where vectors compute them `in_lanes`: groups share them as they stand.
+    """
 
     chunk: Chunk
     width: int
+    in_lanes: bool = True
     tiling: Tiling = field(default_factory=dict)
 
     def term(self, term: ir.Expr) -> ir.Expr:
@@ -168,7 +172,7 @@ class WithRests:
             array = term.array.array if isinstance(term.array, ir.Map) else term.array
             return self.reduce(term) if is_pure(array) else term
         if isinstance(term, ir.Map):
-            is_read = is_pure(term.array) and computes(term.function)
+            is_read = self.in_lanes and is_pure(term.array) and computes(term.function)
             return self.map(term, nested=True) if is_read and not _has_folds(term.function) else term
         if not isinstance(term, ir.Call | ir.Apply | ir.MakePair | ir.Concat):
             return term

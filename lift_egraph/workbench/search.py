@@ -218,7 +218,8 @@ class _Search:
     def with_rests(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with the lengths that nothing divides in parts, where there are any."""
         budget, width = self.budget, vector_of(self.device)
-        plan = WithRests(chunk_for(self.device, budget.long_array, budget.chunks_per_unit), width)
+        chunk = chunk_for(self.device, budget.long_array, budget.chunks_per_unit)
+        plan = WithRests(chunk, width, in_lanes=not self.device.has_groups)
         term = plan.term(start[0])
         if not plan.tiling:
             return None
