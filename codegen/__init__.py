@@ -12,7 +12,7 @@ Every nesting of maps that `lift_egraph.language.nesting` allows compiles, but f
 - a `toPrivate` array made by a mapLcl and read by other work-items than those that made its elements (where the
   term does not ask for private memory, local memory is taken instead);
 - a component of a vector that is chosen at run time;
-- memory beyond a limit: local memory outside of mapWrg, more than `memory.PRIVATE_LIMIT` private elements of an
+- memory beyond a limit: local memory outside of mapWrg, more than `PRIVATE_LIMIT` private elements of an
   array, more than `unrolling.UNROLL_LIMIT` unrolled statements, more local memory or larger groups than the device has.
 
 Each is refused before the build by a `NestingProblem` or `DeviceProblem` that names the subterm. A `SizeProblem`

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple, cast
 
 from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.plans.kernel import PRIVATE_LIMIT
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph
 from lift_egraph.egraph.kbest import Rating
 from lift_egraph.language.types import Array, DataType, Pair, Scalar, Vector
@@ -78,6 +79,13 @@ def element_count(t: DataType | None) -> int:
     if isinstance(t, Pair):
         return element_count(t.first) + element_count(t.second)
     return 1
+
+
+def _largest_part(t: DataType | None) -> int:
+    """The elements of the largest array that holds a component of the values of a type."""
+    if isinstance(t, Array):
+        return (t.size.constant or 1) * _largest_part(t.element)
+    return max(_largest_part(t.first), _largest_part(t.second)) if isinstance(t, Pair) else 1
 
 
 def data_leaves(t: DataType) -> int:
@@ -370,6 +378,9 @@ class StructuralCost:
         (x,) = parts
         space = str(node.children[0])
         if space == "local" and (x.shape.host or _outer(x.shape.levels)):
+            return None
+        alone = not any(level.startswith("lcl") for level in x.shape.levels)
+        if self.lowered and space == "private" and alone and _largest_part(graph.type_of(owner)) > PRIVATE_LIMIT:
             return None
         shape = x.shape._replace(computes=True, mapped=False, staged=x.shape.staged | {space}, local=space == "local")
         shares = space == "local" and any(level.startswith("lcl") for level in x.shape.levels)

@@ -29,6 +29,7 @@ from lift_egraph.rules.fusion import (
     pattern_fusion_rules,
     reduced_rules,
     reduction_rules,
+    second_side_rules,
     side_fusion_rules,
     zip_rules,
 )
@@ -132,7 +133,7 @@ from lift_egraph.rules.scans import (
     scan_block_rules,
     scan_rules,
 )
-from lift_egraph.rules.siblings import sibling_rules
+from lift_egraph.rules.siblings import apart_rules, sibling_rules
 from lift_egraph.rules.simplification import let_used_once, simplification_rules
 from lift_egraph.rules.split_join import (
     one_chunk_rules,
@@ -187,7 +188,10 @@ distinct_places: tuple[Rule, ...] = distinct_index_rules
 siblings: tuple[Rule, ...] = (
     *sibling_rules, name_reduction, let_out_of_pair, let_reduction, let_outwards
 )  # fmt: skip
-products_apart: tuple[Rule, ...] = (*named_rules, map_of_one_side)
+products_apart: tuple[Rule, ...] = (
+    *(*named_rules, map_of_one_side, map_fission_of_side, *second_side_rules, *apart_rules),
+    *(let_reduction, let_outwards, let_out_of_pair, let_out_of_array),
+)  # fmt: skip
 rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, *named_rules)
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),
@@ -344,6 +348,7 @@ guided: tuple[Rule, ...] = (
     *(*look_back_rules, *chunk_staging_rules),
     *(*chunked_index_rules, *distinct_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),
+    *(*apart_rules, *second_side_rules),
     *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainder_rules + guided

@@ -366,6 +366,20 @@ def map_fission_of_side(e: Ex, p: P, f: Fn, g: Fn, a: Ex, b: Ex, xs: Ex, n: i64,
 
 
 @rule(
+    "map (λp. map f (zip a (map g b))) xs = map (λ(s, p). map f (zip a s)) (zip (map (λp. map g b) xs) xs),  s fresh",
+    source="new",
+)
+def map_fission_of_second_side(e: Ex, p: P, f: Fn, g: Fn, a: Ex, b: Ex, xs: Ex, n: i64, t: Ty):
+    side = map_(g, b)
+    left, rows = map_(Fn.lam(p, map_(f, zip_(a, side))), xs), eq(Ty.arr(n, t)).to(ty(side))
+    s = V("$second", Ty.arr(n, t))
+    yield egglog.rule(eq(e).to(left), rows).then(s)
+    each = Fn.lam(P.pair(P.var(s), p), map_(f, zip_(a, Ex(s))))
+    unused = fresh(s, a), fvf(f).not_contains(s), bvs(p).not_contains(s)
+    yield rewrite(left).to(map_(each, zip_(map_(Fn.lam(p, side), xs), xs)), rows, *unused)
+
+
+@rule(
     "map (λp. let v = reduce ⊕ z a in b) xs = map (λ(s, p). let v = reduce ⊕ z s in b) (zip (map (λp. a) xs) xs),  s "
     "fresh",
     source="new",
@@ -429,4 +443,5 @@ named_rules = (map_of_let_named,)
 pattern_fusion_rules = (map_fusion_of_pattern,)
 fission_rules = (map_fission,)
 reduction_rules = (map_of_reduction,)
+second_side_rules = (map_fission_of_second_side,)
 epilogue_rules = (let_reduction, let_outwards, map_fission_of_let_beside, map_of_one_side, map_fission_of_side)

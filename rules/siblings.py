@@ -108,6 +108,13 @@ def lets_together(p: P, q: P, b: Ex, c: Ex, d: Ex):
     )
 
 
+@rule("let (p, q) = (c, d) in b = let p = c in let q = d in b,  p not free in d", source="new")
+def lets_apart(p: P, q: P, b: Ex, c: Ex, d: Ex):
+    yield rewrite(app(Fn.lam(P.pair(p, q), b), make_pair(c, d))).to(
+        app(Fn.lam(p, app(Fn.lam(q, b), d)), c), absent(p, d)
+    )
+
+
 @rule(
     "let p = c in let q = reduce ⊕ z xs in b = let q = reduce ⊕ z xs in let p = c in b,  p not free in ⊕, z and xs, q "
     "not free in c, p and q disjoint",
@@ -153,3 +160,4 @@ sibling_rules = (
     *(reduce_of_siblings, zip_of_functions, zip_of_siblings),
     *(lets_together, reduction_outwards, maps_of_siblings),
 )
+apart_rules = (lets_apart,)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view as windows
 
 from .pipelines import PIPELINES
+from .trades import TRADES
 
 A = np.ndarray
 
@@ -360,6 +361,7 @@ def _resonator(x: A, c: Any) -> A:
 
 PEERS: dict[str, Callable[..., Any]] = {
     **PIPELINES,
+    **TRADES,
     "argmax_so_far": _argmax_so_far,
     "atax": lambda A, x: A.T @ (A @ x),
     "attention_scores": lambda Q, K: _softmax(Q @ K.T * np.float32(0.125)),

@@ -14,14 +14,14 @@ from lift_egraph.codegen.c_ast import Buffer
 from lift_egraph.codegen.lowering.ownership import NOBODY, Owners
 from lift_egraph.codegen.lowering.views import Cell, Memory
 from lift_egraph.codegen.names import c_name
+from lift_egraph.codegen.plans.kernel import PRIVATE_LIMIT
 from lift_egraph.errors import NestingProblem, SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.types import DataType, Scalar, Vector, leaves, scalar_of, width_of
 
-PRIVATE_LIMIT = 1024  # elements of one private array that a term asks for …
-PRIVATE_CHOICE = 256  # … and of one that lowering chooses: more never fit into registers
+PRIVATE_CHOICE = 256  # elements of a private array that lowering chooses: more never fit into registers
 
 
 def declared_space(term: ir.Expr) -> str | None:

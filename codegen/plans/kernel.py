@@ -20,6 +20,7 @@ from lift_egraph.language.nat import Nat
 B = TypeVar("B", bound=Any)
 
 LARGEST_LAUNCH = 1 << 30  # work-items of a dimension: index plus stride stay within 32 bits
+PRIVATE_LIMIT = 1024  # elements of one private array that a term asks for
 NON_TEMPORAL = "__builtin_nontemporal_store"  # writes around the caches what begins at its own multiple
 LINE = 64  # bytes of a line of the caches of all present CPUs: buffers begin at a multiple of it
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -92,7 +93,7 @@ def _number(term: Any, names: dict[ir.Var, ir.Var], numbers: Iterator[int]) -> A
     if isinstance(term, ir.Iterate):
         size = f"$n{next(numbers)}"
         function = substitute_nats(term.function, {term.size: nat(size)})
-        term = ir.Iterate(term.times, size, function, term.array)
+        term = replace(term, size=size, function=function)
     elif isinstance(term, ir.Gather | ir.Scatter):
         return type(term)(_number(_order(term), names, numbers), _number(term.array, names, numbers))
     return ir.map_parts(term, lambda part: _number(part, names, numbers))

@@ -54,6 +54,7 @@ from lift_egraph.language.functions import (
     to_function,
 )
 from lift_egraph.language.ir import Input
+from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, NatVar, nat
 from lift_egraph.language.ranges import Values
 from lift_egraph.language.scalar import OPERATIONS
@@ -147,7 +148,7 @@ def stride(step: Nat | int | str) -> ir.IndexFunction:
 
 @dataclass(frozen=True)
 class constant:
-    """The boundary ``constant(value)``; a number takes the type of the padded elements."""
+    """The boundary ``constant(value)``; a number takes the type of the padded elements, or of all their components."""
 
     value: Any
 
@@ -162,7 +163,7 @@ def boundary(value: BoundaryLike, element: DataType) -> ir.Boundary:
     if isinstance(value, constant):
         number = as_expr(value.value, element)
         if not isinstance(number, ir.Literal):
-            raise TypeProblem("pad: the boundary constant(value) takes a number")
+            raise TypeProblem("pad: the boundary constant(value) takes a number, or a tuple of numbers beside tuples")
         return ir.Boundary("constant", number)
     if not isinstance(value, str):
         raise TypeProblem(f"pad takes a boundary ({', '.join(ir.BOUNDARIES)}), got {value!r}")
@@ -249,6 +250,8 @@ def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
     depth, element = 0, array_type(xs, "pad").element
     while isinstance(element, Array) and _is_number(edge):
         depth, element = depth + 1, element.element
+    if depth == 0 and isinstance(element, Pair) and isinstance(edge, constant):
+        return _pad_pairs(left, right, edge.value, xs)
     if depth == 0:
         return ir.Pad(left, right, boundary(edge, element), xs)
     # beside numbers only stands a number: the dimension goes inside of all others, and back
@@ -260,13 +263,33 @@ def _pad(left: Nat, right: Nat, edge: BoundaryLike, xs: Any) -> ir.Expr:
     return xs
 
 
+def _pad_pairs(left: Nat, right: Nat, value: Any, xs: ir.Expr) -> ir.Expr:
+    """Each component of an array of tuples padded by itself: constants are numbers."""
+    if not is_pure(xs):
+        return let(xs, lambda array: _pad_pairs(left, right, value, array))
+    match value:
+        case ir.MakePair(first=first, second=second):
+            values = first, second
+        case (first, *others) if others:
+            values = first, others[0] if len(others) == 1 else tuple(others)
+        case _:
+            values = value, value
+    parts = (xs.first, xs.second) if isinstance(xs, ir.Zip) else (map_(partial(ir.Component, n), xs) for n in (0, 1))
+    return zip_(*(pad(left, right, constant(v), part) for v, part in zip(values, parts, strict=True)))
+
+
 def _is_number(edge: BoundaryLike) -> bool:
     return isinstance(edge, constant) or (isinstance(edge, ir.Boundary) and edge.kind == "constant")
 
 
-def _iterate(times: int, function: Any, xs: Any) -> ir.Expr:
+def _iterate(times: int | Nat, function: Any, xs: Any) -> ir.Expr:
     """A step that keeps the length is one of arrays of this length, which may so meet others of it."""
     xs = as_expr(xs)
+    made = _iterated(0, function, xs)
+    return replace(made, **({"times": 1, "count": times} if isinstance(times, Nat) else {"times": times}))
+
+
+def _iterated(times: int, function: Any, xs: ir.Expr) -> ir.Iterate:
     t = array_type(xs, "iterate")
     declared = getattr(function.names, "type", None) if isinstance(function, Abstraction) else None
     known = scope().sizes | {v.name for v in t.size.variables}

@@ -357,6 +357,8 @@ def _iterate(term: ir.Iterate) -> DataType:
     t = array_type(term.array, "iterate")
     if term.times < 0:
         raise SizeProblem(f"iterate: the count must not be negative, got {term.times}")
+    if term.count is not None and result_of(iterate_step(term, t.size), t, "iterate") != t:
+        raise SizeProblem(f"iterate: where the length changes, it takes a number of times, not the size {term.count}")
     for _ in range(min(term.times, MOST_STEPS)):
         step = iterate_step(term, t.size)
         result = result_of(step, t, "iterate")
@@ -446,6 +448,9 @@ def specialise(program: ir.Program, sizes: dict[str, int] | None = None, *, keep
     inputs = tuple(substitute_nats(i, values) for i in program.inputs)
     kept = tuple((n, v) for n, v in program.sizes if n in keep)
     body = substitute_nats(program.body, values)
+    for t in ir.subterms(body) if keep else ():
+        if isinstance(t, ir.Iterate) and t.count is not None:
+            raise SizeProblem(f"iterate: how often something is done must be known, so {t.count} cannot stay open")
     ranges = tuple((name, r.substitute(values)) for name, r in program.ranges)
     special = ir.Program(program.name, inputs, body, (*((n, chosen[n]) for n in names), *kept), ranges, program.laws)
     try:

@@ -174,6 +174,8 @@ def indexed(array: ir.Expr, index: Any) -> ir.Expr:
     TypeProblem, SizeProblem
         If there is no array, the index is no i32, or a known index is outside.
     """
+    if isinstance(index, slice):
+        raise TypeProblem("a part of an array is slice_(start, length, xs)")
     if isinstance(index, int | Nat) and not isinstance(index, bool):
         return checked(ir.At(nat(index), array))
     place = as_expr(index)
@@ -283,8 +285,8 @@ class Stored(Composable):
 class PartialPattern(Composable):
     """A pattern of the language with some of its arguments; the last missing one completes the term.
 
-    `kinds` says what each argument is: ``size`` (`Nat`), ``count`` (int), ``function``, ``value``,
-    ``index`` (index function), ``boundary`` or ``any`` (a value or a function); `called` what it is called.
+    `kinds` says what each argument is: ``size`` (`Nat`), ``count`` (int, or `iterate`'s `Nat`), ``function``,
+    ``value``, ``index`` (index function), ``boundary`` or ``any`` (a value or a function); `called` what it is called.
     """
 
     name: str
@@ -319,9 +321,12 @@ def _convert(pattern: PartialPattern, kind: str, value: Any) -> Any:
     if kind == "size":
         return _to_size(pattern, value)
     if kind == "count":
+        value = nat(value) if pattern.name == "iterate" and isinstance(value, str) else value
         if isinstance(value, Nat):
             if value.constant is None:
-                raise TypeProblem(f"{pattern.name} takes a number of times, not the size {value}: iterate(3, f, xs)")
+                if pattern.name != "iterate":
+                    raise TypeProblem(f"{pattern.name} takes a number there, not the size {value}")
+                return value
             value = value.constant
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeProblem(f"{pattern.name} takes a number there, got {value!r}")

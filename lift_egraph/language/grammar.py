@@ -134,7 +134,10 @@ ELSEWHERE = {
     "lambda": _FUNCTION, "\\": _FUNCTION, "or": "it is written a || b", "and": "it is written a && b",
     "not": "it is written !a, or not(a)", "#": "a comment begins with --", ":=": _NAMED, "×": "a product is a * b",
     "//": "a comment begins with --, and the division of whole numbers is a / b",
-    "for": "map, reduce and iterate repeat things",
+    "for": "map, reduce and iterate repeat things", "cumsum": "running sums are scan(add, 0, xs)",
+    "filter": "places for what is kept are counted by scanExclusive, and filled by reduceByIndex",
+    "sort": "a sort is steps of min and max, of pairs of elements", "round": "the nearest number is floor(x + 0.5)",
+    "exp2": "a power is pow(2.0, x)", "length": "the length of an array is a size, a value as any other",
 }  # fmt: skip
 _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a place, and what does
     ({"RSQB"}, "COMMA", "; arrays of arrays are [[f32]M]N, their elements xs[i][j]"),

@@ -243,10 +243,13 @@ class Pad(Expr):
     "iterate", "times: count, size: name, function: [t]n -> [t]n, array: [t]n -> [t]n"
 )
 class Iterate(Expr):
+    """`count` says how often, in place of `times`, where that is a size without a value yet: then the length stays."""
+
     times: int
     size: str
     function: Lambda
     array: Expr
+    count: Nat | None = None
 
 
 @pattern("at", "index: offset, array: [t]m -> t", where="0 <= index, index < m")

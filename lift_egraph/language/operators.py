@@ -16,8 +16,8 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import indexed, scalar_call
 from lift_egraph.language.ir import Call, Expr
-from lift_egraph.language.scalar import COMPARISONS, OPERATIONS
-from lift_egraph.language.types import Array, Pair, tuple_components
+from lift_egraph.language.scalar import COMPARISONS, OF_BOOLS, OPERATIONS
+from lift_egraph.language.types import BOOL, Array, Pair, tuple_components
 
 ELEMENTS = "map_(f, xs) for what is done with each element, reduce_(add, 0.0, xs) for their sum"
 LAID_OUT = "the patterns say how arrays are laid out: split, join, transpose, slice_"
@@ -40,6 +40,7 @@ OF_ARRAYS = {
     "reshape": LAID_OUT,
     "flatten": "join(xs)",
     "shape": "the sizes of its type: nat('N')",
+    "where": "select(c, a, b)",
 }  # what NumPy's arrays have, and terms have not
 DOT = f"{OF_ARRAYS['dot']} of vectors"
 CUT = "x / y, which is cut off on integers, or floor(x / y)"
@@ -66,7 +67,10 @@ class NoAttribute(TypeProblem, AttributeError):
 def _truth(self: Expr) -> bool:
     """Terms are true, but for comparisons: those have no value while the term is built."""
     if isinstance(self, Call) and self.op in COMPARISONS:
-        raise TypeProblem("a comparison has no value while a term is built; choose with select, min_ or max_")
+        raise TypeProblem(
+            "a comparison has no value while a term is built; choose with select, min_ or max_, and write a & b, a | b "
+            "or ~a of comparisons"
+        )
     return True
 
 
@@ -122,11 +126,17 @@ def _of_numpy(self: Expr, function: Any, *_: Any) -> NoReturn:
     raise TypeProblem(f"NumPy's {name} does not work on terms; write {OF_ARRAYS.get(name, ELEMENTS)}")
 
 
+def _called(op: str, *terms: Any) -> Expr:
+    """An operation by its sign; the signs of bits are those of bools, too."""
+    known = next(term for term in terms if isinstance(term, Expr))
+    return scalar_call(OF_BOOLS[op] if op in OF_BOOLS and type_of(known) == BOOL else op, *terms)
+
+
 for _op in OPERATIONS.values():
     if _op.python:
-        setattr(Expr, f"__{_op.python}__", lambda *terms, op=_op.name: scalar_call(op, *terms))
+        setattr(Expr, f"__{_op.python}__", lambda *terms, op=_op.name: _called(op, *terms))
         if _op.arity == 2 and _op.kind != "comparison":  # Python turns a comparison around
-            setattr(Expr, f"__r{_op.python}__", lambda term, other, op=_op.name: scalar_call(op, other, term))
+            setattr(Expr, f"__r{_op.python}__", lambda term, other, op=_op.name: _called(op, other, term))
 for _name, _told in NO_NUMBERS.items():
     setattr(Expr, f"__{_name}__", _no_number(*_told))
 Expr.__bool__ = _truth

@@ -325,6 +325,8 @@ def _printed(term: ir.Expr, names: _Names) -> tuple[str, list[Document]]:
             arguments += [] if value == ir.SEQ else [str(value.dimension)]
         elif isinstance(term, ir.Iterate) and p.is_function:
             arguments.append(_iterate_function(term, names))
+        elif isinstance(term, ir.Iterate) and p.kind == "count" and term.count is not None:
+            arguments.append(_argument(term.count, names))
         elif p.kind not in ("space", "name"):
             arguments.append(_argument(value, names))
     return name, arguments

@@ -172,7 +172,7 @@ _TABLE = (
 
 OPERATIONS: dict[str, ScalarOp] = {op.name: op for op in _TABLE}
 EQUALITIES = ("eq", "ne")
-_OF_BOOLS = {"bit_and": "and", "bit_or": "or", "bit_xor": "ne", "bit_not": "not"}
+OF_BOOLS = {"bit_and": "and", "bit_or": "or", "bit_xor": "ne", "bit_not": "not"}
 COMPARISONS = tuple(op.name for op in _TABLE if op.kind == "comparison")
 LAWS: dict[str, Laws] = {op.name: op.laws for op in _TABLE if op.laws is not None}
 DOT_WIDTHS = (2, 4)  # the vectors of ours that OpenCL's dot takes
@@ -232,7 +232,7 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
     if op.kind == "select" and scalars[0] != BOOL:
         raise TypeProblem(f"the condition of select is a bool, got {scalars[0]}")
     if not takes_both and wants_bool != (first == BOOL):
-        of_bools = _OF_BOOLS.get(op.name)
+        of_bools = OF_BOOLS.get(op.name)
         kind = f"integers, got {shown}; of bools it is {of_bools}" if of_bools else f"numbers, got {shown}"
         raise TypeProblem(f"{op.name} works on {f'bools, got {shown}' if wants_bool else kind}")
     if op.kind == "float" and not first.is_float:

@@ -26,9 +26,12 @@ def substitute_nats(term: Any, values: dict[str, NatLike]) -> Any:
             return tuple(substitute_nats(x, values) for x in term)
         return term
     if isinstance(term, ir.Iterate):
+        count = None if term.count is None else term.count.substitute(values)
+        number = None if count is None else count.constant
+        times, count = (term.times, count) if number is None else (number, None)
         values = {k: v for k, v in values.items() if k != term.size}
         inner = substitute_nats(term.function, values)
-        return ir.Iterate(term.times, term.size, inner, substitute_nats(term.array, values))
+        return ir.Iterate(times, term.size, inner, substitute_nats(term.array, values), count)
     return type(term)(*(substitute_nats(getattr(term, f), values) for f in term.__dataclass_fields__))
 
 

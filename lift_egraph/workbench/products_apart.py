@@ -1,13 +1,15 @@
 """Products of matrices out of functions of rows that do more: each is a stage of its own, for which there are plans.
 
 In ``map(λx. let s = map(λy. x · y) ys in b) xs`` the rows s are a matrix, which a map of its own computes. What stands
-before a product, such as the row that it multiplies, is named as well. The terms are built here as the rules of
+before a product, such as the row that it multiplies, is named as well; so is the first of two products whose elements
+are combined, as in a sum of them, for the second can read it. The terms are built here as the rules of
 `lift_egraph.rules` name what maps compute; that they do is what the phase ``products_apart`` shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 
 from lift_egraph.algebra.laws import associative
@@ -16,12 +18,15 @@ from lift_egraph.language.check import type_of
 from lift_egraph.workbench.long_rows import in_maps
 from lift_egraph.workbench.plan import length_of
 
+LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside another one's
 FEW = 8  # elements of a row or a column, and products of a row, that are computed as they stand
 Variables = frozenset[ir.Var]
 
 
-def with_products_apart(term: ir.Expr) -> ir.Expr:
-    """The term with a map for each product of matrices in a function of rows that names it, or what it needs."""
+def with_products_apart(term: ir.Expr, large: int = LARGE) -> ir.Expr:
+    """The term with a map for each product of matrices in a function of rows that names it, or what it needs, and for
+    each `large` one whose elements are combined with those of another.
+    """
     numbers = count()
 
     def apart(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
@@ -30,20 +35,89 @@ def with_products_apart(term: ir.Expr) -> ir.Expr:
                 of_rows = apart(*_one_side(p, c, xs))
                 s = ir.Var(f"$matrix{next(numbers)}", type_of(of_rows))
                 return ir.Apply(ir.Lambda(s, apart(*_one_side(ir.PairBinder(q, p), b, ir.Zip(s, xs)))), of_rows)
-            case ir.Map(function=ir.Lambda(binder=r, body=ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c))):
-                of_columns = _map(*_one_side(r, c, body.array))
-                if _has_product(of_columns, _bound(p)):
-                    s = ir.Var(f"$products{next(numbers)}", type_of(of_columns))
-                    rest = _map(*_one_side(ir.PairBinder(q, r), b, ir.Zip(s, body.array)))
-                    return apart(p, ir.Apply(ir.Lambda(s, rest), of_columns), xs)
-        return _map(p, body, xs)
+            case ir.Map(array=ir.Zip(first=ir.Map() as first, second=ir.Map() as second)) if all(
+                length_of(xs) * _work(side, _bound(p)) >= large for side in (first, second)
+            ):
+                one, other = (ir.Var(f"$side{next(numbers)}", type_of(side)) for side in (first, second))
+                sides = [apart(*_one_side(p, side, xs)) for side in (first, second)]
+                q, array = ir.PairBinder(other, ir.PairBinder(one, p)), ir.Zip(sides[1], ir.Zip(sides[0], xs))
+                return _map(*_one_side(q, ir.Map(body.function, ir.Zip(one, other)), array))
+        named = of_columns(p, body, length_of(xs))
+        return _map(p, body, xs) if named is None else apart(p, named, xs)
+
+    def of_columns(p: ir.Binder, body: ir.Expr, rows: int) -> ir.Expr | None:
+        """The first product of each row named, if a function of columns has several, or names it."""
+        match body:
+            case ir.Map(function=ir.Lambda(binder=r, body=b)):
+                name = f"$product{next(numbers)}"
+                is_large = rows * _work(body, _bound(p)) >= large
+                match _first_named(b, _bound(p), _bound(r), name) if is_large else b:
+                    case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):
+                        products = _map(*_one_side(r, c, body.array))
+                        if _has_product(products, _bound(p)):
+                            s = ir.Var(f"$products{next(numbers)}", type_of(products))
+                            rest = _map(*_one_side(ir.PairBinder(q, r), b, ir.Zip(s, body.array)))
+                            return ir.Apply(ir.Lambda(s, rest), products)
+            case ir.Reduce(array=ir.Map() as array) if rows * _work(array, _bound(p)) >= large:
+                match of_columns(p, array, rows):
+                    case ir.Apply(function=ir.Lambda(binder=s, body=rest), argument=products):
+                        return ir.Apply(ir.Lambda(s, replace(body, array=rest)), products)
+        return None
 
     return in_maps(term, apart)
+
+
+def _first_named(body: ir.Expr, rows: Variables, columns: Variables, name: str) -> ir.Expr:
+    """What a function of columns computes, with its first product in a let of its own, if a let or an operation has
+    more of them.
+    """
+
+    def several(*terms: ir.Expr) -> bool:
+        return sum(1 for term in terms for _ in _products(term, rows, columns)) > 1
+
+    match body:
+        case ir.Apply(function=ir.Lambda(binder=ir.PairBinder(first=q, second=r), body=b), argument=ir.MakePair() as c):
+            if several(c.first, c.second):
+                return ir.Apply(ir.Lambda(q, ir.Apply(ir.Lambda(r, b), c.second)), c.first)
+        case ir.Apply(function=ir.Lambda() as let, argument=ir.Call() as c) if several(c):
+            total = _first_total(c)
+            if total is not None:
+                v = ir.Var(name, type_of(total))
+                return ir.Apply(ir.Lambda(v, ir.Apply(let, _with(c, total, v))), total)
+        case ir.Call() if several(body):
+            total = _first_total(body)
+            if total is not None:
+                v = ir.Var(name, type_of(total))
+                return ir.Apply(ir.Lambda(v, _with(body, total, v)), total)
+    return body
+
+
+def _first_total(term: ir.Expr) -> ir.Expr | None:
+    """The first reduction among the operands of operations, or of their operands."""
+    if isinstance(term, ir.Reduce):
+        return term
+    operands = term.arguments if isinstance(term, ir.Call) and len(term.arguments) < 3 else ()
+    return next((found for operand in operands if (found := _first_total(operand)) is not None), None)
+
+
+def _with(term: ir.Expr, total: ir.Expr, v: ir.Var) -> ir.Expr:
+    """The term with a variable for a reduction among its operands."""
+    if term is total:
+        return v
+    if not isinstance(term, ir.Call):
+        return term
+    return replace(term, arguments=tuple(_with(operand, total, v) for operand in term.arguments))
 
 
 def _has_product(body: ir.Expr, rows: Variables) -> bool:
     """Whether a function's body has a reduction of what it is given with the elements of another array."""
     return next(_products(body, rows, frozenset()), None) is not None
+
+
+def _work(of_columns: ir.Map, rows: Variables) -> int:
+    """The multiplications of the first product in what is computed of each row."""
+    found = next(_products(of_columns, rows, frozenset()), None)
+    return 0 if found is None else length_of(of_columns) * length_of(found.array)
 
 
 def _products(term: ir.Part, rows: Variables, columns: Variables) -> Iterator[ir.Reduce]:

@@ -32,6 +32,7 @@ from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Re
 from lift_egraph.workbench.tuned import Tunable, Tuning
 
 LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
+LENGTHY = 2  # times what is expected of it that the others may take before a kernel goes that takes long to build
 TOGETHER = 4  # terms of one family that are compiled before one of another
 WORSE = 1.25  # times the best time, above which another point of a plan is not expected to be of use
 CONFIRMING = 2  # times the share of the budget that is kept for it which timing in turns takes where there is time
@@ -231,7 +232,7 @@ class Race:
             return self._first.pop()
         lets_tune = self._tuning_seconds < for_tuning
         open_to = [
-            (r.is_long, expected, at)
+            (LENGTHY * max(expected, r.candidate.predicted_ms) if r.is_long else expected, at)
             for at, (r, expected) in enumerate(self._expected())
             if (lets_tune and expected <= WORSE * self._best_ms if r.is_tuned else not enough)
         ]
@@ -242,7 +243,8 @@ class Race:
         if not open_to:
             return None
         chosen = self._ready[min(open_to)[-1]]
-        if chosen.is_long and self._searching and clock.spent < LONG * clock.seconds:
+        are_long = all(self._ready[at].is_long for _, at in open_to)
+        if are_long and self._searching and clock.spent < LONG * clock.seconds:
             return None
         self._ready = [r for r in self._ready if r is not chosen]
         if chosen.is_tuned:

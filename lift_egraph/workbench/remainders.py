@@ -63,10 +63,14 @@ def vector_of(device: Device) -> int:
 
 @dataclass
 class WithRests:
-    """Builds the term; `tiling` has the chunk sizes that left a rest."""
+    """Builds the term; `tiling` has the chunk sizes that left a rest.
+
+    Maps in functions of rows are cut where vectors compute them `in_lanes`: groups share them as they stand.
+    """
 
     chunk: Chunk
     width: int
+    in_lanes: bool = True
     tiling: Tiling = field(default_factory=dict)
 
     def term(self, term: ir.Expr) -> ir.Expr:
@@ -163,11 +167,14 @@ class WithRests:
         return ir.Map(ir.Lambda(function.binder, self.inside(body)), term.array)
 
     def inside(self, term: ir.Expr) -> ir.Expr:
-        """A term in a function, its reductions with rests."""
+        """A term in a function, its reductions with rests, and its maps beside each other or in lets."""
         if isinstance(term, ir.Reduce):
             array = term.array.array if isinstance(term.array, ir.Map) else term.array
             return self.reduce(term) if is_pure(array) else term
-        if not isinstance(term, ir.Call | ir.Apply | ir.MakePair):
+        if isinstance(term, ir.Map):
+            is_read = self.in_lanes and is_pure(term.array) and computes(term.function)
+            return self.map(term, nested=True) if is_read and not _has_folds(term.function) else term
+        if not isinstance(term, ir.Call | ir.Apply | ir.MakePair | ir.Concat):
             return term
         return ir.map_parts(term, lambda p: self.inside(p) if isinstance(p, ir.Expr) else self.inside_function(p))
 
@@ -228,6 +235,10 @@ class WithRests:
         m, r = cut
         first = replace(term, indices=part(0, m, indices), array=part(0, m, array))
         return replace(term, initial=first, indices=part(m, r, indices), array=part(m, r, array))
+
+
+def _has_folds(function: ir.Function) -> bool:
+    return any(isinstance(t, ir.FOLDS) for t in ir.subterms(function))
 
 
 def part(start: int, length: int, array: ir.Expr) -> ir.Expr:

@@ -113,11 +113,13 @@ def search(
         yield from look.in_steps((program.body, ()))
     changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
     several: list[Start] = []
+    later: list[tuple[Cut, Start]] = []
     written = [start for start in starts if cut(start[0]) is None]
     for number in range(len(starts)):
         for phase, changed in changes.of(starts[number]):
             starts[number] = changed
             yield phase
+    starts.sort(key=lambda start: all(leg.name != "products_apart" for leg in start[1]))  # there are plans for these
     parallel = replace(program, body=starts[0][0])  # it may have lengths for vectors that the program has not
     look = replace(look, widths=vector_widths(parallel, device, budget.widths))
     for start in starts:
@@ -126,11 +128,15 @@ def search(
             phase, apart = taken
             yield phase
             parts = cut(apart[0])
-            if parts is not None and len(parts.stages) - len(rests(parts)) == 1:
-                yield from look.by_parts(program, parts, apart)
-            else:
+            if parts is None or len(parts.stages) - len(rests(parts)) > 1:
                 several.append(apart)
+            elif several:
+                later.append((parts, apart))
+            else:
+                yield from look.by_parts(program, parts, apart)
     yield from look.by_stages(program, several or starts, begun)
+    for parts, apart in later:
+        yield from look.by_parts(program, parts, apart)
     for start in written:
         if not any(start is other for other in starts):  # a change of it has other plans
             yield from look.planned(start)
@@ -212,7 +218,8 @@ class _Search:
     def with_rests(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with the lengths that nothing divides in parts, where there are any."""
         budget, width = self.budget, vector_of(self.device)
-        plan = WithRests(chunk_for(self.device, budget.long_array, budget.chunks_per_unit), width)
+        chunk = chunk_for(self.device, budget.long_array, budget.chunks_per_unit)
+        plan = WithRests(chunk, width, in_lanes=not self.device.has_groups)
         term = plan.term(start[0])
         if not plan.tiling:
             return None
@@ -228,7 +235,7 @@ class _Search:
         beside: dict[ir.Input, Found] = {}
         for stage in small:
             look, alone = self.alone(parts, stage, program)
-            look = replace(look, budget=replace(budget, staged=0, lowered=budget.stage_terms))
+            look = look.sparing
             found = [look.naive(alone)]  # a loop is so at best: it ends the kernel that reads the others
             end = time.perf_counter() + budget.search_seconds * REST_SHARE
             for item in () if isinstance(alone.body, ir.FOLDS) else look.without_restructuring(alone, end):
@@ -276,6 +283,11 @@ class _Search:
         for start in (starts[0], written) if written is not starts[0] else (written,):
             yield from self.planned(start, followed=followed if not start[1] else None)
         yield from self.with_parameters(followed)
+
+    @property
+    def sparing(self) -> _Search:
+        """The search for what takes little time: few terms will do."""
+        return replace(self, budget=replace(self.budget, staged=0, lowered=self.budget.stage_terms))
 
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[_Search, ir.Program]:
         """One stage as a program, and the search for it."""

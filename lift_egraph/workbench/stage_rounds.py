@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Protocol
 
 from lift_egraph.language import ir
@@ -14,6 +14,8 @@ from lift_egraph.workbench.phases import Found, PhaseSummary
 from lift_egraph.workbench.plan import PLANNED
 from lift_egraph.workbench.stage_cut import Cut
 from lift_egraph.workbench.stages import Start, joined, of_others, rests, twins
+
+ROUNDS = 4
 
 
 class Look(Protocol):
@@ -24,8 +26,17 @@ class Look(Protocol):
         """How far to look."""
         ...
 
+    @property
+    def sparing(self) -> Look:
+        """How one is searched that takes little time."""
+        ...
+
     def alone(self, parts: Cut, stage: ir.Input, whole: ir.Program) -> tuple[Look, ir.Program]:
         """One stage as a program, and the search for it."""
+        ...
+
+    def naive(self, alone: ir.Program) -> Found:
+        """What needs no search."""
         ...
 
     def at_once(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
@@ -50,8 +61,8 @@ class StageRounds:
     """What is found for each stage alone, put together: the best of each, others of one among the best, and what
     plans lead to for all: where a kind of plan is predicted wrongly, it is so in every stage.
 
-    In the first of three rounds each stage has its first plan, then all plans, then the first tiling. Those that are
-    alike are searched once.
+    In the first of four rounds each stage has its first plan, but those that take little time: they have theirs in the
+    second. Then the others have all plans, then the first tiling. Those that are alike are searched once.
     """
 
     look: Look
@@ -68,22 +79,22 @@ class StageRounds:
 
     def rounds(self) -> Iterator[PhaseSummary | Found]:
         """What the rounds find that are left."""
-        for depth in range(self.done, 3):
+        for depth in range(self.done, ROUNDS):
             yield from self.round(depth)
 
     def round(self, depth: int) -> Iterator[PhaseSummary | Found]:
         """What one round finds."""
         self.done, parts, budget = depth + 1, self.parts, self.look.budget
-        small = rests(parts)
-        share = budget.search_seconds * budget.stages_share / sum(stage not in small for stage in self.stages)
-        for stage in self.stages:
-            if depth > 1 and stage in small:
-                continue
+        little = rests(parts)
+        small = [stage for stage in self.stages if stage in little]
+        main = [stage for stage in self.stages if stage not in small]
+        share = budget.search_seconds * budget.stages_share / len(main)
+        if depth == 1 and not small:
+            return
+        for stage in (self.stages, small, main, main)[depth]:
             look, alone = self.look.alone(parts, stage, self.program)
             found: list[Found] = []
-            end = time.perf_counter() + (0 if stage in small and depth else share)
-            ways = look.at_once, look.shallow, look.restructured_stage
-            for item in ways[depth](alone, end):
+            for item in self._found(look, alone, depth, time.perf_counter() + share, stage in small):
                 if isinstance(item, PhaseSummary):
                     yield item
                 else:
@@ -95,12 +106,22 @@ class StageRounds:
             self.options[stage] = look.ranked(alone, known)[: budget.stage_terms] if found else known
         best = {stage: found[0] for stage, found in self.options.items()}
         others = ({**best, stage: f} for stage, found in self.options.items() for f in found[1:])
-        for chosen in (best, *others) if depth else (best,):
+        for chosen in (best, *others) if depth > 1 else (best,):
             yield self.joined(chosen)
-        if depth == 1:
+        if depth == 2:
             all_plans = product(*(self.by_plans.get(stage, {}).values() for stage in self.stages))
             for terms in islice(all_plans, budget.stage_terms**2):
                 yield self.joined(dict(zip(self.stages, terms, strict=True)))
+
+    @staticmethod
+    def _found(
+        look: Look, alone: ir.Program, depth: int, end: float, is_small: bool
+    ) -> Iterable[PhaseSummary | Found]:
+        """What one round finds for a stage."""
+        if is_small:
+            look = look.sparing
+            return chain(look.at_once(alone, end), look.shallow(alone, 0.0)) if depth else [look.naive(alone)]
+        return (look.at_once, look.at_once, look.shallow, look.restructured_stage)[depth](alone, end)
 
     def joined(self, chosen: dict[ir.Input, Found]) -> Found:
         """What was found for the stages, also for those that are alike, as one."""

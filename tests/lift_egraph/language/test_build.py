@@ -69,6 +69,8 @@ def test_an_inner_binder_captures_nothing() -> None:
         (lambda x: b.select(x < 0, -1, x), "select(x < 0.0, -1.0, x)"), (lambda x: b.equal(x, 0), "x == 0.0"),
         (lambda x: b.to_i32(x) % 2, "to_i32(x) % 2"), (lambda x: b.and_(x <= 1, True), "x <= 1.0 && true"),
         (lambda x: b.max_(0, x), "max(0.0, x)"), (lambda x: x > 0, "x > 0.0"), (lambda x: x**2, "pow(x, 2.0)"),
+        (lambda x: (x > 0) & ~(x > 1) | (x < -1), "x > 0.0 && !(x > 1.0) || x < -1.0"),
+        (lambda x: b.to_i32(x) & 1, "bit_and(to_i32(x), 1)"), (lambda x: True ^ (x > 0), "true != (x > 0.0)"),
     ],
 )  # fmt: skip
 def test_operators(build: Any, text: str) -> None:
@@ -119,6 +121,15 @@ def test_numbers_take_the_type_of_the_term_beside_them() -> None:
         (b.reduce_seq(lambda acc, x: acc + x, b.literal(0.0), XS), "reduceSeq(add, 0.0, xs)"),
         (b.map2d(b.neg, M), "map(map(neg), m)"),
         (b.slide2d(3, 1, M), "map(transpose, slide(3, 1, map(slide(3, 1), m)))"),
+        (
+            b.pad(1, 0, b.constant((2, 0.5)), b.zip_(XS, XS)),
+            "zip(pad(1, 0, constant(2.0), xs), pad(1, 0, constant(0.5), xs))",
+        ),
+        (
+            b.pad(1, 0, b.constant(7), b.map_(lambda x: b.tuple_(-x, x), XS)),
+            "let array = map(fun x => (-x, x), xs) in zip(pad(1, 0, constant(7.0), map(fun pair => get(0, pair), "
+            "array)), pad(1, 0, constant(7.0), map(fun pair => get(1, pair), array)))",
+        ),
         (b.pad2d(1, 1, "wrap", M), "pad(1, 1, wrap, map(pad(1, 1, wrap), m))"),
         (b.pad(1, 0, b.constant(0), M), "transpose(map(pad(1, 0, constant(0.0)), transpose(m)))"),
         (

@@ -56,8 +56,17 @@ def test_a_let_names_a_size() -> None:
       (map(fun c => reduce(add, 3, c) / (N / 2), split(N / 2, iterate(3, fun y => map(fun v => v * 3, y), x))),
        gather(i => n - 1 - i, slice(0, 3, x)))"""
     assert alpha_equal(specialise(parse_program(text)).body, specialise(parse_program(plain)).body)
-    with pytest.raises(LiftError, match="iterate takes a number of times, not the size N"):
-        parse_program("program f(x: [f32]N) = iterate(N, fun y => y, x)")
+
+
+def test_a_size_says_how_often_something_is_done() -> None:
+    text = "program f(x: [f32]N) where N = 12, steps = 3 = iterate(2 * steps - 1, map(abs), x)"
+    program = parse_program(text)
+    assert alpha_equal(parse_program(print_program(program)).body, program.body)
+    assert [specialise(program, sizes).body.times for sizes in ({}, {"steps": 4})] == [5, 7]
+    with pytest.raises(LiftError, match="so 2 \\* steps - 1 cannot stay open"):
+        specialise(program, keep=("steps",))
+    with pytest.raises(LiftError, match="where the length changes, it takes a number of times, not the size N"):
+        parse_program("program f(x: [f32]N) = iterate(N, fun (y: [f32]n) => slice(0, n / 2, y), x)")
 
 
 def test_what_does_not_fit_at_sizes_has_its_place() -> None:

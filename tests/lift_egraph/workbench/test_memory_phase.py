@@ -13,6 +13,8 @@ from lift_egraph.egraph.kbest import KBest
 from lift_egraph.egraph.saturate import Limits, Phase, Saturation, run_phase
 from lift_egraph.extract.cost import Shape, StructuralCost
 from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import F32
 from tests.codegen.opencl import needs_opencl
 
 GROUPS = """
@@ -42,6 +44,13 @@ def test_staged_terms_mean_the_same(text: str, space: str):
         assert {t.space for t in ir.subterms(term) if isinstance(t, ir.ToMemory)} == {space}
         lowered = ir.Program(program.name, program.inputs, term)
         assert np.array_equal(run(lowered, inputs), run(program, inputs))
+
+
+@pytest.mark.parametrize(("length", "is_copied"), [(1024, True), (1025, False)])
+def test_no_copy_is_larger_than_private_memory(length: int, is_copied: bool):
+    _, found = staged(ITEMS.replace("N = 8,", f"N = {length},"), "private")
+    arrays = [t for term in found for t in ir.subterms(term) if isinstance(t, ir.ToMemory) and type_of(t) != F32]
+    assert bool(arrays) == is_copied
 
 
 def test_without_marks_nothing_is_staged():

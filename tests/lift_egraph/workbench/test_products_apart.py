@@ -27,6 +27,23 @@ BODIES = {
         f"let y = {PRODUCT.format('f', 'c')} in x * x + y * y, zip(B, C))",
         2,
     ),
+    "two in a sum": (
+        f"map(fun (b, c) => let v = {PRODUCT.format('a', 'b')} + {PRODUCT.format('a', 'c')} in v * v, zip(B, C))",
+        1,  # the other one reads it
+    ),
+    "two in a pair": (
+        f"map(fun (b, c) => let (x, y) = ({PRODUCT.format('a', 'b')}, {PRODUCT.format('a', 'c')}) in x * y, zip(B, C))",
+        2,
+    ),
+    "two beside each other": (
+        f"map(add, zip(map(fun b => {PRODUCT.format('a', 'b')}, B), map(fun c => {PRODUCT.format('a', 'c')}, C)))",
+        2,
+    ),
+    "two of which each row has the largest": (
+        f"reduce(max, 0.0, map(fun (b, c) => let x = {PRODUCT.format('a', 'b')} in "
+        f"x * x + {PRODUCT.format('a', 'c')}, zip(B, C)))",
+        1,  # the other one reads it
+    ),
     "one before a sum of a row": (
         f"let s = map(fun b => {PRODUCT.format('a', 'b')}, B) in let t = reduce(add, 0.0, s) in map(fun v => v * t, s)",
         1,
@@ -38,7 +55,7 @@ BODIES = {
 def test_products_are_apart(name: str):
     body, count = BODIES[name]
     program = parse_program(HEAD.format(body))
-    term = with_products_apart(program.body)
+    term = with_products_apart(program.body, large=1)
     found = [product for nest in nests(term) if (product := product_of(nest)) is not None]
     assert len(found) == count
     *_, reached = run_phase(program.body, Leg("products_apart", term, MOST_STEPS, POCL.mapping).phase)
@@ -60,6 +77,12 @@ def test_products_are_apart(name: str):
 def test_what_has_none_is_left(body: str):
     program = parse_program(HEAD.format(body))
     assert alpha_equal(with_products_apart(program.body), program.body)
+
+
+def test_small_ones_that_are_combined_are_one_kernel():
+    program = parse_program(HEAD.format(BODIES["two in a sum"][0]))
+    *_, product = map(product_of, nests(with_products_apart(program.body)))
+    assert product is None
 
 
 def test_columns_that_depend_on_the_row_are_none():

@@ -208,6 +208,12 @@ def test_a_naive_kernel_that_takes_long_goes_late(seconds: float, measured: list
     assert order({"a": 1.0, "b": 1.1}, told, replace(LEAST, measured=9), naive=naive, first_ms=1e3) == measured
 
 
+@pytest.mark.parametrize(("best", "measured"), [(1.0, ["c", "long", "b"]), (2.0, ["c", "b", "long"])])
+def test_a_kernel_that_takes_long_to_build_goes_late_unless_much_is_expected_of_it(best: float, measured: list[str]):
+    budget = replace(LEAST, measured=9, long_source=3)
+    assert order({"c": 1.5, "b": 3.0, "long": best}, Told("", {}), budget) == measured
+
+
 def test_what_was_timed_while_its_host_was_slow_meets_the_best():
     def turns(candidates: list[Candidate], rounds: int) -> list[tuple[float, ...]]:
         return [rounds * ((1.1 if c.measured_ms == 1.0 else 0.9),) for c in candidates]

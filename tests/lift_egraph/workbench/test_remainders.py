@@ -62,6 +62,9 @@ ODD = {  # and the number of parts
     "few columns that are folded": (
         """program p(A: [[f32]37]9) =
              map(fun col => reduceSeq(fun (s, x) => s - 2.0 * x, 0.0, col), transpose(A))""", 2),
+    "maps in lets and beside each other": (
+        """program p(A: [[f32]67]131) = map(fun row => let t = reduce(max, 0.0, row) in let y = map(fun v => v + t, row)
+             in concat(map(fun v => v + 1.0, y), map(abs, slice(0, 66, row))), A)""", 2),
     "two results": ("program p(x: [f32]83) = (map(abs, x), reduce(max, 0.0, x))", 4),
 }  # fmt: skip
 
