@@ -259,7 +259,7 @@ def _finish(
         if sum(b.bytes for b in spaced_arrays) <= device.most_local:
             body, arrays = spaced, spaced_arrays
     if arrays and dialect.reads_ahead:
-        body = read_ahead(body, local_counts, taken)
+        body, arrays = read_ahead(body, arrays, local_counts, taken, device.most_local)
     body, stays = _unrolled(move_invariants(body), device, alone)
     body = sink_constants(inline_constants(body))
     if dialect.aligned_vectors:

@@ -175,6 +175,7 @@ class InTiles:
             *((factors.as_matrices,) if factors.views else ()),
             Step("tiling", grid, chunk_facts(lengths, tile)),
             *(self.in_slices(tile, numbers, length) if slices > 1 else ()),
+            *(self.interleaved(tile, broad, width) if broad > width and slices == 1 else ()),
             Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), chunk_facts(tile, (tall, broad))),
             Step("blocking", block(sums), {}),
             Step("loops", outside(sk.ANY), {length: (depth,)}),
@@ -185,6 +186,14 @@ class InTiles:
             Step("registers", sk.contains(sk.map_level("mapWrg(0)", sk.contains(written))), {}, (width,)),
         )
         return Plan(steps, (width,), lowered_by=None)
+
+    @staticmethod
+    def interleaved(tile: tuple[int, int], broad: int, width: int) -> Iterator[Step]:
+        """The step after which the columns of a tile stand in pieces of a `width`, as work-items have them."""
+        rows, columns = tile
+        pieces = sk.join(sk.map_(sk.join(), sk.transpose(sk.split(columns // broad, sk.split(width)))))
+        matrix = sk.map_(sk.map_(sk.ANY, pieces, length=columns), length=rows)
+        yield Step("interleaving", sk.contains(matrix), {columns: (broad,)}, (width,))
 
     @staticmethod
     def in_slices(tile: tuple[int, int], numbers: Mapping[str, int], length: int) -> Iterator[Step]:
