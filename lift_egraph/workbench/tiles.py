@@ -61,7 +61,9 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         least = FEW_RESULTS if factors.views or slices > 1 else TILE_RESULTS[0]
         held = least <= tall * lanes <= TILE_RESULTS[1] and LEAST_GROUP <= slices * items <= device.max_work_group
         in_turn = tall * broad >= LEAST_IN_TURN  # then what is copied ahead must fit into registers too
-        held &= not in_turn or (slices == 1 and depth == max(TILE_DEPTHS) and sum(tile) * depth <= MOST_HELD * items)
+        if in_turn:
+            ahead = depth == max(TILE_DEPTHS) and sum(tile) * depth <= MOST_HELD * items
+            held &= ahead and slices == 1 and items <= device.resident(2 * tall * broad)
         shared = slices * 4 * (sum(tile) * depth * (1 + in_turn) + (prod(tile) if slices > 1 else 0)) * PADDED
         if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.most_local:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
