@@ -14,7 +14,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lift_egraph.codegen.c_ast import Block, Body, CExpr, For, If, Lane, Let, Load, Name, Operate, Pack, Statement, Store
+from lift_egraph.codegen.c_ast import (
+    Block,
+    Body,
+    CExpr,
+    For,
+    If,
+    Lane,
+    Let,
+    Load,
+    Name,
+    Operate,
+    Pack,
+    Statement,
+    Store,
+)
 from lift_egraph.codegen.c_walk import loads, rewrite, with_body
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.types import Scalar, scalar_of
@@ -43,7 +57,8 @@ def to_and_fro(body: Body) -> Body:
             rows.append((statement, row))
             continue
         end()
-        made.append(with_body(statement, to_and_fro(statement.body)) if isinstance(statement, For | If | Block) else statement)
+        is_around = isinstance(statement, For | If | Block)
+        made.append(with_body(statement, to_and_fro(statement.body)) if is_around else statement)
     end()
     return tuple(made)
 

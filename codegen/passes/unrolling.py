@@ -20,7 +20,7 @@ SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an in
 SHORT_NEST = 32  # … or any loop, if that makes …
 SHORT_BODY = 160  # … no more statements than this …
 AT_ONCE = 64  # steps that are copied before they are counted
-FULL = 4  # times as many statements as long loops are unrolled to fill the place for instructions by themselves
+FULL = 2  # times as many statements as long loops are unrolled to fill the place for instructions by themselves
 LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 

@@ -21,7 +21,8 @@ from lift_egraph.workbench.trees import ITEM
 FEW = 512  # columns, at most
 SHARES = (8, 4, 2)  # work-items of a column of a chunk
 CHUNKS = (4, 8, 2)  # for each compute unit, about
-BLOCK, LAST = 32, 16  # columns of a group of the second kernel, and work-items of each
+MOST_PLANS = 2
+BLOCK, LAST = 32, 32  # columns of a group of the second kernel, and work-items of each
 
 
 def long_columns(nest: Nest, device: Device) -> Iterator[Plan]:
@@ -29,14 +30,15 @@ def long_columns(nest: Nest, device: Device) -> Iterator[Plan]:
     if len(nest.maps) != 1 or not isinstance(nest.maps[-1], ir.Transpose) or nest.length < LONG:
         return
     columns = length_of(nest.maps[-1])
+    made: dict[int, Plan] = {}
     for share, more in product(SHARES, CHUNKS):
         count = 1 << (more * device.compute_units).bit_length() - 1
         own, rest = divmod(nest.length, count * share)
         lengths = columns, count, share, own, count // LAST, LAST  # sketches tell what they are of by these
         fits = not rest and columns % BLOCK == 0 and BLOCK < columns <= FEW and count % LAST == 0
         if fits and columns * share <= device.max_work_group and len({*lengths}) == len(lengths) and own > 1:
-            yield _in_chunks(nest, columns, count, share)
-            return
+            made.setdefault(share, _in_chunks(nest, columns, count, share))
+    yield from list(made.values())[:MOST_PLANS]
 
 
 def _in_chunks(nest: Nest, columns: int, count: int, share: int) -> Plan:

@@ -29,7 +29,7 @@ def short_rows(nest: Nest, device: Device) -> Iterator[Plan]:
         return
     rows, own = length_of(nest.maps[-1]), nest.length // LANES
     fits = rows % ROWS == 0 and rows > ROWS and nest.length % LANES == 0 and own not in (1, LANES)
-    if fits and nest.length <= SHORT and ROWS * LANES <= device.max_work_group:
+    if fits and nest.length <= SHORT and device.max_work_group >= ROWS * LANES:
         yield _in_groups(nest, rows, own)
 
 

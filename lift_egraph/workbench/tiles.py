@@ -36,7 +36,7 @@ TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8, 16)  # of a work-item whose group k
 TILE_RESULTS = (32, 128)  # of a work-item, from and to
 TILE_SLICES = (1, 2, 4)  # of the sums of a tile, each of other work-items
 FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
-TILE_PLANS, TILE_ALIKE = 8, 2  # how many plans are tried, and of these with blocks of one shape
+TILE_PLANS, TILE_ALIKE = 6, 2  # how many plans are tried, and of these with blocks of one shape
 SURE_PLANS = 2  # of these, at least, with no more local memory than OpenCL reports
 READS, LATENCY = 3.0, 128.0  # what reads of local memory cost beside arithmetic; items that hide half of latency
 MEETING = 256.0  # what it costs to add the results of one more slice, beside an element of the sums
@@ -63,7 +63,7 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         in_turn = tall * broad >= LEAST_IN_TURN  # then what is copied ahead must fit into registers too
         if in_turn:
             ahead = depth == max(TILE_DEPTHS) and sum(tile) * depth <= MOST_HELD * items
-            held &= ahead and slices == 1 and items <= device.resident(2 * tall * broad)
+            held &= ahead and slices == 1 and 2 * items <= device.resident(2 * tall * broad)
         shared = slices * 4 * (sum(tile) * depth * (1 + in_turn) + (prod(tile) if slices > 1 else 0)) * PADDED
         if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.most_local:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)

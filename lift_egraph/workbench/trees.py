@@ -13,10 +13,9 @@ from lift_egraph.extract.tiling import Tiling
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import in_lanes, lowered
 from lift_egraph.language import ir
-from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, nests
+from lift_egraph.workbench.plan import Nest, Plan, Step, nests
 
-ITEMS = (512, 256, 128, 64)  # of a group …
-MANY = 1024  # … where there are no two for each compute unit
+ITEMS = (512, 256, 128, 64)  # of a group
 ITEM = partial(sk.map_level, "mapLcl(0)")
 
 
@@ -29,8 +28,7 @@ def trees(term: ir.Expr, device: Device) -> Iterator[Plan]:
             return
     if nest is None or nest.fold is not ir.Reduce or not nest.commutes or isinstance(nest.maps[-1], ir.Transpose):
         return
-    sizes = (MANY, *ITEMS) if length_of(nest.maps[-1]) < 2 * device.compute_units else ITEMS
-    items = next((n for n in sizes if n <= device.max_work_group and nest.length % (2 * n) == 0), None)
+    items = next((n for n in ITEMS if n <= device.max_work_group and nest.length % (2 * n) == 0), None)
     if items:
         yield _tree(nest, items)
 
