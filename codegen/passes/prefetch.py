@@ -38,7 +38,7 @@ from lift_egraph.language.types import width_of
 
 MOST_HELD = 32  # scalars of the next tile that a work-item holds
 MOST_KEPT = 48  # scalars of its own results; with 64, on an H100, products of matrices are 1 to 6 % faster without
-LEAST_IN_TURN = 128  # of these with which tiles have two places: with 128, on an H100, products are 3 to 25 % faster so
+LEAST_IN_TURN = 128  # of these with which tiles have two places: with 128, on an H100, products are 3 % faster so
 
 
 def read_ahead(
