@@ -39,7 +39,7 @@ def test_a_group_has_several_short_rows():
     assert kernel.launch.local_size == (16, 16, 1)
     assert kernel.source.count("barrier(") == 1
     assert [step.name for step in next(plans(program.body, NVIDIA)).steps] == [step.name for step in plan.steps]
-    assert not list(short_rows(next(nests(parse_program(ROWS.replace("32", "2048")).body)), NVIDIA))
+    assert not list(short_rows(next(nests(parse_program(ROWS.replace("]32", "]2048")).body)), NVIDIA))
 
 
 def test_groups_have_chunks_of_long_columns(monkeypatch: pytest.MonkeyPatch):
