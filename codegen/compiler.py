@@ -25,6 +25,7 @@ from lift_egraph.codegen.passes.local_places import in_one_place
 from lift_egraph.codegen.passes.nested_loops import nested_loops
 from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
+from lift_egraph.codegen.passes.serpentine import to_and_fro
 from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
 from lift_egraph.codegen.passes.streaming import settle_streams
@@ -259,7 +260,7 @@ def _finish(
         if sum(b.bytes for b in spaced_arrays) <= device.most_local:
             body, arrays = spaced, spaced_arrays
     if arrays and dialect.reads_ahead:
-        body = read_ahead(body, local_counts, taken)
+        body, arrays = read_ahead(body, arrays, local_counts, taken, device.most_local)
     body, stays = _unrolled(move_invariants(body), device, alone)
     body = sink_constants(inline_constants(body))
     if dialect.aligned_vectors:
@@ -268,6 +269,8 @@ def _finish(
         body = nested_loops(body, taken)
     if dialect.transposes:
         body = transposed_reads(body, taken)
+    if dialect.to_and_fro:
+        body = to_and_fro(body)
     body = mark_short_loops(body)
     if dialect.borders_apart and host.optimise.control_flow:
         body = borders_apart(body, taken)

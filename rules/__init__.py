@@ -97,7 +97,14 @@ from lift_egraph.rules.opencl_parallel import (
 )
 from lift_egraph.rules.opencl_vector import loop_vector_rules, vector_rules, vectorise_zip, wide_rules
 from lift_egraph.rules.packing import pack_columns, pack_vectors, packing_rules, store_padded
-from lift_egraph.rules.partition import coarsening_rules, one_item_rules, partial_reduce_rules, strided_rules
+from lift_egraph.rules.partition import (
+    coarsening_rules,
+    interleaved_rules,
+    interleaving_rules,
+    one_item_rules,
+    partial_reduce_rules,
+    strided_rules,
+)
 from lift_egraph.rules.reduction import (
     combine_lifted_with_map,
     loop_rules,
@@ -232,7 +239,8 @@ loops: tuple[Rule, ...] = (
     *(reduce_map_to_seq, combine_lifted_with_map, split_reduce_seq_zip, map_loop_interchange_zip),
     *fission_rules,
 )
-views: tuple[Rule, ...] = (*chunk_rules, split_of_map, reduce_seq_fusion_beside, *fission_rules)
+views: tuple[Rule, ...] = (*chunk_rules, *interleaved_rules, split_of_map, reduce_seq_fusion_beside, *fission_rules)
+interleaving: tuple[Rule, ...] = (*interleaving_rules, *fission_rules)
 levels: tuple[Rule, ...] = (map_to_seq, *group_rules, map_to_wrg2, *vector_rules)
 first_tile: tuple[Rule, ...] = (stage_first_tile, *tile_copy_rules)
 second_tile: tuple[Rule, ...] = (stage_second_tile, *tile_copy_rules)
@@ -308,6 +316,8 @@ guided: tuple[Rule, ...] = (
     *reordering_simplification,
     *order_rules,
     *strided_rules,
+    *interleaving_rules,
+    *interleaved_rules,
     *partial_reduce_rules,
     *outer_zip_rules,
     *lifted_rules,

@@ -23,6 +23,7 @@ from lift_egraph.dsl import (
     fresh,
     i64,
     join,
+    lane_width,
     made,
     map_,
     map_level,
@@ -51,6 +52,44 @@ def split_join_strided(p: P, b: Ex, xs: Ex, t: Ty, n: i64, m: i64):
     each = Fn.lam(P.var(chunk), map_(Fn.lam(p, b), Ex(chunk)))
     yield rewrite(map_(Fn.lam(p, b), xs)).to(
         join(transpose(map_(each, transpose(split(m / n, xs))))), *in_chunks(p, b, xs, t, n, m)
+    )
+
+
+@rule(
+    "map f xs = join (join (transpose (map (split w) (split n (map f ys))))),  "
+    "ys = join (map join (transpose (split (m / n) (split w xs)))),  w | n | m = length",
+    source="001 §4.3, Figure 4.3 d, for vectors; CUTLASS's kernels, whose threads have vectors that lie apart",
+    notes={"n < m": ONE_CHUNK, "w < n": "a chunk of one piece is one of neighbours"},
+)
+def map_interleaved(e: Ex, f: Fn, g: Fn, xs: Ex, ys: Ex, w: i64, n: i64, m: i64, t: Ty, u: Ty):
+    yield seen(xs, eq(e).to(map_(f, xs)))
+    yield made(ys, eq(e).to(map_(f, xs)), eq(e).to(join(join(transpose(map_(g, split(n, map_(f, ys))))))))
+    pieces = map_(Fn.join(Ty.arr(n / w, Ty.arr(w, t))), transpose(split(m / n, split(w, xs))))
+    yield rewrite(map_(f, xs)).to(
+        join(join(transpose(map_(Fn.split(w, Ty.arr(n, u)), split(n, map_(f, join(pieces))))))),
+        eq(Ty.arr(m, t)).to(ty(xs)),
+        eq(Ty.arr(m, u)).to(ty(map_(f, xs))),
+        *chunked(m, n),
+        lane_width(w),
+        eq(n % w).to(i64(0)),
+        w < n,
+        as_it_stands(xs),
+    )
+
+
+@rule(
+    "transpose (map transpose (map join (transpose (split k (split w xss))))) = "
+    "map (λr. map join (transpose (split k (split w r)))) (transpose xss)",
+    source="new: what interleaved chunks of columns have of a row",
+)
+def transpose_of_interleaved_chunks(xss: Ex, w: i64, k: i64, c: i64, a: i64, b: i64, n: i64, t: Ty):
+    row = V("$row", Ty.arr(a, t))
+
+    def chunks(xs: Ex, element: Ty) -> Ex:
+        return map_(Fn.join(Ty.arr(c, Ty.arr(w, element))), transpose(split(k, split(w, xs))))
+
+    yield rewrite(transpose(map_(Fn.transpose(Ty.arr(n, Ty.arr(b, t))), chunks(xss, Ty.arr(b, t))))).to(
+        map_(Fn.lam(P.var(row), chunks(Ex(row), t)), transpose(xss)), eq(Ty.arr(a, Ty.arr(b, t))).to(ty(xss))
     )
 
 
@@ -169,6 +208,8 @@ def partial_reduce_in_steps(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
 
 
 strided_rules = (split_join_strided,)
+interleaving_rules = (map_interleaved,)
+interleaved_rules = (transpose_of_interleaved_chunks,)
 one_item_rules = (one_item,)
 coarsening_rules = (thread_coarsening, thread_coarsening_strided)
 partial_reduce_rules = (reduce_reordered, partial_reduce_in_parts, partial_reduce_to_one, partial_reduce_in_steps)

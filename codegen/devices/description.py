@@ -59,6 +59,9 @@ class Dialect:
         PoCL 3.0 reads some of it before it is written.
     reads_ahead
         Loops over tiles in local memory read the next tile into registers while they work on one.
+    to_and_fro
+        Large blocks of results are updated row by row, every second row backwards
+        (`lift_egraph.codegen.passes.serpentine`).
     borders_apart
         Loops along the border of a padded array choose what to read in their first and last steps alone: on Intel's
         runtime a stencil of 25 points takes less than half the time.
@@ -89,6 +92,7 @@ class Dialect:
     sincos: bool = False
     volatile_rereads: bool = False
     reads_ahead: bool = False
+    to_and_fro: bool = False
     borders_apart: bool = False
     streams: bool = False
     transposes: bool = False

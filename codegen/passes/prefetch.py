@@ -4,13 +4,17 @@ A loop that begins with copies from global to local memory waits for them in eac
 next step are read into registers before the work of this one, and stored to local memory at the beginning of the next:
 software pipelining with two stages. The last step reads its own elements once more.
 
+Work-items with so many results that a unit has few groups have nobody who works while they wait at a barrier. Their
+tiles have two places, which are used in turn: the next tile is stored while others still work on this one, and a step
+has one barrier, not two.
+
 Source: Lam, "Software pipelining", PLDI 1988; kernels of CUTLASS and CLBlast are written so by hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from lift_egraph.codegen.c_ast import (
@@ -27,69 +31,119 @@ from lift_egraph.codegen.c_ast import (
     Statement,
     Store,
 )
-from lift_egraph.codegen.c_walk import data_in, loads, rewrite, substitute, walk, with_body
+from lift_egraph.codegen.c_walk import data_in, loads, rewrite, stores, substitute, walk, with_body
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, minimum, nat
 from lift_egraph.language.types import width_of
 
 MOST_HELD = 32  # scalars of the next tile that a work-item holds
 MOST_KEPT = 48  # scalars of its own results; with 64, on an H100, products of matrices are 1 to 6 % faster without
+LEAST_IN_TURN = 128  # of these with which tiles have two places: with 128, on an H100, products are 3 % faster so
 
 
-def read_ahead(body: Body, threads: Mapping[int, int | None], taken: set[str]) -> Body:
+def read_ahead(
+    body: Body, arrays: tuple[Buffer, ...], threads: Mapping[int, int | None], taken: set[str], most_local: int
+) -> tuple[Body, tuple[Buffer, ...]]:
     """A kernel's body in which loops over tiles in local memory read the next tile before they work on one.
 
     Parameters
     ----------
+    arrays
+        Those in local memory; some may have two places then.
     threads
         The number of work-items of a group in each dimension of mapLcl; None where only the launch says it.
     taken
         Names that are in use; those of the arrays for what is read ahead join them.
+    most_local
+        The bytes of local memory that a group may have.
     """
-    made: list[Statement] = []
-    for statement in body:
-        pipelined = _pipelined(statement, threads, taken) if isinstance(statement, For) else None
-        if pipelined is not None:
-            made += pipelined
-        elif isinstance(statement, For | If | Block):
-            made.append(with_body(statement, read_ahead(statement.body, threads, taken)))
-        else:
-            made.append(statement)
-    return tuple(made)
+    found = _Ahead(threads, taken, most_local, list(arrays), body)
+    return found.in_body(body), tuple(found.arrays)
 
 
-def _pipelined(loop: For, threads: Mapping[int, int | None], taken: set[str]) -> list[Statement] | None:
-    """The loop in two stages; None where it is no loop over tiles."""
-    steps = loop.count.constant
-    copies = list(takewhile(lambda s: not isinstance(s, Barrier), loop.body))
-    if loop.is_parallel or loop.step != 1 or steps is None or steps < 2 or len(copies) == len(loop.body):
-        return None
-    held: list[tuple[Load, Load, int]] = []
-    for copy in copies:
-        found = _copied(copy, threads, taken)
-        if found is None:
+@dataclass
+class _Ahead:
+    """The change of one kernel, and its arrays in local memory."""
+
+    threads: Mapping[int, int | None]
+    taken: set[str]
+    most_local: int
+    arrays: list[Buffer]
+    kernel: Body
+
+    def in_body(self, body: Body) -> Body:
+        """Statements with their loops over tiles in two stages."""
+        made: list[Statement] = []
+        for statement in body:
+            pipelined = self._pipelined(statement) if isinstance(statement, For) else None
+            if pipelined is not None:
+                made += pipelined
+            elif isinstance(statement, For | If | Block):
+                made.append(with_body(statement, self.in_body(statement.body)))
+            else:
+                made.append(statement)
+        return tuple(made)
+
+    def _pipelined(self, loop: For) -> list[Statement] | None:
+        """The loop in two stages; None where it is no loop over tiles."""
+        steps, kept = loop.count.constant, _kept(loop)
+        copies = list(takewhile(lambda s: not isinstance(s, Barrier), loop.body))
+        if loop.is_parallel or loop.step != 1 or steps is None or steps < 2 or len(copies) == len(loop.body):
             return None
-        held += found
-    if not held or sum(n * width_of(place.type) for _, place, n in held) > MOST_HELD or _kept(loop) > MOST_KEPT:
-        return None
-    places = {read: place for read, place, _ in held}
-    if len(places) < len(held):  # two copies of the same, each with places of its own
-        return None
+        twice = self._twice(loop, copies) if kept >= LEAST_IN_TURN else {}
+        if kept > MOST_KEPT and not twice:
+            return None
+        held: list[tuple[Load, Load, int]] = []
+        for copy in copies:
+            found = _copied(copy, self.threads, self.taken)
+            if found is None:
+                return None
+            held += found
+        if not held or sum(n * width_of(place.type) for _, place, n in held) > MOST_HELD:
+            return None
+        places = {read: place for read, place, _ in held}
+        if len(places) < len(held):  # two copies of the same, each with places of its own
+            return None
 
-    def fetched(step: Nat) -> list[Statement]:
-        return [substitute(_fetch(copy, places), {loop.variable.name: step}) for copy in copies]
+        def fetched(step: Nat) -> list[Statement]:
+            return [substitute(_fetch(copy, places), {loop.variable.name: step}) for copy in copies]
 
-    def stored(part: object) -> Load | None:
-        return places.get(part) if isinstance(part, Load) else None
+        def stored(part: object) -> Load | None:
+            return places.get(part) if isinstance(part, Load) else None
 
-    following = minimum(nat(loop.variable) + 1, steps - 1)
-    begin = len(copies) + 1
-    body = (*(rewrite(copy, stored) for copy in copies), loop.body[len(copies)], *fetched(following))
-    return [
-        *(Allocate(place.buffer) for place in places.values()),
-        *fetched(nat(0)),
-        replace(loop, body=(*body, *loop.body[begin:])),
-    ]
+        stores_all = [rewrite(copy, stored) for copy in copies]
+        barrier, work = loop.body[len(copies)], loop.body[len(copies) + 1 :]
+        following = fetched(minimum(nat(loop.variable) + 1, steps - 1))
+        begin = [*(Allocate(place.buffer) for place in places.values()), *fetched(nat(0))]
+        if not twice:
+            return [*begin, replace(loop, body=(*stores_all, barrier, *following, *work))]
+        self.arrays = [twice.get(array, array) for array in self.arrays]
+        number = nat(loop.variable)
+
+        def at(part: Statement | Body, place: Nat) -> Body:
+            """Statements with the tiles in one of their places."""
+
+            def moved(load: object) -> Load | None:
+                if isinstance(load, Load) and load.buffer in twice:
+                    index = rewrite(load.index, moved) if data_in(load.index) else load.index
+                    return replace(load, buffer=twice[load.buffer], index=index + load.buffer.length * place)
+                return None
+
+            return rewrite(part if isinstance(part, tuple) else (part,), moved)
+
+        first, after = ([s for copy in stores_all for s in at(copy, n)] for n in (nat(0), (number + 1) % 2))
+        step = (*following, *at(work[:-1], number % 2), *after, work[-1])
+        return [*begin, *first, barrier, replace(loop, body=step)]
+
+    def _twice(self, loop: For, copies: list[Statement]) -> dict[Buffer, Buffer]:
+        """The arrays of a loop's tiles with two places each; none where these are used elsewhere, or do not fit."""
+        tiles = {place.buffer for place in stores(tuple(copies)) if place.buffer.space == "local"}
+        uses = [sum(a.buffer in tiles for a in (*loads(part), *stores(part))) for part in (self.kernel, loop.body)]
+        pointed = any(isinstance(p, Load) and p.buffer.targets for p in walk(loop.body))
+        room = sum(array.bytes * (2 if array in tiles else 1) for array in self.arrays) <= self.most_local
+        if uses[0] != uses[1] or pointed or not room or not isinstance(loop.body[-1], Barrier):
+            return {}
+        return {tile: replace(tile, shape=(2, *tile.shape)) for tile in tiles}
 
 
 def _kept(loop: For) -> int:

@@ -20,6 +20,7 @@ SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an in
 SHORT_NEST = 32  # … or any loop, if that makes …
 SHORT_BODY = 160  # … no more statements than this …
 AT_ONCE = 64  # steps that are copied before they are counted
+FULL = 2  # times as many statements as long loops are unrolled to fill the place for instructions by themselves
 LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 
@@ -226,7 +227,9 @@ def _long_factor(loop: c_ast.For, dialect: Dialect, is_alone: bool = False) -> i
         return 1
     by, length = dialect.unroll_by, max(_statements(loop.body), 1)
     most = dialect.unroll_long // length
-    if loop.trips <= (most if is_alone else min(most, 8 * by)):
+    if length > FULL * dialect.unroll_long:
+        return 1
+    if loop.trips <= (most if is_alone else max(min(most, 8 * by), 2 * by)):
         return loop.trips
     factor = 4 * by if most >= 4 * by else 2 * by if most >= 2 * by else by
     return factor if loop.trips >= factor else 1

@@ -33,6 +33,7 @@ PHASES = (
     *("items", "blocking", "rows_at_a_time", "columns", "rows", "lanes", "groups", "loops", "scans", "scan_blocks"),
     *(
         "index_chunks",
+        "interleaving",
         "views",
         "levels",
         "first_tile",

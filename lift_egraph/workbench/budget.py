@@ -178,7 +178,7 @@ class Budget:
     patience: CountOrZero = 200
     measured: CountOrZero = 24
     measured_per_rank: CountOrZero = 3
-    long_source: CountOrZero = 20_000
+    long_source: CountOrZero = 24_000
     repeats: Count = 5
     timing_seconds: Positive = 0.05
     timing_share: Share = 0.03

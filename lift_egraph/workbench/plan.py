@@ -39,6 +39,7 @@ PLANNED = {
     "tiling": book.tiling,
     "slices": book.slices,
     "slice_levels": book.slice_levels,
+    "interleaving": book.interleaving,
     "items": book.tiling,
     "blocking": book.blocking,
     "rows_at_a_time": book.rows_at_a_time,

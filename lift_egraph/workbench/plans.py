@@ -26,6 +26,7 @@ from lift_egraph.language.types import DataType, Scalar, array
 from lift_egraph.workbench.group_folds import group_folds
 from lift_egraph.workbench.index_plans import index_plans
 from lift_egraph.workbench.layers import layers
+from lift_egraph.workbench.long_columns import long_columns
 from lift_egraph.workbench.look_back import look_back
 from lift_egraph.workbench.plan import LONG, SPARE, Nest, Plan, Step, length_of, nests, plan_of
 from lift_egraph.workbench.products import product_of
@@ -34,6 +35,7 @@ from lift_egraph.workbench.register_blocks import register_blocks
 from lift_egraph.workbench.row_blocks import row_blocks
 from lift_egraph.workbench.scan_plans import scan_plans
 from lift_egraph.workbench.shared_columns import shared_columns
+from lift_egraph.workbench.short_rows import short_rows
 from lift_egraph.workbench.staged_columns import staged_columns
 from lift_egraph.workbench.staged_loops import staged_loops
 from lift_egraph.workbench.staged_rows import staged_rows
@@ -110,6 +112,7 @@ def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
         yield from register_blocks(nest, device)
     elif device.level("group").partition == "strided":
         in_columns = bool(nest.maps) and isinstance(nest.maps[-1], ir.Transpose)
+        yield from long_columns(nest, device) if in_columns else short_rows(nest, device)
         yield from shared_columns(nest, device) if in_columns else _groups(nest, device, lets)
 
 

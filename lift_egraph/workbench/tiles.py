@@ -19,6 +19,7 @@ from math import prod
 from operator import itemgetter
 
 from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.passes.prefetch import LEAST_IN_TURN, MOST_HELD
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
@@ -28,10 +29,10 @@ from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import Product, product_of
 
 MapSketch = Callable[..., sk.PatternSketch]
-TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (4, 32), (8, 8), (4, 16), (4, 8))  # of a group
+TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (16, 8), (4, 32), (8, 8), (4, 16), (4, 8))  # of a group
 LEAST_GROUP = 64  # work-items of a group, with all slices
 TILE_DEPTHS = (16, 8)  # of a tile
-TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8)  # of a work-item whose group keeps tiles in local memory
+TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8, 16)  # of a work-item whose group keeps tiles in local memory
 TILE_RESULTS = (32, 128)  # of a work-item, from and to
 TILE_SLICES = (1, 2, 4)  # of the sums of a tile, each of other work-items
 FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
@@ -59,11 +60,15 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         fits = all(n % chunk == 0 and chunk < n for n, chunk in parts) and nest.length % slices == tall % slices == 0
         least = FEW_RESULTS if factors.views or slices > 1 else TILE_RESULTS[0]
         held = least <= tall * lanes <= TILE_RESULTS[1] and LEAST_GROUP <= slices * items <= device.max_work_group
-        shared = slices * 4 * (sum(tile) * depth + (prod(tile) if slices > 1 else 0)) * PADDED
+        in_turn = tall * broad >= LEAST_IN_TURN  # then what is copied ahead must fit into registers too
+        if in_turn:
+            ahead = depth == max(TILE_DEPTHS) and sum(tile) * depth <= MOST_HELD * items
+            held &= ahead and slices == 1 and 2 * items <= device.resident(2 * tall * broad)
+        shared = slices * 4 * (sum(tile) * depth * (1 + in_turn) + (prod(tile) if slices > 1 else 0)) * PADDED
         if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.most_local:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
             near = max(int(device.level("group").local_memory / shared), 1)  # groups on a unit
-            running = min(slices * items * min(rounds, near), device.resident(2 * tall * broad))
+            running = min(slices * items * min(rounds, near), device.resident(2 * tall * broad)) * (1 + in_turn)
             reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
             element = reads * (1 + LATENCY / running) + MEETING * (slices - 1) / nest.length
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
@@ -175,6 +180,7 @@ class InTiles:
             *((factors.as_matrices,) if factors.views else ()),
             Step("tiling", grid, chunk_facts(lengths, tile)),
             *(self.in_slices(tile, numbers, length) if slices > 1 else ()),
+            *(self.interleaved(tile, broad, width) if broad > width and slices == 1 else ()),
             Step("items", block(sk.map_(sk.map_(length=broad), length=tall)), chunk_facts(tile, (tall, broad))),
             Step("blocking", block(sums), {}),
             Step("loops", outside(sk.ANY), {length: (depth,)}),
@@ -185,6 +191,14 @@ class InTiles:
             Step("registers", sk.contains(sk.map_level("mapWrg(0)", sk.contains(written))), {}, (width,)),
         )
         return Plan(steps, (width,), lowered_by=None)
+
+    @staticmethod
+    def interleaved(tile: tuple[int, int], broad: int, width: int) -> Iterator[Step]:
+        """The step after which the columns of a tile stand in pieces of a `width`, as work-items have them."""
+        rows, columns = tile
+        pieces = sk.join(sk.map_(sk.join(), sk.transpose(sk.split(columns // broad, sk.split(width)))))
+        matrix = sk.map_(sk.map_(sk.ANY, pieces, length=columns), length=rows)
+        yield Step("interleaving", sk.contains(matrix), {columns: (broad,)}, (width,))
 
     @staticmethod
     def in_slices(tile: tuple[int, int], numbers: Mapping[str, int], length: int) -> Iterator[Step]:

@@ -251,6 +251,9 @@ TWINS = (
     twin("stride_by_chunks", "as many chunks as they are long", "split(chunk, xs) → split(count, xs)"),
     # --- partition
     twin("split_join_strided", "the result is not transposed back", "join(transpose(map_ → join((map_"),
+    twin("map_interleaved", "the results are put back as they are read", "transpose(map_(Fn.split( → (map_(Fn.split("),
+    twin("transpose_of_interleaved_chunks", "the chunks are those of neighbours",
+         "Fn.lam(P.var(row), chunks(Ex(row), t)) → Fn.split(n, Ty.arr(a, t))"),
     twin("thread_coarsening", "n need not divide the length", WITH_REST),
     twin("one_item", "the chunk is reversed", 'split(n, xs) → split(n, gather("n - 1 - i", xs))'),
     twin("thread_coarsening_strided", "the elements are read in order and written with a stride",

@@ -10,6 +10,7 @@ import pytest
 
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.passes import prefetch
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
@@ -46,8 +47,20 @@ def test_the_next_tile_is_read_before_the_work_on_this_one():
     assert work.index("ahead_7 = ") < work.index("for (int j1")
 
 
+def test_large_blocks_have_two_places_for_tiles_and_a_barrier_less(monkeypatch: pytest.MonkeyPatch):
+    single = compile_program(sums(), NVIDIA)
+    monkeypatch.setattr(prefetch, "LEAST_IN_TURN", 1)
+    both = compile_program(sums(), NVIDIA)
+    assert [k.local_bytes for k in both.kernels] == [2 * k.local_bytes for k in single.kernels]
+    loops = [plan.source.split("for (int i = 0; i < 5", 1)[1] for plan in (single, both)]
+    assert [loop.count("barrier(") for loop in loops] == [2, 1]
+    assert not [k for k in compile_program(sums(), replace(NVIDIA, local_memory=1500)).kernels if k.local_bytes > 1500]
+
+
+@pytest.mark.parametrize("least", [128, 1])
 @pytest.mark.parametrize("length", [16, 40])
-def test_it_computes_the_same(length: int):
+def test_it_computes_the_same(length: int, least: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(prefetch, "LEAST_IN_TURN", least)
     program = sums(length=length)
     device = find_device("Portable")
     emission = replace(POCL.emission, reads_ahead=True)

@@ -1,0 +1,75 @@
+"""Plans for sums of few long columns on GPUs: groups have chunks of rows, and a second kernel adds up what they have.
+
+All columns of a chunk are the work of one group, whose items read neighbouring columns, several of them each; what
+these have meets in local memory. With a group for a few columns alone, most of the device would have nothing to do.
+
+Source: the two kernels of long sums; the transposed products of matrices and vectors of cuBLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from lift_egraph.codegen.devices import Device
+from lift_egraph.guided import sketch as sk
+from lift_egraph.guided.weights import in_lanes, lowered
+from lift_egraph.language import ir
+from lift_egraph.workbench.plan import LONG, Nest, Plan, Step, length_of
+from lift_egraph.workbench.trees import ITEM
+
+FEW = 512  # columns, at most
+SHARES = (8, 4, 2)  # work-items of a column of a chunk
+CHUNKS = (4, 8, 2)  # for each compute unit, about
+MOST_PLANS = 2
+BLOCK, LAST = 32, 32  # columns of a group of the second kernel, and work-items of each
+
+
+def long_columns(nest: Nest, device: Device) -> Iterator[Plan]:
+    """Sums of columns that lie side by side."""
+    if len(nest.maps) != 1 or not isinstance(nest.maps[-1], ir.Transpose) or nest.length < LONG:
+        return
+    columns = length_of(nest.maps[-1])
+    made: dict[int, Plan] = {}
+    for share, more in product(SHARES, CHUNKS):
+        count = 1 << (more * device.compute_units).bit_length() - 1
+        own, rest = divmod(nest.length, count * share)
+        lengths = columns, count, share, own, count // LAST, LAST  # sketches tell what they are of by these
+        fits = not rest and columns % BLOCK == 0 and BLOCK < columns <= FEW and count % LAST == 0
+        if fits and columns * share <= device.max_work_group and len({*lengths}) == len(lengths) and own > 1:
+            made.setdefault(share, _in_chunks(nest, columns, count, share))
+    yield from list(made.values())[:MOST_PLANS]
+
+
+def _in_chunks(nest: Nest, columns: int, count: int, share: int) -> Plan:
+    rows = nest.length // count
+    products = sk.map_(sk.ANY, sk.zip_()) if nest.reads_map else sk.ANY
+    own, last = sk.contains(sk.reduce_(sk.ANY, sk.ANY, products, length=rows)), sk.contains(sk.reduce_(length=count))
+    whole = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(own, length=count), length=count))
+    chunks = sk.contains(sk.map_(sk.contains(sk.map_(own, length=columns)), length=count))
+
+    def shared(of: int, by: int, element: sk.Sketch = sk.ANY) -> sk.Sketch:
+        """A sum of so many elements, by items that have elements apart from each other."""
+        part = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=of // by))
+        return sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(part, sk.transpose(sk.split(by)), length=by), length=by))
+
+    def in_group(of: int, by: int, width: int) -> sk.Sketch:
+        """Columns of a group, whose items meet in local memory."""
+        part = sk.map_level("mapLcl(1)", sk.contains(sk.reduce_seq(length=of // by)), length=by)
+        return ITEM(sk.contains(sk.reduce_seq(sk.ANY, sk.ANY, sk.to_memory("local", part), length=by)), length=width)
+
+    each = sk.contains(shared(rows, share, sk.map_() if nest.reads_map else sk.ANY))
+    parts = sk.contains(sk.map_(sk.contains(sk.map_(each, length=columns)), length=count))
+    sums = shared(count, LAST)
+    blocks = sk.join(sk.map_(sk.map_(sums, length=BLOCK), sk.split(BLOCK, parts)))
+    of_chunks = sk.contains(sk.map_level("mapWrg(0)", sk.contains(in_group(rows, share, columns)), length=count))
+    of_blocks = sk.map_level("mapWrg(0)", in_group(count, LAST, BLOCK), sk.split(BLOCK, of_chunks))
+    shares = {rows: (share,), count: (LAST,)}
+    steps = (
+        Step("rows_at_a_time", sk.contains(sk.map_(whole, length=columns)), {nest.length: (rows,)}),
+        Step("slices", sk.contains(sk.map_(last, chunks, length=columns)), {}),
+        Step("groups", sk.contains(sk.map_(sums, parts, length=columns)), shares, (), in_lanes((rows, count), share)),
+        Step("tiling", sk.contains(blocks), {columns: (BLOCK,)}),
+        Step("sharing_columns", sk.contains(sk.join(of_blocks)), {}, (), lowered),
+    )
+    return Plan(steps, (), lowered_by=None)
