@@ -379,12 +379,11 @@ class StructuralCost:
         space = str(node.children[0])
         if space == "local" and (x.shape.host or _outer(x.shape.levels)):
             return None
-        alone = not any(level.startswith("lcl") for level in x.shape.levels)
-        if self.lowered and space == "private" and alone and _largest_part(graph.type_of(owner)) > PRIVATE_LIMIT:
+        in_items = any(level.startswith("lcl") for level in x.shape.levels)
+        if self.lowered and space == "private" and not in_items and _largest_part(graph.type_of(owner)) > PRIVATE_LIMIT:
             return None
         shape = x.shape._replace(computes=True, mapped=False, staged=x.shape.staged | {space}, local=space == "local")
-        shares = space == "local" and any(level.startswith("lcl") for level in x.shape.levels)
-        return Rating(x.cost - (self.apart if shares else 0), shape)
+        return Rating(x.cost - (self.apart if space == "local" and in_items else 0), shape)
 
 
 def _scope(graph: FrozenEGraph, owner: ClassId, node: ENode, operations: float) -> int:

@@ -103,7 +103,13 @@ class RuleMatcher:
                     yield fit
 
     def match(self, pattern: Pattern, value: Any, values: Values) -> Iterator[Values]:
-        """The ways in which a pattern fits a class, number or text, with what stands for its variables."""
+        """The ways in which a pattern fits a class, number or text, with what stands for its variables.
+
+        Raises
+        ------
+        _Unknown
+            If a number in it is computed of variables that nothing stands for yet.
+        """
         return self._match(((pattern, value),), values)
 
     def _match(self, waiting: Sequence[tuple[Pattern, Any]], values: Values) -> Iterator[Values]:
@@ -117,6 +123,9 @@ class RuleMatcher:
                     return
             elif isinstance(value, Absent):
                 return
+            elif pattern.op in COMPUTED:
+                if self.value(pattern, values) != value:
+                    return
             else:
                 for node in self._nodes(pattern, value):
                     inside = tuple(zip(pattern.parts, node.children, strict=True))

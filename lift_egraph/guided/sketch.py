@@ -19,7 +19,7 @@ Source: Koehler et al., "Guided equality saturation", POPL 2024.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Union
@@ -113,6 +113,8 @@ class Named:
 
 
 Sketch = Union[Hole, PatternSketch, Contains, OneOf, OfType, Named]
+MapSketch = Callable[..., PatternSketch]
+"""A sketch of a map at some level, of its function and array: `map_`, `map_seq` and the like."""
 ANY = Hole()
 
 

@@ -285,8 +285,8 @@ def _is_number(edge: BoundaryLike) -> bool:
 def _iterate(times: int | Nat, function: Any, xs: Any) -> ir.Expr:
     """A step that keeps the length is one of arrays of this length, which may so meet others of it."""
     xs = as_expr(xs)
-    made = _iterated(0, function, xs)
-    return replace(made, **({"times": 1, "count": times} if isinstance(times, Nat) else {"times": times}))
+    number, count = (1, times) if isinstance(times, Nat) else (times, None)
+    return replace(_iterated(0, function, xs), times=number, count=count)
 
 
 def _iterated(times: int, function: Any, xs: ir.Expr) -> ir.Iterate:

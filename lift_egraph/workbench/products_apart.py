@@ -79,16 +79,13 @@ def _first_named(body: ir.Expr, rows: Variables, columns: Variables, name: str) 
         case ir.Apply(function=ir.Lambda(binder=ir.PairBinder(first=q, second=r), body=b), argument=ir.MakePair() as c):
             if several(c.first, c.second):
                 return ir.Apply(ir.Lambda(q, ir.Apply(ir.Lambda(r, b), c.second)), c.first)
-        case ir.Apply(function=ir.Lambda() as let, argument=ir.Call() as c) if several(c):
-            total = _first_total(c)
+        case (ir.Call() as call) | ir.Apply(function=ir.Lambda(), argument=ir.Call() as call) if several(call):
+            total = _first_total(call)
             if total is not None:
                 v = ir.Var(name, type_of(total))
-                return ir.Apply(ir.Lambda(v, ir.Apply(let, _with(c, total, v))), total)
-        case ir.Call() if several(body):
-            total = _first_total(body)
-            if total is not None:
-                v = ir.Var(name, type_of(total))
-                return ir.Apply(ir.Lambda(v, _with(body, total, v)), total)
+                named = _with(call, total, v)
+                rest = named if body is call else replace(body, argument=named)
+                return ir.Apply(ir.Lambda(v, rest), total)
     return body
 
 

@@ -232,7 +232,7 @@ class Race:
             return self._first.pop()
         lets_tune = self._tuning_seconds < for_tuning
         open_to = [
-            (LENGTHY * max(expected, r.candidate.predicted_ms) if r.is_long else expected, at)
+            (_of_long(max(expected, r.candidate.predicted_ms)) if r.is_long else expected, at)
             for at, (r, expected) in enumerate(self._expected())
             if (lets_tune and expected <= WORSE * self._best_ms if r.is_tuned else not enough)
         ]
@@ -342,6 +342,13 @@ class Race:
         times = [c.measured_ms for c in self.candidates if c.measured_ms is not None]
         best = f"best {min(times):.3g} ms" if times else "none valid yet"
         return f"{measured} kernels validated and timed, {best}"
+
+
+def _of_long(expected: float) -> float:
+    """What is expected of a kernel that takes long to build, as it stands among others; models of users may say less
+    than none.
+    """
+    return expected + (LENGTHY - 1) * abs(expected)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ Source: 000 §5.3.1 and Figure 5.5; CLBlast's kernels for GPUs of AMD.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -19,10 +19,9 @@ from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import product_of
 
-MapSketch = Callable[..., sk.PatternSketch]
 ITEMS = ((16, 16), (8, 16), (8, 8), (4, 4))  # of a group
 ROWS, VECTORS = (8, 4), (2, 1)  # of a work-item
-GRID: dict[str, MapSketch] = {
+GRID: dict[str, sk.MapSketch] = {
     name: partial(sk.map_level, level)
     for name, level in (("outer", "mapWrg(1)"), ("inner", "mapWrg(0)"), ("high", "mapLcl(1)"), ("wide", "mapLcl(0)"))
 }
@@ -61,7 +60,7 @@ class InRegisters:
         lengths, tile = (factors.rows, factors.columns), (high * tall, wide * broad)
         counts = lengths[0] // tile[0], lengths[1] // tile[1]
 
-        def blocks(held: sk.Sketch, levels: Mapping[str, MapSketch] | None = None) -> sk.Sketch:
+        def blocks(held: sk.Sketch, levels: Mapping[str, sk.MapSketch] | None = None) -> sk.Sketch:
             """The tiles of groups, put together of the blocks of work-items."""
             maps = levels or dict.fromkeys(GRID, sk.map_)
             items = untiled((high, wide), held, outer=maps["high"], inner=maps["wide"])

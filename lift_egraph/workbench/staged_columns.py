@@ -8,7 +8,7 @@ Source: CLBlast's kernels for products of transposed matrices and vectors; 000 T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from lift_egraph.codegen.devices import Device
@@ -20,7 +20,6 @@ from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, nests
 from lift_egraph.workbench.staged_rows import loop_of_chunks
 from lift_egraph.workbench.trees import ITEM, combined, halves, halving, in_strides
 
-MapSketch = Callable[..., sk.PatternSketch]
 COLUMNS, SHARE, STEPS = 32, 16, 8  # columns of a group, work-items of each, and rows that one of them takes of a chunk
 
 
@@ -46,10 +45,10 @@ def staged_columns(term: ir.Expr, device: Device) -> Iterator[Plan]:
 
 def _staged(nest: Nest, columns: int, vector: str) -> Plan:
     own, chunks = nest.length // SHARE, nest.length // (SHARE * STEPS)
-    high: MapSketch = partial(sk.map_level, "mapLcl(1)")
-    grid: tuple[MapSketch, MapSketch] = partial(sk.map_level, "mapWrg(0)"), partial(sk.map_level, "mapWrg(1)")
+    high: sk.MapSketch = partial(sk.map_level, "mapLcl(1)")
+    grid: tuple[sk.MapSketch, sk.MapSketch] = partial(sk.map_level, "mapWrg(0)"), partial(sk.map_level, "mapWrg(1)")
 
-    def blocks(inner: sk.Sketch, outer: MapSketch = sk.map_, one: MapSketch = sk.map_) -> sk.Sketch:
+    def blocks(inner: sk.Sketch, outer: sk.MapSketch = sk.map_, one: sk.MapSketch = sk.map_) -> sk.Sketch:
         """Blocks of columns, each the only one of its kind: groups have two dimensions, as their items."""
         return sk.contains(sk.join(outer(sk.join(one(inner, sk.split(COLUMNS), length=1)), sk.split(COLUMNS))))
 
@@ -58,7 +57,7 @@ def _staged(nest: Nest, columns: int, vector: str) -> Plan:
         line, lines = partial(grid[1], length=1), partial(grid[0], length=columns // COLUMNS)
         return sk.contains(sk.join(lines(sk.join(sk.join(line(inner, sk.split(COLUMNS)))), sk.split(COLUMNS))))
 
-    def loop(by_lines: MapSketch, by_columns: MapSketch, copy: sk.Sketch | None = None) -> sk.Sketch:
+    def loop(by_lines: sk.MapSketch, by_columns: sk.MapSketch, copy: sk.Sketch | None = None) -> sk.Sketch:
         """A loop over chunks of the vector, of which there may be a copy."""
         item = by_columns(sk.contains(sk.reduce_seq(length=STEPS)), length=COLUMNS)
         pieces = sk.of_type(array(F32, chunks, SHARE, STEPS))

@@ -9,7 +9,7 @@ Source: Nyland, Harris and Prins, "Fast N-body simulation with CUDA", GPU Gems 3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from lift_egraph.codegen.devices import Device
@@ -20,7 +20,6 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array, DataType, array
 from lift_egraph.workbench.plan import Plan, Step, length_of
 
-MapSketch = Callable[..., sk.PatternSketch]
 GROUPS = (128, 256)  # work-items, and the elements of a chunk
 TILE = 512  # elements of a chunk that one work-item copies
 
@@ -80,7 +79,7 @@ def _in_vectors(element: DataType, count: int, length: int, width: int) -> Plan:
     """Groups of one work-item, which has a vector of elements, and chunks that it copies alone."""
     item, groups = partial(sk.map_level, "mapLcl(0)"), partial(sk.map_level, "mapWrg(0)")
 
-    def vectors(items: MapSketch, grid: MapSketch, copy: sk.Sketch | None = None) -> sk.Sketch:
+    def vectors(items: sk.MapSketch, grid: sk.MapSketch, copy: sk.Sketch | None = None) -> sk.Sketch:
         """Groups with a loop that keeps its results in a vector; of its chunks there may be a copy."""
         step = sk.contains(items(sk.vectorize(width, sk.contains(sk.reduce_seq(length=TILE))), length=1))
         loop = _loop(length, TILE, step if copy is None else sk.let(copy, step))
@@ -112,6 +111,6 @@ def _loop(length: int, tile: int, body: sk.Sketch) -> sk.Sketch:
     return sk.reduce_seq(sk.contains(body), sk.ANY, sk.split(tile), length=length // tile)
 
 
-def _in_groups(grid: MapSketch, loop: sk.Sketch, items: MapSketch) -> sk.Sketch:
+def _in_groups(grid: sk.MapSketch, loop: sk.Sketch, items: sk.MapSketch) -> sk.Sketch:
     """Groups whose items go on with the result of a loop over chunks."""
     return sk.contains(grid(sk.contains(items(sk.ANY, sk.zip_(sk.contains(loop))))))

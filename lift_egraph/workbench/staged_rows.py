@@ -7,7 +7,7 @@ Source: CLBlast's kernels for products of matrices and vectors; 000 Table 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from lift_egraph.codegen.devices import Device
@@ -18,7 +18,6 @@ from lift_egraph.language.types import F32, array
 from lift_egraph.workbench.plan import Nest, Plan, Step, length_of, nests
 from lift_egraph.workbench.trees import ITEM, combined, combined_by_items, halving, in_strides
 
-MapSketch = Callable[..., sk.PatternSketch]
 ROWS, LANES = 8, 32  # rows of a group, and work-items of each; as many steps for each chunk as rows, to copy it at once
 
 
@@ -52,19 +51,19 @@ def _staged(nest: Nest, rows: int, vector: str) -> Plan:
     products = sk.map_(sk.ANY, sk.zip_(sk.ANY, sk.input_(vector)), length=nest.length)
     partial_sum = sk.reduce_(sk.ANY, sk.ANY, sk.map_(sk.ANY, sk.zip_()), length=steps)
     lanes = sk.map_(partial_sum, sk.zip_(sk.ANY, sk.transpose(sk.split(LANES, sk.input_(vector)))), length=LANES)
-    high: MapSketch = partial(sk.map_level, "mapLcl(1)")
-    grid: tuple[MapSketch, MapSketch] = partial(sk.map_level, "mapWrg(1)"), partial(sk.map_level, "mapWrg(0)")
+    high: sk.MapSketch = partial(sk.map_level, "mapLcl(1)")
+    grid: tuple[sk.MapSketch, sk.MapSketch] = partial(sk.map_level, "mapWrg(1)"), partial(sk.map_level, "mapWrg(0)")
 
-    def blocks(inner: sk.Sketch, outer: MapSketch = sk.map_, one: MapSketch = sk.map_) -> sk.Sketch:
+    def blocks(inner: sk.Sketch, outer: sk.MapSketch = sk.map_, one: sk.MapSketch = sk.map_) -> sk.Sketch:
         """Blocks of rows, each the only one of its kind: groups have two dimensions, as their items."""
         block = one(sk.contains(inner), sk.split(ROWS), length=1)
         return sk.contains(sk.join(outer(sk.join(block), sk.split(ROWS), length=rows // ROWS)))
 
-    def made_of(sums: sk.Sketch, last: sk.Sketch, level: MapSketch = sk.map_) -> sk.Sketch:
+    def made_of(sums: sk.Sketch, last: sk.Sketch, level: sk.MapSketch = sk.map_) -> sk.Sketch:
         """What is made of the sums of a row, for the rows of a block."""
         return level(last, sk.contains(sums), length=ROWS)
 
-    def loop(by_rows: MapSketch, by_lanes: MapSketch, copy: sk.Sketch | None = None) -> sk.Sketch:
+    def loop(by_rows: sk.MapSketch, by_lanes: sk.MapSketch, copy: sk.Sketch | None = None) -> sk.Sketch:
         """A loop over chunks of the vector, of which there may be a copy."""
         item = by_lanes(sk.contains(sk.reduce_seq(length=ROWS)), length=LANES)
         pieces = sk.of_type(array(F32, chunks, LANES, ROWS))

@@ -24,7 +24,6 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Array, DataType, Scalar, array, bytes_of
 from lift_egraph.workbench.plan import Plan, Step
 
-MapSketch = Callable[..., sk.PatternSketch]
 Kept = Callable[[sk.Sketch], sk.Sketch]
 ROWS = (16, 8, 32)  # of the band of a group on a CPU
 PARTS = (256, 512, 128)  # elements of the tile of a group on a GPU
@@ -156,7 +155,7 @@ class Tiles:
         tiling: Tiling = dict.fromkeys((count, -(-count // self.own) * self.own), (self.own,))
         *_, last = sizes_of(self.steps[0].result)
         rests: Tiling = {last: (self.width,)} if self.width else {}
-        item: MapSketch = partial(sk.map_level, "mapLcl(0)")
+        item: sk.MapSketch = partial(sk.map_level, "mapLcl(0)")
         row = sk.contains(sk.map_seq(sk.vectorize(self.width))) if self.width else sk.ANY
         staged = self.groups(partial(sk.map_level, "mapWrg(0)"), self.lets(partial(item, row), in_local))
         steps = (
@@ -175,14 +174,14 @@ class Tiles:
             found = sk.contains(sk.of_type(step.result, made))
         return found
 
-    def groups(self, level: MapSketch, made: sk.Sketch) -> sk.Sketch:
+    def groups(self, level: sk.MapSketch, made: sk.Sketch) -> sk.Sketch:
         """The tiles of the result, each made of a tile of the input, and the numbers of the tiles."""
         tiles: sk.Sketch = sk.slide(self.lengths[0], self.own)
         for _ in self.steps[1:]:
             tiles = sk.zip_(tiles)
         return sk.contains(sk.join(level(sk.contains(made), tiles)))
 
-    def lets(self, level: MapSketch, kept: Kept = as_it_is) -> sk.Sketch:
+    def lets(self, level: sk.MapSketch, kept: Kept = as_it_is) -> sk.Sketch:
         """What is made of a tile of the input, step by step."""
 
         def made(length: int, step: StencilStep) -> sk.Sketch:
@@ -213,7 +212,7 @@ class Blocks:
         return array(leaf_of(self.step.result), self.own, self.own)
 
     @property
-    def levels(self) -> list[MapSketch]:
+    def levels(self) -> list[sk.MapSketch]:
         """The maps over rows of groups, the groups of each, and the rows and columns of their work-items."""
         return [partial(sk.map_level, f"{kind}({d})") for kind in ("mapWrg", "mapLcl") for d in (1, 0)]
 
@@ -229,7 +228,7 @@ class Blocks:
         )
         return Plan(steps, (), lowered_by=None)
 
-    def blocks(self, levels: Sequence[MapSketch], around: Kept = as_it_is) -> sk.Sketch:
+    def blocks(self, levels: Sequence[sk.MapSketch], around: Kept = as_it_is) -> sk.Sketch:
         """Rows of blocks of the result, each made of a tile of the input."""
         outer, inner, high, wide = levels
         rows, columns = (n // self.own for n in sizes_of(self.step.result))

@@ -11,7 +11,7 @@ Source: 000 §5.3.1 and Figure 5.5; the shapes of CLBlast's and CUTLASS's kernel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -28,7 +28,6 @@ from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import Product, product_of
 
-MapSketch = Callable[..., sk.PatternSketch]
 TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (16, 8), (4, 32), (8, 8), (4, 16), (4, 8))  # of a group
 LEAST_GROUP = 64  # work-items of a group, with all slices
 TILE_DEPTHS = (16, 8)  # of a tile
@@ -126,7 +125,7 @@ class InTiles:
         lengths, tile = (factors.rows, factors.columns), (high * tall, wide * broad)
         counts, chunks = (lengths[0] // tile[0], lengths[1] // tile[1]), length // depth
 
-        def level(name: str) -> MapSketch:
+        def level(name: str) -> sk.MapSketch:
             return partial(sk.map_level, name)
 
         def in_order(both: Sequence[sk.Sketch]) -> Sequence[sk.Sketch]:
@@ -143,7 +142,7 @@ class InTiles:
         of_tiles = [sk.of_type(array(F32, chunks, depth, n), sk.split(depth)) for n in tile]
         tiles = sk.zip_(*in_order(of_tiles))
 
-        def loop(inner: sk.Sketch, arrays: sk.Sketch, high_map: MapSketch, wide_map: MapSketch) -> sk.Sketch:
+        def loop(inner: sk.Sketch, arrays: sk.Sketch, high_map: sk.MapSketch, wide_map: sk.MapSketch) -> sk.Sketch:
             """A loop in which each work-item goes on with its block."""
             items = high_map(sk.contains(wide_map(sk.contains(inner), length=wide)), length=high)
             return sk.contains(sk.reduce_seq(sk.contains(items), sk.ANY, arrays, length=chunks))

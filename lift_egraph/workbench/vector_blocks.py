@@ -8,7 +8,7 @@ Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplicatio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +20,6 @@ from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import product_of
 
-MapSketch = Callable[..., sk.PatternSketch]
 VECTORS = (2, 4, 3)  # of a row of a block, the first number that fits
 BESIDE = 1  # registers beside results and columns: for an element of the rows
 
@@ -53,7 +52,7 @@ def _direct(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     lengths = factors.rows, factors.columns
     counts = factors.rows // tall, factors.columns // broad
 
-    def blocks(each: sk.Sketch, outer: MapSketch = sk.map_, inner: MapSketch = sk.map_) -> sk.Sketch:
+    def blocks(each: sk.Sketch, outer: sk.MapSketch = sk.map_, inner: sk.MapSketch = sk.map_) -> sk.Sketch:
         """All results, put together of the blocks of work-items."""
         return sk.contains(untiled(counts, sk.contains(each), outer=outer, inner=inner))
 

@@ -9,7 +9,7 @@ Source: Podlozhnyuk, "Image convolution with CUDA", NVIDIA, 2007; 000 §2.4.2 an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +23,6 @@ from lift_egraph.language.types import Array, Scalar
 from lift_egraph.rules.macros import untiled
 from lift_egraph.workbench.plan import Plan, Step, length_of
 
-MapSketch = Callable[..., sk.PatternSketch]
 ALONG_ROWS = (4, 16, 8)  # lines of a tile, work-items along each, and rounds in which they compute its windows
 ALONG_COLUMNS = (16, 8, 8)
 
@@ -86,14 +85,14 @@ def _staged(of: Lines) -> Plan:
     lines, items, windows = of.tile
     counts = of.lines // lines, of.windows // windows
     slide = sk.slide(of.size, of.step)
-    high: MapSketch = partial(sk.map_level, "mapLcl(1)")
-    wide: MapSketch = partial(sk.map_level, "mapLcl(0)")
-    grid: dict[str, MapSketch] = {
+    high: sk.MapSketch = partial(sk.map_level, "mapLcl(1)")
+    wide: sk.MapSketch = partial(sk.map_level, "mapLcl(0)")
+    grid: dict[str, sk.MapSketch] = {
         "outer": partial(sk.map_level, "mapWrg(1)"),
         "inner": partial(sk.map_level, "mapWrg(0)"),
     }
 
-    def in_order(outer: MapSketch, inner: MapSketch, element: sk.Sketch = sk.ANY) -> sk.Sketch:
+    def in_order(outer: sk.MapSketch, inner: sk.MapSketch, element: sk.Sketch = sk.ANY) -> sk.Sketch:
         """The windows of a tile: line by line, or turned, all that begin in one place."""
         if of.turned:
             return sk.transpose(outer(sk.contains(inner(element, length=lines)), length=windows))
