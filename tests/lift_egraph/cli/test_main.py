@@ -409,7 +409,7 @@ def test_a_stencil_from_its_text_to_arrays(tmp_path, device, monkeypatch):
 
 def test_the_table(device, monkeypatch):
     search_little(monkeypatch)
-    shown = succeed("optimize", "scal", "--size", "N=1024", "--device", device, "--budget", BUDGET, "--top", 2).stdout
+    shown = succeed("optimize", "nbody", "--size", "N=512", "--device", device, "--budget", BUDGET, "--top", 2).stdout
     assert "speed-up" in shown
     assert "times as fast" in shown
     assert "Search ended: " in shown
