@@ -274,7 +274,7 @@ def _finish(
     body = mark_short_loops(body)
     if dialect.borders_apart and host.optimise.control_flow:
         body = borders_apart(body, taken)
-    body = settle_streams(body, device.cache if dialect.streams else inf)
+    body = settle_streams(body, device.own_caches if dialect.streams else inf)
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.most_local:
         largest = max(arrays, key=lambda b: b.bytes)

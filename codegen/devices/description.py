@@ -66,7 +66,7 @@ class Dialect:
         Loops along the border of a padded array choose what to read in their first and last steps alone: on Intel's
         runtime a stencil of 25 points takes less than half the time.
     streams
-        A ``toStream`` that is longer than the last cache is written around it, by a built-in function of Clang
+        A ``toStream`` that is longer than the units' own caches is written around them, by a built-in function of Clang
         (`lift_egraph.codegen.passes.streaming`); buffers then begin at a multiple of 64 bytes.
     transposes
         Lanes that go along rows side by side read squares of them, which are transposed in registers
@@ -315,6 +315,11 @@ class Device:
     def caches(self) -> tuple[int, ...]:
         """Bytes of a compute unit's own caches, the nearest first."""
         return self.level("group").caches
+
+    @property
+    def own_caches(self) -> int:
+        """Bytes that the compute units' own caches hold together."""
+        return self.caches[-1] * self.compute_units
 
     def fits(self, info: DeviceInfo) -> bool:
         """Whether it describes an OpenCL device."""

@@ -1,8 +1,8 @@
-"""Results that no cache holds to their end are written around the caches.
+"""Results that the units' own caches do not hold to their end are written around the caches.
 
 A processor that stores to memory first reads the line that it overwrites, and gives up another line for it. Where a
-whole line is written in a row, and nobody reads it before it would have left the last cache, both are lost time: such
-stores go to memory directly (a copy of 64 MB takes three quarters of the time).
+whole line is written in a row, and nobody reads it soon, both are lost time: such stores go to memory directly (a copy
+of 64 MB takes three quarters of the time, also below a shared cache that reports 480 MB).
 
 Source: "non-temporal" stores: Intel 64 and IA-32 Architectures Optimization Reference Manual, §9.4.
 """
@@ -24,7 +24,7 @@ def settle_streams(body: Body, least: float) -> Body:
     Parameters
     ----------
     least
-        Bytes of the shortest array that is a stream: the last cache holds others.
+        Bytes of the shortest array that is a stream: caches hold others.
     """
     written = [s.place for s in statements(body) if isinstance(s, Store) and s.streamed]
     if not written:

@@ -27,7 +27,7 @@ from lift_egraph.meaning.in_order import evaluate_in_order, in_words
 from lift_egraph.meaning.inputs import random_inputs, repeated
 from lift_egraph.meaning.values import Value, leaves_of, map_leaves
 
-_SLICE = 1 << 20  # elements compared at a time
+_SLICE = 1 << 16  # elements compared at a time: what is worked out of them stays in a cache
 _PERIOD = 2**24 - 17  # elements after which what is kept of a larger input repeats itself; `inputs.PERIOD` is another
 
 
@@ -272,16 +272,16 @@ def _compare_slice(
         place = f"{name}[{', '.join(str(i) for i in where)}]" if where else name
         within = f" within {allowed[at]:.3g}" if allowed[at] else ""
         first_wrong = f"{place} is {output[at]}, not {wanted[at]}{within}"
-    ratio = np.divide(error, allowed, out=np.full(error.shape, np.inf), where=allowed > 0)
-    ratio[error == 0] = 0
-    largest = int(error.argmax())
+    largest, exact = int(error.argmax()), int(np.count_nonzero(allowed == 0))
+    beyond = np.where(error > 0, np.inf, 0.0)  # any error is, where none is allowed
+    ratios = beyond if exact == wanted.size else np.divide(error, allowed, out=beyond, where=allowed > 0)
     return Comparison(
         elements=wanted.size,
         wrong=int(np.count_nonzero(failed)),
-        exact=int(np.count_nonzero(allowed == 0)),
+        exact=exact,
         unbounded=int(np.count_nonzero(np.isinf(allowed))),
-        max_error=float(error.max()),
-        worst_ratio=float(ratio.max()),
+        max_error=float(error[largest]),
+        worst_ratio=float(ratios.max()),
         bound=float(allowed[largest]),
         first_wrong=first_wrong,
     )

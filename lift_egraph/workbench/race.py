@@ -62,7 +62,7 @@ class Race:
     strategy, place
         What to expect of kernels; and where each stands among others, if it asks that.
     others
-        What else to try of a kernel that is nearly as fast as the best.
+        What else to try of a kernel that is nearly as fast as the best of those for which there is something.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Race:
         self._tuning, self._together = tuning, together
         self._began: dict[int, float] = {}
         self._again: set[int] = set()
-        self._tuning_seconds, self._best_ms = 0.0, float("inf")
+        self._tuning_seconds, self._best_ms, self._best_with_others = 0.0, float("inf"), float("inf")
 
     def run(
         self, inbox: SimpleQueue[Any], lanes: Measurers, budget: Budget, clock: Clock, top: int, listen: Listener
@@ -277,8 +277,9 @@ class Race:
             self._strategy.fail(point)
         for found in self._tuning.learn(candidate) if self._tuning else ():
             self._take(found, is_tuned=True)
-        if candidate.measured_ms is not None and candidate.measured_ms <= WORSE * self._best_ms:
-            for found in self._others(candidate):
+        if candidate.measured_ms is not None and (others := list(self._others(candidate))):
+            self._best_with_others = min(self._best_with_others, candidate.measured_ms)
+            for found in others if candidate.measured_ms <= WORSE * self._best_with_others else ():
                 self._take(found, is_tuned=True)
 
     def _take(self, found: Found, *, is_tuned: bool = False) -> None:

@@ -1,7 +1,8 @@
 """Long results written around the caches: tried with the kernels that are the best so far.
 
 Whether it gains depends on the memory, on what else a kernel reads, and on the host: a copy of 64 MB takes three
-quarters of the time, a stencil the same or more. So it is measured.
+quarters of the time, a stencil the same or more. What is reported of a shared cache says little: a virtual machine may
+report all of it, and have a part. So it is measured for all results that the units' own caches do not hold.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from lift_egraph.workbench.report import Candidate
 
 
 def streamed(candidate: Candidate, device: Device) -> Iterator[Found]:
-    """A low-level program with its result as a stream, where that is longer than the last cache of the device.
+    """A low-level program with its result as a stream, where that is longer than the units' own caches.
 
     It is the rule ``result_as_stream``, applied to the map that computes the result.
     """
     term, way = candidate.program.body, candidate.way
-    if not (device.emission.streams and way and way[-1].name != "streams" and bytes_of(type_of(term)) >= device.cache):
+    if not (
+        device.emission.streams and way and way[-1].name != "streams" and bytes_of(type_of(term)) >= device.own_caches
+    ):
         return
     made = _as_stream(term)
     if made is not None:

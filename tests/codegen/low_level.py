@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lift_egraph.api import parse_program, specialise
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import POCL, Device
@@ -13,6 +15,14 @@ def plan_of(made: ir.Program | str, device: Device = POCL, launch: Launch | None
     """The plan of a program, or of its text, at some sizes."""
     program = parse_program(made) if isinstance(made, str) else made
     return compile_program(specialise(program, sizes), device, launch=launch)
+
+
+def with_caches(device: Device, size: int) -> Device:
+    """The device as one unit, whose own caches hold so many bytes."""
+    levels = (
+        replace(level, caches=(*level.caches[:-1], size)) if level.name == "group" else level for level in device.levels
+    )
+    return replace(device, compute_units=1, levels=tuple(levels))
 
 
 def mm_naive() -> ir.Program:

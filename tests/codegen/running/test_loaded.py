@@ -1,7 +1,5 @@
 """A written kernel as a function on the caller's own context and queue."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ from lift_egraph.codegen.compiler import compile_open, compile_program
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.codegen.plans.arrays import save_plan
 from lift_egraph.errors import InputProblem, SizeProblem
+from tests.codegen.low_level import with_caches
 
 cl = pytest.importorskip("pyopencl")
 cl_array = pytest.importorskip("pyopencl.array")
@@ -41,7 +40,7 @@ def on_device(queue, array):
 def test_memory_of_the_host_is_written_around_the_caches_line_by_line(queue, tmp_path):
     program = parse_program("""program twice(x: [f32]64) = toStream(asScalar(mapGlb(0,
                                  vectorize(16, fun v => v * 2.0), asVector(16, x))))""")
-    save_plan(compile_program(program, replace(POCL, cache=64)), tmp_path)
+    save_plan(compile_program(program, with_caches(POCL, 64)), tmp_path)
     twice, own = lift_egraph.load(tmp_path, queue), np.zeros(96, np.float32)
     first = -own.ctypes.data % 64 // 4
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR

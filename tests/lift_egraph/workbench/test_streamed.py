@@ -15,9 +15,10 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.report import Candidate
 from lift_egraph.workbench.streamed import streamed
+from tests.codegen.low_level import with_caches
 
 TWICE = "mapGlb(0, fun row => mapSeq(fun x => x * 2.0, row), A)"
-DEVICE = replace(POCL, cache=1024)
+DEVICE = with_caches(POCL, 1024)
 
 
 def candidate(body: str, rows: int = 16) -> Candidate:
@@ -55,7 +56,7 @@ def test_long_results_are_tried_as_streams_by_the_rule_alone(body: str):
     ("given", "device"),
     [
         pytest.param(candidate(TWICE, 15), DEVICE, id="the cache holds it"),
-        pytest.param(candidate(TWICE), replace(NVIDIA, cache=1024), id="no such stores on the device"),
+        pytest.param(candidate(TWICE), with_caches(NVIDIA, 1024), id="no such stores on the device"),
         pytest.param(replace(candidate(TWICE), way=()), DEVICE, id="not found by a search"),
     ],
 )
