@@ -82,7 +82,8 @@ def _row(name: str, device: DeviceInfo, budget: float, rounds: int) -> list[Any]
     inputs = random_inputs(special, FRESH, "float")
     right, why = _fresh(found, inputs, name, device)
     assert found.best is not None
-    plans = {"best": found.best.plan} | ({} if found.no_baseline else {"naive": found.candidates[0].plan})
+    naive = [] if found.no_baseline else [c.plan for c in found.candidates[:1] if c.valid]  # else it took too long
+    plans = {"best": found.best.plan, **{"naive": plan for plan in naive}}
     with Runner(device) as runner:
         runner.load_inputs("floats", inputs)
         times = harness.interleaved(runner, plans, {"NumPy": lambda: PEERS[name](*inputs.values())}, rounds)
