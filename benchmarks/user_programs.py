@@ -82,8 +82,9 @@ def _row(name: str, device: DeviceInfo, budget: float, rounds: int) -> list[Any]
     inputs = random_inputs(special, FRESH, "float")
     right, why = _fresh(found, inputs, name, device)
     assert found.best is not None
-    naive = [] if found.no_baseline else [c.plan for c in found.candidates[:1] if c.valid]  # else it took too long
-    plans = {"best": found.best.plan, **{"naive": plan for plan in naive}}
+    plans = {"best": found.best.plan}
+    if not found.no_baseline and found.candidates[0].valid:  # else it took too long
+        plans["naive"] = found.candidates[0].plan
     with Runner(device) as runner:
         runner.load_inputs("floats", inputs)
         times = harness.interleaved(runner, plans, {"NumPy": lambda: PEERS[name](*inputs.values())}, rounds)

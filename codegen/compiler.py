@@ -32,10 +32,12 @@ from lift_egraph.codegen.passes.streaming import settle_streams
 from lift_egraph.codegen.passes.tidy import inline_constants, sink_constants
 from lift_egraph.codegen.passes.transposed import transposed_reads
 from lift_egraph.codegen.passes.unrolling import (
+    ALONE_LIMIT,
     LONG_TEXT,
     UNROLL_LIMIT,
     Stays,
     UnrollingProblem,
+    as_asked,
     mark_short_loops,
     nothing_stays,
     unroll,
@@ -261,7 +263,7 @@ def _finish(
             body, arrays = spaced, spaced_arrays
     if arrays and dialect.reads_ahead:
         body, arrays = read_ahead(body, arrays, local_counts, taken, device.most_local)
-    body, stays = _unrolled(move_invariants(body), device, alone)
+    body, stays = _unrolled(move_invariants(body), device, alone, bool(local_counts))
     body = sink_constants(inline_constants(body))
     if dialect.aligned_vectors:
         body = aligned_reads(body, taken)
@@ -320,11 +322,12 @@ def _finish(
     return kernel, lines
 
 
-def _unrolled(body: Body, device: Device, alone: bool) -> tuple[Body, Stays]:
+def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Body, Stays]:
     """The body with private arrays as variables, and which of them stay arrays.
 
-    Those that no registers hold do, where one work-item a group is right. On a CPU so do more of them where the text
-    would become long: its compiler takes seconds for what is spilt in the end.
+    Those that no registers hold do, where one work-item a group is right. So do more of them where the text would
+    become long, on a GPU also by the loops that its compiler is asked to unroll: it takes seconds for what is spilt in
+    the end. Blocks of results of groups that share tiles are meant to be variables.
     """
     named = device.emission.named_arrays
     if not alone and not device.emission.indexed_private:
@@ -332,7 +335,9 @@ def _unrolled(body: Body, device: Device, alone: bool) -> tuple[Body, Stays]:
     is_cpu = not isinstance(device.throughput, Gpu)
     try:
         limit = LONG_TEXT if is_cpu else UNROLL_LIMIT
-        return unroll(body, named_arrays=named, stays=_is_long, limit=limit), _is_long
+        made = unroll(body, named_arrays=named, stays=_is_long, limit=limit)
+        if is_cpu or shares or as_asked(made, device.emission) <= ALONE_LIMIT:
+            return made, _is_long
     except UnrollingProblem:
         if not is_cpu:
             raise

@@ -14,6 +14,7 @@ from lift_egraph.codegen.devices import Dialect
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
 from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
+from lift_egraph.language.scalar import OPERATIONS
 
 UNROLL_LIMIT = 4096  # statements that one kernel may unroll to
 SHORT_LOOP = 8  # steps up to which a device's compiler is asked to unroll an innermost loop …
@@ -21,6 +22,10 @@ SHORT_NEST = 32  # … or any loop, if that makes …
 SHORT_BODY = 160  # … no more statements than this …
 AT_ONCE = 64  # steps that are copied before they are counted
 FULL = 2  # times as many statements as long loops are unrolled to fill the place for instructions by themselves
+ASKED_LIMIT = 16_384  # statements of a GPU's kernel up to which its long loops are unrolled
+ALONE_LIMIT = 1536  # … and, where its work-items share nothing, up to which all arrays are variables: NVIDIA's
+# compiler took 18 s for rows of 254 results with a sine each, and more than 40 s for attention with 256 scores
+FUNCTION = 8  # statements that one of a float counts for
 LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 
@@ -147,6 +152,24 @@ def _unrolled(body: c_ast.Body) -> int:
         else 1
         for s in body
     )
+
+
+def as_asked(body: c_ast.Body, dialect: Dialect) -> int:
+    """The statements of a body with its loops unrolled as the device's compiler is asked to."""
+    total = 0
+    for statement in body:
+        times = 1
+        if isinstance(statement, c_ast.For):
+            asks = not statement.pragma and dialect.unroll_long
+            times = _long_factor(statement, dialect) if asks else statement.most if statement.pragma else 1
+        inside = isinstance(statement, c_ast.For | c_ast.If | c_ast.Block)
+        total += times * as_asked(statement.body, dialect) if inside else 1 + FUNCTION * _functions(statement)
+    return total
+
+
+def _functions(statement: c_ast.Statement) -> int:
+    """How many functions of floats a statement calls: a sine is a page of instructions."""
+    return sum(isinstance(x, c_ast.Operate) and OPERATIONS[x.op].kind == "float" for x in c_walk.walk(statement))
 
 
 def _marked(statement: c_ast.For | c_ast.If | c_ast.Block) -> c_ast.Statement:

@@ -17,7 +17,7 @@ from lift_egraph.codegen.devices import Dialect
 from lift_egraph.codegen.optimise import ALL, Optimisations
 from lift_egraph.codegen.passes.common_indices import in_full
 from lift_egraph.codegen.passes.steps import in_single_steps
-from lift_egraph.codegen.passes.unrolling import Stays, nothing_stays, pragma
+from lift_egraph.codegen.passes.unrolling import ASKED_LIMIT, Stays, as_asked, nothing_stays, pragma
 from lift_egraph.codegen.plans.kernel import NON_TEMPORAL
 from lift_egraph.codegen.text.index_text import IndexText
 from lift_egraph.codegen.text.look_back import look_back, states_of, ticket
@@ -69,6 +69,7 @@ class Printer:
         self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
         self.shares_groups = self.is_alone = False
+        self.unrolls = True  # what makes no text that is too long
         self.stays: Stays = nothing_stays
 
     # --- expressions ----------------------------------------------------------------------------
@@ -287,7 +288,8 @@ class Printer:
     def loop(self, loop: c_ast.For, depth: int) -> list[Line]:
         name, count = loop.variable.name, loop.count
         if not loop.is_parallel:
-            asked = pragma(loop, self.dialect, self.shares_groups, self.is_alone)
+            asks = loop.pragma or self.unrolls
+            asked = pragma(loop, self.dialect, self.shares_groups, self.is_alone) if asks else None
             unroll = [Line("  " * depth + asked, loop.origin)] if asked else []
             head = f"for (int {name} = 0; {name} < {self.index(count * loop.step)}; {name} += {loop.step}) {{"
             return unroll + _enclosed(head, self.body(loop.body, depth + 1), depth, loop.origin)
@@ -332,6 +334,7 @@ class Printer:
         self.stays = stays
         self.shares_groups = prod(group or (1,)) > 1
         self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_walk.statements(body))
+        self.unrolls = as_asked(body, self.dialect) <= ASKED_LIMIT
         self.indexed = frozenset(
             part.buffer.name
             for part in c_walk.walk(body)

@@ -51,6 +51,11 @@ def _predicted(performance: PerformanceModel, plan: Plan, device: Device) -> flo
     return ms
 
 
+def text_length(candidate: Candidate) -> int:
+    """The characters of its longest kernel, which say how long it takes to build."""
+    return max((len(k.source) for k in candidate.plan.kernels), default=0)
+
+
 def kernels(candidate: Candidate) -> str:
     """The text of a candidate's kernels, without the comment above them."""
     return "\n".join(k.source for k in candidate.plan.kernels)

@@ -41,7 +41,7 @@ from lift_egraph.records.journal import journal_at
 from lift_egraph.soundness.many_rules import EXAMPLES
 from lift_egraph.workbench.additions import Plans, additions_of
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.candidates import make_candidate
+from lift_egraph.workbench.candidates import make_candidate, text_length
 from lift_egraph.workbench.demands import data_bytes, require_elements, require_result
 from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked, prepared
 from lift_egraph.workbench.measuring import Clock, Finder, Lanes, stopped
@@ -191,7 +191,9 @@ def optimize(
     together = model.built_together
     chosen = strategy or (CORRECTED() if isinstance(performance, Model) else ByFamily())
     others = partial(streamed, device=model)
-    limits = 1e3 * kernel_seconds, 1e3 * max(FIRST_SHARE * budget.seconds, FIRST_SECONDS)
+    takes_long_to_build = any(text_length(c) > budget.long_source for c in naive)
+    first_seconds = 0.0 if takes_long_to_build else max(FIRST_SHARE * budget.seconds, FIRST_SECONDS)
+    limits = 1e3 * kernel_seconds, 1e3 * first_seconds
     race = Race(naive, make, *limits, recording, tuning, together, chosen, place, others)
     how, in_numpy, roof = "", None, None
     told = "timing the naive kernel" if naive else f"there is none: {baseline}"

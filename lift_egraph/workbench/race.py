@@ -23,7 +23,7 @@ from lift_egraph.language.binders import canonical
 from lift_egraph.learned.strategies import ByFamily, Family, Point, Strategy
 from lift_egraph.process.child import End
 from lift_egraph.workbench.budget import Budget
-from lift_egraph.workbench.candidates import kernels
+from lift_egraph.workbench.candidates import kernels, text_length
 from lift_egraph.workbench.confirmation import sessions, slowdown
 from lift_egraph.workbench.measuring import Clock, Measured, Measurers, SearchEnd, grace_of
 from lift_egraph.workbench.phases import Found, PhaseSummary, family
@@ -333,8 +333,7 @@ class Race:
         self._texts.add(text)
         if is_new and not (self._records and self._records.knows(candidate, 1e-3 * self._limit_ms)):
             self.candidates.append(candidate)
-            longest = max((len(k.source) for k in candidate.plan.kernels), default=0)
-            is_long = longest > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
+            is_long = text_length(candidate) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
             is_tuned = self._terms[canonical(found.term)]
             self._ready.append(_Ready(candidate, self._point(candidate), is_long, is_tuned))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))

@@ -367,6 +367,22 @@ def test_a_private_array_that_no_registers_hold_stays_an_array() -> None:
     assert "tmp[" not in short
 
 
+SCORES = """
+    program scores(Q: [[f32]64]512, K: [[f32]64]{keys}) =
+      mapGlb(0, fun q => let s = mapSeq(fun k => reduceSeq(fun (acc, a, b) => acc + a * b, 0.0, zip(q, k)), K) in
+        let top = reduceSeq(max, -inf, s) in mapSeq(fun v => v - top, s), Q)
+"""
+
+
+def test_on_a_gpu_an_array_of_many_stays_one_where_its_compiler_would_unroll_a_long_text() -> None:
+    many = plan_of(parse_program(SCORES.format(keys=129)), NVIDIA).source
+    assert "[129];" in many
+    assert len(many) < 3000
+    few = plan_of(parse_program(SCORES.format(keys=8)), NVIDIA).source
+    assert "tmp_7" in few
+    assert "[8];" not in few
+
+
 def test_it_is_no_array_in_groups_of_several_work_items_on_pocl() -> None:
     shared = plan_of(parse_program(ROWS), launch=Launch((4, 1, 1), (2, 1, 1))).source
     assert "tmp_39" in shared

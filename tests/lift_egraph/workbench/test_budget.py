@@ -292,6 +292,13 @@ def test_each_knob_is_used(name: str, value: Any, what: Callable[[Seen], float],
     assert what(see(**{**where, name: value})) < what(see(**where))
 
 
+def test_a_naive_kernel_that_takes_long_to_build_goes_late():
+    naive = "mapGlb(0, fun e => alpha * e, x)"
+    is_naive = [naive in plan.source for plan in see(program="scal", long_source=1).measured]
+    assert is_naive[-1]
+    assert not any(naive in plan.source for plan in see(program="scal").measured)  # it was first, which these are not
+
+
 def test_no_knob_is_left_out():
     assert {name for name, *_ in KNOBS} == {f.name for f in fields(Budget)}
     assert inspect.signature(command).parameters["budget"].default == Budget().seconds
