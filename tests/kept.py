@@ -1,7 +1,8 @@
 """Workers of devices that several tests have one after the other: the first kernel of a new one takes half a second.
 
 Who is done with a worker leaves it to the next with the same device, limits and environment, for whom it begins anew:
-with a context of its own, without programs, inputs or memory. One that failed in anything, or was killed, is not kept.
+with a context of its own, without programs, inputs or memory. One that failed in anything, was killed, or has variables
+of its own is not kept.
 The tests of `lift_egraph.codegen.running` itself, and all processes that run the command, have workers as users do.
 """
 
@@ -69,7 +70,8 @@ class Kept(Server):
         child, self._child = self._child, None
         if child is None:
             return
-        if self._failed or not child.alive:
+        is_usual = self._environment == run._ENVIRONMENT  # a simulator's worker ends as its reports are read
+        if self._failed or not is_usual or not child.alive:
             child.kill()
             return
         child.signal(signal.SIGCONT)
