@@ -20,6 +20,7 @@ from lift_egraph.records.journal import NONE, VARIABLE
 from tests.codegen.corpus.harness import Bench, bench_on
 from tests.depth import PROFILE
 from tests.in_process import no_children
+from tests.kept import kept_workers
 from tests.warm import warm_children
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -77,8 +78,8 @@ def _is_alone(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def _warm() -> Iterator[None]:
-    """See `warm_children`."""
-    with warm_children():
+    """See `warm_children` and `kept_workers`."""
+    with warm_children(), kept_workers():
         yield
 
 

@@ -16,6 +16,7 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
 from lift_egraph.workbench.long_rows import LongRows, Rows, folds
+from lift_egraph.workbench.outside import map_outside
 from lift_egraph.workbench.plan import length_of
 
 T = TypeVar("T", bound=ir.Part)
@@ -56,13 +57,10 @@ def _combined_everywhere(term: T) -> T:
 
 
 def _acted(term: ir.Expr, rows: Rows | None) -> ir.Expr:
-    """The term with its folds outside of functions changed, but also in the bodies of lets, and in long rows."""
-    made = ir.map_parts(term, lambda p: _acted(p, rows) if isinstance(p, ir.Expr) else p)
-    match made:
-        case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
-            return ir.Apply(ir.Lambda(binder, _acted(body, rows)), argument)
-        case ir.Map() if rows:
-            return _acted_in(made, rows, 1)
+    """The term with its folds outside of all loops changed, and in long rows."""
+    made = map_outside(term, lambda part: _acted(part, rows))
+    if isinstance(made, ir.Map) and rows:
+        return _acted_in(made, rows, 1)
     is_whole = _may_act(made) and not (rows and LongRows(rows).outside(made) is not made)
     return _action(made) if is_whole else made
 

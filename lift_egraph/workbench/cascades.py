@@ -22,6 +22,7 @@ from lift_egraph.language.nat import nat
 from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.chunked import FOLDS
 from lift_egraph.workbench.long_rows import LongRows, Rows, chunk_of
+from lift_egraph.workbench.outside import map_outside, parts_outside
 from lift_egraph.workbench.plan import LONG, length_of
 from lift_egraph.workbench.remainders import part
 
@@ -69,21 +70,14 @@ def _folds(term: ir.Expr) -> Iterator[Fold]:
         yield term  # pyright: ignore
     if is_pure(term):
         return
-    for inner in ir.parts(term):
-        if isinstance(inner, ir.Expr):
-            yield from _folds(inner)
-    if isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda):
-        yield from _folds(term.function.body)
+    for inner in parts_outside(term):
+        yield from _folds(inner)
 
 
 def _replaced(term: ir.Expr, fold: ir.Expr, instead: ir.Expr) -> ir.Expr:
     if term is fold:
         return instead
-    made = ir.map_parts(term, lambda p: _replaced(p, fold, instead) if isinstance(p, ir.Expr) else p)
-    if isinstance(made, ir.Apply) and isinstance(made.function, ir.Lambda):
-        body = _replaced(made.function.body, fold, instead)
-        return ir.Apply(ir.Lambda(made.function.binder, body), made.argument)
-    return made
+    return map_outside(term, lambda inner: _replaced(inner, fold, instead))
 
 
 def _in_parts(fold: Fold, found: Cascade) -> ir.Expr:

@@ -15,6 +15,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import element_type, size_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32
+from lift_egraph.workbench.outside import map_outside
 
 T = TypeVar("T", bound=ir.Part)
 
@@ -35,10 +36,8 @@ def with_distinct_places(term: ir.Expr, behind: bool) -> ir.Expr | None:
 
 
 def _placed(term: ir.Expr, known: Mapping[ir.Expr, str], behind: bool) -> ir.Expr:
-    made = ir.map_parts(term, lambda p: _placed(p, known, behind) if isinstance(p, ir.Expr) else p)
+    made = map_outside(term, lambda part: _placed(part, known, behind))
     match made:
-        case ir.Apply(function=ir.Lambda(binder=binder, body=body), argument=argument):
-            return ir.Apply(ir.Lambda(binder, _placed(body, known, behind)), argument)
         case ir.ReduceByIndex(operator=operator, initial=initial, indices=indices, array=array) if (
             isinstance(term, ir.ReduceByIndex) and term.indices in known
         ):

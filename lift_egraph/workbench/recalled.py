@@ -12,6 +12,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.workbench.actions import with_actions
+from lift_egraph.workbench.outside import map_outside
 from lift_egraph.workbench.plan import length_of
 
 
@@ -28,12 +29,7 @@ def _recalled(term: ir.Expr) -> ir.Expr:
         return _fold(term)
     if is_pure(term):
         return term
-    made = ir.map_parts(term, lambda p: _recalled(p) if isinstance(p, ir.Expr) else p)
-    if isinstance(made, ir.Apply) and isinstance(made.function, ir.Lambda):
-        body = _recalled(made.function.body)
-        if body is not made.function.body:
-            return ir.Apply(ir.Lambda(made.function.binder, body), made.argument)
-    return made
+    return map_outside(term, _recalled)
 
 
 def _fold(term: ir.ReduceSeq | ir.Reduce) -> ir.Expr:

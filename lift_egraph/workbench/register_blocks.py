@@ -16,6 +16,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.rules.macros import chunk_facts, untiled
+from lift_egraph.workbench.block_sketches import block_of, item_in_lanes, sums_of
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import product_of
 
@@ -66,17 +67,15 @@ class InRegisters:
             items = untiled((high, wide), held, outer=maps["high"], inner=maps["wide"])
             return sk.contains(untiled(counts, sk.contains(items), outer=maps["outer"], inner=maps["inner"]))
 
-        block = sk.map_(sk.map_(length=broad), length=tall)
-        sums = sk.reduce_(sk.ANY, sk.ANY, sk.map_(block, sk.zip_()), length=nest.length)
-        lanes = sk.map_seq(sk.contains(sk.map_seq(sk.vectorize(width), length=broad // width)), length=tall)
-        item = sk.reduce_seq(sk.contains(lanes), length=nest.length)
+        block = block_of(tall, broad)
+        item = item_in_lanes(tall, broad, width, nest.length)
         held = sk.contains(sk.to_memory("private")) if self.holds_rows else sk.ANY
         stored = sk.map_seq(sk.as_scalar(), sk.reduce_seq(held, length=nest.length), length=tall)
-        grid = sk.contains(untiled(counts, sk.map_(sk.map_(length=tile[1]), length=tile[0])))
+        grid = sk.contains(untiled(counts, block_of(*tile)))
         steps = (
             Step("tiling", grid, chunk_facts(lengths, tile)),
             Step("items", blocks(block), chunk_facts(tile, (tall, broad))),
-            Step("blocking", blocks(sums), {}),
+            Step("blocking", blocks(sums_of(block, nest.length)), {}),
             Step("block_levels", blocks(sk.contains(item), GRID), {}, (width,), lowered),
             Step("block_registers", blocks(sk.contains(stored), GRID), {}, (width,)),
         )

@@ -10,14 +10,12 @@ from itertools import chain
 from math import inf
 
 from lift_egraph.algebra.declared import believe
-from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.exact_rules import exact_phase
 from lift_egraph.egraph.kbest import CostModel
 from lift_egraph.egraph.rule_files import OwnRule, rule_of
 from lift_egraph.egraph.saturate import Phase, Saturation, run_phase
 from lift_egraph.errors import LiftError
-from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.kbest import Extracted, best_terms, skeleton
 from lift_egraph.extract.models import StructuralModel
@@ -28,8 +26,8 @@ from lift_egraph.language.binders import alpha_equal
 from lift_egraph.workbench.additions import ROLES, Additions, taking_part
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.changes import MOST_STEPS, Changes, reached_by
+from lift_egraph.workbench.foreseen import best_versions, ranked
 from lift_egraph.workbench.phases import (
-    LOW_LEVEL,
     Found,
     Leg,
     PhaseSummary,
@@ -48,7 +46,6 @@ from lift_egraph.workbench.phases import (
 from lift_egraph.workbench.plan import Plan, Recipe, planned_phase
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
-from lift_egraph.workbench.spectrum import Version, kind_of, versions
 from lift_egraph.workbench.stage_cut import Cut, cut
 from lift_egraph.workbench.stage_rounds import StageRounds
 from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, rests
@@ -202,15 +199,7 @@ class _Search:
         device, budget = self.device, self.budget
         end = time.perf_counter() + budget.search_seconds * VERSIONS_SHARE
         fitting = [a for a in self.additions.alternatives if a.device in (None, device.mapping)]
-        found: dict[object, list[tuple[float, int, Version]]] = {}
-        for number, version in enumerate(versions(program.body, fitting)):
-            if number and time.perf_counter() > end:
-                break
-            with suppress(LiftError):  # a version may be none for the device
-                plan = compile_program(naive_term(replace(program, body=version[0])), device, with_text=False)
-                found.setdefault(kind_of(version), []).append((float(predict(plan, device)), number, version))
-        ranked = sorted((place, *one) for ones in found.values() for place, one in enumerate(sorted(ones)))
-        for *_, (term, rules) in ranked[: budget.versions]:
+        for term, rules in best_versions(program, device, fitting, end)[: budget.versions]:
             phase = extended(alternatives_phase(replace(budget.phase_limits, iterations=len(rules))), rules)
             leg = Leg("alternatives", term, 0, device.mapping, rules=rules)
             yield from reached_by(phase, (program.body, ()), leg) or ()
@@ -243,7 +232,7 @@ class _Search:
                     yield item
                 else:
                     found.append(item)
-            beside[stage] = look.ranked(alone, found)[0]
+            beside[stage] = ranked(alone, found, self.device)[0]
         look, alone = self.alone(parts, main, program)
         itself: Start = (alone.body, ())
         for item in chain(look.as_it_is(itself), look.planned(itself), look.tiled(alone, [itself])):
@@ -330,18 +319,6 @@ class _Search:
         """What restructuring with the first tiling finds for one stage as a program of its own."""
         for tiling in self.tilings(alone)[:1]:
             yield from self.restructured((alone.body, ()), tiling, self.budget.stage_seeds, end)
-
-    def ranked(self, alone: ir.Program, found: Sequence[Found]) -> list[Found]:
-        """Different terms of a stage that is a program of its own, by the time that is predicted for their kernels."""
-        terms = {f.term: f for f in found if f.way[-1].name in LOW_LEVEL}
-        times: dict[ir.Expr, float] = {}
-        for term in terms:
-            try:
-                plan = compile_program(replace(alone, body=term), self.device, with_text=False)
-                times[term] = float(predict(plan, self.device))
-            except LiftError:  # legal in the e-graph's eyes, but not for the code generator
-                times[term] = inf
-        return sorted(terms.values(), key=lambda f: (times[f.term], f.cost))
 
     def planned(
         self,

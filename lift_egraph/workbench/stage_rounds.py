@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice, product
 from typing import Protocol
 
+from lift_egraph.codegen.devices import Device
 from lift_egraph.language import ir
 from lift_egraph.workbench.budget import Budget
+from lift_egraph.workbench.foreseen import ranked
 from lift_egraph.workbench.phases import Found, PhaseSummary
 from lift_egraph.workbench.plan import PLANNED
 from lift_egraph.workbench.stage_cut import Cut
@@ -20,6 +22,11 @@ ROUNDS = 4
 
 class Look(Protocol):
     """How one stage is searched."""
+
+    @property
+    def device(self) -> Device:
+        """What its kernels run on."""
+        ...
 
     @property
     def budget(self) -> Budget:
@@ -49,10 +56,6 @@ class Look(Protocol):
 
     def restructured_stage(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What is found by restructuring."""
-        ...
-
-    def ranked(self, alone: ir.Program, found: Sequence[Found]) -> list[Found]:
-        """Different terms by the time that is predicted."""
         ...
 
 
@@ -100,10 +103,10 @@ class StageRounds:
                 else:
                     found.append(item)
             known = [*self.options.get(stage, ()), *found]
-            for item in look.ranked(alone, found):
+            for item in ranked(alone, found, look.device):
                 if any(leg.name in PLANNED for leg in item.way):
                     self.by_plans.setdefault(stage, {}).setdefault(tuple(leg.name for leg in item.way), item)
-            self.options[stage] = look.ranked(alone, known)[: budget.stage_terms] if found else known
+            self.options[stage] = ranked(alone, known, look.device)[: budget.stage_terms] if found else known
         best = {stage: found[0] for stage, found in self.options.items()}
         others = ({**best, stage: f} for stage, found in self.options.items() for f in found[1:])
         for chosen in (best, *others) if depth > 1 else (best,):

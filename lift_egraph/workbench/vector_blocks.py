@@ -17,6 +17,7 @@ from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
 from lift_egraph.language import ir
 from lift_egraph.rules.macros import chunk_facts, untiled
+from lift_egraph.workbench.block_sketches import block_of, item_in_lanes, sums_of
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import product_of
 
@@ -56,16 +57,14 @@ def _direct(nest: Nest, numbers: Mapping[str, int]) -> Plan:
         """All results, put together of the blocks of work-items."""
         return sk.contains(untiled(counts, sk.contains(each), outer=outer, inner=inner))
 
-    block = sk.map_(sk.map_(length=broad), length=tall)
-    sums = sk.reduce_(sk.ANY, sk.ANY, sk.map_(block, sk.zip_()), length=nest.length)
-    lanes = sk.contains(sk.map_seq(sk.vectorize(width), length=broad // width))
-    item = sk.reduce_seq(sk.contains(sk.map_seq(lanes, length=tall)), length=nest.length)
+    block = block_of(tall, broad)
+    item = item_in_lanes(tall, broad, width, nest.length)
     by_items = blocks(sk.map_(sk.ANY, item), partial(sk.map_level, "mapGlb(0)"), partial(sk.map_level, "mapGlb(1)"))
     if factors.products > 1:
         by_items = sk.contains(sk.map_level("mapGlb(2)", by_items))
     steps = (
         Step("tiling", blocks(block), chunk_facts(lengths, (tall, broad))),
-        Step("blocking", blocks(sums), {}),
+        Step("blocking", blocks(sums_of(block, nest.length)), {}),
         Step("vector_levels", by_items, {}, (width,), lowered),
     )
     return Plan(steps, (width,), lowered_by=None)
