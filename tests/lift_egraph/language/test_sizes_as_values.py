@@ -75,7 +75,7 @@ def test_each_of_so_many_steps_may_change_the_length_by_as_much() -> None:
     tree = specialise(parse_program(text))
     assert run(tree, {"x": np.float32([1, 10, 100, 1000])}) == 1 + 3 * 10 + 3 * 100 + 1000
     with pytest.raises(LiftError, match="at\\(1\\) is outside an array of length 1"):
-        parse_program(text.replace("[0]\"", "").replace("x)[0]", "x)[1]"))
+        parse_program(text.replace('[0]"', "").replace("x)[0]", "x)[1]"))
 
 
 def test_what_does_not_fit_at_sizes_has_its_place() -> None:
