@@ -107,6 +107,7 @@ def search(
             yield from (taken[0],) if taken else ()
             begun = look.begun(program, taken[1] if taken else start)
     yield from begun.round(0) if begun else ()  # the phase takes seconds where there are many stages
+    yield from begun.round(1) if begun and begun.start[1] else ()  # it adds little to products that are apart
     if is_staged or has_invariants(program.body):
         began = time.perf_counter()
         limits = replace(budget.phase_limits, iterations=budget.stage_iterations)
