@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view as windows
 
 from .pipelines import PIPELINES
+from .studies import STUDIES
 from .trades import TRADES
 
 A = np.ndarray
@@ -361,6 +362,7 @@ def _resonator(x: A, c: Any) -> A:
 
 PEERS: dict[str, Callable[..., Any]] = {
     **PIPELINES,
+    **STUDIES,
     **TRADES,
     "argmax_so_far": _argmax_so_far,
     "atax": lambda A, x: A.T @ (A @ x),

@@ -35,16 +35,23 @@ class Use:
         """Whether the operator may be associative: its arguments have one type."""
         return self.pattern in (ir.Reduce, *ir.SCANS, ir.ReduceRange, ir.ReduceByIndex)
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the operator is a built-in operation, whose laws need not be told."""
+        return known_operator(self.operator) is not None
+
 
 def uses_in(term: ir.Expr) -> tuple[Use, ...]:
-    """The folds of a term whose operators are no built-in operation."""
+    """The folds of a term whose operators are no built-in operation, and the loops by any."""
     return tuple(dict.fromkeys(_uses(term)))
 
 
 def _uses(term: ir.Part) -> Iterator[Use]:
     for t in ir.subterms(term):
-        if isinstance(t, ir.FOLDS) and isinstance(t.operator, ir.Lambda) and known_operator(t.operator) is None:
-            yield Use(type(t), t.operator, t.initial)
+        if isinstance(t, ir.FOLDS) and isinstance(t.operator, ir.Lambda):
+            use = Use(type(t), t.operator, t.initial)
+            if not (use.is_reduction and use.is_built_in):
+                yield use
 
 
 def facts_of(use: Use) -> tuple[ActionLike, ...]:
@@ -67,7 +74,7 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
             facts.append(sorts.identity(op, to_egg(use.initial)))
         if found := laws.built_in(f):
             facts.append(sorts.built_in(op, String(found[0])))
-    acting = None if use.is_reduction and laws.associative(f) else action_of(f)
+    acting = None if use.is_built_in or (use.is_reduction and laws.associative(f)) else action_of(f)
     if isinstance(acting, Action):
         facts.append(_acts(f, acting))
     if isinstance(acting, Action) and (steady := steady_of(f)):
@@ -81,7 +88,7 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
         for part in (cascade.step, cascade.rest):
             if isinstance(of_part := action_of(part), Action):
                 facts.append(_acts(part, of_part))
-    if acting is not None and (combining := combining_of(f)):
+    if (use.is_built_in or acting is not None) and (combining := combining_of(f)):
         given, element = (function_to_egg(g) for g in (f, combining.element))
         facts.append(sorts.combines(given, element, operator_to_egg(combining.operator)))
     return tuple(facts)

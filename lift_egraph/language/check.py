@@ -226,7 +226,8 @@ def _problem(term: ir.Expr, misfit: Misfit) -> TypeProblem | SizeProblem:
     where, types = ir.name_of(term), {p.name: _shown(getattr(term, p.name)) for p in term.signature.parameters}
     names = {**misfit.names, **types}
     if misfit.condition is not None:
-        return SizeProblem(CONDITIONS[type(term)][term.signature.conditions.index(misfit.condition)].format(**names))
+        message = CONDITIONS[type(term)][term.signature.conditions.index(misfit.condition)].format(**names)
+        return SizeProblem(message + _fitting_part(term))
     parameter = misfit.parameter
     assert parameter is not None
     found, by_hand = getattr(term, parameter.name), MISFITS.get((type(term), parameter.name))
@@ -243,6 +244,22 @@ def _problem(term: ir.Expr, misfit: Misfit) -> TypeProblem | SizeProblem:
         element, start = names["array"].element, names["initial"]
         return TypeProblem(f"{where} combines elements of one type, got {start} and {element}; use {where}Seq")
     return TypeProblem(f"{where} works on an array of arrays, got {t}")
+
+
+def _fitting_part(term: ir.Expr) -> str:
+    """How much of an array chunks or windows do fit, where the numbers are known and they fit some of it."""
+    match term:
+        case ir.Split(chunk=size):
+            step = size
+        case ir.Slide(size=size, step=step):
+            pass
+        case _:
+            return ""
+    length, first, each = size_of(term.array).constant, size.constant, step.constant
+    if length is None or not first or not each or length < first:
+        return ""
+    fitting = (length - first) // each * each + first
+    return f"; it fits the first {fitting}: slice(0, {fitting}, xs)" if fitting < length else ""
 
 
 def _shown(value: Any) -> Any:
@@ -357,8 +374,8 @@ def _iterate(term: ir.Iterate) -> DataType:
     t = array_type(term.array, "iterate")
     if term.times < 0:
         raise SizeProblem(f"iterate: the count must not be negative, got {term.times}")
-    if term.count is not None and result_of(iterate_step(term, t.size), t, "iterate") != t:
-        raise SizeProblem(f"iterate: where the length changes, it takes a number of times, not the size {term.count}")
+    if term.count is not None:
+        return _counted(term, term.count, t)
     for _ in range(min(term.times, MOST_STEPS)):
         step = iterate_step(term, t.size)
         result = result_of(step, t, "iterate")
@@ -373,6 +390,22 @@ def _iterate(term: ir.Iterate) -> DataType:
             "more steps are possible only where it no longer does"
         )
     return t
+
+
+def _counted(term: ir.Iterate, count: Nat, t: Array) -> DataType:
+    """The type of an iterate that runs as often as a size says: all steps change the length by as much."""
+    step = result_of(iterate_step(term, t.size), t, "iterate")
+    if step == t:
+        return t
+    before, after = domain(term.function), codomain(term.function)
+    if isinstance(before, Array) and isinstance(after, Array) and t.element == after.element == before.element:
+        change = after.size - before.size
+        if term.size not in {v.name for v in change.variables}:
+            return Array(t.size + change * count, t.element)
+    raise SizeProblem(
+        "iterate: where the length does not change by as much in each step, it takes a number of times, "
+        f"not the size {count}"
+    )
 
 
 def iterate_step(term: ir.Iterate, size: Nat) -> ir.Lambda:

@@ -243,7 +243,9 @@ class Pad(Expr):
     "iterate", "times: count, size: name, function: [t]n -> [t]n, array: [t]n -> [t]n"
 )
 class Iterate(Expr):
-    """`count` says how often, in place of `times`, where that is a size without a value yet: then the length stays."""
+    """`count` says how often, in place of `times`, where that is a size without a value yet: steps change the length by
+    as much.
+    """
 
     times: int
     size: str

@@ -35,6 +35,8 @@ from lift_egraph.meaning.grouped import ByIndex
 from lift_egraph.meaning.interp import interpret
 from lift_egraph.meaning.values import Tree, Value, at, concatenate, map_leaves, with_axes
 
+KEEP_ZERO = ("div", "sqrt")  # without rounding, though other results of theirs are not rounded correctly
+
 
 def evaluate_bounded(
     term: ir.Expr, inputs: Mapping[str, Value], shared: dict[ir.Expr, Tree] | None = None
@@ -107,6 +109,7 @@ class BoundedDomain:
             error = propagated
             if any(ulps):
                 error = _round(value, error, FORMATS[scalar], _ulps(scalar, *ulps), arguments)
+                error = _with_zeros(error, propagated, arguments[0]) if op in KEEP_ZERO else error
             return affinely(op, _finish(op, value, error, scalar, arguments), propagated, arguments)
         value = np.asarray(OPERATIONS[op].meaning(*(a.value for a in arguments)), NUMPY_TYPES[scalar.name])
         return Bounded(value, _doubt(value.shape, *(a.error for a in arguments)), scalar)
@@ -199,6 +202,14 @@ def _round(value: np.ndarray, error: Error, form: Format, ulps: float, arguments
             return None
         rounding[exact] = 0
     return rounding if error is None else np.add(rounding, error, out=rounding)
+
+
+def _with_zeros(error: Error, propagated: Error, first: Bounded) -> Error:
+    """The error of an operation that makes 0 of 0, where its other argument leaves no doubt."""
+    if error is None or first.value.all():
+        return error
+    zero = (first.value == 0) & (full_error(first) == 0)
+    return np.where(zero if propagated is None else zero & (propagated == 0), 0.0, error)
 
 
 def _representable(value: np.ndarray, form: Format, arguments: Sequence[Bounded]) -> np.ndarray:

@@ -148,17 +148,20 @@ def _in_blocks(first: np.ndarray, base: np.ndarray, factors: np.ndarray) -> np.n
     starts, errors, grown = np.empty((k, blocks)), first, np.empty((k, n))
     with np.errstate(invalid="ignore", over="ignore"):
         for b, f in zip(added, into, strict=True):
-            total, power = MARGIN * (b + (f * total).sum(1)), MARGIN * (f[:, :, None] * power).sum(1)
+            total, power = MARGIN * (b + _led(f, total).sum(1)), MARGIN * _led(f[:, :, None], power).sum(1)
         for i in range(blocks):
             starts[:, i] = errors
-            errors = MARGIN * (total[:, i] + (power[..., i] * errors).sum(1))
-    if not np.isfinite(errors).all():  # zero times what has no bound is zero, but not here
-        return _one_by_one(first, base, factors)
-    before = starts
-    for j, (b, f) in enumerate(zip(added, into, strict=True)):
-        before = grown[:, j:whole:width] = MARGIN * (b + (f * before).sum(1))
+            errors = MARGIN * (total[:, i] + _led(power[..., i], errors).sum(1))
+        before = starts
+        for j, (b, f) in enumerate(zip(added, into, strict=True)):
+            before = grown[:, j:whole:width] = MARGIN * (b + _led(f, before).sum(1))
     grown[:, whole:] = _one_by_one(grown[:, whole - 1], base[:, whole:], factors[..., whole:])
     return grown
+
+
+def _led(factors: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """What errors lead to: no error leads to none, whatever the factor."""
+    return np.where(errors == 0, 0.0, factors * errors)
 
 
 def _one_by_one(first: np.ndarray, base: np.ndarray, factors: np.ndarray) -> np.ndarray:

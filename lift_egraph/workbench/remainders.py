@@ -17,7 +17,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, size_of, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import I32, Array, Scalar
+from lift_egraph.language.types import I32, Scalar, leaves
 from lift_egraph.workbench.plan import LONG
 
 SHORTEST = 4  # chunks that are worth a rest
@@ -117,7 +117,8 @@ class WithRests:
         return n - n % k, n % k
 
     def map(self, term: ir.Map, nested: bool = False) -> ir.Expr:
-        is_element = not isinstance(type_of(term).element, Array)  # pyright: ignore[reportAttributeAccessIssue]
+        element = type_of(term).element  # pyright: ignore[reportAttributeAccessIssue]
+        is_element = all(not sizes for _, sizes, _ in leaves(element))
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
         in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))

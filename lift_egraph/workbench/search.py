@@ -93,8 +93,18 @@ def search(
     starts: list[Start] = [(program.body, ())]
     yield from look.as_it_is(starts[0])  # there is something to measure at once
     is_staged = has_stages(program.body) or bool(look.own("stages"))
+    changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
+    changed: dict[ir.Expr, Start] = {}
+    rested: dict[ir.Expr, tuple[PhaseSummary, Start] | None] = {}
     begun = look.begun(program, starts[0]) if is_staged else None
+    if is_staged and begun is None:
+        yield from look.changed(starts[0], changes, changed)
+        if _has_products_apart(start := changed[program.body]):
+            taken = rested[start[0]] = look.with_rests(start)
+            yield from (taken[0],) if taken else ()
+            begun = look.begun(program, taken[1] if taken else start)
     yield from begun.round(0) if begun else ()  # the phase takes seconds where there are many stages
+    yield from begun.round(1) if begun and begun.start[1] else ()  # it adds little to products that are apart
     if is_staged or has_invariants(program.body):
         began = time.perf_counter()
         limits = replace(budget.phase_limits, iterations=budget.stage_iterations)
@@ -108,22 +118,20 @@ def search(
     yield from look.spectrum(program)
     if is_staged:
         yield from look.in_steps((program.body, ()))
-    changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
     several: list[Start] = []
     later: list[tuple[Cut, Start]] = []
     written = [start for start in starts if cut(start[0]) is None]
-    for number in range(len(starts)):
-        for phase, changed in changes.of(starts[number]):
-            starts[number] = changed
-            yield phase
-    starts.sort(key=lambda start: all(leg.name != "products_apart" for leg in start[1]))  # there are plans for these
+    for start in starts:
+        if start[0] not in changed:
+            yield from look.changed(start, changes, changed)
+    starts = sorted((changed[start[0]] for start in starts), key=lambda start: not _has_products_apart(start))
     parallel = replace(program, body=starts[0][0])  # it may have lengths for vectors that the program has not
     look = replace(look, widths=vector_widths(parallel, device, budget.widths))
     for start in starts:
-        taken = look.with_rests(start)
+        taken = rested[start[0]] if (is_known := start[0] in rested) else look.with_rests(start)
         if taken is not None:
             phase, apart = taken
-            yield phase
+            yield from () if is_known else (phase,)
             parts = cut(apart[0])
             if parts is None or len(parts.stages) - len(rests(parts)) > 1:
                 several.append(apart)
@@ -203,6 +211,13 @@ class _Search:
             phase = extended(alternatives_phase(replace(budget.phase_limits, iterations=len(rules))), rules)
             leg = Leg("alternatives", term, 0, device.mapping, rules=rules)
             yield from reached_by(phase, (program.body, ()), leg) or ()
+
+    def changed(self, start: Start, changes: Changes, made: dict[ir.Expr, Start]) -> Iterator[PhaseSummary]:
+        """Makes what a start is best begun with."""
+        made[start[0]] = start
+        for phase, then in changes.of(start):
+            made[start[0]] = then
+            yield phase
 
     def with_rests(self, start: Start) -> tuple[PhaseSummary, Start] | None:
         """The start with the lengths that nothing divides in parts, where there are any."""
@@ -466,6 +481,11 @@ class _Search:
                 steps = len(reached.iterations)
                 leg = Leg("memory", copy.term, steps, device.mapping, spaces=spaces, rules=self.own("memory"))
                 yield Found(copy.cost, copy.term, (*way, leg))
+
+
+def _has_products_apart(start: Start) -> bool:
+    """Whether products are stages of their own, for which there are plans."""
+    return any(leg.name == "products_apart" for leg in start[1])
 
 
 def _terms(

@@ -14,8 +14,10 @@ from lift_egraph.meaning.values import leaves_of
 
 FILES = sorted((Path(__file__).parents[2] / "benchmarks" / "programs").glob("*.lift"))
 SMALL = {
+    "american_put": {"options": 12},
     "batch_norm": {},
     "bitonic_step": {},
+    "bond_value": {"bonds": 12},
     "covariance": {},
     "epidemic": {"P": 12},
     "fft_stage": {"N": 48, "half": 12},

@@ -97,7 +97,11 @@ def lanes_of(width: int, scalar: ty.Scalar = F32) -> ir.Expr:
         (ir.Gather(ir.IndexFunction("i", nat("i") + 1), a), SizeProblem, "leaves an array of length 8"),
         (ir.Gather(ir.IndexFunction("i", nat("i") - 1), a), SizeProblem, "leaves an array of length 8"),
         (ir.Slide(nat(9), nat(1), a), SizeProblem, "a window of 9 does not fit"),
-        (ir.Slide(nat(3), nat(2), a), SizeProblem, "does not tile an array of length 8"),
+        (
+            ir.Slide(nat(3), nat(2), a),
+            SizeProblem,
+            "does not tile an array of length 8 exactly; it fits the first 7: slice(0, 7, xs)",
+        ),
         (ir.Slide(nat(0), nat(1), a), SizeProblem, "the window size must be at least 1"),
         (ir.Pad(nat(-1), nat(0), ir.Boundary("clamp"), a), SizeProblem, "must not be negative"),
         (ir.Pad(nat(9), nat(0), ir.Boundary("mirror"), a), SizeProblem, "needs an array of length 9 or more"),

@@ -65,8 +65,17 @@ def test_a_size_says_how_often_something_is_done() -> None:
     assert [specialise(program, sizes).body.times for sizes in ({}, {"steps": 4})] == [5, 7]
     with pytest.raises(LiftError, match="so 2 \\* steps - 1 cannot stay open"):
         specialise(program, keep=("steps",))
-    with pytest.raises(LiftError, match="where the length changes, it takes a number of times, not the size N"):
+    with pytest.raises(LiftError, match="it takes a number of times, not the size N"):
         parse_program("program f(x: [f32]N) = iterate(N, fun (y: [f32]n) => slice(0, n / 2, y), x)")
+
+
+def test_each_of_so_many_steps_may_change_the_length_by_as_much() -> None:
+    text = """program tree(x: [f32](steps + 1)) where steps = 3 =
+  iterate(steps, fun y => map(fun w => w[0] + w[1], slide(2, 1, y)), x)[0]"""
+    tree = specialise(parse_program(text))
+    assert run(tree, {"x": np.float32([1, 10, 100, 1000])}) == 1 + 3 * 10 + 3 * 100 + 1000
+    with pytest.raises(LiftError, match="at\\(1\\) is outside an array of length 1"):
+        parse_program(text.replace('[0]"', "").replace("x)[0]", "x)[1]"))
 
 
 def test_what_does_not_fit_at_sizes_has_its_place() -> None:

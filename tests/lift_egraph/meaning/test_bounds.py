@@ -242,6 +242,19 @@ class TestOperations:
         assert bounded("map(to_f32, ps)", ps=np.array([True, False]))[0].tolist() == [1, 0]
 
 
+def test_a_quotient_of_zero_is_zero():
+    """What follows a histogram: frequencies, some of them 0, and their logarithm where they are not."""
+    counts = np.array([0, 3, 4], np.int32)
+    entropy = "map(fun q => select(q > 0.0, q * log(q), 0.0), map(fun c => to_f32(c) / 7.0, counts))"
+    _, bound = bounded(entropy, counts=counts)
+    assert bound[0] == 0
+    assert bound[1:].min() > 0
+    assert bound[1:].max() < 1e-6
+    _, bound = bounded("map(fun c => 0.0 / (to_f32(c) - 0.1 * 30.0), counts)", counts=counts)
+    assert bound[0] == 0
+    assert np.isinf(bound[1])  # its divisor may be 0
+
+
 def test_pairs_and_shapes():
     value, bound = bounded("map(fun x => (x, x / 3.0), xs)", xs=np.arange(4, dtype=np.float32))
     assert map_leaves(np.shape, value) == map_leaves(np.shape, bound)

@@ -8,6 +8,7 @@ import pytest
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning import shortcuts
 from lift_egraph.meaning.bounds import evaluate_bounded
+from lift_egraph.meaning.bounds_recurrences import _in_blocks, _known, _one_by_one
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.recurrences import Steps
 from lift_egraph.meaning.values import leaves_of, map_leaves
@@ -139,3 +140,12 @@ def test_errors_of_several_sources_are_not_taken_for_one(text: str):
         for single, value, bound in zip(leaves_of(evaluate(term, {"xs": xs})), *map(leaves_of, found), strict=True):
             assert (np.abs(np.float64(single) - value) <= bound).all()
             assert np.isfinite(bound[:20]).all()
+
+
+def test_errors_without_bounds_grow_in_blocks_as_one_by_one():
+    rng = np.random.default_rng(0)
+    base, factors = rng.random((2, 3000)), rng.random((2, 2, 3000)) / 4
+    base[0, 1000], factors[1, 0, 1500:1600], factors[:, :, 2000:] = np.inf, 0, np.inf
+    for first in (np.zeros(2), np.array([0.0, np.inf])):
+        expected = _known(_one_by_one(first, base, factors))
+        np.testing.assert_allclose(_known(_in_blocks(first, base, factors)), expected, rtol=1e-6)

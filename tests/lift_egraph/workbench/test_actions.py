@@ -103,3 +103,17 @@ def test_folds_of_a_function_of_the_elements_are_explained(fold: str, rule: str)
     assert [checked.step.rule.name for checked in found.steps] == [rule]
     assert found.sound
     assert "combines the accumulator with fun (x, j) => (abs(x), j): both sides of associativity" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("fold", "rules"),
+    [("reduceSeq(add, 0, xs)", "fold_of_mapped"), ("scanSeq(max, 0, xs)", "scan_of_mapped"),
+     ("scanExclusiveSeq(fun (s, x) => min(s, x), 5, xs)", "scan_of_mapped")],
+)  # fmt: skip
+def test_loops_by_built_in_operations_are_reductions(fold: str, rules: str):
+    program = parse_program(f"program p(xs: [i32]16) = {fold}")
+    term = with_actions(program.body)
+    assert term is not None
+    found = explain_way(program, (Leg("algebra", term, 2, "cpu"),))
+    assert found.steps[0].step.rule.name == rules
+    assert found.sound

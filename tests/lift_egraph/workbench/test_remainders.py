@@ -90,6 +90,20 @@ def test_the_phase_proves_the_parts_equal_to_the_program(what: str) -> None:
     assert all(np.array_equal(found, wanted) for found, wanted in pairs)
 
 
+def test_rows_in_tuples_have_vectors_along_them():
+    """The lanes of vectors would else be in other rows."""
+    program = parse_program(
+        """program p(A: [[f32]67]131) =
+             map(fun row => let twice = map(fun v => v + v, row) in (map(abs, twice), twice), A)"""
+    )
+    plan = apart()
+    term = plan.term(program.body)
+    assert isinstance(term, ir.Map)
+    assert list(plan.tiling) == [67]
+    *_, reached = run_phase(program.body, remainders_phase(plan.tiling, (plan.width,), Limits(iterations=MOST_STEPS)))
+    assert locate(reached.graph, reached.root, term) is not None
+
+
 def test_rows_of_uneven_length_are_left_together():
     program = parse_program(
         """program p(offsets: [i32]102 in offsets(97), x: [f32]97) =
