@@ -169,9 +169,14 @@ def fold_of_recalled(f: Fn, g: Fn, first: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, 
         )
 
 
-@rule("reduce ⊕ z xs = reduce ⊗ z xs,  ⊕ the scalar operation ⊗ in other words", source="003 §5.3.4", reassociates=True)
+@rule(
+    "reduce ⊕ z xs = reduce ⊗ z xs,  ⊕ the scalar operation ⊗ in other words;  the same for scan and scanExclusive",
+    source="003 §5.3.4",
+    reassociates=True,
+)
 def built_in_operator(op: Op, s: String, z: Ex, xs: Ex):
-    yield rewrite(reduce_(op, z, xs)).to(reduce_(Op.scalar(s), z, xs), built_in(op, s))
+    for fold in (reduce_, scan, scan_exclusive):
+        yield rewrite(fold(op, z, xs)).to(fold(Op.scalar(s), z, xs), built_in(op, s))
 
 
 def _steady(
