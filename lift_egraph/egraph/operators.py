@@ -21,7 +21,6 @@ from lift_egraph.egraph.encoding import function_to_egg, known_operator, operato
 from lift_egraph.language import ir
 from lift_egraph.language.pretty import print_term
 
-
 LEFT_TO_RIGHT = (ir.ReduceSeq, *ir.SCAN_LOOPS)
 
 
@@ -51,9 +50,10 @@ def uses_in(term: ir.Expr) -> tuple[Use, ...]:
 
 def _uses(term: ir.Part) -> Iterator[Use]:
     for t in ir.subterms(term):
-        if isinstance(t, ir.FOLDS) and isinstance(t.operator, ir.Lambda):
-            if known_operator(t.operator) is None or isinstance(t, LEFT_TO_RIGHT):
-                yield Use(type(t), t.operator, t.initial)
+        if not isinstance(t, ir.FOLDS) or not isinstance(t.operator, ir.Lambda):
+            continue
+        if known_operator(t.operator) is None or isinstance(t, LEFT_TO_RIGHT):
+            yield Use(type(t), t.operator, t.initial)
 
 
 def facts_of(use: Use) -> tuple[ActionLike, ...]:

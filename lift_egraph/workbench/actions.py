@@ -9,7 +9,7 @@ from typing import TypeGuard, TypeVar, Union
 from lift_egraph.algebra.actions import Action, Refusal, action_of
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.elements import combining_of
-from lift_egraph.algebra.laws import associative, built_in, in_parts, neutral
+from lift_egraph.algebra.laws import associative, built_in, in_parts
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
@@ -20,8 +20,9 @@ from lift_egraph.workbench.long_rows import LongRows, Rows, folds
 from lift_egraph.workbench.plan import length_of
 
 T = TypeVar("T", bound=ir.Part)
-REDUCTIONS = (ir.Reduce, ir.Scan, ir.ScanExclusive)
+REDUCTIONS = (ir.Reduce, *ir.SCANS)
 LEFT_TO_RIGHT = (ir.Reduce, ir.ReduceSeq)
+REDUCTION_OF = {ir.ReduceSeq: ir.Reduce, ir.ScanSeq: ir.Scan, ir.ScanExclusiveSeq: ir.ScanExclusive}
 WHOLE = (ir.Reduce, *ir.SCANS, ir.ReduceSeq, *ir.SCAN_LOOPS)
 Fold = Union[ir.Reduce, ir.Scan, ir.ScanExclusive, ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq]
 
@@ -112,12 +113,15 @@ def _action(fold: ir.Expr) -> ir.Expr:
 def _combined(fold: Fold) -> Fold:
     """A fold that combines the accumulator with a function of each element as the reduction of what that gives."""
     found = combining_of(fold.operator)
-    if found is None or not (known_operator(found.operator) or neutral(found.operator, fold.initial)):
+    made = REDUCTION_OF.get(type(fold), type(fold))
+    if found is None:
         return fold
-    pattern = {ir.ReduceSeq: ir.Reduce, ir.ScanSeq: ir.Scan, ir.ScanExclusiveSeq: ir.ScanExclusive}
+    is_operation = known_operator(found.operator) or built_in(found.operator)
+    if not is_operation and not in_parts(made, found.operator, fold.initial):
+        return fold
     is_as_it_is = found.element.body == found.element.binder  # as one variable is: so the simplification has it
     array = fold.array if is_as_it_is else ir.Map(found.element, fold.array)
-    return pattern.get(type(fold), type(fold))(found.operator, fold.initial, array)
+    return made(found.operator, fold.initial, array)
 
 
 def refusals(term: ir.Expr) -> Iterator[str]:

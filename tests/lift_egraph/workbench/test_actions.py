@@ -8,6 +8,7 @@ import pytest
 
 from lift_egraph import programs
 from lift_egraph.codegen.devices import POCL
+from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms, skeleton
@@ -77,12 +78,35 @@ def test_an_exclusive_scan_by_an_associative_operator_is_none_that_acts():
     assert with_actions(parse_program("program p(xs: [i32]16) = scanExclusive(add, 0, xs)").body) is None
 
 
-def test_operations_in_other_words_are_these():
-    program = parse_program("program p(xs: [f32]16) = reduce(fun (a, b) => select(a > b, a, b), -inf, xs)")
+@pytest.mark.parametrize(
+    ("fold", "rules"),
+    [
+        ("reduce(fun (a, b) => select(a > b, a, b), -inf, xs)", ["built_in_operator"]),
+        ("scanExclusive(fun (a, b) => select(a > b, a, b), 0.0, xs)", ["built_in_operator"]),
+        ("scanSeq(fun (a, b) => b + a, 3.0, xs)", ["scan_of_mapped", "built_in_operator"]),
+        ("scanExclusiveSeq(max, -inf, xs)", ["scan_of_mapped"]),
+        ("reduceSeq(add, 5.0, xs)", ["fold_of_mapped"]),
+    ],
+)
+def test_operations_in_other_words_and_loops_by_them_are_reductions(fold: str, rules: list[str]):
+    program = parse_program(f"program p(xs: [f32]16) = {fold}")
+    term = with_actions(program.body)
+    assert isinstance(term, ir.Reduce | ir.Scan | ir.ScanExclusive)
+    assert known_operator(term.operator)
+    found = explain_way(program, (Leg("algebra", term, len(rules), "cpu"),))
+    assert [name for checked in found.steps if (name := checked.step.rule.name) in set(rules)] == rules
+    assert found.complete, str(found)
+    assert found.sound
+
+
+@pytest.mark.parametrize(("fold", "rule"), [("reduce", "fold_by_action"), ("scan", "scan_by_action")])
+def test_what_nothing_is_neutral_of_is_computed_in_parts_all_the_same(fold: str, rule: str):
+    operator = "fun ((v, i), (w, j)) => if w >= v then (w, j) else (v, i)"
+    program = parse_program(f"program p(xs: [f32]16) = {fold}({operator}, (-inf, 0), zip(xs, generate(16, id)))")
     term = with_actions(program.body)
     assert term is not None
-    found = explain_way(program, (Leg("algebra", term, 1, "cpu"),))
-    assert [checked.step.rule.name for checked in found.steps] == ["built_in_operator"]
+    found = explain_way(program, (Leg("algebra", term, 2, "cpu"),))
+    assert [checked.step.rule.name for checked in found.steps] == [rule]
     assert found.sound
 
 
@@ -96,7 +120,7 @@ def test_folds_that_stay_loops_say_why():
 @pytest.mark.parametrize(("fold", "rule"), [("reduceSeq", "fold_of_mapped"), ("scanSeq", "scan_of_mapped")])
 def test_folds_of_a_function_of_the_elements_are_explained(fold: str, rule: str):
     operator = "fun ((most, i), (x, j)) => if abs(x) > most then (abs(x), j) else (most, i)"
-    program = parse_program(f"program p(xs: [f32]16, is: [i32]16) = {fold}({operator}, (0.0, 0), zip(xs, is))")
+    program = parse_program(f"program p(xs: [f32]16, is: [i32]16) = {fold}({operator}, (-inf, 0), zip(xs, is))")
     term = with_actions(program.body)
     assert term is not None
     found = explain_way(program, (Leg("algebra", term, 1, "cpu"),))
