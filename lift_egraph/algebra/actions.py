@@ -139,7 +139,8 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
             with suppress(NotLinear):
                 for i in group:
                     linear_form(semiring, t, op.results[i], variables)
-                return Refusal(f"{_names(variables)} would be linear over {semiring}, no semiring on {t}: {why}")
+                floats = f"{semiring}, no semiring on {t} as it is on floats"
+                return Refusal(f"{_names(variables)} would be linear over {floats}: {why}")
     # the semiring whose operations go furthest says best why not
     if not refused:
         return Refusal(f"no semiring of {t} is known")
