@@ -9,13 +9,15 @@ from typing import TypeGuard, TypeVar, Union
 from lift_egraph.algebra.actions import Action, Refusal, action_of
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.elements import combining_of
-from lift_egraph.algebra.laws import associative, built_in, in_parts
+from lift_egraph.algebra.laws import associative, built_in, in_parts, neutral
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
+from lift_egraph.language.scalar import LAWS
+from lift_egraph.language.types import Scalar
 from lift_egraph.workbench.long_rows import LongRows, Rows, folds
 from lift_egraph.workbench.plan import length_of
 
@@ -66,8 +68,19 @@ def _acted(term: ir.Expr, rows: Rows | None) -> ir.Expr:
             return ir.Apply(ir.Lambda(binder, _acted(body, rows)), argument)
         case ir.Map() if rows:
             return _acted_in(made, rows, 1)
+    if isinstance(made, ir.Reduce) and (known := known_operator(made.operator)) and not known[1]:
+        return _from_identity(made, known[0])
     is_whole = _may_act(made) and not (rows and LongRows(rows).outside(made) is not made)
     return _action(made) if is_whole else made
+
+
+def _from_identity(fold: ir.Reduce, op: str) -> ir.Expr:
+    """A reduction by an operation from what is neutral, if it is from something else, and that beside it."""
+    t = type_of(fold.initial)
+    if not isinstance(t, Scalar) or neutral(fold.operator, fold.initial):
+        return fold
+    whole = ir.Reduce(fold.operator, ir.Literal(LAWS[op].neutral[t.name], t), fold.array)
+    return ir.Call(op, (fold.initial, whole))
 
 
 def _acted_in(term: ir.Map, rows: Rows, around: int) -> ir.Expr:

@@ -97,7 +97,8 @@ REDUCTIONS = {
     "scanExclusive(fun (a, b) => select(a > b, a, b), 0.0, xs)": "scanExclusive(max, 0.0, xs)",
     "scanSeq(fun (a, b) => b + a, 3.0, xs)": "scan(add, 3.0, xs)",
     "scanExclusiveSeq(max, -inf, xs)": "scanExclusive(max, -inf, xs)",
-    "reduceSeq(add, 5.0, xs)": "reduce(add, 5.0, xs)",
+    "reduceSeq(add, 5.0, xs)": "5.0 + reduce(add, 0.0, xs)",
+    "reduce(mul, 5.0, xs)": "5.0 * reduce(mul, 1.0, xs)",
     f"reduce({LAST}, (-inf, 0), zip(xs, generate(16, id)))": None,
     f"scan({LAST}, (-inf, 0), zip(xs, generate(16, id)))": None,
 }
