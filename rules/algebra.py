@@ -34,6 +34,7 @@ from lift_egraph.dsl import (
     built_in,
     chunked,
     cod,
+    combine,
     combines,
     eq,
     fill,
@@ -62,8 +63,10 @@ from lift_egraph.dsl import (
     ty,
     zip_,
 )
+from lift_egraph.rules.scans import monoid
 
 TOTALS = "$totals"
+FROM_IDENTITY = "reduce_(Op.scalar(s), e, xs)"
 
 
 @rule(
@@ -169,9 +172,29 @@ def fold_of_recalled(f: Fn, g: Fn, first: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, 
         )
 
 
-@rule("reduce ⊕ z xs = reduce ⊗ z xs,  ⊕ the scalar operation ⊗ in other words", source="003 §5.3.4", reassociates=True)
+@rule(
+    "reduce ⊕ z xs = reduce ⊗ z xs,  ⊕ the scalar operation ⊗ in other words;  the same for scan and scanExclusive",
+    source="003 §5.3.4",
+    reassociates=True,
+)
 def built_in_operator(op: Op, s: String, z: Ex, xs: Ex):
-    yield rewrite(reduce_(op, z, xs)).to(reduce_(Op.scalar(s), z, xs), built_in(op, s))
+    for fold in (reduce_, scan, scan_exclusive):
+        yield rewrite(fold(op, z, xs)).to(fold(Op.scalar(s), z, xs), built_in(op, s))
+
+
+@rule(
+    "reduce ⊕ z xs = z ⊕ reduce ⊕ e xs,  ⊕ an associative scalar operation, e its right identity",
+    source="new: what a sum begins with is added to that of all elements",
+    reassociates=True,
+    notes={
+        f"combine(Op.scalar(s), z, {FROM_IDENTITY}) becomes combine(Op.scalar(s), {FROM_IDENTITY}, z)": (
+            "scalar operations that have an identity commute"
+        )
+    },
+)
+def reduce_from_identity(s: String, z: Ex, e: Ex, xs: Ex, t: Ty):
+    op = Op.scalar(s)
+    yield rewrite(reduce_(op, z, xs)).to(combine(op, z, reduce_(op, e, xs)), *monoid(op, e, t), eq(t).to(ty(z)))
 
 
 def _steady(
@@ -295,7 +318,10 @@ def reduce_of_fill(op: Op, z: Ex, x: Ex, n: i64, k: i64):
     )
 
 
-algebra_rules = (*(fold_by_action, scan_by_action, fold_of_mapped, scan_of_mapped, built_in_operator), fold_of_recalled)
+algebra_rules = (
+    *(fold_by_action, scan_by_action, fold_of_mapped, scan_of_mapped, built_in_operator, fold_of_recalled),
+    reduce_from_identity,
+)
 chunked_action_rules = (
     *(scan_by_action_in_chunks, fold_in_steady_chunks, fold_in_steady_lanes, scan_in_steady_chunks, reduce_of_fill),
 )

@@ -125,7 +125,7 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
     types = {v.type for v in variables}
     t = types.pop()
     if types or not isinstance(t, Scalar):
-        return Refusal(f"{_names(variables)} depend on each other and have different types")
+        return _of_several_types(op, group)
     refused: list[tuple[NotLinear, Semiring]] = []
     for semiring in (*semirings_on(t), *own_semirings(t)):
         try:
@@ -139,13 +139,23 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
             with suppress(NotLinear):
                 for i in group:
                     linear_form(semiring, t, op.results[i], variables)
-                return Refusal(f"{_names(variables)} would be linear over {semiring}, no semiring on {t}: {why}")
+                floats = f"{semiring}, no semiring on {t} as it is on floats"
+                return Refusal(f"{_names(variables)} would be linear over {floats}: {why}")
     # the semiring whose operations go furthest says best why not
     if not refused:
         return Refusal(f"no semiring of {t} is known")
     problem, semiring = max(refused, key=lambda r: r[0].depth)
     against = _against_linearity(op, group, semiring, t) if semiring.has_normal_forms else None
     return Refusal(str(problem) + (f": {against}" if against else ""))
+
+
+def _of_several_types(op: Binary, group: Sequence[int]) -> Refusal:
+    """Why components of several types are not linear: where one that needs no other is not, that is why."""
+    for i in group:
+        alone = frozenset(op.first) & ir.free_variables(op.results[i]) <= {op.first[i]}
+        if alone and isinstance(found := _block(op, [i]), Refusal):
+            return found
+    return Refusal(f"{_names([op.first[i] for i in group])} depend on each other and have different types")
 
 
 def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:

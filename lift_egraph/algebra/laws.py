@@ -133,6 +133,14 @@ def _begins_again(function: ir.Function, start: ir.Expr) -> str | None:
     return proof((*op.at(begun, z), *op.at(z, z)), (*begun, *z))
 
 
+def in_parts(pattern: type[ir.Expr], operator: ir.Function, start: ir.Expr) -> bool:
+    """Whether a reduction or a scan may be computed in parts as it is: by an associative operator, from a value with
+    which each part may begin.
+    """
+    begins = neutral if pattern is ir.Reduce else right_identity
+    return bool(associative(operator) and begins(operator, start))
+
+
 @lru_cache(maxsize=1024)
 def built_in(function: ir.Function) -> tuple[str, str] | None:
     """The built-in operation with laws that an operator is in other words, and why; None if there is none."""

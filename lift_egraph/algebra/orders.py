@@ -8,13 +8,13 @@ distributive lattices hold in all of them if they hold in that of two elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from math import inf, isfinite, prod
 
 import numpy as np
 
-from lift_egraph.algebra.trials import evaluate
+from lift_egraph.algebra.trials import atoms, evaluate
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
@@ -27,6 +27,22 @@ def equal_in_all_orders(left: Sequence[ir.Expr], right: Sequence[ir.Expr]) -> bo
     """Whether expressions are equal one by one; None if they do more than compare and choose, or are too large."""
     if not all(_chooses(e) for e in (*left, *right)):
         return None
+    found = [_equal_in_all_orders(*zip(*pairs, strict=True)) for pairs in _apart(zip(left, right, strict=True))]
+    return None if None in found else all(found)
+
+
+def _apart(pairs: Iterable[tuple[ir.Expr, ir.Expr]]) -> list[list[tuple[ir.Expr, ir.Expr]]]:
+    """Pairs of expressions in groups that have no variables in common."""
+    groups: list[tuple[frozenset[ir.Expr], list[tuple[ir.Expr, ir.Expr]]]] = []
+    for pair in pairs:
+        own = frozenset(a for e in pair for a in atoms(e))
+        met = [g for g in groups if g[0] & own]
+        groups = [g for g in groups if not g[0] & own]
+        groups.append((own.union(*(names for names, _ in met)), [*(p for _, ps in met for p in ps), pair]))
+    return [ps for _, ps in groups]
+
+
+def _equal_in_all_orders(left: Sequence[ir.Expr], right: Sequence[ir.Expr]) -> bool | None:
     groups = _Groups()
     for a, b in zip(left, right, strict=True):
         groups.visit(a)

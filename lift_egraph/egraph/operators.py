@@ -21,6 +21,8 @@ from lift_egraph.egraph.encoding import function_to_egg, known_operator, operato
 from lift_egraph.language import ir
 from lift_egraph.language.pretty import print_term
 
+LEFT_TO_RIGHT = (ir.ReduceSeq, *ir.SCAN_LOOPS)
+
 
 @dataclass(frozen=True)
 class Use:
@@ -36,22 +38,22 @@ class Use:
         return self.pattern in (ir.Reduce, *ir.SCANS, ir.ReduceRange, ir.ReduceByIndex)
 
     @property
-    def is_built_in(self) -> bool:
-        """Whether the operator is a built-in operation, whose laws need not be told."""
-        return known_operator(self.operator) is not None
+    def in_parts(self) -> bool:
+        """Whether it may be computed in parts as it is."""
+        return self.is_reduction and laws.in_parts(self.pattern, self.operator, self.initial)
 
 
 def uses_in(term: ir.Expr) -> tuple[Use, ...]:
-    """The folds of a term whose operators are no built-in operation, and the loops by any."""
+    """The folds of a term whose operators are no built-in operation, and the loops by one that is."""
     return tuple(dict.fromkeys(_uses(term)))
 
 
 def _uses(term: ir.Part) -> Iterator[Use]:
     for t in ir.subterms(term):
-        if isinstance(t, ir.FOLDS) and isinstance(t.operator, ir.Lambda):
-            use = Use(type(t), t.operator, t.initial)
-            if not (use.is_reduction and use.is_built_in):
-                yield use
+        if not isinstance(t, ir.FOLDS) or not isinstance(t.operator, ir.Lambda):
+            continue
+        if known_operator(t.operator) is None or isinstance(t, LEFT_TO_RIGHT):
+            yield Use(type(t), t.operator, t.initial)
 
 
 def facts_of(use: Use) -> tuple[ActionLike, ...]:
@@ -74,7 +76,7 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
             facts.append(sorts.identity(op, to_egg(use.initial)))
         if found := laws.built_in(f):
             facts.append(sorts.built_in(op, String(found[0])))
-    acting = None if use.is_built_in or (use.is_reduction and laws.associative(f)) else action_of(f)
+    acting = None if known_operator(f) or use.in_parts else action_of(f)
     if isinstance(acting, Action):
         facts.append(_acts(f, acting))
     if isinstance(acting, Action) and (steady := steady_of(f)):
@@ -88,9 +90,11 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
         for part in (cascade.step, cascade.rest):
             if isinstance(of_part := action_of(part), Action):
                 facts.append(_acts(part, of_part))
-    if (use.is_built_in or acting is not None) and (combining := combining_of(f)):
-        given, element = (function_to_egg(g) for g in (f, combining.element))
-        facts.append(sorts.combines(given, element, operator_to_egg(combining.operator)))
+    if (acting or known_operator(f)) and (combining := combining_of(f)):
+        op, given, element = operator_to_egg(combining.operator), *(function_to_egg(g) for g in (f, combining.element))
+        facts.append(sorts.combines(given, element, op))
+        if known_operator(combining.operator) is None and (found := laws.built_in(combining.operator)):
+            facts.append(sorts.built_in(op, String(found[0])))
     return tuple(facts)
 
 
@@ -121,7 +125,7 @@ def reasons(use: Use) -> list[str]:
             found.append(f"{name} may begin again with {print_term(use.initial)}: both sides are {why}")
         if operation := laws.built_in(f):
             found.append(f"{name} is {operation[0]} in other words: both sides are {operation[1]}")
-    if not use.is_reduction or not laws.associative(f):
+    if known_operator(f) is None and not use.in_parts:
         acting, combining = action_of(f), combining_of(f)
         if combining:
             found.append(f"{name} combines the accumulator with {print_term(combining.element)}: {combining.why}")

@@ -2,8 +2,8 @@
 
 ``==`` stays structural equality; the operation is the function `lift_egraph.language.build.equal`. A number beside a
 term becomes a literal of the term's type, NumPy's functions of scalars are operations, and a tuple may be taken apart:
-``low, high = t``. What else Python and NumPy know of arrays is refused, with what to write. The nodes know nothing
-that is built on them, so `lift_egraph.language.ir.Expr` gets its operators here, when the package is imported.
+``low, high = t``, or ``t[0]``. What else Python and NumPy know of arrays is refused, with what to write. The nodes know
+nothing that is built on them, so `lift_egraph.language.ir.Expr` gets its operators here, when the package is imported.
 """
 
 from __future__ import annotations
@@ -82,6 +82,17 @@ def _elements(self: Expr) -> Iterator[Expr]:
     return _components(self, len(tuple_components(t)))
 
 
+def _item(self: Expr, index: Any) -> Expr:
+    """An element of an array, or a component of a tuple."""
+    t = type_of(self)
+    if not isinstance(t, Pair):
+        return indexed(self, index)
+    components = [*_elements(self)]
+    if isinstance(index, bool) or not isinstance(index, int) or not -len(components) <= index < len(components):
+        raise TypeProblem(f"a component of {t} is one of 0 to {len(components) - 1}, got {index}")
+    return components[index]
+
+
 def _components(term: Expr, count: int) -> Iterator[Expr]:
     for _ in range(count - 1):
         yield ir.Component(0, term)
@@ -140,7 +151,7 @@ for _op in OPERATIONS.values():
 for _name, _told in NO_NUMBERS.items():
     setattr(Expr, f"__{_name}__", _no_number(*_told))
 Expr.__bool__ = _truth
-Expr.__getitem__ = indexed
+Expr.__getitem__ = _item
 Expr.__iter__ = _elements
 Expr.__len__ = _length
 Expr.__getattr__ = _missing

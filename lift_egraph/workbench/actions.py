@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TypeGuard, TypeVar, Union
 
 from lift_egraph.algebra.actions import Action, Refusal, action_of
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.elements import combining_of
-from lift_egraph.algebra.laws import associative, built_in, neutral
+from lift_egraph.algebra.laws import associative, built_in, in_parts, neutral
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
+from lift_egraph.language.scalar import LAWS
+from lift_egraph.language.types import Scalar
 from lift_egraph.workbench.long_rows import LongRows, Rows, folds
 from lift_egraph.workbench.outside import map_outside
 from lift_egraph.workbench.plan import length_of
 
 T = TypeVar("T", bound=ir.Part)
+REDUCTIONS = (ir.Reduce, *ir.SCANS)
 LEFT_TO_RIGHT = (ir.Reduce, ir.ReduceSeq)
+REDUCTION_OF = {ir.ReduceSeq: ir.Reduce, ir.ScanSeq: ir.Scan, ir.ScanExclusiveSeq: ir.ScanExclusive}
 WHOLE = (ir.Reduce, *ir.SCANS, ir.ReduceSeq, *ir.SCAN_LOOPS)
 Fold = Union[ir.Reduce, ir.Scan, ir.ScanExclusive, ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq]
 
@@ -33,19 +38,19 @@ def with_actions(term: ir.Expr, rows: Rows | None = None) -> ir.Expr | None:
     outside of all loops, and in functions of maps over few long `rows`, if it is known what these are. Scans that are
     taken in chunks are left as they are: only their chunks act.
     """
-    made = _acted(_combined_everywhere(_in_plain_words(term)), rows)
+    made = _acted(_in_plain_words(_combined_everywhere(_in_plain_words(term))), rows)
     return None if alpha_equal(made, term) else made
 
 
 def _in_plain_words(term: T) -> T:
     made = ir.map_parts(term, _in_plain_words)
-    if isinstance(made, ir.Reduce) and isinstance(made.operator, ir.Lambda) and known_operator(made.operator) is None:
+    if isinstance(made, REDUCTIONS) and isinstance(made.operator, ir.Lambda) and known_operator(made.operator) is None:
         found = built_in(made.operator)
         if found is not None:
             t = type_of(made.initial)
             a, b = ir.Var("a", t), ir.Var("b", t)
             operator = ir.Lambda(ir.PairBinder(a, b), ir.Call(found[0], (a, b)))
-            return ir.Reduce(operator, made.initial, made.array)  # pyright: ignore[reportReturnType]
+            return replace(made, operator=operator)
     return made
 
 
@@ -61,8 +66,19 @@ def _acted(term: ir.Expr, rows: Rows | None) -> ir.Expr:
     made = map_outside(term, lambda part: _acted(part, rows))
     if isinstance(made, ir.Map) and rows:
         return _acted_in(made, rows, 1)
+    if isinstance(made, ir.Reduce) and (known := known_operator(made.operator)) and not known[1]:
+        return _from_identity(made, known[0])
     is_whole = _may_act(made) and not (rows and LongRows(rows).outside(made) is not made)
     return _action(made) if is_whole else made
+
+
+def _from_identity(fold: ir.Reduce, op: str) -> ir.Expr:
+    """A reduction by an operation from what is neutral, if it is from something else, and that beside it."""
+    t = type_of(fold.initial)
+    if not isinstance(t, Scalar) or neutral(fold.operator, fold.initial):
+        return fold
+    whole = ir.Reduce(fold.operator, ir.Literal(LAWS[op].neutral[t.name], t), fold.array)
+    return ir.Call(op, (fold.initial, whole))
 
 
 def _acted_in(term: ir.Map, rows: Rows, around: int) -> ir.Expr:
@@ -108,12 +124,15 @@ def _action(fold: ir.Expr) -> ir.Expr:
 def _combined(fold: Fold) -> Fold:
     """A fold that combines the accumulator with a function of each element as the reduction of what that gives."""
     found = combining_of(fold.operator)
-    if found is None or not neutral(found.operator, fold.initial):
+    made = REDUCTION_OF.get(type(fold), type(fold))
+    if found is None:
         return fold
-    pattern = {ir.ReduceSeq: ir.Reduce, ir.ScanSeq: ir.Scan, ir.ScanExclusiveSeq: ir.ScanExclusive}
+    is_operation = known_operator(found.operator) or built_in(found.operator)
+    if not is_operation and not in_parts(made, found.operator, fold.initial):
+        return fold
     is_as_it_is = found.element.body == found.element.binder  # as one variable is: so the simplification has it
     array = fold.array if is_as_it_is else ir.Map(found.element, fold.array)
-    return pattern.get(type(fold), type(fold))(found.operator, fold.initial, array)
+    return made(found.operator, fold.initial, array)
 
 
 def refusals(term: ir.Expr) -> Iterator[str]:
@@ -145,6 +164,6 @@ def _may_act(term: ir.Part) -> TypeGuard[Fold]:
 
 
 def _is_reduction(fold: ir.Expr) -> bool:
-    if not isinstance(fold, ir.Reduce | ir.Scan | ir.ScanExclusive):
+    if not isinstance(fold, REDUCTIONS):
         return False
-    return known_operator(fold.operator) is not None or associative(fold.operator) is not None
+    return known_operator(fold.operator) is not None or in_parts(type(fold), fold.operator, fold.initial)

@@ -16,6 +16,7 @@ from lift_egraph.algebra.cascades import Cascade, acts_associatively, parts_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
+from lift_egraph.language.binders import fresh_name, names_in
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
@@ -85,7 +86,8 @@ def _in_parts(fold: Fold, found: Cascade) -> ir.Expr:
     z, xs = fold.initial, fold.array
     start, others = ir.Apply(found.first, z), ir.Apply(found.others, z)
     scanned = ir.ScanExclusiveSeq(found.step, start, xs)
-    ss = ir.Var("$firsts", type_of(scanned))
+    # the name that the rule gives stays free for a fold of what these are beside
+    ss = ir.Var(fresh_name("$firsts", {"$firsts"} | names_in(fold)), type_of(scanned))
     beside = ir.Zip(ss, xs)
     if isinstance(fold, FOLDS):
         last = (ir.At(nat(length_of(xs) - 1), array) for array in (ss, xs))

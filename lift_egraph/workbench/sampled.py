@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import Array, leaves
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import Array, leaves, scalar_of
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.in_order import evaluate_in_order, in_words
 from lift_egraph.meaning.inputs import random_inputs
@@ -47,11 +49,13 @@ EXACT_SUMS = 1 << 18, 1 << 21  # terms of which sums of whole numbers to 3, and 
 class _Set:
     """A set of inputs, samples of the program's result on it, and the result of the first kernel that was right.
 
-    `known` has the elements that were interpreted since, one at a time.
+    `known` has the elements that were interpreted since, one at a time; whether the program `rounds` also whole numbers
+    is known beforehand.
     """
 
     inputs: Mapping[str, Value]
     samples: Samples | None
+    rounds: bool
     result: Value | None = None
     known: dict[ir.Expr, tuple[Value, Value]] = field(default_factory=dict)
     looking: threading.Lock = field(default_factory=threading.Lock)
@@ -59,6 +63,8 @@ class _Set:
     @property
     def is_whole(self) -> bool:
         """Whether arithmetic on the inputs is exact as a rule: a range may have no whole numbers to draw from."""
+        if self.rounds:
+            return False
         drawn = (leaf.reshape(-1)[:DRAWN] for value in self.inputs.values() for leaf in leaves_of(value))
         return all(np.array_equal(part, np.rint(part)) for part in drawn if part.dtype != np.bool_)
 
@@ -112,13 +118,13 @@ class Sampled:
         places = [at_place(self.program.body, pick(which)) for which in range(MOST_SAMPLES)]
         distinct = {str([p.tolist() for p in leaves_of(place)]): (term, place) for term, place in places}
         self.sets, left = {}, self.seconds
-        cost = RATE * effort(places[0][0])
+        cost, rounds = RATE * effort(places[0][0]), _rounds(self.program.body)
         for kind in self.kinds:
             inputs = self._inputs(kind)
             share = left if kind == self.kinds[-1] else left / 2
             samples = evaluated(list(distinct.values()), inputs, share, meaning=self.meaning) if cost <= left else None
             left -= max(cost, share)
-            self.sets[kind] = _Set(inputs, samples)
+            self.sets[kind] = _Set(inputs, samples, rounds)
 
     @property
     def inputs(self) -> dict[str, Mapping[str, Value]]:
@@ -292,6 +298,21 @@ def _placed(message: str, samples: Samples) -> str:
         return _name(path, [*places[path][int(found[2])].tolist(), *lane])
 
     return re.sub(r"^output((?:\.\d)*)\[(\d+)((?:, \d+)*)\]", place, message)
+
+
+def _rounds(term: ir.Part) -> bool:
+    """Whether floats that are computed of whole numbers are no whole numbers as a rule."""
+    for part in ir.subterms(term):
+        match part:
+            case ir.Literal(value=float() as value) if isfinite(value) and not value.is_integer():
+                return True
+            case ir.Call(op=op, arguments=(a, *_)) if op == "div" and scalar_of(type_of(a)).is_float:
+                return True
+            case ir.Call(op=op) if OPERATIONS[op].kind == "float" and op not in ("floor", "ceil"):
+                return True
+            case _:
+                pass
+    return False
 
 
 def _longest_sum(term: ir.Part) -> int:

@@ -464,5 +464,6 @@ TWINS = (
     twin("scan_by_action", "p may be free in z", "fresh(p, z), →"),
     twin("fold_of_mapped", "the elements stay as they are", "map_(g, xs) → xs"),
     twin("scan_of_mapped", "the elements are mapped twice", "map_(g, xs) → map_(g, map_(g, xs))"),
+    twin("reduce_from_identity", "the start counts twice", "reduce_(op, e, xs) → reduce_(op, z, xs)"),
     twin("built_in_operator", "another operation", "Op.scalar(s) → Op.scalar(\"sub\")"),
 )  # fmt: skip

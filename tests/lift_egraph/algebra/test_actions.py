@@ -81,6 +81,12 @@ NOT_LINEAR = {
     "remainder": ("fun (s, y) => (s * 31 + y) % 1009", "0", "ys", "applies %"),
     "largest of sum and product": ("fun (s, x) => max(2.0 * s, s + x)", "0.0", "xs", "not linear"),
     "two types": ("fun ((a, n), x) => (a + to_f32(n), n + 1)", "(0.0, 0)", "xs", "different types"),
+    "two types, one by itself": (
+        "fun ((v, n), x) => if v > 1.0 then (0.0, n + 1) else (v + x, n)",
+        "(0.0, 0)",
+        "xs",
+        "branches on the accum",
+    ),
     "cast": ("fun (s, x) => to_f32(to_i32(s)) + x", "0.0", "xs", "applies to_f32"),
     "negated maximum": ("fun (s, x) => 0.0 - max(s, x)", "0.0", "xs", "not linear"),
     "unused element": ("fun (s, x) => s", "0.0", "xs", "leaves the accumulator as it is"),

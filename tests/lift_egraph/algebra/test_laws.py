@@ -212,3 +212,12 @@ def test_what_changes_nothing_behind_need_not_be_neutral_in_front():
     )  # pyright: ignore
     exchanged = ir.Lambda(ir.PairBinder(ir.PairBinder(b, j), ir.PairBinder(a, i)), largest.operator.body)
     assert laws.right_identity(exchanged, largest.initial) is None  # of -inf, the place would be 0
+
+
+def test_components_that_have_nothing_in_common_are_proved_apart():
+    box = ", ".join(f"select({n}1 {'<' if i % 2 else '>'} {n}0, {n}1, {n}0)" for i, n in enumerate("abcdef"))
+    first, second = (", ".join(f"{n}{k}" for n in "abcdef") for k in (0, 1))
+    t = " , ".join(["f32"] * 6)
+    fold = parse_program(f"program p(xs: [({t})]N) = reduce(fun (({first}), ({second})) => ({box}), xs[0], xs)").body
+    assert isinstance(fold, ir.Reduce)
+    assert laws.associative(fold.operator) == "the same for all orders of the values"

@@ -224,6 +224,7 @@ def test_python_and_numpy_on_terms() -> None:
         return high - low
 
     assert same(b.map_(difference, b.zip_(XS, YS, XS)), "map(fun t => get(1, t) - get(0, t), zip(xs, ys, xs))")
+    assert same(b.map_(lambda t: t[-1] - t[0], b.zip_(XS, YS)), "map(fun t => get(1, t) - get(0, t), zip(xs, ys))")
     x = XS[0]
     assert np.float32(1) != x
     refused: list[tuple[Any, str]] = [
@@ -234,6 +235,7 @@ def test_python_and_numpy_on_terms() -> None:
         (lambda: M.T, "transpose(xs)"), (lambda: 2 * math.exp(x), "exp(x) for math.exp(x)"),
         (lambda: x // 2, "floor(x / y)"),
         (lambda: int(x), "to_i32(x)"), (lambda: range(x), "nat('N')"), (lambda: round(x), "floor(x + 0.5)"),
+        (lambda: ir.MakePair(x, x)[2], "one of 0 to 1, got 2"),
         (lambda: 1.0 in XS, "equal(x, v)"), (lambda: np.arctan(x), "NumPy's arctan does not work on terms"),
     ]  # fmt: skip
     for build, message in refused:

@@ -6,15 +6,21 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.chunked import in_chunks
 from lift_egraph import programs
 from lift_egraph.codegen.devices import POCL
+from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.kbest import best_terms, skeleton
 from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench import explain_way
 from lift_egraph.workbench.actions import refusals, with_actions
 from lift_egraph.workbench.low_level import compile_low_level
@@ -86,6 +92,31 @@ def test_operations_in_other_words_are_these():
     assert found.sound
 
 
+LAST = "fun ((v, i), (w, j)) => if w >= v then (w, j) else (v, i)"  # of which nothing is neutral
+REDUCTIONS = {
+    "scanExclusive(fun (a, b) => select(a > b, a, b), 0.0, xs)": "scanExclusive(max, 0.0, xs)",
+    "scanSeq(fun (a, b) => b + a, 3.0, xs)": "scan(add, 3.0, xs)",
+    "scanExclusiveSeq(max, -inf, xs)": "scanExclusive(max, -inf, xs)",
+    "reduceSeq(add, 5.0, xs)": "5.0 + reduce(add, 0.0, xs)",
+    "reduce(mul, 5.0, xs)": "5.0 * reduce(mul, 1.0, xs)",
+    f"reduce({LAST}, (-inf, 0), zip(xs, generate(16, id)))": None,
+    f"scan({LAST}, (-inf, 0), zip(xs, generate(16, id)))": None,
+}
+
+
+@pytest.mark.parametrize("fold", REDUCTIONS)
+def test_loops_by_operations_and_what_has_nothing_neutral_are_reductions(fold: str):
+    program, plain = parse_program(f"program p(xs: [f32]16) = {fold}"), REDUCTIONS[fold]
+    term = with_actions(program.body)
+    assert term is not None
+    assert plain is None or alpha_equal(term, parse_program(f"program p(xs: [f32]16) = {plain}").body)
+    phase = Leg("algebra", term, 8, "cpu").phase
+    assert any(locate(s.graph, s.root, term) is not None for s in run_phase(program.body, phase))
+    inputs = random_inputs(program, 1, "integer")
+    made = term if plain else in_chunks(term)  # what is neutral in parts follows from the operation
+    assert equal_values(evaluate(program.body, inputs), evaluate(made, inputs))
+
+
 def test_folds_that_stay_loops_say_why():
     program = parse_program("program p(xs: [f32]16) = let y = reduceSeq(fun (s, x) => s * s + x, 0.0, xs) in y + 1.0")
     assert with_actions(program.body) is None
@@ -96,7 +127,7 @@ def test_folds_that_stay_loops_say_why():
 @pytest.mark.parametrize(("fold", "rule"), [("reduceSeq", "fold_of_mapped"), ("scanSeq", "scan_of_mapped")])
 def test_folds_of_a_function_of_the_elements_are_explained(fold: str, rule: str):
     operator = "fun ((most, i), (x, j)) => if abs(x) > most then (abs(x), j) else (most, i)"
-    program = parse_program(f"program p(xs: [f32]16, is: [i32]16) = {fold}({operator}, (0.0, 0), zip(xs, is))")
+    program = parse_program(f"program p(xs: [f32]16, is: [i32]16) = {fold}({operator}, (-inf, 0), zip(xs, is))")
     term = with_actions(program.body)
     assert term is not None
     found = explain_way(program, (Leg("algebra", term, 1, "cpu"),))

@@ -39,6 +39,10 @@ IN_PARTS = {
         "reduceSeq", "fun ((a, b, c), x) => (a + x, max(b, a), c + select(b > x, a, b))", "(0, 1, 2)",
         ["algebra", "long_rows"],
     ),
+    "three scans of one type": (
+        "scanSeq", "fun ((a, b, c), x) => (a + x, max(b, a), c + select(b > x, a, b))", "(0, 1, 2)",
+        ["algebra", "algebra"],
+    ),
     "a scan": ("scanSeq", "fun ((last, run), x) => if x == last then (x, run + 1) else (x, 1)", "(-1, 0)", ["algebra"]),
     "an exclusive scan": ("scanExclusiveSeq", "fun ((most, d), x) => (max(most, d), d + x)", "(0, 0)", ["algebra"]),
 }  # fmt: skip

@@ -199,12 +199,19 @@ def test_a_difference_that_takes_too_long_to_interpret_is_no_agreement():
     assert hurried.sets["integers"].known
 
 
+SMOOTHED = "program p(xs: [f32]N) where N = 16 = reduceSeq(fun (s, x) => 0.9 * s + x, 0.0, xs)"
+
+
 @pytest.mark.parametrize(("factor", "is_right"), [(1 + 1e-6, True), (1.01, False)], ids=["rounded", "wrong"])
-def test_inputs_that_are_no_whole_numbers_may_be_rounded_otherwise(
-    monkeypatch: pytest.MonkeyPatch, factor: float, is_right: bool
+@pytest.mark.parametrize(
+    "source",
+    [programs.load("horner"), parse_program(SMOOTHED)],
+    ids=["k is between 0.99 and 1", "0.9 is no whole number"],
+)
+def test_what_is_no_whole_number_may_be_rounded_otherwise(
+    monkeypatch: pytest.MonkeyPatch, source: ir.Program, factor: float, is_right: bool
 ):
-    horner = programs.load("horner")  # its k is between 0.99 and 1
-    hurried = Sampled(horner, specialise(horner, {"N": 1 << 14}), lambda p: cast(Any, p), seed=0, seconds=1e-9)
+    hurried = Sampled(source, specialise(source, {"N": 1 << 14}), lambda p: cast(Any, p), seed=0, seconds=1e-9)
 
     def spoil(name: str, result: np.ndarray) -> None:
         if name == "integers":
