@@ -146,25 +146,30 @@ def mark_short_loops(body: c_ast.Body) -> c_ast.Body:
 
 def _unrolled(body: c_ast.Body) -> int:
     """The statements of a body with the loops unrolled that ask for it."""
-    return sum(
-        _unrolled(s.body) * (s.most if isinstance(s, c_ast.For) and s.pragma else 1)
-        if isinstance(s, c_ast.For | c_ast.If | c_ast.Block)
-        else 1
-        for s in body
-    )
+    return _counted(body, lambda loop: loop.most if loop.pragma else 1)
 
 
 def as_asked(body: c_ast.Body, dialect: Dialect) -> int:
     """The statements of a body with its loops unrolled as the device's compiler is asked to."""
-    total = 0
-    for statement in body:
-        times = 1
-        if isinstance(statement, c_ast.For):
-            asks = not statement.pragma and dialect.unroll_long
-            times = _long_factor(statement, dialect) if asks else statement.most if statement.pragma else 1
-        inside = isinstance(statement, c_ast.For | c_ast.If | c_ast.Block)
-        total += times * as_asked(statement.body, dialect) if inside else 1 + FUNCTION * _functions(statement)
-    return total
+
+    def times(loop: c_ast.For) -> int:
+        if loop.pragma:
+            return loop.most
+        return _long_factor(loop, dialect) if dialect.unroll_long else 1
+
+    return _counted(body, times, lambda statement: 1 + FUNCTION * _functions(statement))
+
+
+def _counted(
+    body: c_ast.Body, times: Callable[[c_ast.For], int], weight: Callable[[c_ast.Statement], int] = lambda statement: 1
+) -> int:
+    """The statements of a body, those of a loop some times, each by its weight."""
+    return sum(
+        _counted(s.body, times, weight) * (times(s) if isinstance(s, c_ast.For) else 1)
+        if isinstance(s, c_ast.For | c_ast.If | c_ast.Block)
+        else weight(s)
+        for s in body
+    )
 
 
 def _functions(statement: c_ast.Statement) -> int:
@@ -260,9 +265,4 @@ def _long_factor(loop: c_ast.For, dialect: Dialect, is_alone: bool = False) -> i
 
 def _statements(body: c_ast.Body) -> int:
     """The statements that one round of a loop's body runs."""
-    return sum(
-        _statements(s.body) * (s.trips if isinstance(s, c_ast.For) else 1)
-        if isinstance(s, c_ast.For | c_ast.If | c_ast.Block)
-        else 1
-        for s in body
-    )
+    return _counted(body, lambda loop: loop.trips)

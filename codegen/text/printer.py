@@ -69,7 +69,7 @@ class Printer:
         self.reread: frozenset[str] = frozenset()  # global memory that the kernel writes and reads
         self.indexed: frozenset[str] = frozenset()  # private arrays with an index that unrolling makes no number
         self.shares_groups = self.is_alone = False
-        self.unrolls = True  # what makes no text that is too long
+        self.unrolls = True  # its long loops: that makes no text that is too long
         self.stays: Stays = nothing_stays
 
     # --- expressions ----------------------------------------------------------------------------
@@ -334,7 +334,7 @@ class Printer:
         self.stays = stays
         self.shares_groups = prod(group or (1,)) > 1
         self.is_alone = not any(isinstance(part, c_ast.For) and part.is_parallel for part in c_walk.statements(body))
-        self.unrolls = as_asked(body, self.dialect) <= ASKED_LIMIT
+        self.unrolls = not self.dialect.unroll_long or as_asked(body, self.dialect) <= ASKED_LIMIT
         self.indexed = frozenset(
             part.buffer.name
             for part in c_walk.walk(body)
