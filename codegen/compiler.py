@@ -30,6 +30,7 @@ from lift_egraph.codegen.passes.sines import pair_sines
 from lift_egraph.codegen.passes.steps import stepped
 from lift_egraph.codegen.passes.streaming import settle_streams
 from lift_egraph.codegen.passes.tidy import inline_constants, sink_constants
+from lift_egraph.codegen.passes.together import loops_together
 from lift_egraph.codegen.passes.transposed import transposed_reads
 from lift_egraph.codegen.passes.unrolling import (
     ALONE_LIMIT,
@@ -311,8 +312,10 @@ def _finish(
     freedom, lines = threads.freedom, list[Line]()
     if printer is not None:
         printed = body
+        if dialect.loops_together and not arrays:
+            printed = loops_together(body, device.registers // 2, taken)
         if host.optimise.indices:
-            printed = share_indices(stepped(body), taken, sums_apart=dialect.sums_apart)
+            printed = share_indices(stepped(printed), taken, sums_apart=dialect.sums_apart)
         if dialect.sincos:
             printed = pair_sines(printed, taken)
         required = None if freedom and freedom.local else launch.local_size

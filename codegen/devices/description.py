@@ -10,6 +10,7 @@ from lift_egraph.codegen.devices.levels import Level, LevelName
 from lift_egraph.language.types import WIDTHS
 
 _VECTOR_REGISTERS, _SPILLED = 32, 2  # of a CPU's work-item, and how many times these its private memory may take
+REGISTER = 4  # bytes of one of a GPU's work-item
 _CORRECTLY_ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 _INEXACT = (
     *("-cl-mad-enable", "-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations", "-cl-no-signed-zeros"),
@@ -71,6 +72,8 @@ class Dialect:
     transposes
         Lanes that go along rows side by side read squares of them, which are transposed in registers
         (`lift_egraph.codegen.passes.transposed`).
+    loops_together
+        Loops that count alike, whose sums do not need each other, become one (`lift_egraph.codegen.passes.together`).
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not, unless it would find small ones only.
@@ -96,6 +99,7 @@ class Dialect:
     borders_apart: bool = False
     streams: bool = False
     transposes: bool = False
+    loops_together: bool = False
     groups_of_256: bool = False
     contracts: bool = True
     options: tuple[str, ...] = ("-cl-mad-enable",)
@@ -299,7 +303,7 @@ class Device:
     def private_bytes(self) -> int:
         """Private memory that a work-item may have: what is spilled stays near on a CPU, and goes far on a GPU."""
         known = self.level("item").registers
-        return 4 * known if known else 4 * self.lanes * _VECTOR_REGISTERS * _SPILLED
+        return REGISTER * known if known else 4 * self.lanes * _VECTOR_REGISTERS * _SPILLED
 
     def resident(self, registers: int) -> int:
         """Work-items of so many registers that a unit holds at once."""

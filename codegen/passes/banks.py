@@ -38,15 +38,16 @@ def space_rows(
     warp = list(_lanes(threads, int(gpu.warp)))
     gaps: dict[str, _Gaps] = {}
     for buffer in buffers:
-        if len(buffer.shape) < 2 or buffer.name in pointed or SCALAR_BYTES[scalar_of(buffer.element).name] != WORD:
+        words, rest = divmod(SCALAR_BYTES[scalar_of(buffer.element).name], WORD)
+        if len(buffer.shape) < 2 or buffer.name in pointed or rest:
             continue
         accesses = {(a.index, a.width) for a in (*loads(body), *stores(body)) if a.buffer.name == buffer.name}
         row, wide = int(nat(buffer.shape[-1]).constant or 0), max((width for _, width in accesses), default=1)
-        best = sum(_rounds(index, width, warp, banks) for index, width in accesses)
-        for every in (row, banks) if row and row % banks == 0 and row > banks else (row,) if row else ():
+        best, turn = sum(_rounds(index, width, words, warp, banks) for index, width in accesses), banks // words
+        for every in (row, turn) if row and row % turn == 0 and row > turn else (row,) if row else ():
             spaced = _Gaps(every, wide)
             if all(_stays_in_row(index, width, every) for index, width in accesses):
-                after = sum(_rounds(spaced.index(index), width, warp, banks) for index, width in accesses)
+                after = sum(_rounds(spaced.index(index), width, words, warp, banks) for index, width in accesses)
                 if after < best:
                     best, gaps[buffer.name] = after, spaced
     apart = {b.name: gaps[b.name].buffer(b) for b in buffers if b.name in gaps}
@@ -95,12 +96,15 @@ def _lanes(threads: Mapping[int, int | None], warp: int) -> Iterator[dict[int, i
         yield indices
 
 
-def _rounds(index: Nat, width: int, warp: list[dict[int, int]], banks: int) -> int:
-    """How many words of one bank a warp asks for at once; vectors are served to a part of it after the other."""
-    words: set[int] = set()
+def _rounds(index: Nat, width: int, words: int, warp: list[dict[int, int]], banks: int) -> int:
+    """How many words of one bank a warp asks for at once, by elements of so many `words`.
+
+    Vectors are served to a part of it after the other.
+    """
+    asked: set[int] = set()
     own = [v for v in index.variables if isinstance(v, ThreadVar) and v.name.startswith("lcl")]
     others = {v.name: v.low or 0 for v in index.variables}
-    for lane in warp[: max(1, len(warp) // width)]:
-        first = index.evaluate({**others, **{v.name: lane[v.dimension] for v in own}})
-        words.update(range(first, first + width))
-    return max(Counter(word % banks for word in words).values())
+    for lane in warp[: max(1, len(warp) // (width * words))]:
+        first = words * index.evaluate({**others, **{v.name: lane[v.dimension] for v in own}})
+        asked.update(range(first, first + width * words))
+    return max(Counter(word % banks for word in asked).values())

@@ -9,6 +9,7 @@ which PoCL's own library of functions was compiled: else vectors are passed in o
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,11 +21,24 @@ _LIBRARIES = {
 """CPUs of PoCL's libraries of functions, the most able first, with the flags by which PoCL takes one."""
 
 _POCL = "Portable Computing Language"
+_PINS = "POCL_AFFINITY"
 _UNKNOWN, _TRIPLE = b"generic", b"x86_64-"
 _AVX2 = b"znver"  # what LLVM 14 calls AMD's CPUs that it knows, with or without AVX-512
 _LONGEST = 32  # bytes of a name
 _RECORD = 2048  # bytes of the record of a device in which the name is looked for: it stands at 640 in PoCL 3.0
 _WORD = struct.calcsize("P")
+
+
+def pinned() -> dict[str, str]:
+    """The environment in which PoCL's threads stay on cores of their own, as far as this process may use them all.
+
+    Else two may begin on one core: products of two matrices of 512 x 512 then took twice as long in every second run.
+    What the user's own environment says counts.
+    """
+    cores = set(range(os.cpu_count() or 1))
+    if _PINS in os.environ or not hasattr(os, "sched_getaffinity") or os.sched_getaffinity(0) != cores:
+        return {}
+    return {_PINS: "1"}
 
 
 def name_host_cpu(device: Any) -> str | None:

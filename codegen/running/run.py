@@ -24,6 +24,7 @@ from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import byte_size, join_outputs, read_plan, split_inputs
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
+from lift_egraph.codegen.running.host_cpu import pinned
 from lift_egraph.errors import DeviceProblem, RunProblem, SizeProblem
 from lift_egraph.meaning.values import Value
 from lift_egraph.process.child import Ended, Server, call
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from lift_egraph.codegen.devices import Device
 
 # PoCL's own cache may return a program without kernels where its compiler warned
-_ENVIRONMENT = {"PYOPENCL_NO_CACHE": "1", "POCL_KERNEL_CACHE": "0"}
+_ENVIRONMENT = {"PYOPENCL_NO_CACHE": "1", "POCL_KERNEL_CACHE": "0", **pinned()}
 LEAST_LIMIT = 0.1  # seconds for a request, however late it is
 _DISCOVERY_LIMIT = 60.0
 _NO_DEVICE = (

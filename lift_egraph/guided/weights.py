@@ -8,7 +8,7 @@ from collections.abc import Collection
 from lift_egraph.egraph.frozen import ClassId, ENode, FrozenEGraph, term_classes
 from lift_egraph.egraph.pattern_nodes import CONSTANTS, PATTERN_NODES
 from lift_egraph.guided.matcher import Weigh, term_size
-from lift_egraph.language.types import Array
+from lift_egraph.language.types import Array, DataType
 
 COPY = 5.0  # what a lowered map that only moves data counts: nothing needs it but a copy that a sketch asks for
 _KNOWN = {**PATTERN_NODES, **CONSTANTS}
@@ -36,7 +36,9 @@ def lowered(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
     return size + COPY if node.op == "map_level" and node.classes[0] in moves else size
 
 
-def in_lanes(lengths: Collection[int], width: int, chunks: Collection[int] = (), *, lets: bool = True) -> Weigh:
+def in_lanes(
+    lengths: Collection[int], width: int, chunks: Collection[int] = (), *, chains: int = 0, lets: bool = True
+) -> Weigh:
     """Short terms in which no ``reduce`` takes an array of one of these lengths in one piece, and no ``map`` chunks of
     a width: what was split so was transposed, and what neighbouring lanes read in a step lies side by side.
 
@@ -44,9 +46,12 @@ def in_lanes(lengths: Collection[int], width: int, chunks: Collection[int] = (),
     ----------
     chunks
         What is split into chunks of these lengths is not computed before.
+    chains
+        Nor does a ``map`` take chunks of so many, and no chunks are of rows: what each lane reduces was split so again.
     lets
         Whether there may be lets: the fusion of two maps makes one where the function inside is no pattern.
     """
+    apart = {width, chains} if chains else {width}
 
     def computed(graph: FrozenEGraph, array: ClassId) -> bool:
         moves = _classes_that_move(graph)
@@ -55,9 +60,13 @@ def in_lanes(lengths: Collection[int], width: int, chunks: Collection[int] = (),
     def weigh(graph: FrozenEGraph, owner: ClassId, node: ENode) -> float:
         if node.op == "app" and not lets:
             return math.inf
-        if node.op == "map_" and any(n.op == "split" and width in n.children for n in graph.nodes[node.classes[1]]):
+        if node.op == "map_" and any(
+            n.op == "split" and not apart.isdisjoint(n.children) for n in graph.nodes[node.classes[1]]
+        ):
             return math.inf
         if node.op == "split" and not set(chunks).isdisjoint(node.children) and computed(graph, node.classes[0]):
+            return math.inf
+        if node.op == "split" and chains in node.children and _has_rows(graph.type_of(node.classes[0])):
             return math.inf
         if node.op in ("reduce_", "Fn_reduce"):
             array = graph.type_of(node.classes[2]) if node.op == "reduce_" else graph.domain(owner)
@@ -66,6 +75,10 @@ def in_lanes(lengths: Collection[int], width: int, chunks: Collection[int] = (),
         return term_size(graph, owner, node)
 
     return weigh
+
+
+def _has_rows(t: DataType | None) -> bool:
+    return isinstance(t, Array) and isinstance(t.element, Array)
 
 
 def _classes_that_move(graph: FrozenEGraph) -> frozenset[ClassId]:

@@ -26,6 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from lift_egraph.codegen.running.host_cpu import pinned
 from lift_egraph.errors import DeviceProblem, InputProblem, LiftError, OutputProblem
 from lift_egraph.records import lines
 from lift_egraph.records.opened import FORMAT, Bundle
@@ -51,6 +52,7 @@ class _Child:
             "POCL_KERNEL_CACHE": "0",
             "POCL_CACHE_DIR": self._folder,
             "TMPDIR": self._folder,
+            **pinned(),
         }
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", code, search, str(bundle), device],

@@ -52,6 +52,7 @@ MORE_GROUPS = 2  # times the groups, of half as many items: as fast for one arra
 FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
 STRIP, STRIP_ROWS = (256, 4096), (8, 4)  # columns of a strip, from and to, and rows that are added at a time
 PACKED = sk.as_scalar(sk.to_memory("global"))
+CHAINS, CHAIN = 4, 4  # vectors of partial results beside each other, and the fewest elements that each adds up
 RUN = 2048  # the most elements that a lane takes one after the other
 
 
@@ -161,28 +162,39 @@ def _blocks(width: int, device: Device) -> list[int]:
 
 
 def _lanes(nest: Nest, device: Device) -> Iterator[Plan]:
-    """Reductions of a length, whose partial results are the lanes of a vector: of a long one, by chunks."""
+    """Reductions of a length, whose partial results are the lanes of a vector: of a long one, by chunks.
+
+    Those that caches hold are in several vectors at first, whose sums do not wait for each other.
+    """
     long = nest.length >= LONG and not nest.maps
     chunk = chunk_size(nest.length, device.groups) if long else nest.length
     width = _width(chunk or 1, device)
     if chunk is None or width is None or width >= chunk:
         return
-    yield plan_of(_in_lanes, nest, (("chunk", "width"),), width=width, **({"chunk": chunk} if long else {}))
+    own = {"chunk": chunk} if long else {}
+    if not long and chunk % (width * CHAINS) == 0 and chunk >= width * CHAINS * CHAIN:
+        yield plan_of(_in_lanes, nest, (("chunk", "width"),), width=width, chains=CHAINS)
+    yield plan_of(_in_lanes, nest, (("chunk", "width"),), width=width, **own)
 
 
 def _in_lanes(nest: Nest, numbers: Mapping[str, int]) -> Plan:
     """Partial results in the lanes of vectors of a `width`, of each `chunk` if there is one."""
-    width, chunk = numbers["width"], numbers.get("chunk", nest.length)
+    width, chunk, chains = numbers["width"], numbers.get("chunk", nest.length), numbers.get("chains", 1)
     element = sk.map_() if nest.reads_map else sk.ANY
-    inner = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=chunk // width))
+    own = chunk // width
+    inner = sk.contains(sk.reduce_(sk.ANY, sk.ANY, element, length=own // chains))
+    tiling: Tiling = {chunk: (width,)}
+    if chains > 1:
+        inner = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.map_(inner, sk.transpose(sk.split(chains))), length=chains))
+        tiling = {**tiling, own: (chains,)}
     lanes = sk.map_(sk.vectorize(width, inner), sk.as_vector(width, sk.transpose(sk.split(width))))
     sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, sk.as_scalar(lanes), length=width))
-    tiling: Tiling = {chunk: (width,)}
     if "chunk" in numbers:
         chunks = sk.map_(sketch, sk.split(chunk))
         sketch = sk.contains(sk.reduce_(sk.ANY, sk.ANY, chunks, length=nest.length // chunk))
         tiling = {nest.length: (chunk,), **tiling}
-    return Plan((Step("lanes", sketch, tiling, (width,), in_lanes(tiling, width)),), (width,))
+    weigh = in_lanes(tiling, width, chains=numbers.get("chains", 0))
+    return Plan((Step("lanes", sketch, tiling, (width,), weigh),), (width,))
 
 
 def _in_order(nest: Nest, device: Device) -> Iterator[Plan]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from lift_egraph.codegen.devices import REGISTER
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import F32, Array, DataType, array
+from lift_egraph.language.types import F32, F64, I32, I64, Array, DataType, Scalar, array, bytes_of
 from lift_egraph.workbench.plan import Nest, Step, length_of
 
+ELEMENTS = (F32, F64, I32, I64)
 VIEWS = (ir.Input, ir.Var, ir.Map, ir.Join, ir.Split, ir.Transpose, ir.Slide, ir.Pad, ir.Lambda, ir.Literal)
 
 
@@ -26,6 +28,8 @@ class Product:
     ----------
     rows, columns, length
         The numbers of both, and the length of each.
+    element
+        The type of the elements of both.
     products
         How many products there are.
     lies_across
@@ -39,35 +43,41 @@ class Product:
     rows: int
     columns: int
     length: int
+    element: Scalar
     products: int
     lies_across: tuple[bool, bool]
     changes_places: bool = False
     views: bool = False
 
     @property
+    def words(self) -> int:
+        """How many registers of a GPU's work-item an element takes, and how many floats' room in a vector."""
+        return bytes_of(self.element) // REGISTER
+
+    @property
     def as_matrices(self) -> Step:
         """The step that makes matrices of views."""
         factors = sk.map_(sk.ANY, sk.zip_())
-        each = sk.map_(
-            sk.reduce_(sk.ANY, sk.ANY, factors, length=self.length), sk.of_type(array(F32, self.columns, self.length))
-        )
-        rows = sk.of_type(array(F32, self.rows, self.length))
+        rows, columns = (sk.of_type(array(self.element, n, self.length)) for n in (self.rows, self.columns))
+        each = sk.map_(sk.reduce_(sk.ANY, sk.ANY, factors, length=self.length), columns)
         return Step("matrices", sk.contains(sk.map_(sk.contains(each), rows)), {})
 
 
 def product_of(nest: Nest) -> Product | None:
-    """The product of matrices that a nest is, if it is one of floats."""
-    if len(nest.maps) < 2 or nest.result != F32 or not nest.reads_map:
+    """The product of matrices that a nest is, if it is one of numbers."""
+    element = nest.result
+    if len(nest.maps) < 2 or element not in ELEMENTS or not nest.reads_map:
         return None
+    assert isinstance(element, Scalar)
     rows, columns = nest.rows, nest.maps[-1]
-    if len(nest.maps) < 4 and _is_stored(rows) and _is_stored(columns):
+    if len(nest.maps) < 4 and _is_stored(rows, element) and _is_stored(columns, element):
         across = isinstance(rows, ir.Transpose), isinstance(columns, ir.Transpose)
         products = prod(map(length_of, nest.maps)) // (length_of(rows) * length_of(columns))
-        return Product(length_of(rows), length_of(columns), nest.length, products, across)
-    return _of_views(nest)
+        return Product(length_of(rows), length_of(columns), nest.length, element, products, across)
+    return _of_views(nest, element)
 
 
-def _of_views(nest: Nest) -> Product | None:
+def _of_views(nest: Nest, element: Scalar) -> Product | None:
     """The product of the outermost map's elements with what the maps inside of it make of views, if it is one."""
     outer, *inner = nest.maps
     match nest.array:
@@ -79,12 +89,13 @@ def _of_views(nest: Nest) -> Product | None:
         return None
     reads_rows = [not side.isdisjoint(nest.bound[0]) for side in sides]
     reads_columns = [not side.isdisjoint(nest.bound[-1]) for side in sides]
-    sizes = [_elements(type_of(xs)) // max(length_of(xs), 1) for xs in (outer, inner[-1])]
+    sizes = [_elements(type_of(xs), element) // max(length_of(xs), 1) for xs in (outer, inner[-1])]
     if sizes != [nest.length] * 2 or reads_rows == reads_columns or sum(reads_rows) != 1 or sum(reads_columns) != 1:
         return None
     columns = prod(map(length_of, inner))
     has_windows = any(isinstance(part, ir.Slide) for xs in inner for part in ir.subterms(xs))
-    return Product(length_of(outer), columns, nest.length, 1, (False, has_windows), reads_columns[0], views=True)
+    across = False, has_windows
+    return Product(length_of(outer), columns, nest.length, element, 1, across, reads_columns[0], views=True)
 
 
 def _is_view(xs: ir.Expr) -> bool:
@@ -92,17 +103,17 @@ def _is_view(xs: ir.Expr) -> bool:
     return all(isinstance(part, VIEWS) for part in ir.subterms(xs))
 
 
-def _elements(t: DataType) -> int:
-    """The number of floats in nested arrays of them; 0 for others, and where a length is open."""
+def _elements(t: DataType, element: Scalar) -> int:
+    """The number of elements in nested arrays of them; 0 for others, and where a length is open."""
     count = 1
     while isinstance(t, Array):
         count *= t.size.constant or 0
         t = t.element
-    return count if t == F32 else 0
+    return count if t == element else 0
 
 
-def _is_stored(matrix: ir.Expr) -> bool:
-    """Whether an array is a matrix of floats that stands in memory, by rows or by columns."""
+def _is_stored(matrix: ir.Expr, element: Scalar) -> bool:
+    """Whether an array is a matrix of these elements that stands in memory, by rows or by columns."""
     t = type_of(matrix)
-    is_matrix = isinstance(t, Array) and isinstance(t.element, Array) and t.element.element == F32
+    is_matrix = isinstance(t, Array) and isinstance(t.element, Array) and t.element.element == element
     return is_matrix and isinstance(matrix.array if isinstance(matrix, ir.Transpose) else matrix, ir.Input | ir.Var)

@@ -33,7 +33,9 @@ def register_blocks(nest: Nest, device: Device) -> Iterator[Plan]:
     factors = product_of(nest)
     if factors is None or factors.views or factors.products > 1 or not device.widths:
         return
-    width = max(device.widths)
+    width = max(device.widths) // factors.words
+    if width < 2:
+        return
     for (high, wide), tall, vectors in product(ITEMS, ROWS, VECTORS):
         tile, block = (high * tall, wide * vectors * width), (tall, vectors * width)
         parts = (*zip((factors.rows, factors.columns), tile, strict=True), *zip(tile, block, strict=True))

@@ -18,12 +18,12 @@ from itertools import product
 from math import prod
 from operator import itemgetter
 
-from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.devices import REGISTER, Device
 from lift_egraph.codegen.passes.prefetch import LEAST_IN_TURN, MOST_HELD
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.guided import sketch as sk
 from lift_egraph.guided.weights import lowered
-from lift_egraph.language.types import F32, array
+from lift_egraph.language.types import array
 from lift_egraph.rules.macros import chunk_facts, untiled
 from lift_egraph.workbench.plan import Nest, Plan, Step, plan_of
 from lift_egraph.workbench.products import Product, product_of
@@ -32,9 +32,9 @@ TILE_ITEMS = ((16, 16), (8, 32), (16, 32), (8, 16), (16, 8), (4, 32), (8, 8), (4
 LEAST_GROUP = 64  # work-items of a group, with all slices
 TILE_DEPTHS = (16, 8)  # of a tile
 TILE_ROWS, TILE_COLUMNS = (4, 8, 16), (4, 8, 16)  # of a work-item whose group keeps tiles in local memory
-TILE_RESULTS = (32, 128)  # of a work-item, from and to
+TILE_RESULTS = (32, 128)  # registers of a work-item for them, from and to
 TILE_SLICES = (1, 2, 4)  # of the sums of a tile, each of other work-items
-FEW_RESULTS = 16  # from so many where the matrices are views, whose plans have no other points
+FEW_RESULTS = 16  # registers, from so many where the matrices are views, whose plans have no other points
 TILE_PLANS, TILE_ALIKE = 6, 2  # how many plans are tried, and of these with blocks of one shape
 SURE_PLANS = 2  # of these, at least, with no more local memory than OpenCL reports
 READS, LATENCY = 3.0, 128.0  # what reads of local memory cost beside arithmetic; items that hide half of latency
@@ -48,7 +48,10 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
     factors = product_of(nest)
     if factors is None or not device.widths:
         return
-    vector, found = max(device.widths), list[tuple[float, int, bool, dict[str, int]]]()
+    words, found = factors.words, list[tuple[float, int, bool, dict[str, int]]]()
+    vector = max(device.widths) // words
+    if vector < 2:
+        return
     wide_lanes = max(vector // TILE_COLUMNS[0], 1)
     rows, columns, products = factors.rows, factors.columns, factors.products
     shapes = product(TILE_ITEMS, TILE_ROWS, TILE_COLUMNS, TILE_DEPTHS, TILE_SLICES)
@@ -58,16 +61,18 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         parts = zip((rows, columns, length), (*tile, depth), strict=True)
         fits = all(n % chunk == 0 and chunk < n for n, chunk in parts) and nest.length % slices == tall % slices == 0
         least = FEW_RESULTS if factors.views or slices > 1 else TILE_RESULTS[0]
-        held = least <= tall * lanes <= TILE_RESULTS[1] and LEAST_GROUP <= slices * items <= device.max_work_group
-        in_turn = tall * broad >= LEAST_IN_TURN  # then what is copied ahead must fit into registers too
+        held = least <= tall * lanes * words <= TILE_RESULTS[1]
+        held &= LEAST_GROUP <= slices * items <= device.max_work_group
+        in_turn = tall * broad * words >= LEAST_IN_TURN  # then what is copied ahead must fit into registers too
         if in_turn:
-            ahead = depth == max(TILE_DEPTHS) and sum(tile) * depth <= MOST_HELD * items
-            held &= ahead and slices == 1 and 2 * items <= device.resident(2 * tall * broad)
-        shared = slices * 4 * (sum(tile) * depth * (1 + in_turn) + (prod(tile) if slices > 1 else 0)) * PADDED
+            ahead = depth == max(TILE_DEPTHS) // words and sum(tile) * depth * words <= MOST_HELD * items
+            held &= ahead and slices == 1 and 2 * items <= device.resident(2 * tall * broad * words)
+        elements = sum(tile) * depth * (1 + in_turn) + (prod(tile) if slices > 1 else 0)
+        shared = slices * REGISTER * words * elements * PADDED
         if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.most_local:
             rounds = -(-products * (rows // tile[0]) * (columns // tile[1]) // device.compute_units)
             near = max(int(device.level("group").local_memory / shared), 1)  # groups on a unit
-            running = min(slices * items * min(rounds, near), device.resident(2 * tall * broad)) * (1 + in_turn)
+            running = min(slices * items * min(rounds, near), device.resident(2 * tall * broad * words)) * (1 + in_turn)
             reads = 1 + READS * (1 / tall + 1 / broad / 2)  # a row of items reads the same of the first matrix
             element = reads * (1 + LATENCY / running) + MEETING * (slices - 1) / nest.length
             numbers = {"tall": tall, "broad": broad, "high": high, "wide": wide, "depth": depth, "width": vector}
@@ -139,7 +144,7 @@ class InTiles:
         sums = sk.reduce_(
             sk.ANY, sk.ANY, sk.map_(sk.map_(sk.map_(length=broad), length=tall), sk.zip_()), length=length
         )
-        of_tiles = [sk.of_type(array(F32, chunks, depth, n), sk.split(depth)) for n in tile]
+        of_tiles = [sk.of_type(array(factors.element, chunks, depth, n), sk.split(depth)) for n in tile]
         tiles = sk.zip_(*in_order(of_tiles))
 
         def loop(inner: sk.Sketch, arrays: sk.Sketch, high_map: sk.MapSketch, wide_map: sk.MapSketch) -> sk.Sketch:

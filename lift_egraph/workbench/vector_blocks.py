@@ -27,10 +27,10 @@ BESIDE = 1  # registers beside results and columns: for an element of the rows
 
 def vector_blocks(nest: Nest, device: Device) -> Iterator[Plan]:
     """Products of matrices that stand in memory, in the highest blocks that registers hold."""
-    width = device.lanes
     factors = product_of(nest)
-    if factors is None or factors.views or width not in device.widths:
+    if factors is None or factors.views or device.lanes not in device.widths or device.lanes // factors.words < 2:
         return
+    width = device.lanes // factors.words
     heights = [int(n) for n in device.level("item").workers if factors.rows % n == 0 and n < factors.rows]
     for vectors in VECTORS:
         broad = vectors * width

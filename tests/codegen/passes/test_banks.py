@@ -31,13 +31,14 @@ def length(program: ir.Program, device: Device = NVIDIA) -> int:
 def test_rows_as_long_as_there_are_banks_are_apart():
     assert length(transposed()) == 32 * 33
     assert length(transposed(columns=64)) == 32 * 65
+    assert length(transposed(element="f64")) == 32 * 33
 
 
 @pytest.mark.parametrize(
     "program",
     [
         pytest.param(transposed(columns=33), id="rows of another length"),
-        pytest.param(transposed(element="f64"), id="elements of two words"),
+        pytest.param(transposed(element="u8"), id="elements of parts of words"),
     ],
 )
 def test_other_rows_stay(program: ir.Program):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lift_egraph.codegen.running import host_cpu
-from lift_egraph.codegen.running.host_cpu import most_lanes, name_host_cpu
+from lift_egraph.codegen.running.host_cpu import most_lanes, name_host_cpu, pinned
 
 WIDE = {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx2", "fma", "bmi1", "bmi2", "f16c"}
 
@@ -81,3 +81,17 @@ def test_vectors_are_those_of_the_cpu_that_code_is_made_for(cpu: bytes, lanes: i
 def test_another_implementation_knows_its_own_vectors() -> None:
     record = Record(b"x86_64-unknown-linux-gnu", b"znver3", platform="Intel(R) OpenCL")
     assert most_lanes(record.device, 16) == 16
+
+
+def test_threads_stay_on_their_cores_unless_the_user_or_the_machine_says_otherwise(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(host_cpu.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(host_cpu.os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.delenv("POCL_AFFINITY", raising=False)
+    assert pinned() == {"POCL_AFFINITY": "1"}
+    monkeypatch.setenv("POCL_AFFINITY", "0")
+    assert pinned() == {}
+    monkeypatch.delenv("POCL_AFFINITY")
+    monkeypatch.setattr(host_cpu.os, "sched_getaffinity", lambda _: {2, 3}, raising=False)
+    assert pinned() == {}  # a core that this process may not use
+    monkeypatch.delattr(host_cpu.os, "sched_getaffinity", raising=False)
+    assert pinned() == {}

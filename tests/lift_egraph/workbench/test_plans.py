@@ -238,6 +238,20 @@ def test_the_lanes_of_every_reduction_of_a_row_lie_side_by_side():
     assert len(chunks) == len(beside) == 2
 
 
+def test_rows_that_caches_hold_are_added_up_in_several_vectors_at_first():
+    program = parse_program(
+        """program p(A: [[f32]128]7) = map(fun row => let m = reduce(add, 0.0, row) / 128.0 in
+             reduce(add, 0.0, map(fun v => (v - m) * (v - m), row)), A)"""
+    )
+    first, second = plans(program.body, CPU)
+    chains = [
+        [str(t.chunk) for t in ir.subterms(reached(program, p)) if isinstance(t, ir.Split)] for p in (first, second)
+    ]
+    width = str(max(CPU.widths))
+    assert sorted(chains[0]) == sorted(["4", "4", width, width])
+    assert chains[1] == [width, width]
+
+
 ON_A_GPU = {
     "a long sum": ("program p(x: [f32]65536) = reduce(add, 0.0, map(abs, x))", 64),
     "a matrix times a vector": (

@@ -24,7 +24,7 @@ from lift_egraph.workbench.plan import Plan, nests
 from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.products import product_of
 from lift_egraph.workbench.search import search
-from lift_egraph.workbench.tiles import in_tiles, tiles
+from lift_egraph.workbench.tiles import TILE_RESULTS, in_tiles, tiles
 from lift_egraph.workbench.tuned import Tunable
 from tests.lift_egraph.workbench.test_plans import reached
 
@@ -126,6 +126,24 @@ def test_some_plans_need_no_more_local_memory_than_opencl_reports():
     plain = [dict(plan.recipe.numbers) for plan in tiles(nest, NVIDIA) if plan.recipe]
     assert first not in plain
     assert plain[0] in others
+
+
+def test_products_of_doubles_have_tiles_of_half_the_elements():
+    """An element takes two registers and the room of two, and a vector has half as many."""
+    program = parse_program(
+        """program p(A: [[f64]64]1024, B: [[f64]1024]64) =
+             map(fun a => map(fun b => reduce(add, 0.0f64, map(mul, zip(a, b))), transpose(B)), A)"""
+    )
+    (nest,) = nests(program.body)
+    numbers = [dict(plan.recipe.numbers) for plan in tiles(nest, NVIDIA) if plan.recipe]
+    assert numbers
+    assert {n["width"] for n in numbers} == {2}
+    assert all(2 * n["tall"] * n["broad"] <= TILE_RESULTS[1] for n in numbers)
+    term = reached(program, in_tiles(nest, {"tall": 4, "broad": 4, "high": 8, "wide": 8, "depth": 8, "width": 2}))
+    plan = compile_program(replace(program, body=term), NVIDIA)
+    (kernel,) = plan.kernels
+    assert kernel.local_bytes >= 8 * 8 * (32 + 32)
+    assert kernel.source.count("local double2 *") > 0
 
 
 def test_products_of_what_is_computed_on_the_way_have_no_tiles():
