@@ -75,6 +75,7 @@ CALLS: dict[str, Call] = {
     "mm": lambda A, B: A @ B,
     "mm_tn": lambda A, B: A.T @ B,
     "mm_nt": lambda A, B: A @ B.T,
+    "dgemm": lambda A, B: A @ B.T,
     "mm_batch": lambda A, C: A @ C,
     "matvec": lambda A, x: A @ x,
     "vecmat": lambda A, x: A.T @ x,

@@ -31,7 +31,7 @@ def torch_makers() -> dict[str, tuple[str, Make]]:
 
     own = torch.nn.functional
     calls: dict[str, Callable[..., object]] = {
-        **{name: CALLS[name] for name in ("mm", "mm_batch", "matvec", "vecmat", "mm_tn", "mm_nt")},
+        **{name: CALLS[name] for name in ("mm", "mm_batch", "matvec", "vecmat", "mm_tn", "mm_nt", "dgemm")},
         "asum": lambda x: x.sum(),
         "dot": torch.dot,
         "scan": lambda xs: xs.cumsum(0, dtype=xs.dtype),

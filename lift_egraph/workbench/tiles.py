@@ -66,7 +66,8 @@ def tiles(nest: Nest, device: Device) -> Iterator[Plan]:
         in_turn = tall * broad * words >= LEAST_IN_TURN  # then what is copied ahead must fit into registers too
         if in_turn:
             ahead = depth == max(TILE_DEPTHS) // words and sum(tile) * depth * words <= MOST_HELD * items
-            held &= ahead and slices == 1 and 2 * items <= device.resident(2 * tall * broad * words)
+            near = max(2 // words, 1)  # groups on a unit: sums of doubles take twice as long, and hide as much
+            held &= ahead and slices == 1 and near * items <= device.resident(2 * tall * broad * words)
         elements = sum(tile) * depth * (1 + in_turn) + (prod(tile) if slices > 1 else 0)
         shared = slices * REGISTER * words * elements * PADDED
         if fits and held and all(n * depth % items == 0 for n in tile) and shared <= device.most_local:
