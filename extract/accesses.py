@@ -12,8 +12,19 @@ from typing import Literal, NamedTuple
 from lift_egraph.caching import kept_with
 from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.plans.kernel import Kernel
-from lift_egraph.extract.basic_blocks import BasicBlock, Choice, Compound, Operated, Parts, Reached, block_of, blocks_of
+from lift_egraph.extract.basic_blocks import (
+    BasicBlock,
+    Choice,
+    Compound,
+    Operated,
+    Parts,
+    Reached,
+    block_of,
+    blocks_of,
+    element_bytes,
+)
 from lift_egraph.language.nat import Nat, NatVar, Operation
+from lift_egraph.language.types import width_of
 
 _ALIGNED = ~15  # a loop's sample index is a multiple of 16 where it can be, so that i % 16 looks like i
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}  # a work-item's own
@@ -247,15 +258,14 @@ class _Analysis:
         region = around[-1]
         region.shuffles += block.shuffles
         region.index_work += block.indices
-        region.held |= block.held
+        region.held |= {place: width_of(buffer.element) * element_bytes(buffer) for place, buffer in block.held.items()}
         region.packing += block.parted
         for places in block.joined:
             region.packing += self.lanes(places)
         for place, chain in block.chains.items():
             region.chains.setdefault(place, []).extend(chain)
-        for operated in block.operations:
-            if isinstance(operated, Operated):
-                region.operations.append(operated)
+        for arithmetic in block.operations:
+            region.operations += arithmetic.parts
         for access in block.accesses:
             if isinstance(access, Choice):
                 self.choice(access, around)

@@ -6,8 +6,7 @@ wait. The events of a kernel give a block a domain, the access analysis the loop
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -21,7 +20,9 @@ from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
 
 _ONE_SHUFFLE, _WIDE_SHUFFLE = 8, 3  # lanes that one instruction exchanges; instructions for 16 (PoCL, AVX-512)
 _LAZY = ("select", "and", "or")  # whether arguments after the first are computed, data decides
-_APART = (c_ast.For, c_ast.If, c_ast.Block, c_ast.Barrier, c_ast.LookBack, c_ast.SetIndex)  # stand in no basic block
+_FUSING = ("add", "sub")  # with a product
+_NO_CHAINS: Mapping[str, tuple[str, ...]] = {}
+_APART = {c_ast.For, c_ast.If, c_ast.Block, c_ast.Barrier, c_ast.LookBack, c_ast.SetIndex}  # stand in no basic block
 
 
 class Operated(NamedTuple):
@@ -31,6 +32,16 @@ class Operated(NamedTuple):
     width: int
     element_bytes: int
     fused: bool = False
+
+
+@dataclass(frozen=True, eq=False)  # one for all operations of a kernel that are alike
+class Arithmetic:
+    """An operation of the text on some lanes, what it is made of, and the lanes that it puts together one by one."""
+
+    op: str
+    lanes: int
+    parts: tuple[Operated, ...]
+    shuffles: int = 0
 
 
 class Reached(NamedTuple):
@@ -68,11 +79,9 @@ class BasicBlock:
     Attributes
     ----------
     operations, accesses
-        In their order, with the choices among them.
-    arithmetic
-        How often an operation on so many lanes stands in the text.
+        In their order; among the accesses are the choices.
     held
-        Bytes of each private place with a number, by its name.
+        The buffers of private places with a number, by the names of these places.
     shuffles
         Lanes that are put together one by one, and pairs of vectors that exchange some.
     indices
@@ -88,10 +97,9 @@ class BasicBlock:
     """
 
     statements: list[c_ast.Statement] = field(default_factory=list)
-    operations: list[Operated | Choice] = field(default_factory=list)
+    operations: list[Arithmetic] = field(default_factory=list)
     accesses: list[Reached | Choice] = field(default_factory=list)
-    arithmetic: Counter[tuple[str, int]] = field(default_factory=Counter)
-    held: dict[str, int] = field(default_factory=dict)
+    held: dict[str, c_ast.Buffer] = field(default_factory=dict)
     shuffles: int = 0
     indices: int = 0
     joined: list[list[str]] = field(default_factory=list)
@@ -113,6 +121,9 @@ class Compound(NamedTuple):
 
 
 Parts = tuple[BasicBlock | Compound, ...]
+
+Chains = Mapping[str, tuple[str, ...]]
+"""The operations from the old value of each private place that a value depends on to that value: the longest way."""
 
 
 class Blocks(NamedTuple):
@@ -160,25 +171,22 @@ class _Reader:
     def __init__(self) -> None:
         self.block = BasicBlock()
         self.kinds, self.written, self.sets_lengths = set[str](), set[str](), False
-        self.names: dict[str, CExpr] = {}
-        # private places from which a name is computed, and those and the names that the present statement reads
-        self.sources: dict[str, frozenset[str]] = {}
-        self.read: list[str] = []
-        self.named: list[str] = []
-        self.moving: dict[Terms, Nat] = {}  # one for all that are equal
+        self.chains: dict[str, Chains] = {}  # of named values
+        self.arithmetic: dict[tuple[object, ...], Arithmetic] = {}  # one for all that are alike
+        self.moving: dict[Terms, Nat] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
     def parts(self, body: c_ast.Body) -> Parts:
         found: list[BasicBlock | Compound] = []
         for statement in body:
-            if _is_straight(statement):
-                if not found or not isinstance(found[-1], BasicBlock):
-                    found.append(BasicBlock())
-                self.block = found[-1]
-                self.straight(statement)
-            else:
+            if not _is_straight(statement):
                 found.append(self.compound(statement))
+                continue
+            if not found or self.block is not found[-1]:
+                self.block = BasicBlock()
+                found.append(self.block)
+            self.straight(statement)
         return tuple(found)
 
     def compound(self, statement: c_ast.Statement) -> Compound:
@@ -194,139 +202,111 @@ class _Reader:
         return Compound(statement, inside, shares)
 
     def straight(self, statement: c_ast.Statement) -> None:
-        if isinstance(statement, c_ast.Block):
+        kind = type(statement)
+        if kind is c_ast.Block:
             for each in statement.body:
                 self.straight(each)
             return
         self.block.statements.append(statement)
-        if isinstance(statement, c_ast.Let | c_ast.Store):
-            self.read, self.named = [], []
-            self.value(statement.value)
-            if isinstance(statement, c_ast.Let):
-                self.names[statement.name] = statement.value
-                self.sources[statement.name] = self.sources_of_read()
-            else:
-                self.store(statement.place, statement.value)
-
-    def sources_of_read(self) -> frozenset[str]:
-        own = frozenset(self.read)
-        return own.union(*(self.sources.get(name, own) for name in self.named)) if self.named else own
+        if kind is c_ast.Store:
+            self.store(statement.place, statement.value)
+        elif kind is c_ast.Let:
+            self.chains[statement.name] = self.value(statement.value)
 
     def store(self, place: CExpr, value: CExpr) -> None:
+        chains = self.value(value)
         whole = place.vector if isinstance(place, c_ast.Lane) else place
         assert isinstance(whole, Load)
         self.written.add(whole.buffer.name)
-        if not _is_register(whole):
+        block, register = self.block, _register(whole)
+        if register is None:
             self.access("store", whole)
             return
-        sources = self.sources_of_read()
-        register = self.hold(whole)
-        if type(value) is c_ast.Lane:
-            self.block.parted.append(register)
-        if register in sources and (chain := self.chain(value, whole, register, {})) is not None:
-            self.block.chains.setdefault(register, []).extend(chain)
-
-    def chain(self, value: CExpr, place: Load, register: str, seen: dict[str, list[str] | None]) -> list[str] | None:
-        """The operations from the old value of a place to its new value; None if it does not depend on it."""
-        kind = type(value)
-        if kind is Load:
-            is_own = value.index.constant == place.index.constant and value.buffer == place.buffer
-            return [] if is_own else None
-        if kind is c_ast.Name:
-            name = value.name
-            if name not in seen:
-                seen[name] = None
-                if register in self.sources.get(name, ()):
-                    seen[name] = self.chain(self.names[name], place, register, seen)
-            return seen[name]
-        if kind is c_ast.Operate:
-            product, longest, of_product = _product(value), None, None
-            for argument in value.arguments:
-                found = self.chain(argument, place, register, seen)
-                if argument is product:
-                    of_product = found
-                if found is not None and (longest is None or len(found) > len(longest)):
-                    longest = found
-            return longest if longest is None or of_product == longest else [*longest, value.op]
-        inner: tuple[CExpr, ...] = ()
-        if kind is c_ast.Pack:
-            inner = value.items
-        elif kind is c_ast.Lane:
-            inner = (value.vector,)
-        elif kind is c_ast.Choose:
-            inner = (value.inside, value.outside)
-        found = [c for a in inner if (c := self.chain(a, place, register, seen)) is not None]
-        return max(found, key=len) if found else None
+        block.held[register] = whole.buffer
+        if isinstance(value, c_ast.Lane):
+            block.parted.append(register)
+        if register in chains:
+            block.chains.setdefault(register, []).extend(chains[register])
 
     # --- expressions ------------------------------------------------------------------------------
 
-    def value(self, value: CExpr, fused: bool = False) -> None:
+    def value(self, value: CExpr, fused: bool = False) -> Chains:
+        """Read a value; its chains."""
         kind = type(value)
         if kind is Load:
-            if _is_register(value):
-                self.read.append(self.hold(value))
-            else:
-                self.access("load", value)
+            if (register := _register(value)) is not None:
+                self.block.held[register] = value.buffer
+                return {register: ()}
+            self.access("load", value)
         elif kind is c_ast.Name:
-            self.named.append(value.name)
+            return self.chains.get(value.name, _NO_CHAINS)
         elif kind is c_ast.Lane:
             self.block.shuffles += 1
-            self.value(value.vector)
+            return self.value(value.vector)
         elif kind is c_ast.Operate:
-            self.operate(value, fused)
+            return self.operate(value, fused)
         elif kind is c_ast.Pack:
-            self.pack(value.items)
+            return self.pack(value.items)
         elif kind is c_ast.Choose:
-            self.choose(value)
+            return self.choose(value)
         elif kind is c_ast.IndexValue:
             self.block.indices += 1
             self.again(data.value for data in c_walk.data_in(value.value))
+        return _NO_CHAINS
 
-    def operate(self, value: c_ast.Operate, fused: bool) -> None:
+    def operate(self, value: c_ast.Operate, fused: bool) -> Chains:
         op, arguments, block = value.op, value.arguments, self.block
-        own, first, widths = width_of(value.type), arguments[0], [*map(_width, arguments)]
-        width, element = max(own, widths[0]), _element_bytes(first.buffer if type(first) is Load else first)
-        block.arithmetic[op, max(own, *widths)] += 1
-        if op == "dot":  # a product a lane, and their sum
-            block.operations += [Operated("mul", width, element), Operated("add", width - 1, element)]
-            block.shuffles += width
-        else:
-            block.operations.append(Operated(op, width, element, fused))
-        product = _product(value)
+        first = arguments[0]
+        element = scalar_of(first.buffer.element if type(first) is Load else first.type)
+        key = op, fused, element.name, width_of(value.type), *map(_width, arguments)
+        if (arithmetic := self.arithmetic.get(key)) is None:
+            arithmetic = self.arithmetic[key] = _arithmetic(*key)
+        block.operations.append(arithmetic)
+        block.shuffles += arithmetic.shuffles
+        product = _product(value) if op in _FUSING else None
+        found: Chains = _NO_CHAINS
+        of_product: Chains = _NO_CHAINS
         for argument in arguments:
-            self.value(argument, argument is product)
+            chains = self.value(argument, argument is product)
+            if argument is product:
+                of_product = chains
+            if chains:
+                found = _longest(found, chains) if found else chains
         if op in _LAZY:
             block.lazy |= any(load.buffer.space != "private" for a in arguments[1:] for load in c_walk.loads(a))
+        if not found:
+            return found
+        return {p: chain if of_product.get(p) == chain else (*chain, op) for p, chain in found.items()}
 
-    def pack(self, items: tuple[CExpr, ...]) -> None:
-        block = self.block
+    def pack(self, items: tuple[CExpr, ...]) -> Chains:
+        block, found = self.block, _NO_CHAINS
         if vectors := _exchanged(items):
             block.shuffles += 1 if len(items) <= _ONE_SHUFFLE else _WIDE_SHUFFLE
             for vector in vectors:
-                self.value(vector)
+                found = _longest(found, self.value(vector))
             if any(type(vector) is not c_ast.Name for vector in vectors):
                 rest = [item.vector for item in items if isinstance(item, c_ast.Lane)]
                 for vector in vectors:
                     rest.remove(vector)
                 self.again(rest)
-            return
+            return found
         block.shuffles += len(items) if len(items) > 1 else 0
-        places = [_register(i) for i in items if type(i) is Load and i.width == 1 and _is_register(i)]
+        places = [r for i in items if type(i) is Load and i.width == 1 and (r := _register(i)) is not None]
         if len(places) == len(items) and len({*places}) > 1:
             block.joined.append(places)
         for item in items:
-            self.value(item)
+            found = _longest(found, self.value(item))
+        return found
 
-    def choose(self, value: c_ast.Choose) -> None:
+    def choose(self, value: c_ast.Choose) -> Chains:
         block = self.block
         inside = self.block = BasicBlock()
-        self.value(value.inside)
+        found = self.value(value.inside)
         outside = self.block = BasicBlock()
-        self.value(value.outside)
+        found = _longest(found, self.value(value.outside))
         self.block = block
-        choice = Choice(value.conditions, inside, outside)
-        block.accesses.append(choice)
-        block.operations.append(choice)
+        block.accesses.append(Choice(value.conditions, inside, outside))
+        return found
 
     def again(self, values: Iterable[CExpr]) -> None:
         """Values that count in the text alone."""
@@ -344,20 +324,35 @@ class _Reader:
         if (moving := self.moving.get(terms)) is None:
             moving = self.moving[terms] = Nat(terms)
         buffer = load.buffer
-        width, size = load.width * width_of(buffer.element), _element_bytes(buffer)
+        width, size = load.width * width_of(buffer.element), element_bytes(buffer)
         self.block.accesses.append(Reached(kind, buffer, moving, offset, width, size, bool(data)))
 
-    def hold(self, load: Load) -> str:
-        register, held = _register(load), self.block.held
-        if register not in held:
-            held[register] = width_of(load.buffer.element) * _element_bytes(load.buffer)
-        return register
+
+def _arithmetic(op: str, fused: bool, element: str, own: int, first: int, *others: int) -> Arithmetic:
+    """An operation by the scalar type of its first argument, and the widths of its result and its arguments."""
+    width, size = max(own, first), SCALAR_BYTES[element]
+    lanes = max(width, *others, 1)
+    if op == "dot":  # a product a lane, and their sum
+        return Arithmetic(op, lanes, (Operated("mul", width, size), Operated("add", width - 1, size)), width)
+    return Arithmetic(op, lanes, (Operated(op, width, size, fused),))
+
+
+def _longest(one: Chains, other: Chains) -> Chains:
+    if not other or one is other:
+        return one
+    if not one:
+        return other
+    longest = dict(one)
+    for place, chain in other.items():
+        if place not in longest or len(chain) > len(longest[place]):
+            longest[place] = chain
+    return longest
 
 
 def _is_straight(statement: c_ast.Statement) -> bool:
     if type(statement) is c_ast.Block:
         return all(map(_is_straight, statement.body))
-    return not isinstance(statement, _APART)
+    return type(statement) not in _APART
 
 
 def _exchanged(items: tuple[CExpr, ...]) -> list[CExpr]:
@@ -379,20 +374,17 @@ def _width(value: CExpr) -> int:
     return value.width if value.width > 1 else width_of(value.buffer.element)
 
 
-def _element_bytes(value: CExpr | c_ast.Buffer) -> int:
-    return SCALAR_BYTES[scalar_of(value.element if isinstance(value, c_ast.Buffer) else value.type).name]
+def element_bytes(buffer: c_ast.Buffer) -> int:
+    """Of a lane, where elements are vectors."""
+    return SCALAR_BYTES[scalar_of(buffer.element).name]
 
 
-def _is_register(load: Load) -> bool:
-    return load.buffer.space == "private" and load.index.constant is not None
-
-
-def _register(load: Load) -> str:
-    return f"{load.buffer.name}[{load.index.constant}]"
+def _register(place: Load) -> str | None:
+    """The name of a private place with a number; None if it is in memory."""
+    number = place.index.constant if place.buffer.space == "private" else None
+    return None if number is None else f"{place.buffer.name}[{number}]"
 
 
 def _product(value: c_ast.Operate) -> CExpr | None:
     """The factor pair that a sum fuses with, for a multiply-add."""
-    if value.op not in ("add", "sub"):
-        return None
-    return next((a for a in value.arguments if isinstance(a, c_ast.Operate) and a.op == "mul"), None)
+    return next((a for a in value.arguments if type(a) is c_ast.Operate and a.op == "mul"), None)

@@ -170,8 +170,8 @@ class _Walk:
     def block(self, block: BasicBlock, domain: Domain) -> None:
         found = self.found
         found.decided_by_data |= block.lazy
-        for (op, lanes), number in block.arithmetic.items():
-            found.operations[Operation(op, lanes, domain)] += number
+        for arithmetic, number in Counter(block.operations).items():
+            found.operations[Operation(arithmetic.op, arithmetic.lanes, domain)] += number
         for access in block.accesses:
             if isinstance(access, Choice):
                 conditions = self.conditions(access.conditions, domain)
