@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from lift_egraph.caching import kept_with
@@ -188,8 +189,6 @@ class _Analysis:
     def __init__(self, kernel: Kernel) -> None:
         self.workers = _workers(kernel)
         self.written = blocks_of(kernel).written
-        # of the indices in each region, which lives as long as the root
-        self.known_moves: dict[int, dict[tuple[Nat, bool], tuple[int, tuple[float, ...], float, int]]] = {}
         self.lane_of: dict[str, str] = {}
 
     # --- statements -------------------------------------------------------------------------------
@@ -292,15 +291,13 @@ class _Analysis:
         """Record an access; a load that a sequential loop does not change is done before that loop."""
         kind, buffer, moving, offset, width, size, irregular = access
         may_wait = kind == "load" and buffer.space == "global" and buffer.name not in self.written and not irregular
-        known = self.known_moves.setdefault(id(around[-1]), {})
-        if (moving, may_wait) not in known:
-            known[moving, may_wait] = _moves(moving, around[-1].path, may_wait)
-        depth, strides, start, work = known[moving, may_wait]
+        depth, strides, start, work = _moves(moving, around[-1].path, may_wait)
         home = around[depth]
         home.accesses.append(Access(kind, buffer.name, buffer.space, size, width, strides, start + offset, irregular))
         home.index_work += work
 
 
+@lru_cache(1 << 12)
 def _moves(index: Nat, path: tuple[Loop, ...], may_wait: bool) -> tuple[int, tuple[float, ...], float, int]:
     """In how many of the loops around an access it is, its strides and start there, and the operations of its index."""
     names = {v.name for v in index.variables}

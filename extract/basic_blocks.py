@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from lift_egraph.caching import kept_with
@@ -173,7 +174,6 @@ class _Reader:
         self.kinds, self.written, self.sets_lengths = set[str](), set[str](), False
         self.chains: dict[str, Chains] = {}  # of named values
         self.arithmetic: dict[tuple[object, ...], Arithmetic] = {}  # one for all that are alike
-        self.moving: dict[Terms, Nat] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -263,7 +263,9 @@ class _Reader:
             arithmetic = self.arithmetic[key] = _arithmetic(*key)
         block.operations.append(arithmetic)
         block.shuffles += arithmetic.shuffles
-        product = _product(value) if op in _FUSING else None
+        product = (
+            next((a for a in arguments if type(a) is c_ast.Operate and a.op == "mul"), None) if op in _FUSING else None
+        )
         found: Chains = _NO_CHAINS
         of_product: Chains = _NO_CHAINS
         for argument in arguments:
@@ -321,11 +323,9 @@ class _Reader:
         for each in data:
             self.value(each.value)
         terms, offset = apart(load.index.terms)
-        if (moving := self.moving.get(terms)) is None:
-            moving = self.moving[terms] = Nat(terms)
         buffer = load.buffer
         width, size = load.width * width_of(buffer.element), element_bytes(buffer)
-        self.block.accesses.append(Reached(kind, buffer, moving, offset, width, size, bool(data)))
+        self.block.accesses.append(Reached(kind, buffer, _moving(terms), offset, width, size, bool(data)))
 
 
 def _arithmetic(op: str, fused: bool, element: str, own: int, first: int, *others: int) -> Arithmetic:
@@ -349,6 +349,12 @@ def _longest(one: Chains, other: Chains) -> Chains:
     return longest
 
 
+@lru_cache(1 << 12)
+def _moving(terms: Terms) -> Nat:
+    """One index for all that are equal, whose hash is known."""
+    return Nat(terms)
+
+
 def _is_straight(statement: c_ast.Statement) -> bool:
     if type(statement) is c_ast.Block:
         return all(map(_is_straight, statement.body))
@@ -357,19 +363,20 @@ def _is_straight(statement: c_ast.Statement) -> bool:
 
 def _exchanged(items: tuple[CExpr, ...]) -> list[CExpr]:
     """The two vectors whose lanes a vector is made of, by one shuffle; none if it is made of anything else."""
-    vectors: list[CExpr] = []
+    vectors: dict[CExpr | str, CExpr] = {}
     for item in items:
         if type(item) is not c_ast.Lane or item.lane.constant is None:
             return []
-        if item.vector not in vectors:
-            if len(vectors) == 2 or _width(item.vector) != len(items):
-                return []
-            vectors.append(item.vector)
-    return vectors
+        vector = item.vector
+        vectors.setdefault(vector.name if type(vector) is c_ast.Name else vector, vector)
+    return [*vectors.values()] if len(vectors) <= 2 and {*map(_width, vectors.values())} == {len(items)} else []
 
 
 def _width(value: CExpr) -> int:
-    if type(value) is not Load:
+    kind = type(value)
+    if kind is c_ast.Lane:
+        return 1
+    if kind is not Load:
         return width_of(value.type)
     return value.width if value.width > 1 else width_of(value.buffer.element)
 
@@ -383,8 +390,3 @@ def _register(place: Load) -> str | None:
     """The name of a private place with a number; None if it is in memory."""
     number = place.index.constant if place.buffer.space == "private" else None
     return None if number is None else f"{place.buffer.name}[{number}]"
-
-
-def _product(value: c_ast.Operate) -> CExpr | None:
-    """The factor pair that a sum fuses with, for a multiply-add."""
-    return next((a for a in value.arguments if type(a) is c_ast.Operate and a.op == "mul"), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import add
 
 from lift_egraph.caching import cached_property
@@ -41,7 +41,7 @@ class Touched:
 class _Stream:
     """Accesses that differ only by constants: one buffer, equal strides (bytes) in the loops around, with their trips.
 
-    Caches of all sizes ask it the same: what it answers is kept.
+    Caches of all sizes ask it the same, also in other kernels: what it answers is kept.
     """
 
     strides: tuple[float, ...]
@@ -139,6 +139,9 @@ class _Stream:
         return not any(s and n > 1 for s, n in zip(self.strides[outside:], self.trips[outside:], strict=True))
 
 
+_stream = lru_cache(1 << 12)(_Stream)
+
+
 @dataclass
 class _Inside:
     """What a region and those inside it touch; `filled` is by the grain, and what `crowds` may do so in some cache."""
@@ -221,7 +224,7 @@ def _streams(region: Region, space: str, moves: float) -> Iterator[_Stream]:
     for accesses in groups.values():
         first = accesses[0]
         size = first.element_bytes
-        yield _Stream(
+        yield _stream(
             tuple(s * size for s in first.strides),
             trips,
             tuple(a.start * size for a in accesses),
