@@ -17,7 +17,7 @@ from lift_egraph.codegen.c_ast import CExpr, Load
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.iteration_domain import Terms, apart
 from lift_egraph.language.nat import Nat
-from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
+from lift_egraph.language.types import SCALAR_BYTES, Vector, scalar_of, width_of
 
 _ONE_SHUFFLE, _WIDE_SHUFFLE = 8, 3  # lanes that one instruction exchanges; instructions for 16 (PoCL, AVX-512)
 _LAZY = ("select", "and", "or")  # whether arguments after the first are computed, data decides
@@ -180,7 +180,7 @@ class _Reader:
     def parts(self, body: c_ast.Body) -> Parts:
         found: list[BasicBlock | Compound] = []
         for statement in body:
-            if not _is_straight(statement):
+            if type(statement) in _APART and not _is_straight(statement):
                 found.append(self.compound(statement))
                 continue
             if not found or self.block is not found[-1]:
@@ -255,27 +255,26 @@ class _Reader:
         return _NO_CHAINS
 
     def operate(self, value: c_ast.Operate, fused: bool) -> Chains:
-        op, arguments, block = value.op, value.arguments, self.block
-        first = arguments[0]
-        element = scalar_of(first.buffer.element if type(first) is Load else first.type)
-        key = op, fused, element.name, width_of(value.type), *map(_width, arguments)
+        op, block = value.op, self.block
+        key = op, fused, width_of(value.type), *map(_lanes, value.arguments)
         if (arithmetic := self.arithmetic.get(key)) is None:
             arithmetic = self.arithmetic[key] = _arithmetic(*key)
         block.operations.append(arithmetic)
-        block.shuffles += arithmetic.shuffles
-        product = (
-            next((a for a in arguments if type(a) is c_ast.Operate and a.op == "mul"), None) if op in _FUSING else None
-        )
-        found: Chains = _NO_CHAINS
-        of_product: Chains = _NO_CHAINS
-        for argument in arguments:
+        if arithmetic.shuffles:
+            block.shuffles += arithmetic.shuffles
+        found = of_product = _NO_CHAINS
+        product, fuses = None, op in _FUSING
+        for argument in value.arguments:
+            if fuses and product is None and type(argument) is c_ast.Operate and argument.op == "mul":
+                product = argument
             chains = self.value(argument, argument is product)
-            if argument is product:
-                of_product = chains
             if chains:
                 found = _longest(found, chains) if found else chains
+                if argument is product:
+                    of_product = chains
         if op in _LAZY:
-            block.lazy |= any(load.buffer.space != "private" for a in arguments[1:] for load in c_walk.loads(a))
+            lazy = (load for argument in value.arguments[1:] for load in c_walk.loads(argument))
+            block.lazy |= any(load.buffer.space != "private" for load in lazy)
         if not found:
             return found
         return {p: chain if of_product.get(p) == chain else (*chain, op) for p, chain in found.items()}
@@ -328,10 +327,11 @@ class _Reader:
         self.block.accesses.append(Reached(kind, buffer, _moving(terms), offset, width, size, bool(data)))
 
 
-def _arithmetic(op: str, fused: bool, element: str, own: int, first: int, *others: int) -> Arithmetic:
-    """An operation by the scalar type of its first argument, and the widths of its result and its arguments."""
-    width, size = max(own, first), SCALAR_BYTES[element]
-    lanes = max(width, *others, 1)
+def _arithmetic(op: str, fused: bool, own: int, *arguments: tuple[int, str]) -> Arithmetic:
+    """An operation by the width of its result, and the widths and scalar types of its arguments."""
+    first, element = arguments[0]
+    width = max(own, first)
+    size, lanes = SCALAR_BYTES[element], max(own, *(lanes for lanes, _ in arguments))
     if op == "dot":  # a product a lane, and their sum
         return Arithmetic(op, lanes, (Operated("mul", width, size), Operated("add", width - 1, size)), width)
     return Arithmetic(op, lanes, (Operated(op, width, size, fused),))
@@ -369,16 +369,17 @@ def _exchanged(items: tuple[CExpr, ...]) -> list[CExpr]:
             return []
         vector = item.vector
         vectors.setdefault(vector.name if type(vector) is c_ast.Name else vector, vector)
-    return [*vectors.values()] if len(vectors) <= 2 and {*map(_width, vectors.values())} == {len(items)} else []
+    return (
+        [*vectors.values()] if len(vectors) <= 2 and all(_lanes(v)[0] == len(items) for v in vectors.values()) else []
+    )
 
 
-def _width(value: CExpr) -> int:
+def _lanes(value: CExpr) -> tuple[int, str]:
+    """How many lanes a value has, and of which scalar type."""
     kind = type(value)
-    if kind is c_ast.Lane:
-        return 1
-    if kind is not Load:
-        return width_of(value.type)
-    return value.width if value.width > 1 else width_of(value.buffer.element)
+    t = value.buffer.element if kind is Load else value.vector.type if kind is c_ast.Lane else value.type
+    lanes, scalar = (t.width, t.scalar) if type(t) is Vector else (1, t)
+    return (1 if kind is c_ast.Lane else value.width if kind is Load and value.width > 1 else lanes), scalar.name
 
 
 def element_bytes(buffer: c_ast.Buffer) -> int:
