@@ -227,8 +227,9 @@ class _Analysis:
             if inner.level.kind != loop.level.kind:
                 break
             nest.append(inner)
-            (part,), loop = part.parts, inner
-            assert isinstance(part, Compound)
+            (only,), loop = part.parts, inner
+            assert isinstance(only, Compound)
+            part = only
         for each in sorted(nest, key=lambda f: -f.level.dimension):
             around = self.enter(around, Loop(each.variable.name, each.expected, each.level.kind, each.level.dimension))
         self.parts(part.parts, around)
@@ -265,11 +266,15 @@ class _Analysis:
             region.chains.setdefault(place, []).extend(chain)
         for arithmetic in block.operations:
             region.operations += arithmetic.parts
+        placed: dict[Reached, _Placed] = {}
         for access in block.accesses:
             if isinstance(access, Choice):
                 self.choice(access, around)
-            else:
-                self.access(access, around)
+                continue
+            reached, offset = access
+            if reached not in placed:
+                placed[reached] = self.place(reached, around)
+            placed[reached].at(offset)
 
     def choice(self, choice: Choice, around: Regions) -> None:
         """The side that is chosen at the typical index of every loop."""
@@ -287,14 +292,28 @@ class _Analysis:
         self.lane_of |= dict.fromkeys(places, vector)
         return places
 
-    def access(self, access: Reached, around: Regions) -> None:
-        """Record an access; a load that a sequential loop does not change is done before that loop."""
-        kind, buffer, moving, offset, width, size, irregular = access
-        may_wait = kind == "load" and buffer.space == "global" and buffer.name not in self.written and not irregular
-        depth, strides, start, work = _moves(moving, around[-1].path, may_wait)
-        home = around[depth]
-        home.accesses.append(Access(kind, buffer.name, buffer.space, size, width, strides, start + offset, irregular))
-        home.index_work += work
+    def place(self, reached: Reached, around: Regions) -> _Placed:
+        """Where accesses are done; loads that a sequential loop does not change are done before that loop."""
+        buffer, kept = reached.buffer, reached.buffer.name not in self.written and not reached.irregular
+        may_wait = reached.kind == "load" and buffer.space == "global" and kept
+        depth, strides, start, work = _moves(reached.moving, around[-1].path, may_wait)
+        what = reached.kind, buffer.name, buffer.space, reached.element_bytes, reached.width, strides
+        return _Placed(around[depth], what, start, reached.irregular, work)
+
+
+class _Placed(NamedTuple):
+    """Accesses alike in their region: all of them but where they begin."""
+
+    home: Region
+    what: tuple[Literal["load", "store"], str, str, int, int, tuple[float, ...]]
+    start: float
+    irregular: bool
+    work: int
+
+    def at(self, offset: int) -> None:
+        """Record one."""
+        self.home.accesses.append(Access(*self.what, self.start + offset, self.irregular))
+        self.home.index_work += self.work
 
 
 @lru_cache(1 << 12)

@@ -45,13 +45,14 @@ class Arithmetic:
     shuffles: int = 0
 
 
-class Reached(NamedTuple):
-    """A load or store of `width` adjacent elements in memory, which all is but private places with numbers.
+@dataclass(frozen=True, eq=False)  # one for all accesses of a kernel that are alike
+class Reached:
+    """Loads or stores of `width` adjacent elements in memory, which all is but private places with numbers.
 
     Attributes
     ----------
-    moving, offset
-        The index, and the number in it apart.
+    moving
+        The index without the number in it, by which those alike differ.
     irregular
         Whether the index depends on data.
     """
@@ -59,7 +60,6 @@ class Reached(NamedTuple):
     kind: Literal["load", "store"]
     buffer: c_ast.Buffer
     moving: Nat
-    offset: int
     width: int
     element_bytes: int
     irregular: bool
@@ -80,7 +80,7 @@ class BasicBlock:
     Attributes
     ----------
     operations, accesses
-        In their order; among the accesses are the choices.
+        In their order: accesses with the numbers in their indices, and among them the choices.
     held
         The buffers of private places with a number, by the names of these places.
     shuffles
@@ -99,7 +99,7 @@ class BasicBlock:
 
     statements: list[c_ast.Statement] = field(default_factory=list)
     operations: list[Arithmetic] = field(default_factory=list)
-    accesses: list[Reached | Choice] = field(default_factory=list)
+    accesses: list[tuple[Reached, int] | Choice] = field(default_factory=list)
     held: dict[str, c_ast.Buffer] = field(default_factory=dict)
     shuffles: int = 0
     indices: int = 0
@@ -174,6 +174,7 @@ class _Reader:
         self.kinds, self.written, self.sets_lengths = set[str](), set[str](), False
         self.chains: dict[str, Chains] = {}  # of named values
         self.arithmetic: dict[tuple[object, ...], Arithmetic] = {}  # one for all that are alike
+        self.reached: dict[tuple[object, ...], Reached] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -202,15 +203,14 @@ class _Reader:
         return Compound(statement, inside, shares)
 
     def straight(self, statement: c_ast.Statement) -> None:
-        kind = type(statement)
-        if kind is c_ast.Block:
+        if isinstance(statement, c_ast.Block):
             for each in statement.body:
                 self.straight(each)
             return
         self.block.statements.append(statement)
-        if kind is c_ast.Store:
+        if isinstance(statement, c_ast.Store):
             self.store(statement.place, statement.value)
-        elif kind is c_ast.Let:
+        elif isinstance(statement, c_ast.Let):
             self.chains[statement.name] = self.value(statement.value)
 
     def store(self, place: CExpr, value: CExpr) -> None:
@@ -232,24 +232,23 @@ class _Reader:
 
     def value(self, value: CExpr, fused: bool = False) -> Chains:
         """Read a value; its chains."""
-        kind = type(value)
-        if kind is Load:
+        if isinstance(value, Load):
             if (register := _register(value)) is not None:
                 self.block.held[register] = value.buffer
                 return {register: ()}
             self.access("load", value)
-        elif kind is c_ast.Name:
+        elif isinstance(value, c_ast.Name):
             return self.chains.get(value.name, _NO_CHAINS)
-        elif kind is c_ast.Lane:
+        elif isinstance(value, c_ast.Lane):
             self.block.shuffles += 1
             return self.value(value.vector)
-        elif kind is c_ast.Operate:
+        elif isinstance(value, c_ast.Operate):
             return self.operate(value, fused)
-        elif kind is c_ast.Pack:
+        elif isinstance(value, c_ast.Pack):
             return self.pack(value.items)
-        elif kind is c_ast.Choose:
+        elif isinstance(value, c_ast.Choose):
             return self.choose(value)
-        elif kind is c_ast.IndexValue:
+        elif isinstance(value, c_ast.IndexValue):
             self.block.indices += 1
             self.again(data.value for data in c_walk.data_in(value.value))
         return _NO_CHAINS
@@ -322,9 +321,12 @@ class _Reader:
         for each in data:
             self.value(each.value)
         terms, offset = apart(load.index.terms)
-        buffer = load.buffer
-        width, size = load.width * width_of(buffer.element), element_bytes(buffer)
-        self.block.accesses.append(Reached(kind, buffer, _moving(terms), offset, width, size, bool(data)))
+        buffer, width = load.buffer, load.width * width_of(load.buffer.element)
+        key = kind, buffer.name, width, terms
+        if (reached := self.reached.get(key)) is None:
+            reached = Reached(kind, buffer, _moving(terms), width, element_bytes(buffer), bool(data))
+            self.reached[key] = reached
+        self.block.accesses.append((reached, offset))
 
 
 def _arithmetic(op: str, fused: bool, own: int, *arguments: tuple[int, str]) -> Arithmetic:
@@ -376,10 +378,13 @@ def _exchanged(items: tuple[CExpr, ...]) -> list[CExpr]:
 
 def _lanes(value: CExpr) -> tuple[int, str]:
     """How many lanes a value has, and of which scalar type."""
-    kind = type(value)
-    t = value.buffer.element if kind is Load else value.vector.type if kind is c_ast.Lane else value.type
-    lanes, scalar = (t.width, t.scalar) if type(t) is Vector else (1, t)
-    return (1 if kind is c_ast.Lane else value.width if kind is Load and value.width > 1 else lanes), scalar.name
+    if isinstance(value, Load):
+        t, width = value.buffer.element, value.width
+    else:
+        t, width = value.type, 1
+    if isinstance(t, Vector):
+        return (width if width > 1 else t.width), t.scalar.name
+    return width, t.name
 
 
 def element_bytes(buffer: c_ast.Buffer) -> int:

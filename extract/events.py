@@ -15,7 +15,16 @@ from typing import Literal, NamedTuple
 
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Kernel
-from lift_egraph.extract.basic_blocks import BasicBlock, Choice, Compound, Parts, block_of, blocks_in, blocks_of
+from lift_egraph.extract.basic_blocks import (
+    BasicBlock,
+    Choice,
+    Compound,
+    Parts,
+    Reached,
+    block_of,
+    blocks_in,
+    blocks_of,
+)
 from lift_egraph.extract.iteration_domain import Axis, Domain, is_data
 from lift_egraph.language.nat import Nat, is_at_least, nat
 
@@ -172,14 +181,14 @@ class _Walk:
         found.decided_by_data |= block.lazy
         for arithmetic, number in Counter(block.operations).items():
             found.operations[Operation(arithmetic.op, arithmetic.lanes, domain)] += number
+        times = Counter(access[0] for access in block.accesses if not isinstance(access, Choice))
         for access in block.accesses:
             if isinstance(access, Choice):
                 conditions = self.conditions(access.conditions, domain)
                 self.block(access.inside, domain.where(conditions))
                 self.block(access.outside, domain.except_where(conditions))
-            elif access.buffer.space != "private":
-                kind, buffer, moving, _, width, size, _ = access
-                found.accesses[MemoryAccess(kind, buffer.space, buffer.name, moving, size, width * size, domain)] += 1
+            elif (number := times.pop(access[0], 0)) and access[0].buffer.space != "private":
+                found.accesses[_made(access[0], domain)] += number
         if block.repeated is not None:
             self.block(block.repeated, domain)
 
@@ -193,3 +202,8 @@ class _Walk:
 
     def index(self, index: Nat) -> Nat:
         return c_walk.substitute_index(index, self.known) if self.known else index
+
+
+def _made(reached: Reached, domain: Domain) -> MemoryAccess:
+    buffer, size = reached.buffer, reached.element_bytes
+    return MemoryAccess(reached.kind, buffer.space, buffer.name, reached.moving, size, reached.width * size, domain)
