@@ -82,8 +82,8 @@ def main() -> None:
         notes=(
             "equal: all of Table 6.1; lines by data: all but lines are equal, for what a kernel reads says where it "
             "reads; all by data: not compared, as such data also decides what is done",
-            f"rates of one core's time, for terms of searches at lengths of {SIZE}, no two alike: from a term to its plan "
-            "without text, from that to its features, and to the analytical estimate",
+            f"rates of one core's time, for terms of searches at lengths of {SIZE}, no two alike: from a term to its "
+            "plan without text, from that to its features, and to the analytical estimate",
             f"points: of the plan that has most, up to {MOST_POINTS}; points/s: from its term to features; features of "
             "points/s: from their plans",
         ),
