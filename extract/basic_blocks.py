@@ -113,7 +113,7 @@ class BasicBlock:
 class Compound(NamedTuple):
     """A statement that stands in no basic block, with the parts of its body.
 
-    `shares`: whether it, or one in it, shares its work out or makes workers wait.
+    `shares`: whether it makes workers wait, or it, or one in it, shares its work out.
     """
 
     statement: c_ast.Statement
@@ -322,7 +322,7 @@ class _Reader:
             self.value(each.value)
         terms, offset = apart(load.index.terms)
         buffer, width = load.buffer, load.width * width_of(load.buffer.element)
-        key = kind, buffer.name, width, terms
+        key = kind, id(buffer), width, terms, bool(data)
         if (reached := self.reached.get(key)) is None:
             reached = Reached(kind, buffer, _moving(terms), width, element_bytes(buffer), bool(data))
             self.reached[key] = reached
@@ -371,9 +371,8 @@ def _exchanged(items: tuple[CExpr, ...]) -> list[CExpr]:
             return []
         vector = item.vector
         vectors.setdefault(vector.name if type(vector) is c_ast.Name else vector, vector)
-    return (
-        [*vectors.values()] if len(vectors) <= 2 and all(_lanes(v)[0] == len(items) for v in vectors.values()) else []
-    )
+    are_whole = all(_lanes(vector)[0] == len(items) for vector in vectors.values())
+    return [*vectors.values()] if are_whole and len(vectors) <= 2 else []
 
 
 def _lanes(value: CExpr) -> tuple[int, str]:
