@@ -11,6 +11,7 @@ them could share what is found out about one.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections import Counter
@@ -61,7 +62,7 @@ def main() -> None:
             outcomes[outcome] += 1
             wrong += found
         numbers = [outcomes[outcome] for outcome in ("equal", "different", "lines by data", "all by data", "refused")]
-        rows.append((f"random terms, {kind}", *numbers, *[None] * 7))
+        rows.append((f"random terms, {kind}", *numbers, *[None] * 8))
         print(rows[-1], flush=True)
     for kind in KINDS if arguments.seconds else ():
         for name in PROGRAMS:
@@ -75,15 +76,17 @@ def main() -> None:
         "Features: agreement with instrumented kernels, and rates",
         (
             *("", "equal", "different", "lines by data", "all by data", "refused"),
-            *("terms", "compiled/s", "features/s", "estimates/s", "points", "kinds of trees", "points/s"),
+            *("terms", "compiled/s", "features/s", "estimates/s"),
+            *("points", "kinds of trees", "points/s", "features of points/s"),
         ),
         rows,
         notes=(
             "equal: all of Table 6.1; lines by data: all but lines are equal, for what a kernel reads says where it "
             "reads; all by data: not compared, as such data also decides what is done",
-            f"rates of one core's time, for terms of searches at lengths of {SIZE}: from a term to its plan without "
-            "text, from that to its features, and to the analytical estimate",
-            f"points: of the plan that has most, up to {MOST_POINTS}; points/s: from its term to features",
+            f"rates of one core's time, for terms of searches at lengths of {SIZE}, no two alike: from a term to its "
+            "plan without text, from that to its features, and to the analytical estimate",
+            f"points: of the plan that has most, up to {MOST_POINTS}; points/s: from its term to features; features of "
+            "points/s: from their plans",
         ),
     )
 
@@ -110,7 +113,7 @@ def compared(device: Device, count: int, first: int) -> Iterator[tuple[str, list
 
 
 def found_terms(name: str, device: Device, seconds: float) -> tuple[list[ir.Program], list[Tunable]]:
-    """Low-level terms that a search finds and points of its plans, and the plans with parameters."""
+    """Low-level terms that a search finds and points of its plans, no two alike, and the plans with parameters."""
     program = programs.load(name)
     source = ir.Program(program.name, program.inputs, program.body)
     special = specialise(program, {size: SIZE for size, _ in program.sizes})
@@ -125,32 +128,34 @@ def found_terms(name: str, device: Device, seconds: float) -> tuple[list[ir.Prog
             except LiftError:  # nothing bounds a parameter, or the space does not know what the term asks for
                 continue
             tunables.append(item)
+        found = list(dict.fromkeys(found))
         if (len(found) >= TERMS and tunables) or time.perf_counter() - began > seconds:
             break
     return found[:TERMS], tunables
 
 
-def points_rates(tunables: list[Tunable], device: Device) -> tuple[int | None, int | None, float | None]:
-    """Points of the plan that has most, the kinds of trees that their kernels have, and points a second."""
+def points_rates(
+    tunables: list[Tunable], device: Device
+) -> tuple[int, int, float, float] | tuple[None, None, None, None]:
+    """Points of the plan that has most, the kinds of trees that their kernels have, and how many points a second: from
+    their terms to features, and from their plans.
+    """
     if not tunables:
-        return None, None, None
+        return None, None, None, None
     tunable = max(tunables, key=lambda t: t.space(device).count)
-    points = tunable.space(device).sample(MOST_POINTS)
-    trees = set[object]()
-
-    def plans() -> Iterator[Plan]:
-        for point in points:
-            try:
-                yield compile_program(tunable.term(point), device, with_text=False)
-            except LiftError:  # what the space does not know
-                continue
-
-    began = time.process_time()
-    table = feature_table(plans(), device)
-    rate = len(table) / (time.process_time() - began)
-    for plan in plans():
-        trees.add(tuple(tree(kernel.body) for kernel in plan.kernels))
-    return len(table), len(trees), rate
+    points, plans = tunable.space(device).sample(MOST_POINTS), list[Plan]()
+    began = _begin()
+    for point in points:
+        try:
+            plans.append(compile_program(tunable.term(point), device, with_text=False))
+        except LiftError:  # what the space does not know
+            continue
+    compiling = time.process_time() - began
+    began = _begin()
+    table = feature_table(plans, device)
+    describing = time.process_time() - began
+    trees = {tuple(tree(kernel.body) for kernel in plan.kernels) for plan in plans}
+    return len(table), len(trees), len(table) / (compiling + describing), len(table) / describing
 
 
 def tree(part: Any) -> Hashable:
@@ -167,7 +172,7 @@ def tree(part: Any) -> Hashable:
 def rates(terms: list[ir.Program], device: Device) -> tuple[int, float, float, float]:
     """How many terms there are, and how many are compiled, described by features and estimated in a second."""
     plans: list[Plan] = []
-    began = time.process_time()
+    began = _begin()
     for term in terms:
         try:
             plans.append(compile_program(term, device, with_text=False))
@@ -175,11 +180,17 @@ def rates(terms: list[ir.Program], device: Device) -> tuple[int, float, float, f
             continue
     times = [(time.process_time() - began) * len(plans) / len(terms)]
     for work in (lambda: feature_table(plans, device), lambda: [predict(plan, device) for plan in plans]):
-        began = time.process_time()
+        began = _begin()
         work()
         times.append(time.process_time() - began)
     compiled, described, estimated = (len(plans) / seconds for seconds in times)
     return len(plans), compiled, described, estimated
+
+
+def _begin() -> float:
+    """The time of this process, once what others made is looked through for garbage: a search leaves e-graphs."""
+    gc.collect()
+    return time.process_time()
 
 
 if __name__ == "__main__":

@@ -7,17 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from lift_egraph.caching import kept_with
-from lift_egraph.codegen import c_ast, c_walk
+from lift_egraph.codegen import c_ast
 from lift_egraph.codegen.plans.kernel import Kernel
-from lift_egraph.extract.iteration_domain import Terms, apart
+from lift_egraph.extract.basic_blocks import (
+    BasicBlock,
+    Choice,
+    Compound,
+    Operated,
+    Parts,
+    Reached,
+    block_of,
+    blocks_of,
+    element_bytes,
+)
 from lift_egraph.language.nat import Nat, NatVar, Operation
-from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
+from lift_egraph.language.types import width_of
 
 _ALIGNED = ~15  # a loop's sample index is a multiple of 16 where it can be, so that i % 16 looks like i
-_ONE_SHUFFLE, _WIDE_SHUFFLE = 8, 3  # lanes that one instruction exchanges; instructions for 16 (PoCL, AVX-512)
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}  # a work-item's own
 
 Regions = tuple["Region", ...]  # the regions around a statement, from the kernel's own on
@@ -69,15 +79,6 @@ class Access(NamedTuple):
     @property
     def bytes(self) -> int:
         return self.width * self.element_bytes
-
-
-class Operated(NamedTuple):
-    """One arithmetic operation on `width` lanes; `fused`: the multiplication of a multiply-add."""
-
-    op: str
-    width: int
-    element_bytes: int
-    fused: bool = False
 
 
 @dataclass
@@ -142,16 +143,15 @@ def analyse(kernel: Kernel) -> Region:
     """
     analysis = _Analysis(kernel)
     root = Region(lane_of=analysis.lane_of)
-    analysis.body(kernel.body, (root,), {})
+    analysis.parts(blocks_of(kernel).parts, (root,))
     return root
 
 
 def _workers(kernel: Kernel) -> list[tuple[str, int, int]]:
     """The levels on which a kernel runs, from outside to inside, each with its dimension and how many there are."""
     whole, local = kernel.launch.global_size, kernel.launch.local_size or (1, 1, 1)
-    kinds = {part.level.kind for part in c_walk.statements(kernel.body) if isinstance(part, c_ast.For)}
     found = [("glb", d, whole[d]) for d in (2, 1, 0)]
-    if kinds & {"wrg", "lcl"}:
+    if blocks_of(kernel).kinds & {"wrg", "lcl"}:
         found = [("wrg", d, whole[d] // local[d]) for d in (2, 1, 0)] + [("lcl", d, local[d]) for d in (2, 1, 0)]
     return [(kind, d, count) for kind, d, count in found if count > 1]
 
@@ -188,50 +188,51 @@ class _Analysis:
 
     def __init__(self, kernel: Kernel) -> None:
         self.workers = _workers(kernel)
-        self.written = frozenset(place.buffer.name for place in c_walk.stores(kernel.body))
-        # of the indices in each region, which lives as long as the root
-        self.known_moves: dict[int, dict[tuple[Terms, bool], tuple[int, tuple[float, ...], float, int]]] = {}
+        self.written = blocks_of(kernel).written
         self.lane_of: dict[str, str] = {}
 
     # --- statements -------------------------------------------------------------------------------
 
-    def body(self, body: c_ast.Body, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
+    def parts(self, parts: Parts, around: Regions) -> None:
         inside, alike, missing = around, list[tuple[str, int, int]](), self.missing(around)
-        for statement in body:
-            by_all = [] if not missing or _shares(statement) else missing
+        for part in parts:
+            by_all = [] if not missing or (isinstance(part, Compound) and part.shares) else missing
             if by_all != alike or not by_all:
                 inside, alike = self.entered(by_all, around), by_all
-            self.statement(statement, inside, names)
+            if isinstance(part, Compound):
+                self.compound(part, inside)
+            else:
+                self.block(part, inside)
 
-    def statement(self, statement: c_ast.Statement, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
-        match statement:
+    def compound(self, part: Compound, around: Regions) -> None:
+        match part.statement:
             case c_ast.For():
-                self.loops(statement, around, names)
-            case c_ast.If(_, body) | c_ast.Block(body):
-                self.body(body, around, names)
-            case c_ast.Let(name, value):
-                names[name] = value
-                self.value(value, around)
-            case c_ast.Store(place, value):
-                self.value(value, around)
-                self.store(place, value, around, names)
+                self.loops(part, around)
+            case c_ast.If() | c_ast.Block():
+                self.parts(part.parts, around)
             case c_ast.Barrier():
                 around[-1].barriers += 1
-            case c_ast.LookBack():
-                self.value(statement.total, around)
-                around[-1].barriers += statement.barriers
+            case c_ast.LookBack() as look_back:
+                self.block(block_of([c_ast.Let("", look_back.total)]), around)
+                around[-1].barriers += look_back.barriers
                 around[-1].look_backs += 1
+            case _:  # sets lengths, for which the longest stand
+                pass
 
-    def loops(self, loop: c_ast.For, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
+    def loops(self, part: Compound, around: Regions) -> None:
+        loop = part.statement
+        assert isinstance(loop, c_ast.For)
         nest = [loop]
         while loop.is_parallel and len(loop.body) == 1 and isinstance(inner := loop.body[0], c_ast.For):
             if inner.level.kind != loop.level.kind:
                 break
             nest.append(inner)
-            loop = inner
+            (only,), loop = part.parts, inner
+            assert isinstance(only, Compound)
+            part = only
         for each in sorted(nest, key=lambda f: -f.level.dimension):
             around = self.enter(around, Loop(each.variable.name, each.expected, each.level.kind, each.level.dimension))
-        self.body(loop.body, around, names)
+        self.parts(part.parts, around)
 
     def enter(self, around: Regions, loop: Loop) -> Regions:
         inside = Region((*around[-1].path, loop), lane_of=self.lane_of)
@@ -251,64 +252,39 @@ class _Analysis:
             around = self.enter(around, Loop(f"{_OWN[kind]}({dimension})", count, kind, dimension))
         return around
 
-    def store(self, place: c_ast.CExpr, value: c_ast.CExpr, around: Regions, names: dict[str, c_ast.CExpr]) -> None:
-        whole = place.vector if isinstance(place, c_ast.Lane) else place
-        assert isinstance(whole, c_ast.Load)
-        if not _is_register(whole):
-            self.access("store", whole, around)
-            return
-        register = _hold(whole, around[-1])
-        if isinstance(value, c_ast.Lane):
-            around[-1].packing.append(register)
-        chain = _chain(value, whole, names, {})
-        if chain is not None:
-            around[-1].chains.setdefault(register, []).extend(chain)
+    # --- what blocks do ---------------------------------------------------------------------------
 
-    # --- expressions ------------------------------------------------------------------------------
-
-    def value(self, value: c_ast.CExpr, around: Regions, fused: bool = False) -> None:
+    def block(self, block: BasicBlock, around: Regions) -> None:
         region = around[-1]
-        match value:
-            case c_ast.Load():
-                if _is_register(value):
-                    _hold(value, region)
-                else:
-                    self.access("load", value, around)
-            case c_ast.Operate(op, arguments, t):
-                first = arguments[0].type
-                width, element = max(width_of(t), width_of(first)), SCALAR_BYTES[scalar_of(first).name]
-                if op == "dot":  # a product a lane, and their sum
-                    region.operations += [Operated("mul", width, element), Operated("add", width - 1, element)]
-                    region.shuffles += width
-                else:
-                    region.operations.append(Operated(op, width, element, fused))
-                product = _product(value)
-                for argument in arguments:
-                    self.value(argument, around, argument is product)
-            case c_ast.Pack(items, _) if (vectors := _exchanged(items)) is not None:
-                region.shuffles += 1 if len(items) <= _ONE_SHUFFLE else _WIDE_SHUFFLE
-                for vector in vectors:
-                    self.value(vector, around)
-            case c_ast.Pack(items, _):
-                region.shuffles += len(items) if len(items) > 1 else 0
-                region.packing += self.lanes(items)
-                for item in items:
-                    self.value(item, around)
-            case c_ast.Choose(conditions, inside, outside):
-                region.index_work += 1
-                values = {loop.variable: loop.sample for loop in region.path}
-                self.value(inside if all(evaluate(c, values) >= 0 for c in conditions) else outside, around)
-            case c_ast.Lane(vector, _):
-                region.shuffles += 1
-                self.value(vector, around)
-            case c_ast.IndexValue():
-                region.index_work += 1
+        region.shuffles += block.shuffles
+        region.index_work += block.indices
+        region.held |= {place: width_of(buffer.element) * element_bytes(buffer) for place, buffer in block.held.items()}
+        region.packing += block.parted
+        for places in block.joined:
+            region.packing += self.lanes(places)
+        for place, chain in block.chains.items():
+            region.chains.setdefault(place, []).extend(chain)
+        for arithmetic in block.operations:
+            region.operations += arithmetic.parts
+        placed: dict[Reached, _Placed] = {}
+        for access in block.accesses:
+            if isinstance(access, Choice):
+                self.choice(access, around)
+                continue
+            reached, offset = access
+            if reached not in placed:
+                placed[reached] = self.place(reached, around)
+            placed[reached].at(offset)
 
-    def lanes(self, items: tuple[c_ast.CExpr, ...]) -> list[str]:
+    def choice(self, choice: Choice, around: Regions) -> None:
+        """The side that is chosen at the typical index of every loop."""
+        around[-1].index_work += 1
+        values = {loop.variable: loop.sample for loop in around[-1].path}
+        chosen = all(evaluate(c, values) >= 0 for c in choice.conditions)
+        self.block(choice.inside if chosen else choice.outside, around)
+
+    def lanes(self, places: list[str]) -> list[str]:
         """The private places that are the lanes of a vector, in their order; none if they are already another's."""
-        places = [_register(i) for i in items if isinstance(i, c_ast.Load) and _is_register(i) and i.width == 1]
-        if len(places) < len(items) or len({*places}) < 2:
-            return []
         vector = " ".join(places)
         is_new = not any(place in self.lane_of for place in places)
         if not is_new and any(self.lane_of.get(place) != vector for place in places):
@@ -316,39 +292,31 @@ class _Analysis:
         self.lane_of |= dict.fromkeys(places, vector)
         return places
 
-    def access(self, kind: Literal["load", "store"], load: c_ast.Load, around: Regions) -> None:
-        """Record an access; a load that a sequential loop does not change is done before that loop."""
-        buffer, data = load.buffer, c_walk.data_in(load.index)
-        for v in data:
-            self.value(v.value, around)
-        moving, offset = apart(load.index.terms)
-        may_wait = kind == "load" and buffer.space == "global" and buffer.name not in self.written and not data
-        known = self.known_moves.setdefault(id(around[-1]), {})
-        if (moving, may_wait) not in known:
-            known[moving, may_wait] = _moves(Nat(moving), around[-1].path, may_wait)
-        depth, strides, start, work = known[moving, may_wait]
-        home, width = around[depth], load.width * width_of(buffer.element)
-        home.accesses.append(
-            Access(kind, buffer.name, buffer.space, _element_bytes(buffer), width, strides, start + offset, bool(data))
-        )
-        home.index_work += work
+    def place(self, reached: Reached, around: Regions) -> _Placed:
+        """Where accesses are done; loads that a sequential loop does not change are done before that loop."""
+        buffer, kept = reached.buffer, reached.buffer.name not in self.written and not reached.irregular
+        may_wait = reached.kind == "load" and buffer.space == "global" and kept
+        depth, strides, start, work = _moves(reached.moving, around[-1].path, may_wait)
+        what = reached.kind, buffer.name, buffer.space, reached.element_bytes, reached.width, strides
+        return _Placed(around[depth], what, start, reached.irregular, work)
 
 
-def _exchanged(items: tuple[c_ast.CExpr, ...]) -> tuple[c_ast.CExpr, ...] | None:
-    """The two vectors whose lanes a vector is made of, by one shuffle; None if it is made of anything else."""
-    lanes = [item for item in items if isinstance(item, c_ast.Lane) and item.lane.constant is not None]
-    vectors = tuple(dict.fromkeys(lane.vector for lane in lanes))
-    widths = {width_of(vector.type) for vector in vectors}
-    return vectors if len(lanes) == len(items) and len(vectors) <= 2 and widths == {len(items)} else None
+class _Placed(NamedTuple):
+    """Accesses alike in their region: all of them but where they begin."""
+
+    home: Region
+    what: tuple[Literal["load", "store"], str, str, int, int, tuple[float, ...]]
+    start: float
+    irregular: bool
+    work: int
+
+    def at(self, offset: int) -> None:
+        """Record one."""
+        self.home.accesses.append(Access(*self.what, self.start + offset, self.irregular))
+        self.home.index_work += self.work
 
 
-def _shares(statement: c_ast.Statement) -> bool:
-    """Whether a statement, or one in it, shares its work out or makes workers wait."""
-    if isinstance(statement, c_ast.Barrier | c_ast.LookBack):
-        return True
-    return any(isinstance(s, c_ast.For) and s.is_parallel for s in c_walk.statements(statement))
-
-
+@lru_cache(1 << 12)
 def _moves(index: Nat, path: tuple[Loop, ...], may_wait: bool) -> tuple[int, tuple[float, ...], float, int]:
     """In how many of the loops around an access it is, its strides and start there, and the operations of its index."""
     names = {v.name for v in index.variables}
@@ -372,58 +340,3 @@ def _strides(index: Nat, path: tuple[Loop, ...]) -> tuple[tuple[float, ...], flo
                 stride = (ends[1] - ends[0]) / (loop.trips - 1)
         strides.append(stride)
     return tuple(strides), start
-
-
-def _element_bytes(buffer: c_ast.Buffer) -> int:
-    return SCALAR_BYTES[scalar_of(buffer.element).name]
-
-
-def _is_register(load: c_ast.Load) -> bool:
-    return load.buffer.space == "private" and load.index.constant is not None
-
-
-def _register(load: c_ast.Load) -> str:
-    return f"{load.buffer.name}[{load.index.constant}]"
-
-
-def _hold(load: c_ast.Load, region: Region) -> str:
-    register = _register(load)
-    region.held[register] = width_of(load.buffer.element) * _element_bytes(load.buffer)
-    return register
-
-
-def _product(value: c_ast.Operate) -> c_ast.CExpr | None:
-    """The factor pair that a sum fuses with, for a multiply-add."""
-    if value.op not in ("add", "sub"):
-        return None
-    return next((a for a in value.arguments if isinstance(a, c_ast.Operate) and a.op == "mul"), None)
-
-
-def _chain(
-    value: c_ast.CExpr, place: c_ast.Load, names: dict[str, c_ast.CExpr], seen: dict[str, list[str] | None]
-) -> list[str] | None:
-    """The operations from the old value of a place to its new value; None if it does not depend on it."""
-    if isinstance(value, c_ast.Load):
-        return [] if value.index == place.index and value.buffer == place.buffer else None
-    if isinstance(value, c_ast.Name):
-        if value.name not in seen:
-            seen[value.name] = None
-            if value.name in names:
-                seen[value.name] = _chain(names[value.name], place, names, seen)
-        return seen[value.name]
-    if isinstance(value, c_ast.Operate):
-        found = [c for a in value.arguments if (c := _chain(a, place, names, seen)) is not None]
-        if not found:
-            return None
-        product, longest = _product(value), max(found, key=len)
-        fuses = product is not None and _chain(product, place, names, seen) == longest
-        return longest if fuses else [*longest, value.op]
-    inner: tuple[c_ast.CExpr, ...] = ()
-    if isinstance(value, c_ast.Pack):
-        inner = value.items
-    elif isinstance(value, c_ast.Lane):
-        inner = (value.vector,)
-    elif isinstance(value, c_ast.Choose):
-        inner = (value.inside, value.outside)
-    found = [c for a in inner if (c := _chain(a, place, names, seen)) is not None]
-    return max(found, key=len) if found else None

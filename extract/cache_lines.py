@@ -77,12 +77,24 @@ def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> Toge
     line
         Bytes of a cache line.
     """
-    domain = access.domain
     local = launch.local_size or launch.global_size
-    if prod(local) == 1 and not any(map(is_data, domain.guards)):  # each access is a warp's
-        count = float(domain.size)
-        return Together(count if is_data(access.address) else ((access.bytes - 1) // line + 1) * count, count, count)
     groups = tuple(n // k for n, k in zip(launch.global_size, local, strict=True))
+    return _lines(access.domain, access.address, (access.element_bytes, access.bytes, line), groups, local, warp)
+
+
+@lru_cache(1 << 12)
+def _lines(
+    domain: Domain,
+    address: Nat,
+    widths: tuple[int, int, int],
+    groups: tuple[int, ...],
+    local: tuple[int, int, int],
+    warp: int,
+) -> Together:
+    """The same for all accesses that move alike, in all kernels; `widths` as in `_in_steps`."""
+    if prod(local) == 1 and not any(map(is_data, domain.guards)):  # each access is a warp's
+        count, (_, width, line) = float(domain.size), widths
+        return Together(count if is_data(address) else ((width - 1) // line + 1) * count, count, count)
     steps = [axis for axis in domain.axes if axis.kind == "seq"]
     steps += [Axis(_GROUP.format(d), n) for d, n in enumerate(groups)]
     steps += [Axis(_TRIP.format(axis.name), ceil(axis.length / axis.workers)) for axis in domain.axes if axis.own]
@@ -91,7 +103,7 @@ def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> Toge
         return Together()
     items = [axis for axis in domain.axes if axis.kind in ("glb", "lcl") and local[axis.dimension] > 1]
     own = {name for axis in items for name in (axis.name, axis.own)}
-    moving = tuple(term for term in access.address.terms if names_of(term[0]) & own)  # the rest is the same for a warp
+    moving = tuple(term for term in address.terms if names_of(term[0]) & own)  # the rest is the same for a warp
     guarding = frozenset[str]().union(*map(names_in, domain.guards))
     matter = {*guarding, *_that_matter(moving)}
     for axis in domain.axes:
@@ -104,8 +116,8 @@ def lines_of(access: MemoryAccess, launch: Launch, warp: int, line: int) -> Toge
     axes = tuple(axis for axis in domain.axes if needed & {axis.name, axis.own} or _is_ragged(axis))
     alike = _in_steps(
         replace(domain, axes=axes),
-        None if is_data(access.address) else Nat(moving),
-        (access.element_bytes, access.bytes, line),
+        None if is_data(address) else Nat(moving),
+        widths,
         tuple(axis for axis in steps if axis.name in matter),
         local,
         warp,

@@ -1,6 +1,6 @@
 """What the work-items of a kernel do, event by event: memory accesses, barriers, loop bodies, branches.
 
-The tree that the kernel's text was printed from is walked once, with the domain of each statement; the size of that
+The parts of the tree that the kernel's text was printed from are walked once, with the domain of each; the size of that
 says how often it runs in all.
 
 Source: 000 §6.3.2.2 and Algorithm 4 (accesses), §6.3.3 and Algorithm 5 (branches and barriers).
@@ -15,12 +15,20 @@ from typing import Literal, NamedTuple
 
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.plans.kernel import Kernel
-from lift_egraph.extract.iteration_domain import Axis, Domain, apart, is_data
+from lift_egraph.extract.basic_blocks import (
+    BasicBlock,
+    Choice,
+    Compound,
+    Parts,
+    Reached,
+    block_of,
+    blocks_in,
+    blocks_of,
+)
+from lift_egraph.extract.iteration_domain import Axis, Domain, is_data
 from lift_egraph.language.nat import Nat, is_at_least, nat
-from lift_egraph.language.types import SCALAR_BYTES, scalar_of, width_of
 
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
-_LAZY = ("select", "and", "or")  # whether arguments after the first are computed, data decides
 
 
 class MemoryAccess(NamedTuple):
@@ -84,7 +92,7 @@ def events_of(kernel: Kernel, sizes: Mapping[str, int] | None = None) -> Events:
         Values of the sizes that the kernel takes as arguments, by their names in its text.
     """
     walk = _Walk(kernel, {name: nat(value) for name, value in (sizes or {}).items()})
-    walk.body(kernel.body, walk.root)
+    walk.parts(walk.blocks.parts, walk.root)
     return walk.found
 
 
@@ -92,10 +100,10 @@ class _Walk:
     """Walks a kernel; `known` are the values of variables that are no indices."""
 
     def __init__(self, kernel: Kernel, known: dict[str, Nat]) -> None:
+        self.blocks = blocks_of(kernel)
         x, y, z = kernel.launch.global_size
         local = kernel.launch.local_size
-        kinds = {s.level.kind for s in c_walk.statements(kernel.body) if isinstance(s, c_ast.For)}
-        if kinds & {"wrg", "lcl"} and local:
+        if self.blocks.kinds & {"wrg", "lcl"} and local:
             counts = {("wrg", d): n // k for d, (n, k) in enumerate(zip((x, y, z), local, strict=True))}
             counts |= {("lcl", d): k for d, k in enumerate(local)}
         else:
@@ -104,46 +112,48 @@ class _Walk:
         self.root = Domain(tuple(Axis(f"{_OWN[k]}({d})", n, k, d, n) for (k, d), n in counts.items()))
         self.found = Events(x * y * z)
         self.known = known
-        self.changes = _sets_lengths(kernel.body)
 
     # --- statements -------------------------------------------------------------------------------
 
-    def body(self, body: c_ast.Body, domain: Domain) -> None:
-        for statement in body:
-            self.statement(statement, domain)
+    def parts(self, parts: Parts, domain: Domain) -> None:
+        for part in parts:
+            if isinstance(part, Compound):
+                self.compound(part, domain)
+            else:
+                self.block(self.at_known(part), domain)
 
-    def statement(self, statement: c_ast.Statement, domain: Domain) -> None:
-        match statement:
+    def at_known(self, block: BasicBlock) -> BasicBlock:
+        return block_of(c_walk.substitute(tuple(block.statements), self.known)) if self.known else block
+
+    def compound(self, part: Compound, domain: Domain) -> None:
+        match part.statement:
             case c_ast.For():
-                self.loop(statement, domain)
-            case c_ast.If(conditions, body):
+                self.loop(part.statement, part.parts, domain)
+            case c_ast.If(conditions, _):
                 self.found.ifs[domain] += 1
-                self.body(body, domain.where(self.conditions(conditions, domain)))
-            case c_ast.Block(body):
-                self.body(body, domain)
-            case c_ast.Let(_, value):
-                self.value(value, domain)
-            case c_ast.Store(place, value):
-                self.value(value, domain)
-                self.place(place, domain)
+                self.parts(part.parts, domain.where(self.conditions(conditions, domain)))
+            case c_ast.Block():
+                self.parts(part.parts, domain)
             case c_ast.Barrier():
                 self.found.barriers[domain] += 1
-            case c_ast.LookBack():
-                self.value(statement.total, domain)
-                self.place(statement.states, domain)
-                self.value(statement.states, domain)
-                self.found.barriers[domain] += statement.barriers
+            case c_ast.LookBack(states) as look_back:
+                published = c_ast.Store(states, look_back.total), c_ast.Let("", states)
+                self.block(self.at_known(block_of(published)), domain)
+                self.found.barriers[domain] += look_back.barriers
             case c_ast.SetIndex(variable, value, _):
                 self.known[variable.name] = self.index(value)
+            case _:
+                raise AssertionError(part.statement)
 
-    def loop(self, loop: c_ast.For, domain: Domain) -> None:
+    def loop(self, loop: c_ast.For, parts: Parts, domain: Domain) -> None:
         count = self.index(loop.count)
-        if self.changes and not loop.is_parallel and _sets_lengths(loop.body):
+        if self.blocks.sets_lengths and not loop.is_parallel and blocks_in(loop.body).sets_lengths:
             # each step has its own lengths, as numbers
             for step in range(count.constant or 0):
                 inside = domain.inside(Axis(loop.variable.name, 1))
                 self.found.for_bodies[inside] += 1
-                self.body(c_walk.substitute(loop.body, {loop.variable.name: nat(step)}), inside)
+                body = c_walk.substitute(loop.body, {loop.variable.name: nat(step)})
+                self.parts(blocks_in(body).parts, inside)
             return
         level, workers = loop.level, 1
         if loop.is_parallel:
@@ -162,67 +172,38 @@ class _Walk:
                 self.found.ifs[domain] += 1
         else:
             self.found.for_bodies[inside] += 1
-        self.body(loop.body, inside)
+        self.parts(parts, inside)
 
-    def place(self, place: c_ast.CExpr, domain: Domain) -> None:
-        whole = place.vector if isinstance(place, c_ast.Lane) else place
-        if isinstance(whole, c_ast.Load):
-            self.access("store", whole, domain)
+    # --- what blocks do ---------------------------------------------------------------------------
 
-    # --- expressions ------------------------------------------------------------------------------
-
-    def value(self, value: c_ast.CExpr, domain: Domain) -> None:
-        match value:
-            case c_ast.Load():
-                self.access("load", value, domain)
-            case c_ast.Operate(op, arguments, t):
-                lanes = max(width_of(t), *(width_of(a.type) for a in arguments)) if arguments else width_of(t)
-                self.found.operations[Operation(op, lanes, domain)] += 1
-                for number, argument in enumerate(arguments):
-                    self.value(argument, domain)
-                    if op in _LAZY and number and any(map(_is_memory, c_walk.loads(argument))):
-                        self.found.decided_by_data = True
-            case c_ast.Choose(conditions, inside, outside):
-                conditions = self.conditions(conditions, domain)
-                self.value(inside, domain.where(conditions))
-                self.value(outside, domain.except_where(conditions))
-            case c_ast.IndexValue(index):
-                self.data(self.index(index), domain)
-            case _:
-                for part in c_walk.children(value):
-                    if isinstance(part, c_ast.CExpr):
-                        self.value(part, domain)
-
-    def access(self, kind: Literal["load", "store"], load: c_ast.Load, domain: Domain) -> None:
-        buffer, index = load.buffer, self.index(load.index)
-        self.data(index, domain)
-        if _is_memory(load):
-            size = SCALAR_BYTES[scalar_of(buffer.element).name]
-            moving = Nat(apart(index.terms)[0])
-            width = load.width * width_of(buffer.element)
-            made = MemoryAccess(kind, buffer.space, buffer.name, moving, size, width * size, domain)
-            self.found.accesses[made] += 1
+    def block(self, block: BasicBlock, domain: Domain) -> None:
+        found = self.found
+        found.decided_by_data |= block.lazy
+        for arithmetic, number in Counter(block.operations).items():
+            found.operations[Operation(arithmetic.op, arithmetic.lanes, domain)] += number
+        times = Counter(access[0] for access in block.accesses if not isinstance(access, Choice))
+        for access in block.accesses:
+            if isinstance(access, Choice):
+                conditions = self.conditions(access.conditions, domain)
+                self.block(access.inside, domain.where(conditions))
+                self.block(access.outside, domain.except_where(conditions))
+            elif (number := times.pop(access[0], 0)) and access[0].buffer.space != "private":
+                found.accesses[_made(access[0], domain)] += number
+        if block.repeated is not None:
+            self.block(block.repeated, domain)
 
     def conditions(self, conditions: tuple[Nat, ...], domain: Domain) -> tuple[Nat, ...]:
         found = tuple(map(self.index, conditions))
         for condition in found:
-            self.data(condition, domain)
             self.found.decided_by_data |= is_data(condition)
+            if data := c_walk.data_in(condition):
+                self.block(block_of(c_ast.Let("", each.value) for each in data), domain)
         return found
-
-    def data(self, index: Nat, domain: Domain) -> None:
-        """The loads that an index needs."""
-        for variable in c_walk.data_in(index):
-            self.value(variable.value, domain)
 
     def index(self, index: Nat) -> Nat:
         return c_walk.substitute_index(index, self.known) if self.known else index
 
 
-def _is_memory(load: c_ast.Load) -> bool:
-    return load.buffer.space != "private"
-
-
-def _sets_lengths(body: c_ast.Body) -> bool:
-    """Whether statements set a variable on which lengths depend."""
-    return any(isinstance(s, c_ast.SetIndex) for s in c_walk.statements(body))
+def _made(reached: Reached, domain: Domain) -> MemoryAccess:
+    buffer, size = reached.buffer, reached.element_bytes
+    return MemoryAccess(reached.kind, buffer.space, buffer.name, reached.moving, size, reached.width * size, domain)

@@ -5,6 +5,7 @@ Source: new. 000 §6.7 finds its outliers where an input fits into a cache, and 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, prod
@@ -173,14 +174,19 @@ def _add_regions(totals: _Totals, kernel: Kernel, device: Device) -> None:
     shared = list(_of_one_group(root))
     sets = (*(max(footprint.pressure(r, c) for r in shared) for c in (l1, l2)), footprint.pressure(root, device.cache))
     totals.working_sets = tuple(map(max, zip(totals.working_sets, sets, strict=True)))
-    totals.tile = max(totals.tile, _tile(root))
     held, vector = dict[str, int](), 4 * device.lanes
+    most, tile = -1, 0
     for region, times in root.walk():
         held |= region.held
-        for operated in region.operations:
-            filled = operated.width * operated.element_bytes / vector
-            totals.filled += times * filled
-            totals.vectors += times * ceil(filled)
+        operated = Counter(region.operations)
+        for operation, number in operated.items():
+            filled = operation.width * operation.element_bytes / vector
+            totals.filled += times * number * filled
+            totals.vectors += times * number * ceil(filled)
+        done = times * sum(operation.width * number for operation, number in operated.items())
+        if done > most:  # the busiest region, so far
+            most, tile = done, len(region.chains) * max((operation.width for operation in operated), default=1)
+    totals.tile = max(totals.tile, float(tile))
     needed = sum(ceil(size / vector) for size in held.values())
     totals.registers = max(totals.registers, needed / device.registers)
 
@@ -189,10 +195,3 @@ def _of_one_group(region: Region) -> list[Region]:
     """The regions that one group, or one work-item of a mapGlb, runs as a whole."""
     outer = [child for child in region.children if child.loop is not None and child.loop.kind in ("glb", "wrg")]
     return [inner for child in outer for inner in _of_one_group(child)] or [region]
-
-
-def _tile(root: Region) -> float:
-    """The elements of the partial results that the region with the most operations updates."""
-    busiest = max(root.walk(), key=lambda found: found[1] * sum(o.width for o in found[0].operations))[0]
-    widths = max((o.width for o in busiest.operations), default=1)
-    return float(len(busiest.chains) * widths)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache, reduce
+from operator import add
 
+from lift_egraph.caching import cached_property
 from lift_egraph.extract.accesses import Access, Region
 
 LINE, PAGE = 64, 4096
@@ -36,42 +37,35 @@ class Touched:
         return Touched(self.streamed * times, self.strided * times)
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _kept(method: Callable[Concatenate[_Stream, P], R]) -> Callable[Concatenate[_Stream, P], R]:
-    """The method, which computes the same once for a stream: caches of all sizes ask for it."""
-
-    @wraps(method)
-    def found(self: _Stream, *args: P.args, **kwargs: P.kwargs) -> R:
-        known: dict[Hashable, R] = vars(self).setdefault(f"_{method.__name__}", {})
-        if (key := (args, *kwargs.items())) not in known:
-            known[key] = method(self, *args, **kwargs)
-        return known[key]
-
-    return found
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Stream:
-    """Accesses that differ only by constants: one buffer, equal strides (bytes) in equally many loops."""
+    """Accesses that differ only by constants: one buffer, equal strides (bytes) in the loops around, with their trips.
+
+    Caches of all sizes ask it the same, also in other kernels: what it answers is kept.
+    """
 
     strides: tuple[float, ...]
+    trips: tuple[int, ...]
     starts: tuple[float, ...]
     width: int
     irregular: bool
     moves: float  # of a line, each time that it is touched
+    known: dict[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
 
-    @_kept
-    def extents(self, trips: tuple[int, ...], outside: int, grain: int) -> tuple[float, float, float]:
+    def extents(self, outside: int, grain: int) -> tuple[float, float, float]:
         """Runs of memory touched in the loops inside `outside` others: their number, length and distance."""
-        moves = [(abs(s), n) for s, n in zip(self.strides, trips, strict=True)][outside:]
-        offsets = sorted({start // grain for start in self.starts})
-        if len(offsets) > 1:
-            moves.append(((offsets[-1] - offsets[0]) * grain / (len(offsets) - 1), len(offsets)))
+        if (found := self.known.get((outside, grain))) is None:
+            found = self.known[outside, grain] = self._extents(outside, grain)
+        return found
+
+    def _extents(self, outside: int, grain: int) -> tuple[float, float, float]:
+        moves = [(abs(s), n) for s, n in zip(self.strides[outside:], self.trips[outside:], strict=True) if s and n > 1]
+        if len(self.starts) > 1:
+            offsets = {start // grain for start in self.starts}
+            if len(offsets) > 1:
+                moves.append(((max(offsets) - min(offsets)) * grain / (len(offsets) - 1), len(offsets)))
         runs, length, distance = 1.0, float(self.width), 0.0
-        for stride, count in sorted(m for m in moves if m[0] > 0 and m[1] > 1):
+        for stride, count in sorted(moves):
             if self.irregular:
                 runs *= count
             elif runs == 1 and stride <= max(length, grain):
@@ -81,52 +75,82 @@ class _Stream:
                 distance = distance or stride
         return runs, length, distance
 
-    @_kept
-    def touched(self, trips: tuple[int, ...], outside: int, grain: int = LINE) -> Touched:
-        runs, length, _ = self.extents(trips, outside, grain)
+    def touched(self, outside: int, grain: int = LINE) -> Touched:
+        runs, length, _ = self.extents(outside, grain)
         count = runs * max(1.0, length / grain) * self.moves
-        foreseen = 0.0 if self.is_strided(trips) else max(0.0, 1 - _UNFORESEEN * LINE / self.walked(trips))
-        return Touched(count * foreseen, count * (1 - foreseen))
+        return Touched(count * self.foreseen, count * (1 - self.foreseen))
 
-    def touched_again(self, trips: tuple[int, ...], pressure: float, grain: int = LINE) -> Touched:
+    def touched_again(self, pressure: float, grain: int = LINE) -> Touched:
         """In each step of a loop that asks a cache for so many times what it holds."""
-        found = self.touched(trips, len(trips), grain)
+        found = self.touched(len(self.trips), grain)
         is_same = bool(self.strides) and abs(self.strides[-1]) < grain  # no prefetcher brings a line that was there
         return Touched(strided=found.lines * (1 - 1 / pressure)) if is_same else found
 
-    def is_strided(self, trips: tuple[int, ...]) -> bool:
-        """Whether the innermost loop that moves the address leaps, over more lines than a prefetcher follows."""
-        inner = ((abs(s), n) for s, n in zip(reversed(self.strides), reversed(trips), strict=True) if s and n > 1)
-        stride, count = next(inner, (0.0, 1))
-        between = stride - LINE * len({start // LINE for start in self.starts})
-        return self.irregular or (between >= LINE and count > _FOLLOWED)
+    @cached_property
+    def lines(self) -> frozenset[int]:
+        """The lines in which it begins."""
+        return frozenset(int(start // LINE) for start in self.starts)
 
-    def walked(self, trips: tuple[int, ...]) -> float:
+    @cached_property
+    def foreseen(self) -> float:
+        """The share of its lines that a prefetcher foresees."""
+        return 0.0 if self.is_strided else max(0.0, 1 - _UNFORESEEN * LINE / self.walked)
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether the innermost loop that moves the address leaps, over more lines than a prefetcher follows."""
+        inner = ((abs(s), n) for s, n in zip(reversed(self.strides), reversed(self.trips), strict=True) if s and n > 1)
+        stride, count = next(inner, (0.0, 1))
+        return self.irregular or (stride - LINE * len(self.lines) >= LINE and count > _FOLLOWED)
+
+    @property
+    def walked(self) -> float:
         """Bytes that are walked over one after the other, beside the leaps that a prefetcher follows."""
         length = float(self.width)
-        for s, n in zip(reversed(self.strides), reversed(trips), strict=True):
+        for s, n in zip(reversed(self.strides), reversed(self.trips), strict=True):
             stride = abs(s)
-            if stride and n > 1 and stride <= max(length, LINE * len({start // LINE for start in self.starts})):
+            if stride and n > 1 and stride <= max(length, LINE * len(self.lines)):
                 length = max(length, stride * (n - 1) + length)
             elif stride and n > _FOLLOWED:
                 break
         return max(length, LINE)
 
-    def occupied(self, trips: tuple[int, ...], outside: int, grain: int = LINE) -> float:
+    def occupied(self, outside: int, grain: int = LINE) -> float:
         """Bytes of a cache that are taken."""
-        runs, length, _ = self.extents(trips, outside, grain)
+        runs, length, _ = self.extents(outside, grain)
         return runs * max(grain, length)
 
-    def crowded(self, trips: tuple[int, ...], outside: int, capacity: float) -> float:
+    def may_crowd(self, outside: int) -> bool:
+        """Whether it asks for several lines that may meet in one set of some cache."""
+        return len(self.lines) > 1 if self._stays(outside) else self.extents(outside, LINE)[0] > 1
+
+    def crowded(self, outside: int, capacity: float) -> float:
         """How many times what a set of a cache holds is asked of one: strides of powers of two meet in few sets."""
-        if any(s and n > 1 for s, n in zip(self.strides[outside:], trips[outside:], strict=True)):
-            runs, _, distance = self.extents(trips, outside, LINE)
+        if not self._stays(outside):
+            runs, _, distance = self.extents(outside, LINE)
             step = int(distance)
             return runs * min(step & -step, capacity / _WAYS, _CONTIGUOUS) / capacity if runs > 1 else 0.0
         way = min(int(capacity / _WAYS), _CONTIGUOUS)
-        meeting = Counter(line % max(way // LINE, 1) for line in {int(start // LINE) for start in self.starts})
+        meeting = Counter(line % max(way // LINE, 1) for line in self.lines)
         most = max(meeting.values())
         return most * way / capacity if most > 1 else 0.0
+
+    def _stays(self, outside: int) -> bool:
+        return not any(s and n > 1 for s, n in zip(self.strides[outside:], self.trips[outside:], strict=True))
+
+
+_stream = lru_cache(1 << 12)(_Stream)
+
+
+@dataclass
+class _Inside:
+    """What a region and those inside it touch; `filled` is by the grain, and what `crowds` may do so in some cache."""
+
+    own: list[_Stream]
+    streams: list[_Stream]
+    crowds: list[_Stream]
+    filled: dict[int, float] = field(default_factory=dict)
+    pressures: dict[tuple[float, int], float] = field(default_factory=dict)
 
 
 class Footprint:
@@ -139,32 +163,40 @@ class Footprint:
     """
 
     def __init__(self, root: Region, space: str = "global", store_moves: float = 1.0) -> None:
-        self.root = root
-        self._own = {id(region): _own(region, space, store_moves) for region, _ in root.walk()}
-        self._inside: dict[int, list[tuple[_Stream, tuple[int, ...]]]] = {}
-        self._pressures: dict[tuple[int, float, int], float] = {}
+        self.root, self.space, self.store_moves = root, space, store_moves
+        self._inside: dict[int, _Inside] = {}
+        self._add(root)
+
+    def _add(self, region: Region) -> list[_Stream]:
+        own = list(_streams(region, self.space, self.store_moves))
+        streams = reduce(add, map(self._add, region.children), own)
+        depth = len(region.path)
+        self._inside[id(region)] = _Inside(own, streams, [s for s in streams if s.may_crowd(depth)])
+        return streams
 
     def pressure(self, region: Region, capacity: float, grain: int = LINE) -> float:
         """How many times what a cache holds one step of a region's loop touches; up to 1 it keeps all of that."""
-        key = id(region), capacity, grain
-        if key not in self._pressures:
-            self._pressures[key] = self._pressure(region, capacity, grain)
-        return self._pressures[key]
+        known = self._inside[id(region)].pressures
+        if (capacity, grain) not in known:
+            known[capacity, grain] = self._pressure(region, capacity, grain)
+        return known[capacity, grain]
 
     def _pressure(self, region: Region, capacity: float, grain: int) -> float:
-        depth, streams = len(region.path), self._all(region)
-        filled = sum(s.occupied(trips, depth, grain) for s, trips in streams) / (capacity * _FREE)
-        if grain == PAGE:
+        depth, inside = len(region.path), self._inside[id(region)]
+        if grain not in inside.filled:
+            inside.filled[grain] = sum(s.occupied(depth, grain) for s in inside.streams)
+        filled = inside.filled[grain] / (capacity * _FREE)
+        if grain == PAGE or not inside.crowds:
             return filled
         # arrays begin in the same sets, and are walked side by side
         together: defaultdict[tuple[float, ...], float] = defaultdict(float)
-        for s, trips in streams:
-            together[s.strides] += s.crowded(trips, depth, capacity)
-        return max(filled, *together.values(), 0.0)
+        for s in inside.crowds:
+            together[s.strides] += s.crowded(depth, capacity)
+        return max(filled, *together.values())
 
     def size(self) -> float:
         """Bytes that the kernel touches."""
-        return sum(s.touched(trips, 0).lines for s, trips in self._all(self.root)) * LINE
+        return sum(s.touched(0).lines for s in self._inside[id(self.root)].streams) * LINE
 
     def fetched(self, capacity: float, grain: int = LINE) -> Touched:
         """The lines that come from beyond a cache of some bytes; with another grain, pages.
@@ -175,38 +207,26 @@ class Footprint:
         return self._fetched(self.root, capacity, grain)
 
     def _fetched(self, region: Region, capacity: float, grain: int) -> Touched:
-        depth = max(len(region.path) - 1, 0)
+        depth, inside = max(len(region.path) - 1, 0), self._inside[id(region)]
         pressure = self.pressure(region, capacity, grain)
         if pressure <= 1:
-            return sum((s.touched(trips, depth, grain) for s, trips in self._all(region)), Touched())
-        own = sum((s.touched_again(trips, pressure, grain) for s, trips in self._own[id(region)]), Touched())
+            return sum((s.touched(depth, grain) for s in inside.streams), Touched())
+        own = sum((s.touched_again(pressure, grain) for s in inside.own), Touched())
         return sum((self._fetched(child, capacity, grain) for child in region.children), own) * region.trips
-
-    def _all(self, region: Region) -> list[tuple[_Stream, tuple[int, ...]]]:
-        if id(region) not in self._inside:
-            found = self._own[id(region)]
-            for child in region.children:
-                found = found + self._all(child)
-            self._inside[id(region)] = found
-        return self._inside[id(region)]
-
-
-def _own(region: Region, space: str, moves: float) -> list[tuple[_Stream, tuple[int, ...]]]:
-    """The streams of a region without those inside it, with the trips of the loops around."""
-    trips = tuple(loop.trips for loop in region.path)
-    return [(stream, trips) for stream in _streams(region, space, moves)]
 
 
 def _streams(region: Region, space: str, moves: float) -> Iterator[_Stream]:
-    groups: dict[object, list[Access]] = defaultdict(list)
+    groups: defaultdict[object, list[Access]] = defaultdict(list)
+    trips = tuple(loop.trips for loop in region.path)
     for access in region.accesses:
         if access.space == space:
             groups[access.kind, access.buffer, access.strides, access.irregular].append(access)
     for accesses in groups.values():
         first = accesses[0]
         size = first.element_bytes
-        yield _Stream(
+        yield _stream(
             tuple(s * size for s in first.strides),
+            trips,
             tuple(a.start * size for a in accesses),
             max(a.bytes for a in accesses),
             first.irregular,

@@ -10,7 +10,7 @@ so all indices but the longest are enumerated, and that one is solved for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -71,15 +71,15 @@ class Domain:
     def inside(self, axis: Axis) -> Domain:
         """The domain in a loop: the axis takes the place of that of its level, if there is one."""
         others = tuple(a for a in self.axes if axis.kind == "seq" or a.level != axis.level)
-        return replace(self, axes=(*others, axis))
+        return Domain((*others, axis), self.conditions, self.excluded)
 
     def where(self, conditions: Sequence[Nat]) -> Domain:
         """The part in which all conditions hold."""
-        return replace(self, conditions=tuple(dict.fromkeys((*self.conditions, *conditions))))
+        return Domain(self.axes, tuple(dict.fromkeys((*self.conditions, *conditions))), self.excluded)
 
     def except_where(self, conditions: Sequence[Nat]) -> Domain:
         """The part in which one of the conditions does not hold."""
-        return replace(self, excluded=(*self.excluded, tuple(conditions)))
+        return Domain(self.axes, self.conditions, (*self.excluded, tuple(conditions)))
 
     @property
     def guards(self) -> tuple[Nat, ...]:
@@ -89,10 +89,12 @@ class Domain:
     @cached_property
     def size(self) -> int:
         """How many points there are: exact where each condition is linear in the longest index that it names."""
+        if not self.guards:
+            return prod(axis.length for axis in self.axes)
         total = prod(_points(axes, conditions) for axes, conditions in _components(self))
         # what one conjunction leaves out: all, less where it holds as well
         for number, conjunction in enumerate(self.excluded):
-            total -= replace(self, excluded=self.excluded[:number]).where(conjunction).size
+            total -= Domain(self.axes, self.conditions, self.excluded[:number]).where(conjunction).size
         return total
 
     def holds(self, values: Mapping[str, Values]) -> Values:
@@ -196,6 +198,7 @@ def _components(domain: Domain) -> Iterator[tuple[tuple[Axis, ...], tuple[Nat, .
         yield tuple(axis for axis in domain.axes if axis in axes), tuple(conditions)
 
 
+@lru_cache(1 << 12)
 def _points(axes: tuple[Axis, ...], conditions: tuple[Nat, ...]) -> int:
     """The points of a box at which conditions hold; what depends on data counts as holding."""
     conditions = tuple(c for c in conditions if not is_data(c))
