@@ -17,6 +17,7 @@ from lift_egraph.language.binders import Let, in_lets, substitute
 from lift_egraph.language.check import type_of
 from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Tree, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
+from lift_egraph.language.other_words import UNKNOWN
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.type_text import read_size, read_type, size_infix
 from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, size_names
@@ -42,8 +43,11 @@ class Scope:
         if isinstance(meant := self.values.get(name), Nat):
             return meant
         if not self.any_size and name not in self.sizes:
-            computed = "is a value, not a size, which is known before; an element at a computed place is xs[i]"
-            meant = computed if name in self.values else "is no known size"
+            value, meant = self.values.get(name), "is no known size"
+            if name in self.values:
+                kind = f" of the type {type_of(value)}" if isinstance(value, ir.Expr) and type_of(value) != I32 else ""
+                place_hint = "" if kind else ", which is known before; an element at a computed place is xs[i]"
+                meant = f"is a value{kind}, not a size{place_hint}"
             raise Misplaced(f"{name!r} {meant}{suggestion(name, self.sizes)}", place, SizeProblem)
         return nat(name)
 
@@ -153,7 +157,8 @@ def _name(name: str, place: Place, scope: Scope) -> Any:
     if name in SUFFIXES:
         return build.BUILTINS[f"to_{name}"]
     known = [*scope.values, *build.BUILTINS, *scope.sizes]
-    raise Misplaced(f"unknown name {name!r}{suggestion(name, known)}", place)
+    hint = f"; {UNKNOWN[name]}" if name in UNKNOWN else suggestion(name, known)
+    raise Misplaced(f"unknown name {name!r}{hint}", place)
 
 
 def operand_of(tree: Tree, scope: Scope) -> Any:
