@@ -20,7 +20,7 @@ from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.other_words import UNKNOWN
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.type_text import read_size, read_type, size_infix
-from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, size_names
+from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, size_names, substitute_sizes
 from lift_egraph.language.unapplied import Met
 
 INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
@@ -319,14 +319,53 @@ def abstraction_of(tree: Tree, scope: Scope) -> functions.Abstraction:
     binders = list(_binders(pattern))
     require_distinct(binders)
     names = [binder_name(b) for b in binders]
-    scope.met.meet(tree, _Reader(scope))
+    found = {n for b in binders if b.items[1] is not None for n in _whole_lengths(b.items[1])}
+    new = frozenset() if scope.any_size else frozenset(found - scope.sizes - scope.values.keys())
+    inside = replace(scope, sizes=scope.sizes | new)
+    scope.met.meet(tree, _Reader(inside))
 
     def make(*variables: ir.Expr) -> ir.Expr:
         scope.met.apply(tree)
         values = {**scope.values, **dict(zip(names, variables, strict=True))}
+        if new:
+            values |= _lengths(binders, variables, inside, new)
         return body_of(body, replace(scope, values=values))
 
-    return functions.Abstraction(_pattern(pattern, scope), make)
+    return functions.Abstraction(_pattern(pattern, scope, new), make)
+
+
+def _whole_lengths(annotation: Tree) -> Iterator[str]:
+    """The names that are the whole length of an array in the annotation of a parameter."""
+    if annotation.kind == "array_type" and annotation.items[1].kind == "name":
+        yield annotation.items[1].items[0]
+    for part in annotation.items:
+        if isinstance(part, Tree):
+            yield from _whole_lengths(part)
+
+
+def _lengths(binders: list[Tree], given: Iterable[ir.Expr], scope: Scope, new: frozenset[str]) -> dict[str, Nat]:
+    """The sizes that the parameters' annotations name first, in the types of what the function is applied to."""
+    found: dict[str, Nat] = {}
+    for binder, variable in zip(binders, given, strict=True):
+        name, annotation = binder.items
+        if annotation is None:
+            continue
+        wanted, has = read_type(annotation, scope.size), type_of(variable)
+        for size, length in _paired_sizes(wanted, has):
+            found |= {n: length for n in new - found.keys() if size == nat(n)}
+        if substitute_sizes(wanted, dict(found)) != has:
+            raise Misplaced(f"{name} is declared as {wanted}, but is given {has}", binder.place, TypeProblem)
+    return found
+
+
+def _paired_sizes(wanted: DataType, has: DataType) -> Iterator[tuple[Nat, Nat]]:
+    match wanted, has:
+        case Array(), Array():
+            yield wanted.size, has.size
+            yield from _paired_sizes(wanted.element, has.element)
+        case Pair(), Pair():
+            yield from _paired_sizes(wanted.first, has.first)
+            yield from _paired_sizes(wanted.second, has.second)
 
 
 @dataclass(frozen=True)
@@ -358,11 +397,13 @@ def _binders(pattern: Tree) -> Iterable[Tree]:
             yield from _binders(entry)
 
 
-def _pattern(tree: Tree, scope: Scope) -> functions.Names:
+def _pattern(tree: Tree, scope: Scope, later: frozenset[str] = frozenset()) -> functions.Names:
+    """The parameters; annotations with sizes that are known `later`, by what is given, are compared then."""
     if tree.kind == "bind":
         name, annotation = tree.items
-        return functions.Bind(name, None if annotation is None else read_type(annotation, scope.size))
-    return functions.nested([_pattern(entry, scope) for entry in tree.items])
+        open_ = annotation is None or not later.isdisjoint(_whole_lengths(annotation))
+        return functions.Bind(name, None if open_ else read_type(annotation, scope.size))
+    return functions.nested([_pattern(entry, scope, later) for entry in tree.items])
 
 
 def require_distinct(named: Iterable[Tree]) -> None:
