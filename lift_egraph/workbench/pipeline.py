@@ -18,6 +18,7 @@ from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.running.roofline import Roofline
 from lift_egraph.codegen.running.run import check_limits, find_device
+from lift_egraph.codegen.running.validate import UNBOUNDED
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import (
     DeviceProblem,
@@ -224,6 +225,8 @@ def optimize(
             reasons += f"; and there is no naive kernel: {no_baseline}"
         if race.stop_reason == "time limit" and not report.refused:
             reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
+        if not exact and UNBOUNDED in reasons:  # as where a choice depends on how floats are rounded
+            reasons += "; exact kernels are compared bit for bit instead (--exact)"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     if (best := report.best) and (found := tuning.plan_of(best.program.body)):
         plan, numbers = found

@@ -200,7 +200,8 @@ class Sampled:
                 self.loaded.add((id(runner), name))
             results.append(runner.run(plan, name))
         verdict = judge(reference, *results)
-        return replace(verdict, message=f"the same plan at {shown}: {verdict.message}")
+        is_right = verdict.valid or not verdict.compared  # where nothing has a bound, the wanted sizes decide
+        return replace(verdict, valid=is_right, message=f"the same plan at {shown}: {verdict.message}")
 
     def _twins_plan(self, found: Twin) -> Plan | None:
         """The plan at small sizes, if the interpreter says that its term means what the program means there."""
@@ -236,7 +237,7 @@ class Sampled:
         bitwise = made.samples is not None and not any(b.any() for b in leaves_of(made.samples.bound))
         if made.result is not None:
             found = differences(type_of(self.program.body), result, made.result, LOOKED_AT)
-            problem, text = self._judge(found, kind)
+            problem, text = self._judge(found, kind, compared > 0)
             if problem:
                 return Verdict(False, *errors, False, f"on {kind}: {problem}", compared)
             messages.append(text)
@@ -244,8 +245,8 @@ class Sampled:
                 compared = compared or (found.equal if made.is_whole else found.elements)
         return Verdict(True, *errors, bitwise, f"on {kind}: {', '.join(messages)}", compared)
 
-    def _judge(self, found: Difference, kind: str) -> tuple[str, str]:
-        """What is wrong where two results differ most, and else what was compared."""
+    def _judge(self, found: Difference, kind: str, has_compared: bool) -> tuple[str, str]:
+        """What is wrong where two results differ most, and else what was compared; samples may have been before."""
         text = f"{found.equal} of all {found.elements} elements as the first right kernel's"
         if not found.places:
             return "", text
@@ -254,19 +255,27 @@ class Sampled:
         with made.looking:  # another kernel may differ in the same places
             cost = RATE * effort(places[0][0]) * self.slower
             if places[0][0] not in made.known and self.looked + cost > PATIENCE * self.seconds:
-                problem = f"differs by {found.largest:.3g} from the first right kernel's result: too long to interpret"
-                if kind == "integers" and (made.is_whole or found.largest > ROUNDED * self._largest(kind)):
-                    return problem, ""
-                return "", f"{text}; it {problem}"
+                return self._unlike(found, kind, "too long to interpret", text)
             places = places[: max(1, int(self.seconds / cost))]
             for term, *_ in places:
                 if term not in made.known:
                     made.known[term] = self._looked_at(term, made.inputs)
+        bounded = 0
         for term, path, indices, output in places:
             verdict = compare(type_of(term), Reference({}, *made.known[term]), output)
             if verdict.wrong:
                 return verdict.first_wrong.replace("output", _name(path, indices), 1), ""
-        return "", f"{text}, {len(places)} of the others, which differ most, within the error bound"
+            bounded += not verdict.unbounded
+        if not bounded and not has_compared:
+            return self._unlike(found, kind, "no error bound is known", text)
+        return "", f"{text}, {bounded} of the others, which differ most, within the error bound"
+
+    def _unlike(self, found: Difference, kind: str, why: str, text: str) -> tuple[str, str]:
+        """The same for a difference that the interpreter says nothing of: rounding explains small ones at most."""
+        problem = f"differs by {found.largest:.3g} from the first right kernel's result: {why}"
+        if kind == "integers" and (self.sets[kind].is_whole or found.largest > ROUNDED * self._largest(kind)):
+            return problem, ""
+        return "", f"{text}; it {problem}"
 
     def _largest(self, kind: str) -> float:
         """The largest element of the first right kernel's result."""

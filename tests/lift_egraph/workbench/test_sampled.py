@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -238,6 +239,30 @@ def test_a_fold_without_a_bound_is_compared_at_a_small_size():
         result[...] *= 1.001 if "=" in name else 1
 
     assert not checked(reference, spoil).valid
+
+
+@pytest.mark.parametrize(("factor", "is_right"), [(1 + 1e-6, True), (1.5, False)], ids=["rounded", "wrong"])
+@pytest.mark.parametrize("has_small", [False, True], ids=["no small sizes", "no bound at small sizes either"])
+def test_a_difference_without_a_bound_is_no_agreement(
+    monkeypatch: pytest.MonkeyPatch, factor: float, is_right: bool, has_small: bool
+):
+    """Interpreted elements say nothing where no bound is known: then the first right kernel's result decides."""
+    source = parse_program(
+        "program h(xs: [f32]N) where N = 5003 = reduceSeq(fun (s, x) => sqrt(s * s + x * x), 0.0, xs)"
+    )
+    reference = Sampled(source, specialise(source), lambda p: cast(Any, p), seed=0, seconds=1.0)
+    assert checked(reference).valid
+
+    def spoil(name: str, result: np.ndarray) -> None:
+        result[...] *= 1 if "=" in name else factor
+
+    if has_small:
+        for sizes, found in reference.small.items():
+            unknown = (replace(r, bound=np.full_like(r.bound, np.inf)) for r in (found.integers, found.floats))
+            reference.small[sizes] = References(found.type, *unknown)
+    else:
+        monkeypatch.setattr("lift_egraph.workbench.sampled.twin", lambda *_: None)
+    assert checked(reference, spoil).valid == is_right
 
 
 HALVES = """program sums(xs: [i32]1024) =
