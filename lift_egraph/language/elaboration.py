@@ -401,8 +401,8 @@ def _pattern(tree: Tree, scope: Scope, later: frozenset[str] = frozenset()) -> f
     """The parameters; annotations with sizes that are known `later`, by what is given, are compared then."""
     if tree.kind == "bind":
         name, annotation = tree.items
-        open_ = annotation is None or not later.isdisjoint(_whole_lengths(annotation))
-        return functions.Bind(name, None if open_ else read_type(annotation, scope.size))
+        known = None if annotation is None or not later.isdisjoint(_whole_lengths(annotation)) else annotation
+        return functions.Bind(name, None if known is None else read_type(known, scope.size))
     return functions.nested([_pattern(entry, scope, later) for entry in tree.items])
 
 
