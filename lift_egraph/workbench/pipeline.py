@@ -223,10 +223,10 @@ def optimize(
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
         if no_baseline:
             reasons += f"; and there is no naive kernel: {no_baseline}"
-        if race.stop_reason == "time limit" and not report.refused:
-            reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
         if not exact and UNBOUNDED in reasons:  # as where a choice depends on how floats are rounded
             reasons += "; exact kernels are compared bit for bit instead (--exact)"
+        elif race.stop_reason == "time limit" and not report.refused:
+            reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     if (best := report.best) and (found := tuning.plan_of(best.program.body)):
         plan, numbers = found
