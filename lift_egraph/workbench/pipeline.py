@@ -37,6 +37,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.learned.model import Model
 from lift_egraph.learned.strategies import CORRECTED, ByFamily, Strategy
+from lift_egraph.meaning.in_order import unlike
 from lift_egraph.process.child import Stream
 from lift_egraph.records.journal import journal_at
 from lift_egraph.soundness.many_rules import EXAMPLES
@@ -223,7 +224,7 @@ def optimize(
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
         if no_baseline:
             reasons += f"; and there is no naive kernel: {no_baseline}"
-        if not exact and UNBOUNDED in reasons:  # as where a choice depends on how floats are rounded
+        if not exact and UNBOUNDED in reasons and not unlike(special.body):  # a product and a sum may be rounded at once
             reasons += "; exact kernels are compared bit for bit instead (--exact)"
         elif race.stop_reason == "time limit" and not report.refused:
             reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"

@@ -26,10 +26,10 @@ from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import Array, leaves, scalar_of
 from lift_egraph.meaning.bounds import evaluate_bounded
-from lift_egraph.meaning.in_order import evaluate_in_order, in_words
+from lift_egraph.meaning.in_order import evaluate_in_order, evaluate_plainly, in_words
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.meaning.samples import Meaning, Samples, at_place, evaluated, leaf_at, picks
+from lift_egraph.meaning.samples import Meaning, Place, Samples, at_place, evaluated, leaf_at, picks
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.differences import Difference, differences
@@ -49,6 +49,7 @@ EXACT_SUMS = 1 << 18, 1 << 21  # terms of which sums of whole numbers to 3, and 
 class _Set:
     """A set of inputs, samples of the program's result on it, and the result of the first kernel that was right.
 
+    `plain` are samples in the program's own types and order, for where no bound is known.
     `known` has the elements that were interpreted since, one at a time; whether the program `rounds` also whole numbers
     is known beforehand.
     """
@@ -57,6 +58,7 @@ class _Set:
     samples: Samples | None
     rounds: bool
     result: Value | None = None
+    plain: Samples | None = None
     known: dict[ir.Expr, tuple[Value, Value]] = field(default_factory=dict)
     looking: threading.Lock = field(default_factory=threading.Lock)
 
@@ -107,6 +109,7 @@ class Sampled:
     why: str = "as it would take too long for all"
     exact: bool = False
     sets: dict[str, _Set] = field(init=False)
+    places: list[tuple[ir.Expr, Place]] = field(init=False)
     small: dict[tuple[tuple[str, int], ...], References] = field(default_factory=dict)
     loaded: set[tuple[int, str]] = field(default_factory=set)
     looked: float = field(default=0.0, init=False)
@@ -117,12 +120,13 @@ class Sampled:
         pick = picks(self.seed)
         places = [at_place(self.program.body, pick(which)) for which in range(MOST_SAMPLES)]
         distinct = {str([p.tolist() for p in leaves_of(place)]): (term, place) for term, place in places}
+        self.places = list(distinct.values())
         self.sets, left = {}, self.seconds
         cost, rounds = RATE * effort(places[0][0]), _rounds(self.program.body)
         for kind in self.kinds:
             inputs = self._inputs(kind)
             share = left if kind == self.kinds[-1] else left / 2
-            samples = evaluated(list(distinct.values()), inputs, share, meaning=self.meaning) if cost <= left else None
+            samples = evaluated(self.places, inputs, share, meaning=self.meaning) if cost <= left else None
             left -= max(cost, share)
             self.sets[kind] = _Set(inputs, samples, rounds)
 
@@ -224,14 +228,16 @@ class Sampled:
         messages, errors, compared = [], (0.0, 0.0), 0
         if made.samples is not None:
             samples = made.samples
-            compared = len(next(leaves_of(samples.value)))
+            count = len(next(leaves_of(samples.value)))
             sampled = Reference({}, samples.value, samples.bound)
-            found = compare(Array(nat(compared), samples.type), sampled, samples.taken(result))
+            found = compare(Array(nat(count), samples.type), sampled, samples.taken(result))
             errors = found.max_error, found.bound
             messages.append(f"of samples, {found.message}")
-            compared -= found.unbounded
+            compared = found.elements - found.unbounded
             if found.wrong:
                 return Verdict(False, *errors, False, f"on {kind}: {_placed(found.message, samples)}", compared)
+            if not compared and made.result is None and (compared := self._agreeing(made, result)):
+                messages.append(f"{compared} of them as the program says it, bit for bit")
         else:
             messages.append("no element was interpreted: that takes too long")
         bitwise = made.samples is not None and not any(b.any() for b in leaves_of(made.samples.bound))
@@ -244,6 +250,15 @@ class Sampled:
             if kind == "integers":  # what is rounded agrees here too, or it would be a problem
                 compared = compared or (found.equal if made.is_whole else found.elements)
         return Verdict(True, *errors, bitwise, f"on {kind}: {', '.join(messages)}", compared)
+
+    def _agreeing(self, made: _Set, result: Value) -> int:
+        """How many samples a result without bounds has bit for bit as the program says it: all or none."""
+        with made.looking:
+            if made.plain is None:
+                made.plain = evaluated(self.places, made.inputs, self.seconds, meaning=evaluate_plainly)
+        plain, count = made.plain, len(next(leaves_of(made.plain.value)))
+        found = compare(Array(nat(count), plain.type), Reference({}, plain.value, plain.bound), plain.taken(result))
+        return 0 if found.wrong else found.elements
 
     def _judge(self, found: Difference, kind: str, has_compared: bool) -> tuple[str, str]:
         """What is wrong where two results differ most, and else what was compared; samples may have been before."""
