@@ -224,7 +224,7 @@ def optimize(
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
         if no_baseline:
             reasons += f"; and there is no naive kernel: {no_baseline}"
-        if not exact and UNBOUNDED in reasons and not unlike(special.body):  # a product and a sum may be rounded at once
+        if not exact and UNBOUNDED in reasons and not unlike(special.body):
             reasons += "; exact kernels are compared bit for bit instead (--exact)"
         elif race.stop_reason == "time limit" and not report.refused:
             reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
