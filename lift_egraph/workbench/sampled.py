@@ -2,7 +2,8 @@
 
 At the wanted size single elements are interpreted, and the whole result is held against that of the first kernel that
 was right, as a rule the naive one; where they differ most, elements are interpreted again. At a small size of the same
-plan (`lift_egraph.workbench.small_sizes`) the whole result is compared with the interpreter's.
+plan (`lift_egraph.workbench.small_sizes`) the whole result is compared with the interpreter's. Where no element has an
+error bound at either size, the first right kernel gives all samples as the program says them, bit for bit.
 """
 
 from __future__ import annotations
