@@ -1,4 +1,4 @@
-"""What programs from finance, networks and the study of epidemics and genomes compute, in NumPy as users write it."""
+"""What programs from finance, networks, signals, and the study of genomes compute, in NumPy as users write it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ def american_put(spot: A, strike: Any) -> A:
     return value[:, 0]
 
 
+def autocorrelation(x: A) -> A:
+    c = x - x.mean()
+    n = len(x) - 32
+    r = np.array([c[:n] @ c[lag : lag + n] for lag in range(33)])
+    return r / r[0]
+
+
 def bond_value(coupon: A, rate: A) -> tuple[A, A]:
     years = np.arange(1, 31, dtype=np.float64)
     discount = (1 + rate)[:, None] ** -years
@@ -24,6 +31,22 @@ def bond_value(coupon: A, rate: A) -> tuple[A, A]:
     flows[:, -1] += discount[:, -1]
     price = flows.sum(1)
     return price, flows @ years / price
+
+
+def crank(u: A, r: Any) -> A:
+    p, even = np.pad(u, 1), np.arange(len(u)) % 2 == 0
+    rhs = u + r / 2 * (p[:-2] - 2 * u + p[2:])
+    for chosen in (even, ~even):
+        p = np.pad(u, 1)
+        u = np.where(chosen, (rhs + r / 2 * (p[:-2] + p[2:])) / (1 + r), u)
+    return u
+
+
+def goertzel(blocks: A, coeff: A) -> A:
+    s1, s2 = np.zeros((2, len(blocks), len(coeff)), F)
+    for x in blocks.T:
+        s1, s2 = x[:, None] + coeff * s1 - s2, s1
+    return s1 * s1 + s2 * s2 - coeff * s1 * s2
 
 
 def hamming_pairs(reads: A, refs: A) -> tuple[A, A]:
@@ -37,6 +60,13 @@ def image_entropy(pixels: A) -> Any:
     return -(q * np.log(q)).sum()
 
 
+def kmer_spectrum(dna: A) -> A:
+    n, codes = len(dna) - 4, 0
+    for i in range(5):
+        codes = 4 * codes + dna[i : i + n].astype(np.int32)
+    return np.bincount(codes, minlength=1024)
+
+
 def lstm_cell(x: A, h: A, c: A, w: A, b: A) -> tuple[A, A]:
     def sigmoid(v: A) -> A:
         return 1 / (1 + np.exp(-v))
@@ -46,9 +76,24 @@ def lstm_cell(x: A, h: A, c: A, w: A, b: A) -> tuple[A, A]:
     return sigmoid(o) * np.tanh(cell), cell
 
 
+def max_drawdown(returns: A) -> tuple[Any, Any]:
+    wealth = np.cumprod(1 + returns)
+    peak = np.maximum.accumulate(wealth)
+    down = (peak - wealth) / peak
+    return down.max(), down.argmax()
+
+
 def order_queue(q: A) -> A:
     before = np.concatenate((np.zeros(1, q.dtype), np.maximum.accumulate(q)[:-1]))
     return np.where(q > before, q - before, 0)
+
+
+def overlap_add(frames: A, window: A) -> A:
+    half, made = len(window) // 2, frames * window
+    result = np.zeros((len(frames) + 1) * half, F)
+    result[:-half] = made[:, :half].ravel()
+    result[half:] += made[:, half:].ravel()
+    return result
 
 
 def plain_loops(x: A) -> tuple[Any, A]:
@@ -64,7 +109,24 @@ def sir_grid(s: A, i: A, r: A, beta: Any) -> tuple[A, tuple[A, A]]:
     return s, (i, r)
 
 
+def sph_density(pos: Any, h: Any, rest: Any) -> tuple[A, A]:
+    x, (y, z) = pos
+    apart = (x[:, None] - x) ** 2 + (y[:, None] - y) ** 2 + (z[:, None] - z) ** 2
+    density = (np.maximum(h * h - apart, 0) ** 3).sum(1)
+    return density, np.maximum(0, 7 * (density - rest))
+
+
+def word_lengths(text: A) -> A:
+    blank, places = text <= 32, np.arange(len(text))
+    run = places - np.maximum.accumulate(np.where(blank, places, -1))
+    ends = np.append(blank[1:], True) & ~blank
+    return np.bincount(np.minimum(run[ends], 31), minlength=32)
+
+
 STUDIES = {
     f.__name__: f
-    for f in (american_put, bond_value, hamming_pairs, image_entropy, lstm_cell, order_queue, plain_loops, sir_grid)
+    for f in (
+        *(american_put, autocorrelation, bond_value, crank, goertzel, hamming_pairs, image_entropy, kmer_spectrum),
+        *(lstm_cell, max_drawdown, order_queue, overlap_add, plain_loops, sir_grid, sph_density, word_lengths),
+    )
 }

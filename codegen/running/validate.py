@@ -27,6 +27,7 @@ from lift_egraph.meaning.in_order import evaluate_in_order, in_words
 from lift_egraph.meaning.inputs import random_inputs, repeated
 from lift_egraph.meaning.values import Value, leaves_of, map_leaves
 
+UNBOUNDED = "they have no finite error bound"
 _SLICE = 1 << 16  # elements compared at a time: what is worked out of them stays in a cache
 _PERIOD = 2**24 - 17  # elements after which what is kept of a larger input repeats itself; `inputs.PERIOD` is another
 
@@ -142,7 +143,7 @@ class Comparison:
                 f"of the error bound (largest error {self.max_error:.3g})"
             )
         if self.unbounded:
-            texts.append(f"{self.unbounded} of {self.elements} elements not compared: they have no finite error bound")
+            texts.append(f"{self.unbounded} of {self.elements} elements not compared: {UNBOUNDED}")
         return ", ".join(texts)
 
 

@@ -17,9 +17,10 @@ from lift_egraph.language.binders import Let, in_lets, substitute
 from lift_egraph.language.check import type_of
 from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Tree, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
+from lift_egraph.language.other_words import UNKNOWN
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.type_text import read_size, read_type, size_infix
-from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, size_names
+from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, size_names, substitute_sizes
 from lift_egraph.language.unapplied import Met
 
 INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
@@ -42,8 +43,11 @@ class Scope:
         if isinstance(meant := self.values.get(name), Nat):
             return meant
         if not self.any_size and name not in self.sizes:
-            computed = "is a value, not a size, which is known before; an element at a computed place is xs[i]"
-            meant = computed if name in self.values else "is no known size"
+            value, meant = self.values.get(name), "is no known size"
+            if name in self.values:
+                kind = f" of the type {type_of(value)}" if isinstance(value, ir.Expr) and type_of(value) != I32 else ""
+                place_hint = "" if kind else ", which is known before; an element at a computed place is xs[i]"
+                meant = f"is a value{kind}, not a size{place_hint}"
             raise Misplaced(f"{name!r} {meant}{suggestion(name, self.sizes)}", place, SizeProblem)
         return nat(name)
 
@@ -153,7 +157,8 @@ def _name(name: str, place: Place, scope: Scope) -> Any:
     if name in SUFFIXES:
         return build.BUILTINS[f"to_{name}"]
     known = [*scope.values, *build.BUILTINS, *scope.sizes]
-    raise Misplaced(f"unknown name {name!r}{suggestion(name, known)}", place)
+    hint = f"; {UNKNOWN[name]}" if name in UNKNOWN else suggestion(name, known)
+    raise Misplaced(f"unknown name {name!r}{hint}", place)
 
 
 def operand_of(tree: Tree, scope: Scope) -> Any:
@@ -314,14 +319,53 @@ def abstraction_of(tree: Tree, scope: Scope) -> functions.Abstraction:
     binders = list(_binders(pattern))
     require_distinct(binders)
     names = [binder_name(b) for b in binders]
-    scope.met.meet(tree, _Reader(scope))
+    found = {n for b in binders if b.items[1] is not None for n in _whole_lengths(b.items[1])}
+    new = frozenset() if scope.any_size else frozenset(found - scope.sizes - scope.values.keys())
+    inside = replace(scope, sizes=scope.sizes | new)
+    scope.met.meet(tree, _Reader(inside))
 
     def make(*variables: ir.Expr) -> ir.Expr:
         scope.met.apply(tree)
         values = {**scope.values, **dict(zip(names, variables, strict=True))}
+        if new:
+            values |= _lengths(binders, variables, inside, new)
         return body_of(body, replace(scope, values=values))
 
-    return functions.Abstraction(_pattern(pattern, scope), make)
+    return functions.Abstraction(_pattern(pattern, scope, new), make)
+
+
+def _whole_lengths(annotation: Tree) -> Iterator[str]:
+    """The names that are the whole length of an array in the annotation of a parameter."""
+    if annotation.kind == "array_type" and annotation.items[1].kind == "name":
+        yield annotation.items[1].items[0]
+    for part in annotation.items:
+        if isinstance(part, Tree):
+            yield from _whole_lengths(part)
+
+
+def _lengths(binders: list[Tree], given: Iterable[ir.Expr], scope: Scope, new: frozenset[str]) -> dict[str, Nat]:
+    """The sizes that the parameters' annotations name first, in the types of what the function is applied to."""
+    found: dict[str, Nat] = {}
+    for binder, variable in zip(binders, given, strict=True):
+        name, annotation = binder.items
+        if annotation is None:
+            continue
+        wanted, has = read_type(annotation, scope.size), type_of(variable)
+        for size, length in _paired_sizes(wanted, has):
+            found |= {n: length for n in new - found.keys() if size == nat(n)}
+        if substitute_sizes(wanted, dict(found)) != has:
+            raise Misplaced(f"{name} is declared as {wanted}, but is given {has}", binder.place, TypeProblem)
+    return found
+
+
+def _paired_sizes(wanted: DataType, has: DataType) -> Iterator[tuple[Nat, Nat]]:
+    match wanted, has:
+        case Array(), Array():
+            yield wanted.size, has.size
+            yield from _paired_sizes(wanted.element, has.element)
+        case Pair(), Pair():
+            yield from _paired_sizes(wanted.first, has.first)
+            yield from _paired_sizes(wanted.second, has.second)
 
 
 @dataclass(frozen=True)
@@ -353,11 +397,13 @@ def _binders(pattern: Tree) -> Iterable[Tree]:
             yield from _binders(entry)
 
 
-def _pattern(tree: Tree, scope: Scope) -> functions.Names:
+def _pattern(tree: Tree, scope: Scope, later: frozenset[str] = frozenset()) -> functions.Names:
+    """The parameters; annotations with sizes that are known `later`, by what is given, are compared then."""
     if tree.kind == "bind":
         name, annotation = tree.items
-        return functions.Bind(name, None if annotation is None else read_type(annotation, scope.size))
-    return functions.nested([_pattern(entry, scope) for entry in tree.items])
+        known = None if annotation is None or not later.isdisjoint(_whole_lengths(annotation)) else annotation
+        return functions.Bind(name, None if known is None else read_type(known, scope.size))
+    return functions.nested([_pattern(entry, scope, later) for entry in tree.items])
 
 
 def require_distinct(named: Iterable[Tree]) -> None:

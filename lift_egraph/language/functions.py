@@ -105,7 +105,8 @@ def _literal_type(value: float, wanted: Scalar | None, *possible: Scalar) -> Sca
     if wanted is None:
         return possible[0]
     if wanted not in possible:
-        raise TypeProblem(f"{value!r} is no value of the type {wanted}")
+        number = "; select(c, 1, 0) makes numbers of bools" if wanted == BOOL else ""
+        raise TypeProblem(f"{value!r} is no value of the type {wanted}{number}")
     return wanted
 
 

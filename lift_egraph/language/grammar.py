@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
 from lift_egraph.errors import SizeProblem, SyntaxProblem, TypeProblem
+from lift_egraph.language.other_words import ELSEWHERE, FUNCTION, NAMED
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import SCALAR_BYTES, Scalar
 
@@ -121,32 +122,23 @@ _TERMINALS = {
     "RANGE": "'..'", "ARROW": "'=>'", "PROGRAM": "'program'", "NOT": "'!'",
     "FUNCTION": "'function'", "ALTERNATIVE": "'alternative'", "$END": "the end",
 }  # fmt: skip
-# What other languages write, and what stands for it here.
-_SELECTION, _POWER = "a choice between values is if c then a else b", "a power is pow(a, b)"
-_NAMED = "a value is named by let x = e in, and compared by a == b"
-_FUNCTION = "a function is fun x => …"
-ELSEWHERE = {
-    "?": _SELECTION, "^": f"{_POWER}, and of bits bit_xor(a, b)", "**": _POWER, "&": "of bits it is bit_and(a, b)",
-    "|": "of bits it is bit_or(a, b)", "~": "of bits it is bit_not(a)", "<<": "it is shift_left(a, b)",
-    ">>": "it is shift_right(a, b)", ";": "what a let binds ends with 'in'",
-    "sum": "a sum is reduce(add, 0, xs)", "mean": "a mean is reduce(add, 0, xs) / N",
-    "len": "the length of an array is a size, a value as any other", "range": "indices are generate(N, fun i => i)",
-    "lambda": _FUNCTION, "\\": _FUNCTION, "or": "it is written a || b", "and": "it is written a && b",
-    "not": "it is written !a, or not(a)", "#": "a comment begins with --", ":=": _NAMED, "×": "a product is a * b",
-    "//": "a comment begins with --, and the division of whole numbers is a / b",
-    "for": "map, reduce and iterate repeat things", "cumsum": "running sums are scan(add, 0, xs)",
-    "filter": "places for what is kept are counted by scanExclusive, and filled by reduceByIndex",
-    "sort": "a sort is steps of min and max, of pairs of elements", "round": "the nearest number is floor(x + 0.5)",
-    "exp2": "a power is pow(2.0, x)", "length": "the length of an array is a size, a value as any other",
-}  # fmt: skip
 _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a place, and what does
     ({"RSQB"}, "COMMA", "; arrays of arrays are [[f32]M]N, their elements xs[i][j]"),
     ({"RSQB"}, "IN", "; a range stands behind the whole type: x: [[f32]N]M in 0..1"),
     ({"RSQB"}, "COLON", "; a part of an array is slice(start, length, xs)"),
     ({"IN"}, "LSQB", "; an array is [f32]N"),
+    ({"IN"}, "TIMES", "; a length that is computed stands in parentheses: [f32](2 * N)"),
+    ({"IN"}, "PLUS", "; a length that is computed stands in parentheses: [f32](N + 1)"),
+    ({"ARROW"}, "MINUS", f"; {FUNCTION}"),
+    ({"WHERE"}, "MINUS", "; what a program gives has no type annotation"),
+    ({"WHERE"}, "COLON", "; what a program gives has no type annotation"),
+    ({"WHERE"}, "COMMA", "; sizes stand behind where: where N = 4"),
+    ({"EQUAL"}, "COLON", "; only parameters have types, fun (x: f32) => e"),
+    ({"NAME", "NUMBER", "NOT"}, "IF", "; an operand that begins with if stands in parentheses"),
+    ({"NAME", "NUMBER", "NOT"}, "LET", "; an operand that begins with let stands in parentheses"),
     ({"NUMBER", "INF"}, "COMPOSE", "; a number is 0.5"),
     ({"FUN", "MINUS"}, "LSQB", "; arrays are inputs, or made by generate, fill and concat"),
-    ({"PLUS", "TIMES"}, "EQUAL", f"; {_NAMED}"),
+    ({"PLUS", "TIMES"}, "EQUAL", f"; {NAMED}"),
 )
 _ONLY = ({"ARROW"}, "NAME", "; several parameters are fun (x, y) => …")  # where nothing else may stand
 _STARTS = {"NAME", "NUMBER", "FUN", "LET", "IF", "TRUE", "FALSE", "INF", "INF16", "INF64", "OPEN", "LPAR"}
@@ -219,8 +211,8 @@ def located(place: Place) -> Iterator[None]:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """``; did you mean 'map'?``, where a known name is close."""
-    if name in ELSEWHERE:
-        return f"; {ELSEWHERE[name]}"
+    if meant := ELSEWHERE.get(name):
+        return f"; {meant}"
     names = list(known)
     swapped = [k for k in names if sorted(k) == sorted(name)]
     close = swapped or (get_close_matches(name, names, n=1, cutoff=0.5) if len(name) > 1 else [])
@@ -385,6 +377,7 @@ def _no_word(error: UnexpectedCharacters, source: Source) -> tuple[str, Place]:
     at = error.pos_in_stream
     found, line = source.text[at], source.text.rfind("\n", 0, at) + 1
     if not found.isdigit():
+        found = both if (both := source.text[at : at + 2]) in ELSEWHERE else found
         return f"{found!r} cannot stand here{suggestion(found, ())}", Place(error.line, error.column)
     begin = at - len(re.sub(r".*?((\d+\.)?)\Z", r"\1", source.text[line:at], flags=re.DOTALL))
     number = re.match(r"[\d.]*\w+", source.text[begin:])

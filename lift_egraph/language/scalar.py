@@ -233,10 +233,12 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
         raise TypeProblem(f"the condition of select is a bool, got {scalars[0]}")
     if not takes_both and wants_bool != (first == BOOL):
         of_bools = OF_BOOLS.get(op.name)
-        kind = f"integers, got {shown}; of bools it is {of_bools}" if of_bools else f"numbers, got {shown}"
+        hint = "; select(c, 1, 0) is one"
+        kind = f"integers, got {shown}; of bools it is {of_bools}" if of_bools else f"numbers, got {shown}{hint}"
         raise TypeProblem(f"{op.name} works on {f'bools, got {shown}' if wants_bool else kind}")
     if op.kind == "float" and not first.is_float:
         raise TypeProblem(f"{op.name} works on floats, got {shown}; cast with to_f32")
     if op.kind == "integer" and not first.is_integer:
-        raise TypeProblem(f"{op.name} works on integers, got {shown}")
+        rest = "; the rest of floats is x - floor(x / y) * y" if op.name == "mod" and first.is_float else ""
+        raise TypeProblem(f"{op.name} works on integers, got {shown}{rest}")
     return result

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from lift_egraph.language.grammar import Misplaced, Place, Source, Tree, read_text, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, maximum, minimum, nat
+from lift_egraph.language.other_words import TYPES
 from lift_egraph.language.ranges import Offsets, Range, Values
 from lift_egraph.language.types import SCALAR_BYTES, WIDTHS, Array, DataType, Scalar, Vector, tuple_of
 
@@ -56,7 +57,8 @@ def read_type(tree: Tree, known: Callable[[str, Place], Nat]) -> DataType:
     scalar, _, width = name.partition("x")
     if scalar in SCALAR_BYTES and width in map(str, WIDTHS):
         return Vector(Scalar(scalar), int(width))
-    hint = suggestion(name, [*SCALAR_BYTES, *(f"{s}x{w}" for s in SCALAR_BYTES for w in WIDTHS)])
+    close = suggestion(name, [*SCALAR_BYTES, *(f"{s}x{w}" for s in SCALAR_BYTES for w in WIDTHS)])
+    hint = f"; did you mean {TYPES[name]!r}?" if name in TYPES else close
     raise Misplaced(f"there is no type {name!r}; the scalars are {', '.join(SCALAR_BYTES)}{hint}", tree.place)
 
 

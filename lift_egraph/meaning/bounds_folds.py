@@ -105,9 +105,13 @@ def _is_small(start: Bounded, a: Bounded, b: Bounded, form: Format) -> bool:
 def _on_grid(a: Bounded, b: Bounded, grid: float) -> np.ndarray:
     """Where all products are multiples of a number."""
 
-    def multiples(x: Bounded, unit: float) -> np.ndarray:
-        scaled = x.value if unit == 1 else x.value / unit
+    def hold(values: np.ndarray, unit: float) -> np.ndarray:
+        scaled = values if unit == 1 else values / unit
         return (np.rint(scaled) == scaled).all(-1)
+
+    def multiples(x: Bounded, unit: float) -> np.ndarray:
+        begin = hold(x.value[..., :64], unit)  # of random floats no long row needs more
+        return begin & hold(x.value, unit) if begin.any() else begin
 
     found = multiples(a, 1.0) & multiples(b, grid)
     return found if grid == 1 or found.all() else found | (multiples(a, grid) & multiples(b, 1.0))

@@ -6,14 +6,14 @@ only that they come near (`unlike`): what they compute is held against an error 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import F16, scalar_of
+from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
+from lift_egraph.language.types import F16, Scalar, scalar_of
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.domains import Plain
 from lift_egraph.meaning.interp import interpret
@@ -23,7 +23,19 @@ _ROUNDED = ("sqrt", "floor", "ceil")  # of the functions of floats those whose r
 
 
 class InOrder(Plain):
-    """NumPy arrays of the element types, folded from left to right."""
+    """NumPy arrays of the element types, folded from left to right.
+
+    All `is_defined` until a float that is no integer of a type is cast to it.
+    """
+
+    def __init__(self) -> None:
+        self.is_defined = True
+
+    def call(self, op: str, scalar: Scalar, arguments: Sequence[np.ndarray]) -> np.ndarray:
+        if OPERATIONS[op].kind == "cast" and scalar.is_integer and arguments[0].dtype.kind == "f":
+            limits, whole = np.iinfo(NUMPY_TYPES[scalar.name]), np.trunc(np.asarray(arguments[0], np.float64))
+            self.is_defined &= bool(((whole >= limits.min) & (whole < limits.max + 1)).all())
+        return super().call(op, scalar, arguments)
 
     def fold(self, op: str, start: np.ndarray, leaf: np.ndarray, axis: int, ordered: bool) -> np.ndarray:
         return super().fold(op, start, leaf, axis, True)
@@ -58,6 +70,15 @@ def _is_unlike(call: ir.Call) -> bool:
     return (kind == "float" and call.op not in _ROUNDED) or kind == "lanes" or is_half
 
 
+def evaluate_plainly(
+    term: ir.Expr, inputs: Mapping[str, Value], shared: dict[ir.Expr, Tree] | None = None
+) -> tuple[Value, Value]:
+    """The value of a term in its own types and order, with a bound of 0: what need not be so on every device."""
+    tree = interpret(term, inputs, {}, InOrder(), shared=shared)
+    value = map_leaves(lambda leaf: np.asarray(leaf, order="C"), tree)
+    return value, map_leaves(lambda leaf: np.zeros(leaf.shape), value)
+
+
 def evaluate_in_order(
     term: ir.Expr, inputs: Mapping[str, Value], shared: dict[ir.Expr, Tree] | None = None
 ) -> tuple[Value, Value]:
@@ -77,15 +98,10 @@ def evaluate_in_order(
     """
     if unlike(term):
         return evaluate_bounded(term, inputs, shared)
-    tree = interpret(term, inputs, {}, InOrder())
+    domain = InOrder()
+    tree = interpret(term, inputs, {}, domain)
     value = map_leaves(lambda leaf: np.asarray(leaf, order="C"), tree)
-    if not any(_is_to_integer(t) for t in ir.subterms(term)):
+    if domain.is_defined:
         return value, map_leaves(lambda leaf: np.zeros(leaf.shape), value)
     _, bound = evaluate_bounded(term, inputs, shared)
     return value, map_leaves(lambda leaf: np.where(np.isinf(leaf), np.inf, 0.0), bound)
-
-
-def _is_to_integer(term: ir.Part) -> bool:
-    if not isinstance(term, ir.Call) or OPERATIONS[term.op].kind != "cast":
-        return False
-    return scalar_of(type_of(term)).is_integer and scalar_of(type_of(term.arguments[0])).is_float

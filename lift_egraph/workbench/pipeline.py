@@ -18,6 +18,7 @@ from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
 from lift_egraph.codegen.running.roofline import Roofline
 from lift_egraph.codegen.running.run import check_limits, find_device
+from lift_egraph.codegen.running.validate import UNBOUNDED
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import (
     DeviceProblem,
@@ -36,6 +37,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.learned.model import Model
 from lift_egraph.learned.strategies import CORRECTED, ByFamily, Strategy
+from lift_egraph.meaning.in_order import unlike
 from lift_egraph.process.child import Stream
 from lift_egraph.records.journal import journal_at
 from lift_egraph.soundness.many_rules import EXAMPLES
@@ -222,7 +224,9 @@ def optimize(
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"
         if no_baseline:
             reasons += f"; and there is no naive kernel: {no_baseline}"
-        if race.stop_reason == "time limit" and not report.refused:
+        if not exact and UNBOUNDED in reasons and not unlike(special.body):
+            reasons += "; exact kernels are compared bit for bit instead (--exact)"
+        elif race.stop_reason == "time limit" and not report.refused:
             reasons += f"; in {budget.seconds:.3g} s there was no time for more: give it a larger budget (--budget)"
         raise SearchProblem(f"no valid kernel was found for {special.name}: {reasons}")
     if (best := report.best) and (found := tuning.plan_of(best.program.body)):

@@ -2,7 +2,8 @@
 
 At the wanted size single elements are interpreted, and the whole result is held against that of the first kernel that
 was right, as a rule the naive one; where they differ most, elements are interpreted again. At a small size of the same
-plan (`lift_egraph.workbench.small_sizes`) the whole result is compared with the interpreter's.
+plan (`lift_egraph.workbench.small_sizes`) the whole result is compared with the interpreter's. Where no element has an
+error bound at either size, the first right kernel gives all samples as the program says them, bit for bit.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import Array, leaves, scalar_of
 from lift_egraph.meaning.bounds import evaluate_bounded
-from lift_egraph.meaning.in_order import evaluate_in_order, in_words
+from lift_egraph.meaning.in_order import evaluate_in_order, evaluate_plainly, in_words
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.meaning.samples import Meaning, Samples, at_place, evaluated, leaf_at, picks
+from lift_egraph.meaning.samples import Meaning, Place, Samples, at_place, evaluated, leaf_at, picks
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.differences import Difference, differences
@@ -49,6 +50,7 @@ EXACT_SUMS = 1 << 18, 1 << 21  # terms of which sums of whole numbers to 3, and 
 class _Set:
     """A set of inputs, samples of the program's result on it, and the result of the first kernel that was right.
 
+    `plain` are samples in the program's own types and order, for where no bound is known.
     `known` has the elements that were interpreted since, one at a time; whether the program `rounds` also whole numbers
     is known beforehand.
     """
@@ -57,6 +59,7 @@ class _Set:
     samples: Samples | None
     rounds: bool
     result: Value | None = None
+    plain: Samples | None = None
     known: dict[ir.Expr, tuple[Value, Value]] = field(default_factory=dict)
     looking: threading.Lock = field(default_factory=threading.Lock)
 
@@ -107,6 +110,7 @@ class Sampled:
     why: str = "as it would take too long for all"
     exact: bool = False
     sets: dict[str, _Set] = field(init=False)
+    places: list[tuple[ir.Expr, Place]] = field(init=False)
     small: dict[tuple[tuple[str, int], ...], References] = field(default_factory=dict)
     loaded: set[tuple[int, str]] = field(default_factory=set)
     looked: float = field(default=0.0, init=False)
@@ -117,12 +121,13 @@ class Sampled:
         pick = picks(self.seed)
         places = [at_place(self.program.body, pick(which)) for which in range(MOST_SAMPLES)]
         distinct = {str([p.tolist() for p in leaves_of(place)]): (term, place) for term, place in places}
+        self.places = list(distinct.values())
         self.sets, left = {}, self.seconds
         cost, rounds = RATE * effort(places[0][0]), _rounds(self.program.body)
         for kind in self.kinds:
             inputs = self._inputs(kind)
             share = left if kind == self.kinds[-1] else left / 2
-            samples = evaluated(list(distinct.values()), inputs, share, meaning=self.meaning) if cost <= left else None
+            samples = evaluated(self.places, inputs, share, meaning=self.meaning) if cost <= left else None
             left -= max(cost, share)
             self.sets[kind] = _Set(inputs, samples, rounds)
 
@@ -200,7 +205,8 @@ class Sampled:
                 self.loaded.add((id(runner), name))
             results.append(runner.run(plan, name))
         verdict = judge(reference, *results)
-        return replace(verdict, message=f"the same plan at {shown}: {verdict.message}")
+        is_right = verdict.valid or not verdict.compared  # where nothing has a bound, the wanted sizes decide
+        return replace(verdict, valid=is_right, message=f"the same plan at {shown}: {verdict.message}")
 
     def _twins_plan(self, found: Twin) -> Plan | None:
         """The plan at small sizes, if the interpreter says that its term means what the program means there."""
@@ -223,20 +229,22 @@ class Sampled:
         messages, errors, compared = [], (0.0, 0.0), 0
         if made.samples is not None:
             samples = made.samples
-            compared = len(next(leaves_of(samples.value)))
+            count = len(next(leaves_of(samples.value)))
             sampled = Reference({}, samples.value, samples.bound)
-            found = compare(Array(nat(compared), samples.type), sampled, samples.taken(result))
+            found = compare(Array(nat(count), samples.type), sampled, samples.taken(result))
             errors = found.max_error, found.bound
             messages.append(f"of samples, {found.message}")
-            compared -= found.unbounded
+            compared = found.elements - found.unbounded
             if found.wrong:
                 return Verdict(False, *errors, False, f"on {kind}: {_placed(found.message, samples)}", compared)
+            if not compared and made.result is None and (compared := self._agreeing(made, result)):
+                messages.append(f"{compared} of them as the program says it, bit for bit")
         else:
             messages.append("no element was interpreted: that takes too long")
         bitwise = made.samples is not None and not any(b.any() for b in leaves_of(made.samples.bound))
         if made.result is not None:
             found = differences(type_of(self.program.body), result, made.result, LOOKED_AT)
-            problem, text = self._judge(found, kind)
+            problem, text = self._judge(found, kind, compared > 0)
             if problem:
                 return Verdict(False, *errors, False, f"on {kind}: {problem}", compared)
             messages.append(text)
@@ -244,8 +252,17 @@ class Sampled:
                 compared = compared or (found.equal if made.is_whole else found.elements)
         return Verdict(True, *errors, bitwise, f"on {kind}: {', '.join(messages)}", compared)
 
-    def _judge(self, found: Difference, kind: str) -> tuple[str, str]:
-        """What is wrong where two results differ most, and else what was compared."""
+    def _agreeing(self, made: _Set, result: Value) -> int:
+        """How many samples a result without bounds has bit for bit as the program says it: all or none."""
+        with made.looking:
+            if made.plain is None:
+                made.plain = evaluated(self.places, made.inputs, self.seconds, meaning=evaluate_plainly)
+        plain, count = made.plain, len(next(leaves_of(made.plain.value)))
+        found = compare(Array(nat(count), plain.type), Reference({}, plain.value, plain.bound), plain.taken(result))
+        return 0 if found.wrong else found.elements
+
+    def _judge(self, found: Difference, kind: str, has_compared: bool) -> tuple[str, str]:
+        """What is wrong where two results differ most, and else what was compared; samples may have been before."""
         text = f"{found.equal} of all {found.elements} elements as the first right kernel's"
         if not found.places:
             return "", text
@@ -254,19 +271,27 @@ class Sampled:
         with made.looking:  # another kernel may differ in the same places
             cost = RATE * effort(places[0][0]) * self.slower
             if places[0][0] not in made.known and self.looked + cost > PATIENCE * self.seconds:
-                problem = f"differs by {found.largest:.3g} from the first right kernel's result: too long to interpret"
-                if kind == "integers" and (made.is_whole or found.largest > ROUNDED * self._largest(kind)):
-                    return problem, ""
-                return "", f"{text}; it {problem}"
+                return self._unlike(found, kind, "too long to interpret", text)
             places = places[: max(1, int(self.seconds / cost))]
             for term, *_ in places:
                 if term not in made.known:
                     made.known[term] = self._looked_at(term, made.inputs)
+        bounded = 0
         for term, path, indices, output in places:
             verdict = compare(type_of(term), Reference({}, *made.known[term]), output)
             if verdict.wrong:
                 return verdict.first_wrong.replace("output", _name(path, indices), 1), ""
-        return "", f"{text}, {len(places)} of the others, which differ most, within the error bound"
+            bounded += not verdict.unbounded
+        if not bounded and not has_compared:
+            return self._unlike(found, kind, "no error bound is known", text)
+        return "", f"{text}, {bounded} of the others, which differ most, within the error bound"
+
+    def _unlike(self, found: Difference, kind: str, why: str, text: str) -> tuple[str, str]:
+        """The same for a difference that the interpreter says nothing of: rounding explains small ones at most."""
+        problem = f"differs by {found.largest:.3g} from the first right kernel's result: {why}"
+        if kind == "integers" and (self.sets[kind].is_whole or found.largest > ROUNDED * self._largest(kind)):
+            return problem, ""
+        return "", f"{text}; it {problem}"
 
     def _largest(self, kind: str) -> float:
         """The largest element of the first right kernel's result."""

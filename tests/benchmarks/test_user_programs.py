@@ -15,6 +15,7 @@ from lift_egraph.meaning.values import leaves_of
 FILES = sorted((Path(__file__).parents[2] / "benchmarks" / "programs").glob("*.lift"))
 SMALL = {
     "american_put": {"options": 12},
+    "autocorrelation": {"N": 71},
     "batch_norm": {},
     "bitonic_step": {},
     "bond_value": {"bonds": 12},

@@ -181,6 +181,14 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("map(fun v => v = x, xs)", 18, SyntaxProblem, "found '='; a value is named by let x = e in, and compared by"),
         ("zip([1, 2], xs)", 7, SyntaxProblem, "found '['; arrays are inputs, or made by generate"),
         ("map(\\v -> v, xs)", 7, SyntaxProblem, "cannot stand here; a function is fun x => …"),
+        ("clamp(x, 0, 1)", 3, SyntaxProblem, "unknown name 'clamp'; it is min(max(x, low), high)"),
+        ("let mean = x in mean mean", 24, SyntaxProblem, "expected an operator"),
+        ("if x > 0 then x elif x < 1 then 2 else 3", 19, SyntaxProblem, "'elif' cannot stand here; it is else if"),
+        ("x + if x > 0 then x else 0", 7, SyntaxProblem, "begins with if stands in parentheses"),
+        ("map(fun v -> v, xs)", 13, SyntaxProblem, "found '-'; a function is fun x => …"),
+        ("xs |> map(abs)", 6, SyntaxProblem, "'|>' cannot stand here; f of x is f(x)"),
+        ("x % 2.0", 5, TypeProblem, "the rest of floats is x - floor(x / y) * y"),
+        ("reduce(add, 0, map(fun v => v > 0, xs))", 3, TypeProblem, "select(c, 1, 0) makes numbers of bools"),
         ("xs[0, 1]", 7, SyntaxProblem, "found ','; arrays of arrays are [[f32]M]N, their elements"),
         ("map(abs)", 3, TypeProblem, "got a function; map takes 2 arguments (function, array), and has 1"),
         ("abs", 3, TypeProblem, "expected a value, got a function"),
@@ -200,7 +208,7 @@ HEAD = "program f(x: f32, xs: [f32]8, ys: [f32]N, m: [[f32]4]8) where N = 4 =\n 
         ("x(x)", 3, TypeProblem, "not a function"),
         ("split(3, xs)", 3, SizeProblem, "split(3) does not divide an array of length 8"),
         ("split(K, xs)", 9, SizeProblem, "'K' is no known size"),
-        ("split(x, xs)", 9, SizeProblem, "'x' is a value, not a size"),
+        ("split(x, xs)", 9, SizeProblem, "'x' is a value of the type f32, not a size"),
         ("zip(xs, ys)", 3, SizeProblem, "zip needs arrays of one length, got 8 and N"),
         ("at(8, xs)", 3, SizeProblem, "at(8) is outside an array of length 8"),
     ],
@@ -237,6 +245,29 @@ def test_errors_in_the_head(text: str, place: str, message: str) -> None:
         syntax.parse_program(text)
     assert str(caught.value).startswith(f"<text>:{place}: ")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("let f = fun (v: [f32]n) => v[0] / n in f(slice(0, 3, xs))", "let v = slice(0, 3, xs) in v[0] / 3"),
+        ("map(fun (w: [f32]k) => w[k - 1], split(2, xs))", "map(fun w => w[1], split(2, xs))"),
+        ("let n = 2 in map(fun (w: [f32]n) => w[n - 1], split(2, xs))", "map(fun w => w[1], split(2, xs))"),
+        ("let f = fun (m: [[f32]c]r) => generate(r, fun i => c) in f(split(2, xs))",
+         "let m = split(2, xs) in generate(N / 2, fun i => 2)"),
+    ],
+)  # fmt: skip
+def test_lengths_in_annotations_of_local_functions_are_sizes(written: str, plain: str) -> None:
+    head = "program f(xs: [f32]N) where N = 4 = "
+    assert syntax.parse_program(head + written).body == syntax.parse_program(head + plain).body
+
+
+@pytest.mark.parametrize(
+    "applied", ["fun (v: [i32]n) => 1.0 in f(xs)", "fun (v: [f32]n, w: [f32]n) => 1.0 in f(xs, slice(0, 3, xs))"]
+)
+def test_annotations_of_local_functions_are_compared(applied: str) -> None:
+    with pytest.raises(TypeProblem, match=r"is declared as \[.32\]n, but is given \[f32\]"):
+        syntax.parse_program(f"program f(xs: [f32]N) where N = 4 = let f = {applied}")
 
 
 def test_the_caret_follows_tabs() -> None:
@@ -276,14 +307,26 @@ def test_lets_are_no_depth() -> None:
     ("body", "expected"),
     [
         ("zip(f(xs), f(ys))", "zip(map(abs, xs), map(abs, ys))"),
-        ("zip(f(f(xs)), f(g(ys)))", """let a = map(abs, xs) in let b = map(fun a => a * 2.0, ys) in
-             zip(map(abs, a), map(abs, b))"""),
-        ("h(f(xs), f(f(ys)))", """let c = map(abs, ys) in let a = map(abs, xs) in let b = map(abs, c) in
-             map(fun (p, q) => p + q, zip(a, b))"""),
-        ("map(fun a => h(f(fill(8, a)), xs), ys)", """map(fun a => let c = fill(8, a) in let d = map(abs, c) in
-             map(fun (p, q) => p + q, zip(d, xs)), ys)"""),
-        ("let y = g(f(f(xs))) in h(y, y)", """let a = map(abs, xs) in let b = map(abs, a) in
-             let y = map(fun a => a * 2.0, b) in map(fun (p, q) => p + q, zip(y, y))"""),
+        (
+            "zip(f(f(xs)), f(g(ys)))",
+            """let a = map(abs, xs) in let b = map(fun a => a * 2.0, ys) in
+             zip(map(abs, a), map(abs, b))""",
+        ),
+        (
+            "h(f(xs), f(f(ys)))",
+            """let c = map(abs, ys) in let a = map(abs, xs) in let b = map(abs, c) in
+             map(fun (p, q) => p + q, zip(a, b))""",
+        ),
+        (
+            "map(fun a => h(f(fill(8, a)), xs), ys)",
+            """map(fun a => let c = fill(8, a) in let d = map(abs, c) in
+             map(fun (p, q) => p + q, zip(d, xs)), ys)""",
+        ),
+        (
+            "let y = g(f(f(xs))) in h(y, y)",
+            """let a = map(abs, xs) in let b = map(abs, a) in
+             let y = map(fun a => a * 2.0, b) in map(fun (p, q) => p + q, zip(y, y))""",
+        ),
         ("k(abs, f(f(xs)))", "let a = map(abs, xs) in let b = map(abs, a) in map(abs, b)"),
     ],
 )
@@ -301,10 +344,14 @@ def test_arrays_that_local_functions_are_applied_to_are_named_around_it_all(body
         ("let f = map(map(abs)) . split(2) in f(xs)", "map(map(abs), split(2, xs))"),
         ("let f = fun p => p in (f(xs), f(x))", "(let p = xs in p, let p = x in p)"),
         ("let y = x in let f = fun x => x * y in map(f, xs)", "let y = x in map(fun x1 => x1 * y, xs)"),
-        ("let f = fun (g, a) => g(a) + g(x) in map(fun e => f(fun y => y * e, 2.0), xs)",
-         "map(fun e => let a = 2.0 in (let y = a in y * e) + (let y = x in y * e), xs)"),
-        ("let f = fun (a, g) => reduce(g, a, xs) in f(0.0, add) + f(x, max)",
-         "(let a = 0.0 in reduce(add, a, xs)) + (let a = x in reduce(max, a, xs))"),
+        (
+            "let f = fun (g, a) => g(a) + g(x) in map(fun e => f(fun y => y * e, 2.0), xs)",
+            "map(fun e => let a = 2.0 in (let y = a in y * e) + (let y = x in y * e), xs)",
+        ),
+        (
+            "let f = fun (a, g) => reduce(g, a, xs) in f(0.0, add) + f(x, max)",
+            "(let a = 0.0 in reduce(add, a, xs)) + (let a = x in reduce(max, a, xs))",
+        ),
         ("let f = fun g => map(g, xs) in f(abs)", "map(abs, xs)"),
         ("map(let f = fun e => e * x in f . f, xs)", "map(fun e => let e1 = e * x in e1 * x, xs)"),
     ],
@@ -341,7 +388,7 @@ UNUSED = [
     ("map(fun a => a + true)", "add needs arguments of one type, got f32, bool", 24),
     ("abs . (fun a => nothing)", "unknown name 'nothing'", 25),
     ("fun (a: f32) => let g = fun b => nothing in a", "unknown name 'nothing'", 42),
-    ("fun (a: [f32]M) => a", "'M' is no known size", 22),
+    ("fun (a: [f32](2 * M)) => a", "'M' is no known size", 27),
 ]
 
 

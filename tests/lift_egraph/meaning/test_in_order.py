@@ -71,6 +71,16 @@ def test_whole_numbers_of_floats_that_are_none_are_not_known():
     assert np.asarray(bound).tolist() == [0, np.inf, np.inf]
 
 
+def test_whole_numbers_of_floats_are_known_though_these_are_rounded():
+    program = parse_program("program p(x: [f32]3) = map(fun a => (to_i32(1e8 * (0.1 * a)), to_i64(9.3e18 * a)), x)")
+    (value, wide), (bound, wider) = evaluate_in_order(program.body, {"x": np.float32([0.5, 0.7, 0.9])})
+    assert np.asarray(bound).tolist() == np.asarray(wider).tolist() == [0, 0, 0]
+    assert np.asarray(value).tolist() == (np.float32(1e8) * (np.float32(0.1) * np.float32([0.5, 0.7, 0.9]))).tolist()
+    assert np.asarray(wide).dtype == np.int64
+    _, (_, beyond) = evaluate_in_order(program.body, {"x": np.float32([0.5, 0.7, 1.0])})
+    assert np.asarray(beyond)[2] == np.inf
+
+
 def test_whole_numbers_are_as_ever():
     program = parse_program("program p(n: [i32]99) = reduce(add, 0, map(fun a => a * a, n))")
     n = np.random.default_rng(1).integers(-(2**31), 2**31, 99, dtype=np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, run
 from lift_egraph.meaning.samples import leaf_at
-from lift_egraph.meaning.values import Value
+from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.workbench import validation
 from lift_egraph.workbench.sampled import Sampled
 from lift_egraph.workbench.small_sizes import twin
@@ -41,7 +42,7 @@ program mm(A: [[f32]128]128, B: [[f32]128]128) =
 class Interpreter:
     """Runs low-level programs in the place of their plans; `spoil` may change what comes out."""
 
-    def __init__(self, spoil: Callable[[str, np.ndarray], None] = lambda name, result: None) -> None:
+    def __init__(self, spoil: Callable[[str, Any], None] = lambda name, result: None) -> None:
         self.inputs: dict[str, Any] = {}
         self.spoil = spoil
 
@@ -59,7 +60,7 @@ def sampled() -> Sampled:
     return Sampled(MM, specialise(MM, SIZES), lambda p: cast(Any, p), seed=0, seconds=0.3)
 
 
-def checked(sampled: Sampled, spoil: Callable[[str, np.ndarray], None] = lambda name, result: None):
+def checked(sampled: Sampled, spoil: Callable[[str, Any], None] = lambda name, result: None):
     runner = Interpreter(spoil)
     validation.load_references(cast(Runner, runner), sampled)
     sampled.loaded.clear()
@@ -238,6 +239,46 @@ def test_a_fold_without_a_bound_is_compared_at_a_small_size():
         result[...] *= 1.001 if "=" in name else 1
 
     assert not checked(reference, spoil).valid
+
+
+@pytest.mark.parametrize(("factor", "is_right"), [(1 + 1e-6, True), (1.5, False)], ids=["rounded", "wrong"])
+@pytest.mark.parametrize("has_small", [False, True], ids=["no small sizes", "no bound at small sizes either"])
+def test_a_difference_without_a_bound_is_no_agreement(
+    monkeypatch: pytest.MonkeyPatch, factor: float, is_right: bool, has_small: bool
+):
+    """Interpreted elements say nothing where no bound is known: then the first right kernel's result decides."""
+    source = parse_program(
+        "program h(xs: [f32]N) where N = 5003 = reduceSeq(fun (s, x) => sqrt(s * s + x * x), 0.0, xs)"
+    )
+    reference = Sampled(source, specialise(source), lambda p: cast(Any, p), seed=0, seconds=1.0)
+    assert checked(reference).valid
+
+    def spoil(name: str, result: np.ndarray) -> None:
+        result[...] *= 1 if "=" in name else factor
+
+    if has_small:
+        for sizes, found in reference.small.items():
+            unknown = (replace(r, bound=np.full_like(r.bound, np.inf)) for r in (found.integers, found.floats))
+            reference.small[sizes] = References(found.type, *unknown)
+    else:
+        monkeypatch.setattr("lift_egraph.workbench.sampled.twin", lambda *_: None)
+    assert checked(reference, spoil).valid == is_right
+
+
+@pytest.mark.parametrize(("wrong", "is_right"), [(0, True), (1, False)], ids=["right", "wrong"])
+@pytest.mark.parametrize("whole", ["x", "(x, x)"], ids=["one result", "a tuple, each of whose elements counts"])
+def test_without_any_bound_the_first_right_kernel_agrees_bit_for_bit(whole: str, wrong: int, is_right: bool):
+    """How floats are rounded decides what whole numbers they are."""
+    text = f"map(fun a => let x = to_i32(1e8 * (0.1 * a)) in {whole}, xs)"
+    source = parse_program(f"program p(xs: [f32]N in 1..2) where N = 12 = {text}")
+    reference = Sampled(source, specialise(source), lambda p: cast(Any, p), seed=0, seconds=1.0)
+
+    def spoil(name: str, result: Value) -> None:
+        for leaf in leaves_of(result):
+            leaf[...] += wrong
+
+    verdict = checked(reference, spoil)
+    assert (verdict.valid, verdict.is_open) == (is_right, not is_right)
 
 
 HALVES = """program sums(xs: [i32]1024) =
