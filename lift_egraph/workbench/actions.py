@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeGuard, TypeVar, Union
 
-from lift_egraph.algebra.actions import Action, Refusal, action_of
+from lift_egraph.algebra.actions import Action, Refusal, action_of, not_linear
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.laws import associative, built_in, in_parts, neutral
@@ -143,7 +143,8 @@ def refusals(term: ir.Expr) -> Iterator[str]:
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}"
         elif isinstance(found, Action) and isinstance(term, LEFT_TO_RIGHT) and not associative(found.operator):
             name = print_term(term.operator)
-            yield f"the fold by {name} stays a loop: that {found.why} is not known of several steps at once"
+            why = f"that {found.why} is not known of several steps at once"
+            yield f"the fold by {name} stays a loop: {not_linear(term.operator)}; {why}"
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
             yield from refusals(part)
