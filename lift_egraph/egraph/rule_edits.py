@@ -88,7 +88,10 @@ def _matching(declared: Any) -> Iterator[tuple[Expression, tuple[Any, ...]]]:
         sides = (declared.lhs, declared.rhs) if isinstance(declared, egg.BiRewriteDecl) else (declared.lhs,)
         for side in sides:
             here = egg.UnboundVarDecl("where it matched")
-            yield (egg.TypedExprDecl(declared.tp, here), (egg.EqDecl(declared.tp, here, side), *declared.conditions))
+            yield (
+                egg.TypedExprDecl(declared.tp, here),
+                (egg.EqDecl(declared.tp, here, side), *declared.conditions),
+            )
     elif isinstance(declared, egg.RuleDecl):
         unions = [a for a in declared.head if isinstance(a, egg.UnionDecl)]
         whole = [f for f in declared.body if isinstance(f, egg.EqDecl) and isinstance(f.left, egg.UnboundVarDecl)]
