@@ -5,8 +5,7 @@ matrix of bits. Shifts are linear over (xor, and) as well, though the matrix has
 matrix is carried here: powers of L are polynomials in L, modulo one whose value at L is 0 (that there is one is the
 theorem of Cayley and Hamilton), and such a polynomial is a word. ``q (L) s`` is Horner's rule with steps of the fold.
 
-Source: Lidl and Niederreiter, "Introduction to Finite Fields and Their Applications", 1994, §6.2; Kounavis and Berry,
-"A systematic approach to building high performance software-based CRC generators", 2005.
+Source: Lidl and Niederreiter, "Introduction to Finite Fields and Their Applications", 1994, §6.2; zlib, crc32_combine.
 """
 
 from __future__ import annotations
@@ -85,9 +84,11 @@ def word(op: Binary, group: Sequence[int]) -> Word:
     if others or not isinstance(t, Scalar) or not t.is_integer or not are_scalars:
         raise NotLinear("it is no word of bits")
     columns = columns_of(result, v, t)
-    at_rest = dict(zip(elements, (any_value(x.type) for x in elements if isinstance(x.type, Scalar)), strict=True))
+    at_rest: dict[ir.Var, ir.Expr] = dict(
+        zip(elements, (any_value(x.type) for x in elements if isinstance(x.type, Scalar)), strict=True)
+    )
     none = substitute(result, {**at_rest, v: OF_BITS.zero(t)})
-    rest = none if ir.free_variables(none) else ir.Literal(evaluate(none, {}).item(), t)
+    rest = none if any(True for _ in atoms(none)) else ir.Literal(evaluate(none, {}).item(), t)
     step = OF_BITS.sum(substitute(result, at_rest), rest, t)
     found = Word(t, (component,), v, step, literal(_annihilating(columns), t))
     if not _is_so(found, result, columns):
@@ -124,13 +125,15 @@ def _is_so(found: Word, result: ir.Expr, columns: Columns) -> bool:
     """Whether random words bear out what becomes of their bits, and that the polynomial gives 0 at the matrix."""
     v, t = found.accumulator, found.type
     generator = np.random.default_rng(0)
-    words = np.frombuffer(generator.bytes(COUNT * size_of(t) // 8), NUMPY_TYPES[t.name])
+    words = np.frombuffer(generator.bytes(COUNT * size_of(t) // 8), np.dtype(NUMPY_TYPES[t.name]))
     none = np.zeros_like(words)
     scope = {a: drawn(type_of(a), generator, fractions=False) for a in atoms(result) if a != v}
     made, rest = (np.broadcast_to(evaluate(result, {**scope, v: w}), COUNT) for w in (words, none))
     wanted = none.copy()
     for i, c in enumerate(columns):
-        wanted ^= np.where(words >> i & 1, np.asarray(literal(c, t).value, words.dtype), none)
+        wanted ^= np.where(
+            np.bitwise_and(np.right_shift(words, i), 1), np.asarray(literal(c, t).value, words.dtype), none
+        )
     (combined,) = found.applied([found.modulus], [ir.Var("$word", t)])
     scope[ir.Var("$word", t)] = powers = words
     for _ in range(size_of(t)):

@@ -21,7 +21,7 @@ from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.types import Scalar
 
 Columns = tuple[int, ...]  # what becomes of each bit of the variable
-MOST_STEPS = 64  # of loops
+MOST_PARTS = 20_000  # of an expression, those of loops in each step
 SHIFTS = ("shift_left", "shift_right")
 
 
@@ -63,8 +63,12 @@ class _Words:
         self.t, self.dtype = t, np.dtype(NUMPY_TYPES[t.name])
         self.size = size_of(t)
         self.all = (1 << self.size) - 1
+        self.left = MOST_PARTS
 
     def __call__(self, term: ir.Expr, scope: Scope) -> Bits:
+        self.left -= 1
+        if self.left < 0:
+            raise NotLinear("it is too large")
         if isinstance(term, ir.Var) and isinstance(known := scope.get(term), Bits):
             return known
         if type_of(term) != self.t:
@@ -76,8 +80,6 @@ class _Words:
         if (loop := counted(term)) is not None:
             return self.gone_through(loop, scope)
         match term:
-            case ir.Apply(function=ir.Lambda(binder=ir.Var() as v, body=body), argument=argument):
-                return self(body, {**scope, v: self(argument, scope)})
             case ir.Call(op="bit_xor", arguments=(a, b)):
                 return self.xor(self(a, scope), self(b, scope))
             case ir.Call(op="bit_or" | "add", arguments=(a, b)):
@@ -131,8 +133,6 @@ class _Words:
 
     def gone_through(self, loop: Counted, scope: Scope) -> Bits:
         """What a loop makes of what it starts with."""
-        if loop.length > MOST_STEPS:
-            raise NotLinear("the loop is long")
         made = self(loop.initial, scope)
         for i in range(loop.length):
             made = self(loop.body, {**scope, loop.accumulator: made, loop.element: loop.at(i)})

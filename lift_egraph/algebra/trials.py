@@ -17,6 +17,7 @@ from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.types import BOOL, F16, F32, F64, I32, Scalar
 
 COUNT = 256
+MOST_STEPS = 64  # of a loop
 _CLOSE = {F16: 2e-2, F32: 2e-6, F64: 1e-9}  # numbers that were computed beforehand are rounded to the type
 Scope = Mapping[ir.Expr, np.ndarray]
 
@@ -53,7 +54,7 @@ class Counted:
 
 @lru_cache(maxsize=1024)
 def counted(term: ir.Expr) -> Counted | None:
-    """A term as such a loop; None if it is none."""
+    """A term as such a loop; None if it is none, or has many steps."""
     if not isinstance(term, ir.Reduce | ir.ReduceSeq) or not isinstance(term.array, ir.Generate):
         return None
     length = term.array.size.constant
@@ -61,13 +62,22 @@ def counted(term: ir.Expr) -> Counted | None:
         case (
             ir.Lambda(binder=ir.PairBinder(first=ir.Var(type=Scalar()) as s, second=ir.Var() as x), body=body),
             ir.Lambda(binder=ir.Var() as i, body=element),
-        ) if length is not None:
+        ) if length is not None and length <= MOST_STEPS:
             try:
-                made, start, of_place = (simplified(part) for part in (body, term.initial, element))
+                made, start, of_place = parts = [simplified(part) for part in (body, term.initial, element)]
             except LiftError:
                 return None
-            return Counted(s, x, made, start, length, i, of_place)
+            return Counted(s, x, made, start, length, i, of_place) if all(map(_is_scalar, parts)) else None
     return None
+
+
+def _is_scalar(term: ir.Expr) -> bool:
+    """Whether an expression is made of scalars, by their operations and by such loops."""
+    if isinstance(term, ir.Call):
+        return all(map(_is_scalar, term.arguments))
+    if isinstance(term, ir.Literal | ir.Var | ir.Input):
+        return isinstance(term.type, Scalar)
+    return counted(term) is not None
 
 
 def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
