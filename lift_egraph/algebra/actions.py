@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Union
 
 from lift_egraph.algebra.adjoined import Adjoined, adjoined
+from lift_egraph.algebra.against import against_linearity, not_associative, not_distributive
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.declared import believe, believed
 from lift_egraph.algebra.expressions import (
@@ -36,10 +37,9 @@ from lift_egraph.algebra.own_semirings import own_semirings
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring, semirings_on
 from lift_egraph.algebra.tables import Table, table
 from lift_egraph.algebra.trials import counterexample
-from lift_egraph.errors import RuleProblem, TypeProblem
+from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.pretty import print_term
 from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
@@ -79,14 +79,23 @@ def action_of(function: ir.Function) -> Action | Refusal:
 
     Examples
     --------
-    >>> from lift_egraph.language.pretty import print_term
-    >>> from lift_egraph.language.types import F32
+    >>>     >>> from lift_egraph.language.types import F32
     >>> s, x = ir.Var("s", F32), ir.Var("x", F32)
     >>> found = action_of(ir.Lambda(ir.PairBinder(s, x), s * 3.0 + x))
     >>> found.why
     's is linear in the accumulator over (+, ·)'
     """
-    return _action_of(function, believed())
+    found = _action_of(function, believed())
+    if isinstance(found, Refusal) and (also := not_associative(function)):
+        return Refusal(f"{found}; {also}")
+    return found
+
+
+def not_linear(function: ir.Function) -> Refusal | None:
+    """Why some components of a fold's operator are not linear, whatever else it may be; None if all are."""
+    op = opened(function)
+    found = (linear_rows(op, group) for group in op.independent()) if op else ()
+    return next((f for f in found if isinstance(f, Refusal)), None)
 
 
 @lru_cache(maxsize=1024)
@@ -135,18 +144,20 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
             continue
         return semiring, t, [[*(form[v] for v in variables), form[None]] for form in forms]
     for semiring in SEMIRINGS:
-        if semiring not in semirings_on(t) and (why := _not_distributive(semiring, t)):
+        if semiring not in semirings_on(t) and (why := not_distributive(semiring, t)):
             with suppress(NotLinear):
                 for i in group:
                     linear_form(semiring, t, op.results[i], variables)
                 floats = f"{semiring}, no semiring on {t} as it is on floats"
                 return Refusal(f"{_names(variables)} would be linear over {floats}: {why}")
-    # the semiring whose operations go furthest says best why not
+    # the semiring whose operations go furthest says best why not, if there are values that show it
     if not refused:
         return Refusal(f"no semiring of {t} is known")
-    problem, semiring = max(refused, key=lambda r: r[0].depth)
-    against = _against_linearity(op, group, semiring, t) if semiring.has_normal_forms else None
-    return Refusal(str(problem) + (f": {against}" if against else ""))
+    furthest = sorted(refused, key=lambda r: -r[0].depth)
+    for problem, semiring in furthest:
+        if semiring.has_normal_forms and (against := against_linearity(op, group, semiring)):
+            return Refusal(f"{problem}: {against}")
+    return Refusal(str(furthest[0][0]))
 
 
 def _of_several_types(op: Binary, group: Sequence[int]) -> Refusal:
@@ -155,7 +166,9 @@ def _of_several_types(op: Binary, group: Sequence[int]) -> Refusal:
         alone = frozenset(op.first) & ir.free_variables(op.results[i]) <= {op.first[i]}
         if alone and isinstance(found := _block(op, [i]), Refusal):
             return found
-    return Refusal(f"{_names([op.first[i] for i in group])} depend on each other and have different types")
+    against = against_linearity(op, group)
+    why = f"{_names([op.first[i] for i in group])} depend on each other and have different types"
+    return Refusal(why + (f": {against}" if against else ""))
 
 
 def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
@@ -177,43 +190,6 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
     with suppress(NotLinear):
         return adjoined(op, group)
     return found
-
-
-def _against_linearity(op: Binary, group: Sequence[int], semiring: Semiring, t: Scalar) -> str | None:
-    """Values of some components for which an operator f is not linear: ``f (a ⊕ b, x) ⊕ f (0, x)`` is what ``f (a, x) ⊕
-    f (b, x)`` is, if it is linear; None if none are found.
-    """
-    own, zero, elements = [op.first[i] for i in group], semiring.zero(t), ir.bound_variables(op.second)
-    taken = {v.name for v in (*op.first, *elements)}
-    names = [name for name in "abpquvw" if not any(other.startswith(name) for other in taken)]
-    a, b = ([ir.Var(name + str(i) * (len(own) > 1), t) for i in range(len(own))] for name in [*names, "a'", "b'"][:2])
-
-    def at(values: Sequence[ir.Expr]) -> list[ir.Expr]:
-        known = dict(zip(own, values, strict=True))
-        results = op.at([known.get(v, v) for v in op.first], elements)
-        return [results[i] for i in group]
-
-    def plus(one: Sequence[ir.Expr], other: Sequence[ir.Expr]) -> list[ir.Expr]:
-        return [ir.Call(semiring.plus, (p, q)) for p, q in zip(one, other, strict=True)]
-
-    found = counterexample(plus(at(plus(a, b)), at([zero] * len(own))), plus(at(a), at(b)))
-    if found is None:
-        return None
-    sign, (p, q) = semiring.sign, (v[0].name.rstrip("0") for v in (a, b))
-    return f"f ({p} {sign} {q}) {sign} f ({print_term(zero)}) is not f ({p}) {sign} f ({q}), {found}"
-
-
-def _not_distributive(semiring: Semiring, t: Scalar) -> str | None:
-    """Values for which one operation does not distribute over the other; None where they do not work on the type."""
-    a, b, c = (ir.Var(name, t) for name in "abc")
-    left = ir.Call(semiring.times, (a, ir.Call(semiring.plus, (b, c))))
-    right = ir.Call(semiring.plus, (ir.Call(semiring.times, (a, b)), ir.Call(semiring.times, (a, c))))
-    try:
-        type_of(left)
-    except TypeProblem:
-        return None
-    found = counterexample([left], [right])
-    return found and f"{print_term(left)} is not {print_term(right)}, {found}"
 
 
 def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:

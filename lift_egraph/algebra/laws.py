@@ -16,6 +16,7 @@ from lift_egraph.algebra.equations import Leaves, arguments_of, leaves_of_value,
 from lift_egraph.algebra.keys import Keys
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.orders import equal_in_all_orders
+from lift_egraph.algebra.polynomials import multiplies_polynomials
 from lift_egraph.algebra.semirings import semirings_on
 from lift_egraph.algebra.sums import Sums
 from lift_egraph.algebra.trials import Counterexample, counterexample
@@ -23,6 +24,8 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar
+
+OF_POLYNOMIALS, PRODUCTS = ("associative", "commutative"), "products of polynomials modulo one"
 
 
 def proof(left: Leaves, right: Leaves) -> str | None:
@@ -63,6 +66,8 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _proven(name: str, function: ir.Function, about: ir.Expr | ir.Function | None = None) -> str | None:
+    if name in OF_POLYNOMIALS and multiplies_polynomials(function):
+        return PRODUCTS
     found = sides(name, function, about)
     return None if found is None else proof(*found)
 
@@ -125,6 +130,8 @@ def neutral(function: ir.Function, start: ir.Expr) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _begins_again(function: ir.Function, start: ir.Expr) -> str | None:
+    if multiplies_polynomials(function) and isinstance(start, ir.Literal) and start.value == 1:
+        return PRODUCTS
     op, z = operator(function), leaves_of_value(start)
     if op is None or z is None or len(z) != len(op.first):
         return None

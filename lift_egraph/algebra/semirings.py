@@ -42,6 +42,11 @@ class Semiring:
         return self._sign(self.plus)
 
     @property
+    def sign_of_times(self) -> str:
+        """That of ``times``."""
+        return self._sign(self.times)
+
+    @property
     def is_ring(self) -> bool:
         """Whether there are negative numbers."""
         return self.plus == "add"

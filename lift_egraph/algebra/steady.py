@@ -12,10 +12,12 @@ applications", 1990, §1.4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
 from lift_egraph.algebra.actions import linear_rows
+from lift_egraph.algebra.bits import Word, word
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.expressions import (
     Binary,
@@ -27,6 +29,7 @@ from lift_egraph.algebra.expressions import (
     right_nested,
     shaped_binder,
 )
+from lift_egraph.algebra.linear import NotLinear
 from lift_egraph.algebra.matrices import Block, closed_block
 from lift_egraph.algebra.trials import counterexample
 from lift_egraph.language import ir
@@ -55,6 +58,16 @@ class Steady:
     one: ir.Expr
     onward: ir.Lambda
 
+    @property
+    def why(self) -> str:
+        """How the accumulator follows from the one before, in words."""
+        return "its bits are linear in those before, and powers of their matrix are polynomials in it"
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether to go on is a loop, so that it is not for each element."""
+        return any(isinstance(t, ir.ReduceSeq) for t in ir.subterms(self.onward))
+
 
 def steady_of(function: ir.Function) -> Steady | None:
     """How a fold goes on from the result of one that began at zero, if its elements do not change the matrix.
@@ -79,10 +92,13 @@ def _steady_of(function: ir.Function, _: int) -> Steady | None:
     if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results]:
         return None
     elements = ir.bound_variables(op.second)
-    blocks: list[Block] = []
+    blocks: list[Block | Word] = []
     for group in op.independent():
         found = linear_rows(op, group)
         if not isinstance(found, tuple):
+            with suppress(NotLinear):
+                blocks.append(word(op, group))
+                continue
             return None
         semiring, t, rows = found
         if any(not ir.free_variables(c).isdisjoint(elements) for *row, _ in rows for c in row):
@@ -90,11 +106,13 @@ def _steady_of(function: ir.Function, _: int) -> Steady | None:
         blocks.append(closed_block(semiring, t, tuple(group), [[*row, semiring.zero(t)] for *row, _ in rows]))
     if not any(b.entries for b in blocks):
         return None  # sums, which are reductions as they stand
+    if any(isinstance(b, Word) for b in blocks) and sum(len(b.entries) for b in blocks) > 1:
+        return None  # only of one word alone the laws of products are known
     made = _made(op, blocks, type_of(ir.function_body(function).body))
     return made if _goes_on(op, made) else None
 
 
-def _made(op: Binary, blocks: Sequence[Block], t: DataType) -> Steady:
+def _made(op: Binary, blocks: Sequence[Block | Word], t: DataType) -> Steady:
     types = [b.type for b in blocks for _ in b.entries]
     first, second = (numbered(name, types) for name in "pq")
     state, begun = (numbered(name, [v.type for v in op.first]) for name in ("s", "t"))

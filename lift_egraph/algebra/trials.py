@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
+from lift_egraph.algebra.expressions import simplified
+from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
+from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
-from lift_egraph.language.types import BOOL, F16, F32, F64, Scalar
+from lift_egraph.language.types import BOOL, F16, F32, F64, I32, Scalar
 
 COUNT = 256
+MOST_STEPS = 64  # of a loop
 _CLOSE = {F16: 2e-2, F32: 2e-6, F64: 1e-9}  # numbers that were computed beforehand are rounded to the type
 Scope = Mapping[ir.Expr, np.ndarray]
 
@@ -30,12 +35,62 @@ class Counterexample:
         return f"for {given} they are {self.left} and {self.right}"
 
 
+@dataclass(frozen=True)
+class Counted:
+    """A loop on scalars with a known number of steps, over numbers that follow from that of the step."""
+
+    accumulator: ir.Var
+    element: ir.Var
+    body: ir.Expr
+    initial: ir.Expr
+    length: int
+    place: ir.Var
+    of_place: ir.Expr
+
+    def at(self, place: int) -> ir.Expr:
+        """The element at a place."""
+        return substitute(self.of_place, {self.place: ir.Literal(place, I32)})
+
+
+@lru_cache(maxsize=1024)
+def counted(term: ir.Expr) -> Counted | None:
+    """A term as such a loop; None if it is none, or has many steps."""
+    if not isinstance(term, ir.Reduce | ir.ReduceSeq) or not isinstance(term.array, ir.Generate):
+        return None
+    length = term.array.size.constant
+    match term.operator, term.array.function:
+        case (
+            ir.Lambda(binder=ir.PairBinder(first=ir.Var(type=Scalar()) as s, second=ir.Var() as x), body=body),
+            ir.Lambda(binder=ir.Var() as i, body=element),
+        ) if length is not None and length <= MOST_STEPS:
+            try:
+                made, start, of_place = parts = [simplified(part) for part in (body, term.initial, element)]
+            except LiftError:
+                return None
+            return Counted(s, x, made, start, length, i, of_place) if all(map(_is_scalar, parts)) else None
+    return None
+
+
+def _is_scalar(term: ir.Expr) -> bool:
+    """Whether an expression is made of scalars, by their operations and by such loops."""
+    if isinstance(term, ir.Call):
+        return all(map(_is_scalar, term.arguments))
+    if isinstance(term, ir.Literal | ir.Var | ir.Input):
+        return isinstance(term.type, Scalar)
+    return counted(term) is not None
+
+
 def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
     """A scalar expression on arrays of values for its variables, inputs and other parts; floats are doubles."""
     if term in scope:
         return scope[term]
     if isinstance(term, ir.Literal):
         return np.asarray(term.value, np.float64 if term.type.is_float else NUMPY_TYPES[term.type.name])
+    if (loop := counted(term)) is not None:
+        made = evaluate(loop.initial, scope)
+        for i in range(loop.length):
+            made = evaluate(loop.body, {**scope, loop.accumulator: made, loop.element: evaluate(loop.at(i), scope)})
+        return made
     assert isinstance(term, ir.Call), term
     with np.errstate(all="ignore"):
         return np.asarray(OPERATIONS[term.op].meaning(*(evaluate(a, scope) for a in term.arguments)))
@@ -46,6 +101,10 @@ def atoms(term: ir.Expr) -> Iterator[ir.Expr]:
     if isinstance(term, ir.Call):
         for a in term.arguments:
             yield from atoms(a)
+    elif (loop := counted(term)) is not None:
+        yield from atoms(loop.initial)
+        yield from (a for a in atoms(loop.body) if a not in (loop.accumulator, loop.element))
+        yield from atoms(loop.at(0))
     elif not isinstance(term, ir.Literal):
         yield term
 
@@ -68,7 +127,7 @@ def tried(
     """The same, and for how many values one side was a finite number, or both are one infinity."""
     names = list(dict.fromkeys(a for e in (*left, *right) for a in atoms(e)))
     generator = np.random.default_rng(seed)
-    scope = {name: _drawn(type_of(name), generator, fractions) for name in names}
+    scope = {name: drawn(type_of(name), generator, fractions) for name in names}
     known = np.ones(COUNT, bool)
     for a, b in zip(left, right, strict=True):
         x, y = (np.broadcast_to(evaluate(e, scope), COUNT) for e in (a, b))
@@ -89,7 +148,8 @@ def _same(x: np.ndarray, y: np.ndarray, t: object) -> np.ndarray:
     return x == y
 
 
-def _drawn(t: object, generator: np.random.Generator, fractions: bool) -> np.ndarray:
+def drawn(t: object, generator: np.random.Generator, fractions: bool) -> np.ndarray:
+    """Random values of a scalar type."""
     assert isinstance(t, Scalar)
     if t == BOOL:
         return generator.integers(0, 2, COUNT).astype(bool)

@@ -134,6 +134,7 @@ class World:
     def __init__(self, phase: Phase):
         self.phase = phase
         self._scratch = Scratch(phase.facts)
+        self._blank = Scratch(())  # the facts name terms, which rules may have rewritten
         steps = (r.ruleset for r in phase.simplification if r.name not in DEFINITIONS)
         self.simplification = together(steps)
         definitions = [r.ruleset for r in phase.simplification if r.name in DEFINITIONS]
@@ -170,8 +171,7 @@ class World:
 
     def encode(self, term: ir.Expr) -> Node:
         """A term with the names of its binders as they are."""
-        self._forget()
-        with self._scratch.holding(to_egg(term)) as held:
+        with self._blank.holding(to_egg(term)) as held:
             frozen = held.freeze()
         return read_only_member(frozen, frozen.roots[ROOT])
 

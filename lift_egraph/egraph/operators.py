@@ -21,6 +21,7 @@ from lift_egraph.egraph.encoding import function_to_egg, known_operator, operato
 from lift_egraph.language import ir
 from lift_egraph.language.pretty import print_term
 
+ALWAYS = " that is the same for all elements"
 LEFT_TO_RIGHT = (ir.ReduceSeq, *ir.SCAN_LOOPS)
 
 
@@ -79,7 +80,7 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
     acting = None if known_operator(f) or use.in_parts else action_of(f)
     if isinstance(acting, Action):
         facts.append(_acts(f, acting))
-    if isinstance(acting, Action) and (steady := steady_of(f)):
+    if acting is not None and (steady := steady_of(f)):
         facts += _steady_facts(f, steady)
     if acting is not None and (recalling := recalling_of(f)):
         parts = f, recalling.step, recalling.first, recalling.whole
@@ -132,8 +133,10 @@ def reasons(use: Use) -> list[str]:
         if recalling_of(f):
             found.append(f"{name} remembers the element before, which is there in the array")
         if isinstance(acting, Action):
-            always = " that is the same for all elements" if steady_of(f) else ""
+            always = ALWAYS if steady_of(f) else ""
             found.append(f"{name} multiplies the accumulator by a matrix{always}: {acting.why}")
+        elif steady := steady_of(f):
+            found.append(f"{name} multiplies the accumulator by a matrix{ALWAYS}: {steady.why}")
         elif cascade := parts_of(f):
             parts = print_term(cascade.step), print_term(cascade.rest)
             found.append(f"{name} folds some components without the others: {' and then '.join(parts)}")

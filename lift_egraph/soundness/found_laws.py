@@ -104,8 +104,10 @@ def _steadiness(names: list[str], typing: Typing, choose: Choose, real: Scalar) 
         (Pair(two, real), lambda s, x: ir.MakePair(s[1] + x * k, s[0] + s[1] * k)),
         (Pair(real, two), lambda s, x: x[0] * x[1] + s * k),
     ]
+    if real.is_integer:
+        made.insert(0, (two, lambda s, x: select((s & 1) == 1, (s >> 1) ^ 57, s >> 1) ^ x * k))
     alike = typing.find(state) == typing.find(element)
-    argument, make = choose(made[:2] if alike else made)
+    argument, make = choose([m for m in made if m[0] == two] if alike else made)
     function = to_function(make, argument, "fold")
     found = steady_of(function)
     if found is None:

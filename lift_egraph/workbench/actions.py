@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeGuard, TypeVar, Union
 
-from lift_egraph.algebra.actions import Action, Refusal, action_of
+from lift_egraph.algebra.actions import Action, Refusal, action_of, not_linear
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.laws import associative, built_in, in_parts, neutral
 from lift_egraph.algebra.recalled import recalling_of
+from lift_egraph.algebra.steady import steady_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
@@ -139,11 +140,14 @@ def refusals(term: ir.Expr) -> Iterator[str]:
     """Why folds outside of all loops, or of rows, stay loops."""
     if _may_act(term):
         found = action_of(term.operator)
-        if isinstance(found, Refusal) and _combined(term) is term and not _is_parallel_in_parts(term.operator):
+        f = term.operator
+        is_parallel = _combined(term) is not term or _is_parallel_in_parts(f) or steady_of(f) is not None
+        if isinstance(found, Refusal) and not is_parallel:
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}"
         elif isinstance(found, Action) and isinstance(term, LEFT_TO_RIGHT) and not associative(found.operator):
             name = print_term(term.operator)
-            yield f"the fold by {name} stays a loop: that {found.why} is not known of several steps at once"
+            why = f"that {found.why} is not known of several steps at once"
+            yield f"the fold by {name} stays a loop: {not_linear(term.operator)}; {why}"
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
             yield from refusals(part)

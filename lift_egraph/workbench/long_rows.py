@@ -14,6 +14,7 @@ from itertools import count
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.expressions import scalars
 from lift_egraph.algebra.laws import associative, commutative, neutral
+from lift_egraph.algebra.steady import steady_of
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
@@ -129,7 +130,9 @@ class LongRows:
         if self.rows.device.has_groups or not isinstance(term, FOLDS + SCANS) or not is_pure(_mapped(term.array)):
             return None
         n = length_of(term.array)
-        aside = self.rows.aside(rows, n) if isinstance(term, FOLDS) else None
+        found = steady_of(term.operator)
+        takes_long = found is not None and found.takes_long
+        aside = self.rows.aside(rows, n) if isinstance(term, FOLDS) and not takes_long else None
         chunks = aside or self.rows.chunks(rows, n, in_lanes=True)
         if not chunks:
             return None
@@ -140,7 +143,8 @@ class LongRows:
         rest = n - chunk * chunks
         if rest >= chunk:
             return None
-        lanes = next((w for w in self.rows.device.widths if chunk % w == 0 and chunk >= EVEN * w), None)
+        widths = () if takes_long else self.rows.device.widths
+        lanes = next((w for w in widths if chunk % w == 0 and chunk >= EVEN * w), None)
         first = part(0, rest, term.array) if rest else None
         start = replace(_fold_of(term), array=first) if first is not None else term.initial
         array = part(rest, n - rest, term.array) if rest else term.array

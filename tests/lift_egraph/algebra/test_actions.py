@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from benchmarks.chunked import in_chunks
@@ -13,7 +15,7 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
-from lift_egraph.workbench.actions import with_actions
+from lift_egraph.workbench.actions import refusals, with_actions
 
 #  operator, initial value, inputs besides xs, the array, how many entries its matrices keep
 LINEAR = {
@@ -101,6 +103,31 @@ NOT_LINEAR = {
         "branches on the accumulator",
     ),
     "another state in between": ("fun (s, y) => if s == 1 then y else s + 1", "0", "ys", "branches on the accumulator"),
+    "largest product": (
+        "fun ((a, b), x) => (max(x, max(a * x, b * x)), min(x, min(a * x, b * x)))",
+        "(1.0, 1.0)",
+        "xs",
+        "applies * to the accumulator",
+    ),
+    "rotated sum": (
+        "fun (h, y) => bit_or(shift_left(h, 5), bit_and(shift_right(h, 27), 31)) + y",
+        "0",
+        "ys",
+        "applies bit_or",
+    ),
+    "cut off": ("fun (s, x) => floor(s + x)", "0.0", "xs", "applies floor"),
+    "states and a number": (
+        "fun ((on, n), y) => (n % 3 == 0, select(on, n + y, n * 2))",
+        "(false, 0)",
+        "ys",
+        "over (or, and) and (+, ·), f (a ⊕ b) ⊕ f (false, 0) is not f (a) ⊕ f (b)",
+    ),
+    "associative it is not": (
+        "fun (a, b) => a * a - b",
+        "0.0",
+        "xs",
+        "f (f (a, b), c) is not f (a, f (b, c)), for a = ",
+    ),
     "array": ("fun (s, x) => map(fun a => a * x, s)", "generate(4, fun i => 1.0)", "xs", "no scalar or tuple"),
 }
 
@@ -156,6 +183,7 @@ def test_others_are_refused_with_a_reason(name):
     found = action_of(fold(text, start, array=array).body.operator)
     assert isinstance(found, Refusal)
     assert why in str(found)
+    assert name in ("unused element", "array") or re.search(r" is not .*, for .* = .* they are .* and ", str(found))
 
 
 def test_constant_entries_are_folded_away():
@@ -176,6 +204,12 @@ def test_entries_that_stay_equal_are_kept_once():
 def test_wrapping_is_shown_by_an_example():
     found = action_of(fold("fun (s, y) => max(s + y, 0)", "0", array="ys").body.operator)
     assert "a + max(b, c) is not max(a + b, a + c), for a =" in str(found)
+
+
+def test_what_is_multiplied_and_clamped_says_what_it_is_not():
+    (reason,) = refusals(fold("fun (s, x) => max(s * x, x)", "1.0").body)
+    assert "not linear over (max, +): f (a max b) max f (-inf) is not f (a) max f (b), for a = " in reason
+    assert reason.endswith("that s is multiplied, shifted and clamped is not known of several steps at once")
 
 
 def test_what_is_no_sequential_fold_stays():

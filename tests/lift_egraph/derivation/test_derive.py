@@ -11,6 +11,7 @@ from lift_egraph.derivation.derive import Derivation, Step, derive, explain, exp
 from lift_egraph.derivation.parts import abridged
 from lift_egraph.derivation.steps import World, applications
 from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.operators import uses_in
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
 from lift_egraph.errors import SearchProblem
@@ -20,6 +21,7 @@ from lift_egraph.language import ir
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.rules.macros import Macro, register_blocking_2d, stage, vectorised_loads
 from lift_egraph.rules.simplification import apply_pattern, join_of_split, transpose_of_transpose
+from lift_egraph.rules.stages import generate_by_map
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -156,6 +158,15 @@ def test_a_world_tells_which_rules_match_on_the_way():
     assert world.matching_together(start, (square, fusion), 2, FUSED) == [False, True]
     assert world.matching(start, (square,), FUSED) is None
     assert world.matching_together(start, (square,), 2, FUSED) is None
+
+
+def test_a_world_writes_terms_as_they_are_whatever_rules_made_of_its_facts():
+    step = "fun (s, x) => reduceSeq(fun (c, i) => bit_xor(shift_left(c, 1), i), bit_xor(s, x), generate(8, fun i => i))"
+    body = parse_program(f"program p(xs: [i32]8) = reduceSeq({step}, 0, xs)").body
+    world = World(Phase("maps", (generate_by_map,), rules.simplification, operators=uses_in(body)))
+    before = world.encode(body)
+    world.learn((generate_by_map,))
+    assert world.encode(body) == before
 
 
 def test_a_world_tells_which_rules_simplify():

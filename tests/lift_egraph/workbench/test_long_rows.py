@@ -7,6 +7,7 @@ import pytest
 
 from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph.locate import locate
+from lift_egraph.egraph.operators import reasons, uses_in
 from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
@@ -104,6 +105,20 @@ def test_neighbours_are_in_lanes_of_a_long_fold_by_one_matrix(fold: str, rows: i
     (leg,) = legs(program.body)
     assert any(isinstance(t, ir.Transpose) for t in ir.subterms(leg.term))
     check(program, (leg,))
+
+
+def test_words_of_bits_are_folded_in_chunks_whose_matrix_is_a_word():
+    step = "select(bit_and(c, 1u32) == 1u32, bit_xor(shift_right(c, 1u32), 3988292384u32), shift_right(c, 1u32))"
+    program = parse_program(f"program p(xs: [u32]{N}) = reduceSeq(fun (c, x) => bit_xor({step}, x), 7u32, xs)")
+    way = legs(program.body)
+    (leg,) = way
+    assert not any(
+        isinstance(t, ir.Transpose) for t in ir.subterms(leg.term)
+    )  # a step for each element would take long
+    check(program, way)
+    (use,) = [u for u in uses_in(program.body) if u.pattern is ir.ReduceSeq]
+    (reason,) = reasons(use)
+    assert "a matrix that is the same for all elements: its bits are linear in those before" in reason
 
 
 def check(program: ir.Program, way: tuple[Leg, ...]) -> None:
