@@ -19,7 +19,6 @@ from lift_egraph.codegen.plans import arrays
 from lift_egraph.codegen.plans.kernel import LINE, NON_TEMPORAL, BufferInfo, Plan, ScalarInfo
 from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.codegen.running.opencl import build, kernel_of, memory_of, passed, set_arguments
-from lift_egraph.codegen.running.pages import new_buffer
 from lift_egraph.errors import InputProblem, RunProblem, SizeProblem
 from lift_egraph.language.scalar import NUMPY_TYPES
 
@@ -231,7 +230,7 @@ class _Leaf:
                 )
 
     def _new(self, queue: cl.CommandQueue) -> cl.Buffer:
-        return new_buffer(queue.context, memory_of(self.size))
+        return cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, memory_of(self.size))
 
     def _on_device(self, value: Any) -> Any:
         if not isinstance(value, cl_array.Array):
@@ -260,7 +259,7 @@ class _Prepared:
         self.streams = NON_TEMPORAL in plan.source
         self._own: dict[str, Any] = {s.name: np.int32(s.value) for s in plan.sizes}
         for b in temporaries:
-            self._own[b.name] = new_buffer(context, memory_of(arrays.byte_size(b)))
+            self._own[b.name] = cl.Buffer(context, cl.mem_flags.READ_WRITE, memory_of(arrays.byte_size(b)))
         self._is_shared = bool(temporaries)
         self._last: list[cl.Event] = []  # of the call before, which uses the same memory
 
