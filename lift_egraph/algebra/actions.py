@@ -79,7 +79,7 @@ def action_of(function: ir.Function) -> Action | Refusal:
 
     Examples
     --------
-    >>>     >>> from lift_egraph.language.types import F32
+    >>> from lift_egraph.language.types import F32
     >>> s, x = ir.Var("s", F32), ir.Var("x", F32)
     >>> found = action_of(ir.Lambda(ir.PairBinder(s, x), s * 3.0 + x))
     >>> found.why

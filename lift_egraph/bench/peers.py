@@ -55,7 +55,7 @@ def names() -> tuple[str, ...]:
     """The names of the programs that libraries are made for.
 
     >>> names()[:4]
-    ('asum', 'bfs', 'conv_layer', 'dot')
+    ('asum', 'bfs', 'conv_layer', 'dgemm')
     """
     return tuple(sorted(CALLS))
 

@@ -92,7 +92,7 @@ def parse_term(
     >>> print_term(parse_term("xs |> join", {"xs": "[[f32]4]N"}))
     Traceback (most recent call last):
         ...
-    lift_egraph.errors.SyntaxProblem: <text>:1:4: '|' cannot stand here; of bits it is bit_or(a, b)
+    lift_egraph.errors.SyntaxProblem: <text>:1:4: '|>' cannot stand here; f of x is f(x)
       xs |> join
          ^
     >>> print_term(parse_term("(join . split(4))(xs)", {"xs": "[f32]16"}))

@@ -25,6 +25,7 @@ LEAST = 16  # elements of a chunk: what every block and vector divides
 BLOCKS = (4, 5, 6)  # of rows: a length that one of them divides will do
 FEWEST_LANES = 8  # for which few rows are in blocks
 FEW_RESULTS = 8  # elements for each result of a reduction by index that chunks may have for themselves
+TRIED = 32  # lengths for which groups' chunks are looked for
 LARGEST_REST = 1 / 32  # of the elements, where a smaller chunk leaves less
 
 
@@ -45,6 +46,8 @@ def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
     parts = device.compute_units * chunks_per_unit
 
     def chunk(n: int, of_scalars: bool) -> int | None:
+        if device.has_groups and of_scalars and n >= LONG:
+            return _for_groups(n, device, parts, least)
         if n >= max(long, SHORTEST * parts * least) and (chunk_size(n, parts) or 1) % least:
             return parts * least
         is_good = n % least == 0 if of_scalars else any(n % block == 0 for block in BLOCKS)
@@ -54,6 +57,27 @@ def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
         return next((k for k in chunks if n % k <= n * LARGEST_REST), chunks[-1])
 
     return chunk
+
+
+def _for_groups(n: int, device: Device, parts: int, least: int) -> int | None:
+    """The chunk of a group whose work-items have as many elements each, of so many parts of a long array.
+
+    One work-item takes what is left: among the lengths that chunks for groups and chunks for items divide, the longest
+    is taken, so the rest is short.
+    """
+    items = device.group_sizes[0]
+
+    def chunk(m: int, each: int) -> int | None:
+        found = chunk_size(m, device.groups)
+        return found if found and found % each == 0 and not (chunk_size(m, parts) or 1) % least else None
+
+    if chunk(n, device.group_sizes[-1]):
+        return None
+    for rest in range(n % items, items * TRIED, items):
+        found = chunk(n - rest, items)
+        if found and found > rest:
+            return found
+    return parts * least if n >= SHORTEST * parts * least else items
 
 
 def vector_of(device: Device) -> int:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from lift_egraph.codegen.compiler import compile_program
-from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.extract.tiling import chunk_size
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import size_of, specialise, type_of
@@ -21,6 +22,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench import Budget, Found, explain_way
 from lift_egraph.workbench.phases import remainders_phase
+from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.search import MOST_STEPS, search
 from lift_egraph.workbench.stage_cut import cut
@@ -162,6 +164,23 @@ def test_a_prime_length_gets_vectors(n: int) -> None:
     for each in found:
         assert np.array_equal(evaluate(each.term, inputs), wanted)
     assert min(len(compile_program(replace(program, body=f.term), CPU).kernels) for f in found if len(f.way) > 2) == 1
+
+
+@pytest.mark.parametrize("n", [32771, 100003, 500009, 1_000_003, 16_777_213])
+def test_groups_have_the_longest_part_that_their_chunks_divide(n: int) -> None:
+    """One work-item takes the rest, so it is not as long as what all items of all groups have one element of."""
+    budget = Budget()
+    chunk = chunk_for(NVIDIA, budget.long_array, budget.chunks_per_unit)(n, True)
+    assert chunk is not None
+    whole = n - n % chunk
+    assert n % chunk < 2048
+    own = chunk_size(whole, NVIDIA.groups)
+    assert own is not None
+    assert own % NVIDIA.group_sizes[-1] == 0
+    assert chunk_for(NVIDIA, budget.long_array, budget.chunks_per_unit)(whole, True) is None
+    program = parse_program(f"program p(x: [f32]{n}) = reduce(add, 0.0, x)")
+    parts = WithRests(chunk_for(NVIDIA, budget.long_array, budget.chunks_per_unit), 4, in_lanes=False)
+    assert any(step.name == "groups" for p in plans(parts.term(program.body), NVIDIA) for step in p.steps)
 
 
 def test_a_search_from_parts_is_explained() -> None:
