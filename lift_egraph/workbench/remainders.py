@@ -65,19 +65,21 @@ def _for_groups(n: int, device: Device, parts: int, least: int) -> int | None:
     One work-item takes what is left: among the lengths that chunks for groups and chunks for items divide, the longest
     is taken, so the rest is short.
     """
-    items = device.group_sizes[0]
+    items, by_items = device.group_sizes[0], n >= SHORTEST * parts * least
 
     def chunk(m: int, each: int) -> int | None:
         found = chunk_size(m, device.groups)
-        return found if found and found % each == 0 and not (chunk_size(m, parts) or 1) % least else None
+        fits = found and found % each == 0 and not (by_items and (chunk_size(m, parts) or 1) % least)
+        return found if fits else None
 
     if chunk(n, device.group_sizes[-1]):
         return None
-    for rest in range(n % items, items * TRIED, items):
+    for rest in range(n % items or items, items * TRIED, items):
         found = chunk(n - rest, items)
         if found and found > rest:
             return found
-    return parts * least if n >= SHORTEST * parts * least else items
+    other = parts * least if by_items else items
+    return other if n % other else None
 
 
 def vector_of(device: Device) -> int:
