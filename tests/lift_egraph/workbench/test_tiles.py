@@ -15,6 +15,7 @@ from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import F64
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.programs import load
@@ -32,9 +33,9 @@ PRODUCTS = {  # of matrices, and how many of both are copied by columns
     "rows times columns": (
         """program p(A: [[f32]32]64, B: [[f32]256]32) =
              map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), transpose(B)), A)""", 1),
-    "rows times rows": (
-        """program p(A: [[f32]64]128, B: [[f32]64]128) =
-             map(fun a => map(fun b => reduce(add, 0.0, map(mul, zip(a, b))), B), A)""", 2),
+    "rows times rows, of doubles": (
+        """program p(A: [[f64]64]128, B: [[f64]64]128) =
+             map(fun a => map(fun b => reduce(add, 0.0f64, map(mul, zip(a, b))), B), A)""", 2),
     "columns times columns, of several matrices": (
         """program p(A: [[[f32]128]64]2, B: [[[f32]128]64]2) =
              map(fun (x, y) =>
@@ -52,7 +53,8 @@ LAYER = parse_program(
 def small_tiles(program: ir.Program, **numbers: int) -> Plan:
     """The plan for the product of a program with small tiles."""
     nest, *_ = (nest for nest in nests(program.body) if product_of(nest))
-    return in_tiles(nest, {"tall": 8, "broad": 4, "high": 4, "wide": 8, "depth": 8, "width": 4, **numbers})
+    width = 2 if nest.result == F64 else 4
+    return in_tiles(nest, {"tall": 8, "broad": 4, "high": 4, "wide": 8, "depth": 8, "width": width, **numbers})
 
 
 @pytest.mark.parametrize("what", PRODUCTS)
@@ -139,11 +141,6 @@ def test_products_of_doubles_have_tiles_of_half_the_elements():
     assert numbers
     assert {n["width"] for n in numbers} == {2}
     assert all(2 * n["tall"] * n["broad"] <= TILE_RESULTS[1] for n in numbers)
-    term = reached(program, in_tiles(nest, {"tall": 4, "broad": 4, "high": 8, "wide": 8, "depth": 8, "width": 2}))
-    plan = compile_program(replace(program, body=term), NVIDIA)
-    (kernel,) = plan.kernels
-    assert kernel.local_bytes >= 8 * 8 * (32 + 32)
-    assert kernel.source.count("local double2 *") > 0
 
 
 def test_products_of_what_is_computed_on_the_way_have_no_tiles():
