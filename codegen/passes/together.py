@@ -87,9 +87,14 @@ def _joined(body: list[Statement], most: int) -> list[Statement]:
             else:
                 made[first:] = together
                 first += next(n for n, s in enumerate(together) if isinstance(s, For))
-        elif first is not None and (not isinstance(statement, KNOWN) or len(made) - first > BETWEEN):
+        elif first is not None and (len(made) - first > BETWEEN or not _is_known(statement)):
             first = None
     return made
+
+
+def _is_known(statement: Statement) -> bool:
+    """Whether a statement has no barriers or pointers that change, also inside of it."""
+    return all(isinstance(s, KNOWN) for s in statements(statement))
 
 
 def _adds_up(loop: For) -> bool:
