@@ -8,7 +8,7 @@ device, `load_device` reads one from elsewhere.
 from __future__ import annotations
 
 from lift_egraph.codegen.device_info import DeviceInfo
-from lift_egraph.codegen.devices.description import REGISTER, Cpu, Device, Dialect, Gpu
+from lift_egraph.codegen.devices.description import REGISTER, Cpu, Device, Dialect, Gpu, registers_of
 from lift_egraph.codegen.devices.device_file import built_in, load_device, names
 
 DEVICES = {name: built_in(name) for name in names()}
@@ -23,5 +23,5 @@ def describe(info: DeviceInfo) -> Device:
 
 __all__ = [
     "DEVICES", "GENERIC", "INTEL", "NVIDIA", "POCL", "REGISTER", "Cpu", "Device", "Dialect", "Gpu", "describe",
-    "load_device"
+    "load_device", "registers_of"
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Literal
 
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices.levels import Level, LevelName
-from lift_egraph.language.types import WIDTHS
+from lift_egraph.language.types import WIDTHS, Scalar, Vector, bytes_of
 
 _VECTOR_REGISTERS, _SPILLED = 32, 2  # of a CPU's work-item, and how many times these its private memory may take
 REGISTER = 4  # bytes of one of a GPU's work-item
@@ -16,6 +16,11 @@ _INEXACT = (
     *("-cl-mad-enable", "-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations", "-cl-no-signed-zeros"),
     *("-cl-finite-math-only", "-cl-denorms-are-zero", "-cl-single-precision-constant"),
 )
+
+
+def registers_of(t: Scalar | Vector) -> int:
+    """How many of them a value takes."""
+    return -(-bytes_of(t) // REGISTER)
 
 
 @dataclass(frozen=True)

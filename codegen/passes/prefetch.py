@@ -32,10 +32,9 @@ from lift_egraph.codegen.c_ast import (
     Store,
 )
 from lift_egraph.codegen.c_walk import data_in, loads, rewrite, stores, substitute, walk, with_body
-from lift_egraph.codegen.devices.description import REGISTER
+from lift_egraph.codegen.devices import registers_of
 from lift_egraph.codegen.names import c_name
 from lift_egraph.language.nat import Nat, minimum, nat
-from lift_egraph.language.types import DataType, bytes_of
 
 MOST_HELD = 32  # registers of the next tile that a work-item holds
 MOST_KEPT = 48  # registers of its own results; with 64, on an H100, products of matrices are 1 to 6 % faster without
@@ -100,7 +99,7 @@ class _Ahead:
             if found is None:
                 return None
             held += found
-        if not held or sum(n * _registers(place.type) for _, place, n in held) > MOST_HELD:
+        if not held or sum(n * registers_of(place.type) for _, place, n in held) > MOST_HELD:
             return None
         places = {read: place for read, place, _ in held}
         if len(places) < len(held):  # two copies of the same, each with places of its own
@@ -151,11 +150,7 @@ def _kept(loop: For) -> int:
     """The registers of what a work-item keeps in private memory from one step of a loop to the next."""
     own = {part.buffer.name for part in walk(loop.body) if isinstance(part, Allocate)}
     used = {part.buffer for part in walk(loop.body) if isinstance(part, Load) and part.buffer.space == "private"}
-    return sum(buffer.length * _registers(buffer.element) for buffer in used if buffer.name not in own)
-
-
-def _registers(element: DataType) -> int:
-    return -(-bytes_of(element) // REGISTER)
+    return sum(buffer.length * registers_of(buffer.element) for buffer in used if buffer.name not in own)
 
 
 def _copied(copy: Statement, threads: Mapping[int, int | None], taken: set[str]) -> list[tuple[Load, Load, int]] | None:

@@ -30,9 +30,9 @@ from lift_egraph.codegen.c_ast import (
     Store,
 )
 from lift_egraph.codegen.c_walk import loads, rewrite, with_body
-from lift_egraph.codegen.devices.description import REGISTER
+from lift_egraph.codegen.devices import registers_of
 from lift_egraph.language.nat import Nat
-from lift_egraph.language.types import Scalar, bytes_of, scalar_of
+from lift_egraph.language.types import Scalar, scalar_of
 
 LEAST = 128  # registers of what is updated: fewer leave some to choose from
 BY_LANES = frozenset(("add", "sub", "mul", "min", "max"))  # operations whose lanes need no others
@@ -45,7 +45,7 @@ def to_and_fro(body: Body) -> Body:
 
     def end() -> None:
         updates = [update for _, row in rows for update in row]
-        if len(rows) > 1 and sum(_registers(u) for u in updates) >= LEAST and _is_free(updates):
+        if len(rows) > 1 and sum(registers_of(u.place.type) for u in updates) >= LEAST and _is_free(updates):
             for number, (_, row) in enumerate(rows):
                 made.extend(row[::-1] if number % 2 else row)
         else:
@@ -62,10 +62,6 @@ def to_and_fro(body: Body) -> Body:
         made.append(with_body(statement, to_and_fro(statement.body)) if is_around else statement)
     end()
     return tuple(made)
-
-
-def _registers(update: Store) -> int:
-    return -(-bytes_of(update.place.type) // REGISTER)
 
 
 def _updates(body: Body, known: Mapping[str, CExpr]) -> list[Store] | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from lift_egraph.codegen.devices import REGISTER
+from lift_egraph.codegen.devices import registers_of
 from lift_egraph.guided import sketch as sk
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import F32, F64, I32, I64, Array, DataType, Scalar, array, bytes_of
+from lift_egraph.language.types import F32, F64, I32, I64, Array, DataType, Scalar, array
 from lift_egraph.workbench.plan import Nest, Step, length_of
 
 ELEMENTS = (F32, F64, I32, I64)
@@ -52,7 +52,7 @@ class Product:
     @property
     def words(self) -> int:
         """How many registers of a GPU's work-item an element takes, and how many floats' room in a vector."""
-        return bytes_of(self.element) // REGISTER
+        return registers_of(self.element)
 
     @property
     def as_matrices(self) -> Step:
