@@ -278,6 +278,8 @@ def _finish(
     if dialect.borders_apart and host.optimise.control_flow:
         body = borders_apart(body, taken)
     body = settle_streams(body, device.own_caches if dialect.streams else inf)
+    if dialect.loops_together and not arrays:
+        body = loops_together(body, device.registers // 2, taken)
     local_bytes = sum(b.bytes for b in arrays)
     if local_bytes > device.most_local:
         largest = max(arrays, key=lambda b: b.bytes)
@@ -312,8 +314,6 @@ def _finish(
     freedom, lines = threads.freedom, list[Line]()
     if printer is not None:
         printed = body
-        if dialect.loops_together and not arrays:
-            printed = loops_together(body, device.registers // 2, taken)
         if host.optimise.indices:
             printed = share_indices(stepped(printed), taken, sums_apart=dialect.sums_apart)
         if dialect.sincos:

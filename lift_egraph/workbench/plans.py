@@ -164,7 +164,7 @@ def _blocks(width: int, device: Device) -> list[int]:
 def _lanes(nest: Nest, device: Device) -> Iterator[Plan]:
     """Reductions of a length, whose partial results are the lanes of a vector: of a long one, by chunks.
 
-    Those that caches hold are in several vectors at first, whose sums do not wait for each other.
+    They are in several vectors at first, whose sums do not wait for each other.
     """
     long = nest.length >= LONG and not nest.maps
     chunk = chunk_size(nest.length, device.groups) if long else nest.length
@@ -172,8 +172,8 @@ def _lanes(nest: Nest, device: Device) -> Iterator[Plan]:
     if chunk is None or width is None or width >= chunk:
         return
     own = {"chunk": chunk} if long else {}
-    if not long and chunk % (width * CHAINS) == 0 and chunk >= width * CHAINS * CHAIN:
-        yield plan_of(_in_lanes, nest, (("chunk", "width"),), width=width, chains=CHAINS)
+    if chunk % (width * CHAINS) == 0 and chunk >= width * CHAINS * CHAIN:
+        yield plan_of(_in_lanes, nest, (("chunk", "width"),), width=width, chains=CHAINS, **own)
     yield plan_of(_in_lanes, nest, (("chunk", "width"),), width=width, **own)
 
 
