@@ -257,12 +257,14 @@ class Allocate(Statement):
     buffer: Buffer
 
 
-# writes a value to `place`: a scalar or vector `Load`, or a `Lane` of a private vector; `streamed`: around the caches
+# writes a value to `place`: a scalar or vector `Load`, or a `Lane` of a private vector; `streamed`: around the caches;
+# `by`: combined with what is there by this operation, in one step that no other work-item interrupts
 @dataclass(frozen=True)
 class Store(Statement):
     place: CExpr
     value: CExpr
     streamed: bool = False
+    by: str = ""
 
 
 @dataclass(frozen=True)

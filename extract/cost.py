@@ -461,6 +461,7 @@ _HANDLERS = {
     "reduce_by_index": StructuralCost._reduce_by_index,
     "reduce_by_index_seq": StructuralCost._reduce_by_index_seq,
     "reduce_by_index_glb": StructuralCost._reduce_by_index_glb,
+    "reduce_by_index_atomic": StructuralCost._reduce_by_index_glb,
     "reduce_range": StructuralCost._reduce_range,
     "reduce_range_seq": StructuralCost._reduce_range_seq,
     "look_back": StructuralCost._look_back,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lift_egraph.dsl import Rule
 from lift_egraph.rules.algebra import algebra_rules, chunked_action_rules
-from lift_egraph.rules.by_index import chunked_index_rules, distinct_index_rules
+from lift_egraph.rules.by_index import atomic_index_rules, chunked_index_rules, distinct_index_rules
 from lift_egraph.rules.cascades import cascade_rules, chunked_cascade_rules
 from lift_egraph.rules.fusion import (
     epilogue_rules,
@@ -192,6 +192,7 @@ invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules)
 distinct_places: tuple[Rule, ...] = distinct_index_rules
+atomic_places: tuple[Rule, ...] = atomic_index_rules
 siblings: tuple[Rule, ...] = (
     *sibling_rules, name_reduction, let_out_of_pair, let_reduction, let_outwards
 )  # fmt: skip

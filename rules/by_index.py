@@ -1,7 +1,8 @@
 """Reductions by index: as loops, in chunks that run beside each other, each with results of its own, and with all
 elements at once.
 
-The last is for places that are distinct, ``distinct(is)``: then no element waits for another. An e-graph is told of the
+All at once are those whose places are distinct, ``distinct(is)``: then no element waits for another. Those of other
+places do where the device combines elements with results in memory, one after the other but in no known order. An e-graph is told of the
 indices of its term that are (`lift_egraph.algebra.places`), as those of elements that are kept by flags are, if a scan
 of the flags numbers them.
 
@@ -34,6 +35,7 @@ from lift_egraph.dsl import (
     call3,
     chunked,
     combine,
+    commutative,
     concat,
     distinct,
     eq,
@@ -48,6 +50,7 @@ from lift_egraph.dsl import (
     map_,
     reduce_,
     reduce_by_index,
+    reduce_by_index_atomic,
     reduce_by_index_glb,
     reduce_by_index_seq,
     rewrite,
@@ -207,6 +210,21 @@ def reduce_by_index_to_glb(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: 
 
 
 @rule(
+    "reduceByIndex ⊕ zs (map f is) (map g xs) = reduceByIndexAtomic (λ(i, x). f i) (λ(acc, (i, x)). acc ⊕ g x) zs (zip "
+    "is xs),  ⊕ associative and commutative; the same without one of the maps, or both",
+    source="Henriksen et al.: one histogram for all threads",
+    phase="lowering",
+    reassociates=True,
+)
+def reduce_by_index_to_atomic(
+    a: Ex, op: Op, zs: Ex, f: Fn, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
+):
+    given = associative(op), commutative(op)
+    for maps in ((None, None), (None, g), (f, None), (f, g)):
+        yield from _to_loop(reduce_by_index_atomic, given, maps, a, op, zs, places, xs, t, u, v, k, m)
+
+
+@rule(
     "reduceByIndexGlb f g zs (zip (map h is) xs) = reduceByIndexGlb (λ(i, x). f (h i, x)) (λ(acc, (i, x)). g (acc, (h "
     "i, x))) zs (zip is xs);  the same for zip is (map h xs)",
     source="new, as 000 Listing 5.7",
@@ -268,5 +286,6 @@ def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n
 
 
 distinct_index_rules = (reduce_by_index_to_glb, at_once_fusion, left_out_behind)
+atomic_index_rules = (reduce_by_index_to_atomic,)
 chunked_index_rules = (reduce_by_index_in_chunks, reduce_by_index_of_map_in_chunks, reduce_by_index_of_maps_in_chunks)
 index_loop_rules = (reduce_by_index_to_seq, reduce_by_index_map_to_seq, reduce_by_index_maps_to_seq)

@@ -79,6 +79,11 @@ class Dialect:
         (`lift_egraph.codegen.passes.transposed`).
     loops_together
         Loops that count alike, whose sums do not need each other, become one (`lift_egraph.codegen.passes.together`).
+    atomics
+        Reductions by index outside of all loops combine their elements in memory, with a work-item for each, by
+        atomic operations; on a CPU the results of chunks are as fast (`lift_egraph.workbench.placed`).
+    inline_ptx
+        The compiler takes PTX between its lines: a sum of floats in memory is then one instruction.
     groups_of_256
         Kernels of mapGlb run in groups of 256 work-items; else in one item a group where each does much work, and in
         groups of the device's choice where not, unless it would find small ones only.
@@ -105,6 +110,8 @@ class Dialect:
     streams: bool = False
     transposes: bool = False
     loops_together: bool = False
+    atomics: bool = False
+    inline_ptx: bool = False
     groups_of_256: bool = False
     contracts: bool = True
     options: tuple[str, ...] = ("-cl-mad-enable",)

@@ -100,11 +100,11 @@ class Host:
             self.streams = outer
         elif isinstance(term, ir.MapLevel) and term.level.kind != "seq":
             self.emit(ir.MapLevel(term.level, term.function, self.hoist(term.array, True)), acceptor)
-        elif isinstance(term, ir.ReduceByIndexGlb):
+        elif isinstance(term, ir.AT_ONCE):
             self.reduce_by_index(term, acceptor)
         elif isinstance(term, ir.LookBack):
             self.look_back(term, acceptor)
-        elif isinstance(term, ir.Slice) and isinstance(term.array, ir.ReduceByIndexGlb):
+        elif isinstance(term, ir.Slice) and isinstance(term.array, ir.AT_ONCE):
             self.emit(copied(self.hoist(term, True)), acceptor)  # it is written in no order: where it is, all has room
         elif not is_parallel(term):
             is_copy = is_layout(term) and isinstance(type_of(term), Array)
@@ -130,7 +130,7 @@ class Host:
         self.produce(whole.first, acceptor)
         self.produce(whole.second, Shifted(size_of(whole.first), acceptor))
 
-    def reduce_by_index(self, term: ir.ReduceByIndexGlb, acceptor: View) -> None:
+    def reduce_by_index(self, term: ir.ReduceByIndexGlb | ir.ReduceByIndexAtomic, acceptor: View) -> None:
         """What it starts with, in its place, and then a kernel that changes some of it; its places are read there."""
         t = type_of(term)
         view = acceptor if acceptor.space == "global" else self.temporary(t)
@@ -161,7 +161,7 @@ class Host:
             return self.ready(self.bind(term))
         if isinstance(term, ir.ToMemory):
             return self.ready(term.value)
-        if isinstance(term, ir.ReduceByIndexGlb | ir.LookBack):
+        if isinstance(term, (*ir.AT_ONCE, ir.LookBack)):
             return self.hoist(term, True)
         if isinstance(term, ir.MapLevel) and term.level.kind != "seq":
             return ir.MapLevel(term.level, term.function, self.hoist(term.array, True))

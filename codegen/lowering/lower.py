@@ -28,6 +28,7 @@ from lift_egraph.codegen.c_ast import (
     known_index,
 )
 from lift_egraph.codegen.lowering import term_views
+from lift_egraph.codegen.lowering.atomics import combination
 from lift_egraph.codegen.lowering.in_place import updates_in_place
 from lift_egraph.codegen.lowering.iterate import double_buffered, runs_in_local_memory, step_by_step
 from lift_egraph.codegen.lowering.look_back import look_back
@@ -159,6 +160,7 @@ class Lowering(State):
                 | ir.ScanExclusiveSeq()
                 | ir.ReduceByIndexSeq()
                 | ir.ReduceByIndexGlb()
+                | ir.ReduceByIndexAtomic()
                 | ir.LookBack()
                 | ir.Scatter()
                 | ir.Generate()
@@ -183,7 +185,7 @@ class Lowering(State):
     def materialise(self, term: ir.Expr, space: str | None) -> View:
         """Computes a term into new memory; without a space, private memory where that can hold it."""
         for part in ir.subterms(term):
-            if isinstance(part, ir.ReduceByIndexGlb | ir.LookBack) or (
+            if isinstance(part, (*ir.AT_ONCE, ir.LookBack)) or (
                 isinstance(part, ir.MapLevel) and part.level.kind in ("glb", "wrg")
             ):
                 raise NestingProblem(
@@ -286,13 +288,15 @@ class Lowering(State):
             if not isinstance(term, ir.ScanSeq):
                 update()
 
-    def reduce_by_index(self, term: ir.ReduceByIndexSeq | ir.ReduceByIndexGlb, acceptor: View) -> None:
+    def reduce_by_index(
+        self, term: ir.ReduceByIndexSeq | ir.ReduceByIndexGlb | ir.ReduceByIndexAtomic, acceptor: View
+    ) -> None:
         """The results are updated where they are wanted, or in memory of their own: they are read there, too.
 
         Where each element has a work-item, what they start from is there already: a kernel before this one wrote it.
         """
         t, size = type_of(term), size_of(term)
-        level = GLOBAL if isinstance(term, ir.ReduceByIndexGlb) else ir.SEQ
+        level = ir.SEQ if isinstance(term, ir.ReduceByIndexSeq) else GLOBAL
         is_there = acceptor.space in ("global", "local")
         target = acceptor if is_there or level is GLOBAL else allocate_for(self, "bins", term, "global")
         if level is ir.SEQ:
@@ -314,7 +318,12 @@ class Lowering(State):
                 else:
                     self.environment[operator.binder] = Pairs(current, Access(index, array))
                     accumulator = operator.binder
-                self.update(operator.body, accumulator, current, t.element, term)
+                if isinstance(term, ir.ReduceByIndexAtomic):
+                    self.combines, added = combination(term)
+                    store_data(self, self.consume(added), current, t.element)
+                    self.combines = ""
+                else:
+                    self.update(operator.body, accumulator, current, t.element, term)
             if is_within(computed, size):
                 self.statements += step
             else:

@@ -37,7 +37,7 @@ from lift_egraph.errors import NestingProblem
 from lift_egraph.language.describe import blame
 from lift_egraph.language.ir import Expr
 from lift_egraph.language.nat import Nat, divides, is_at_least, nat
-from lift_egraph.language.types import BOOL, F16, F64, Vector, scalar_of
+from lift_egraph.language.types import BOOL, F16, F64, SCALAR_BYTES, Vector, scalar_of
 
 _OWN = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
 _ALL = {"glb": "get_global_size", "wrg": "get_num_groups", "lcl": "get_local_size"}
@@ -234,6 +234,11 @@ class Printer:
                 return [f"{kind} {cosine}", f"const {kind} {sine} = sincos({self.text(value)}, &{cosine})"]
             case c_ast.Allocate(buffer=buffer):
                 return [self.declaration(buffer)]
+            case c_ast.Store(place=place, value=value, by=by) if by:
+                assert isinstance(place, c_ast.Load)
+                added = broadcast(self.text(value), value.type, place.type)
+                self.packs |= SCALAR_BYTES[scalar_of(place.type).name] == 8
+                return [f"{self.scalars.atomic(by, scalar_of(place.type))}({self.address(place)}, {added})"]
             case c_ast.Store(place=place, value=value, streamed=streamed):
                 return [self.store(place, value, streamed)]
             case c_ast.Barrier(spaces=spaces):
@@ -376,7 +381,7 @@ class Printer:
         for c_type, element in sorted(names):
             lines.append(f"typedef {c_type} __attribute__((aligned(sizeof({element})))) {c_type}_u;")
         lines += index_helpers(self.index.helpers)
-        lines += [text for _, text in sorted(self.scalars.helpers.items())]
+        lines += self.scalars.helpers.values()
         return "".join(f"{line}\n" for line in lines) + ("\n" if lines else "")
 
 

@@ -9,10 +9,10 @@ from math import isinf, isnan
 
 import numpy as np
 
-from lift_egraph.codegen.c_ast import Operate
+from lift_egraph.codegen.c_ast import Name, Operate
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import BOOL, F16, F32, F64, SCALAR_BYTES, U8, U32, Scalar, Vector, scalar_of, width_of
+from lift_egraph.language.types import BOOL, F16, F32, F64, I32, SCALAR_BYTES, U8, U32, Scalar, Vector, scalar_of, width_of
 
 C_NAMES = {
     "f32": "float", "f64": "double", "i32": "int", "bool": "int", "i64": "long", "u32": "uint", "u8": "uchar",
@@ -29,6 +29,8 @@ PRECEDENCE = {
 _BIT_SYMBOLS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^", "bit_not": "~"}
 _SYMBOLS = {**{op.name: op.symbol for op in OPERATIONS.values() if op.symbol}, **_BIT_SYMBOLS, "neg": "-"}
 _SHIFTS = {"shift_left": "<<", "shift_right": ">>"}
+# what OpenCL has for whole numbers of 32 bits in memory
+_ATOMIC = {op: f"atomic_{op.removeprefix('bit_')}" for op in ("add", "min", "max", "bit_and", "bit_or", "bit_xor")}
 _INDEX_BODIES = {
     "index_min": "a < b ? a : b",
     "index_max": "a < b ? b : a",
@@ -81,7 +83,7 @@ def broadcast(text: str, source: Scalar | Vector, target: Scalar | Vector) -> st
 
 
 class ScalarText:
-    """Prints operations; `helpers` collects the functions that the text needs, by name."""
+    """Prints operations; `helpers` collects the functions that the text needs, each behind those that it calls."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -196,6 +198,29 @@ class ScalarText:
             return f"({C_NAMES[to.name]})({text})"
         mask = scalar_of(source) == BOOL
         return self.convert(f"-({text})" if mask else text, C_NAMES[to.name], width_of(source))
+
+    def atomic(self, op: str, t: Scalar) -> str:
+        """The name of the function that combines an element of global memory with a value; remembers its text.
+
+        Where OpenCL has none for the type, what is there is exchanged for the result if nobody changed it meanwhile.
+        """
+        c_type, size = C_NAMES[t.name], SCALAR_BYTES[t.name]
+        own, name = _ATOMIC.get(op) if t in (I32, U32) else None, f"atomic_{op}_{c_type}"
+        if self.dialect.inline_ptx and op == "add" and t in (F32, F64):
+            kind = "f" if size == 4 else "d"
+            text = f'asm volatile("red.global.add.f{8 * size} [%0], %1;" :: "l"(p), "{kind}"(b) : "memory");'
+        elif own:
+            text = f"{own}(p, b);"
+        else:
+            bits, exchange = ("int", "atomic_cmpxchg") if size == 4 else ("long", "atom_cmpxchg")
+            made, _ = self.operation(Operate(op, (Name("a", t), Name("b", t)), t), [("a", POSTFIX), ("b", POSTFIX)])
+            text = (
+                f"volatile global {bits} *at = (volatile global {bits} *)p; {bits} was, seen = *at; "
+                f"do {{ was = seen; const {c_type} a = as_{c_type}(was); const {bits} next = as_{bits}({made}); "
+                f"if (next == was) break; seen = {exchange}(at, was, next); }} while (seen != was);"
+            )
+        self.helpers[name] = f"static inline void {name}(volatile global {c_type} *p, {c_type} b) {{ {text} }}"
+        return name
 
     def helper(self, op: str, t: Scalar | Vector) -> str:
         """The name of the function for an operation on a type; remembers its text."""

@@ -353,6 +353,14 @@ class ReduceByIndexGlb(Expr):  # each x in a work-item of its own; of those with
     array: Expr
 
 
+@pattern("reduceByIndexAtomic", "place: a -> i32, operator: (b, a) -> b, initial: [b]m, array: [a]n -> [b]m")
+class ReduceByIndexAtomic(Expr):  # each x in a work-item of its own; those with one place by turns, in no known order
+    place: Function
+    operator: Function
+    initial: Expr
+    array: Expr
+
+
 @pattern("toMemory", "space: space, value: t -> t")  # toGlobal|toStream|toLocal|toPrivate
 class ToMemory(Expr):
     space: str
@@ -507,14 +515,15 @@ BOUNDARIES = ("clamp", "mirror", "wrap", "constant")
 PATTERNS = (
     Map, Reduce, Scan, ScanExclusive, ReduceRange, ReduceByIndex, Zip, Split, Join, Slice, Concat, Transpose, Gather,
     Scatter, Slide, Pad, Iterate, At, Generate, Fill, Lookup, MapLevel, ReduceSeq, ScanSeq, ScanExclusiveSeq,
-    LookBack, ReduceRangeSeq, ReduceByIndexSeq, ReduceByIndexGlb, ToMemory, AsVector, AsScalar,
+    LookBack, ReduceRangeSeq, ReduceByIndexSeq, ReduceByIndexGlb, ReduceByIndexAtomic, ToMemory, AsVector, AsScalar,
 )  # fmt: skip
 SIGNED = (MakePair, Apply, *PATTERNS)
 SCANS = (Scan, ScanExclusive)
 SCAN_LOOPS = (ScanSeq, ScanExclusiveSeq)
 REDUCTION_LOOPS = (ReduceSeq, ReduceRangeSeq)
 RANGE_FOLDS = (ReduceRange, ReduceRangeSeq)
-INDEX_LOOPS = (ReduceByIndexSeq, ReduceByIndexGlb)
+AT_ONCE = (ReduceByIndexGlb, ReduceByIndexAtomic)  # with a work-item for each element
+INDEX_LOOPS = (ReduceByIndexSeq, *AT_ONCE)
 INDEX_FOLDS = (ReduceByIndex, *INDEX_LOOPS)
 FOLD_LOOPS = (ReduceSeq, *SCAN_LOOPS, ReduceRangeSeq, ReduceByIndexSeq)
 FOLDS = (
@@ -522,7 +531,7 @@ FOLDS = (
     *SCANS,
     ReduceRange,
     ReduceByIndex,
-    ReduceByIndexGlb,
+    *AT_ONCE,
     *FOLD_LOOPS,
 )  # they carry an accumulator from element to element
 LOOPS = (*FOLD_LOOPS, Iterate)  # one step after the other: nothing parallel stands in their function

@@ -34,7 +34,7 @@ def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:
         check_nesting(term.array, above)
         check_nesting(term.function, (*above, term.level))
         return
-    own = {ir.ReduceByIndexGlb: GLOBAL, ir.LookBack: GROUPS}.get(type(term))
+    own = {**dict.fromkeys(ir.AT_ONCE, GLOBAL), ir.LookBack: GROUPS}.get(type(term))
     if own and isinstance(term, ir.Expr) and (problem := _level_problem(own, above)):
         raise blame(NestingProblem(problem.replace(own.name, ir.name_of(term), 1)), term)
     if isinstance(term, ir.Vectorize):
@@ -76,7 +76,7 @@ def _differs_by_lane(part: ir.Part, vectorised: ir.Vectorize) -> bool:
 def is_parallel(term: ir.Part) -> bool:
     """Whether a parallel map stands anywhere in a term."""
     return any(
-        isinstance(t, ir.ReduceByIndexGlb | ir.LookBack) or (isinstance(t, ir.MapLevel) and t.level.kind != "seq")
+        isinstance(t, (*ir.AT_ONCE, ir.LookBack)) or (isinstance(t, ir.MapLevel) and t.level.kind != "seq")
         for t in ir.subterms(term)
     )
 

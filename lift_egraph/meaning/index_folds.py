@@ -19,7 +19,7 @@ from lift_egraph.meaning.values import Tree, at, gathered, with_axes
 if TYPE_CHECKING:
     from lift_egraph.meaning.domains import Domain
 
-IndexFold = Union[ir.ReduceByIndex, ir.ReduceByIndexSeq]
+IndexFold = Union[ir.ReduceByIndex, ir.ReduceByIndexSeq, ir.ReduceByIndexGlb, ir.ReduceByIndexAtomic]
 
 
 class Interpreter(Protocol):

@@ -298,13 +298,16 @@ class _Interpreter:
     def range_fold(self, term: ir.ReduceRange | ir.ReduceRangeSeq, scope: Scope) -> Tree:
         return fold_of_range(self, term, scope)
 
-    def index_fold(self, term: ir.ReduceByIndex | ir.ReduceByIndexSeq, scope: Scope) -> Tree:
+    def index_fold(self, term: IndexFold, scope: Scope) -> Tree:
         start, array, depth = self.value(term.initial, scope), self.value(term.array, scope), scope.depth
         is_loop = isinstance(term, ir.INDEX_LOOPS)
         indices = self.map(term.place, array, scope) if is_loop else self.value(term.indices, scope)
         places, form = self.domain.array(indices), fold_form(term.operator)
         if isinstance(term, ir.ReduceByIndexGlb):
             places = without_repeats(places, depth)
+        if isinstance(term, ir.ReduceByIndexAtomic):  # any order would do: not that of the loop
+            backwards = at(depth, slice(None, None, -1))
+            places, array = places[backwards], self.each(lambda a: a[backwards], array)
         if form and isinstance(type_of(term.initial).element, Scalar) and isinstance(form[0], str):  # pyright: ignore
             elements = self.map(form[1], array, scope) if form[1] else array
             whole = self.domain.fold_by_index(form[0], start, elements, places)

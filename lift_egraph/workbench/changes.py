@@ -19,7 +19,7 @@ from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.cascades import cascade_steps
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import Leg, PhaseSummary, summarise
-from lift_egraph.workbench.placed import with_distinct_places
+from lift_egraph.workbench.placed import with_atomics, with_distinct_places
 from lift_egraph.workbench.plan import planned_phase
 from lift_egraph.workbench.products_apart import with_products_apart
 from lift_egraph.workbench.recalled import with_recalled
@@ -62,6 +62,7 @@ class Changes:
         rows = Rows(self.device)
         return (
             _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
+            _once("atomic_places", lambda term: with_atomics(term) if self.device.emission.atomics else None),
             _once("algebra", with_recalled),
             lambda term: ((step.phase, step.tiling, step.term) for step in cascade_steps(term, rows)),
             _once("algebra", lambda term: with_actions(term, rows)),

@@ -1,7 +1,8 @@
-"""Which reductions by index need no order of their elements: those whose places are distinct.
+"""Which reductions by index need no order of their elements: those whose places are distinct, and those whose elements
+a device combines in memory.
 
 The terms are built here as the rules of `lift_egraph.rules.by_index` build them; that they do is what the phase
-``distinct_places`` shows.
+``distinct_places``, or ``atomic_places``, shows.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from lift_egraph.algebra.places import MOST_PLACES, distinct_in
+from lift_egraph.codegen.lowering.atomics import is_atomic
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.check import element_type, size_of
@@ -49,6 +51,27 @@ def _placed(term: ir.Expr, known: Mapping[ir.Expr, str], behind: bool) -> ir.Exp
             at_once = _fused(ir.ReduceByIndexGlb(ir.Lambda(each, place), step, initial, ir.Zip(indices, array)))
             return _left_out_behind(at_once) if behind else at_once
     return made
+
+
+def with_atomics(term: ir.Expr) -> ir.Expr:
+    """The term with those of its reductions by index that are outside of all loops as loops with a work-item for each
+    element, where the operator is one that devices have for memory.
+    """
+    made = map_outside(term, with_atomics)
+    if not isinstance(made, ir.ReduceByIndex):
+        return made
+    known, t = known_operator(made.operator), element_type(made.initial)
+    if known is None or known[1] or not is_atomic(known[0], t):
+        return made
+    f, indices = _mapped(made.indices)
+    g, array = _mapped(made.array)
+    place, x, acc = (
+        ir.Var(name, element_type(xs)) for name, xs in (("place", indices), ("x", array), ("acc", made.initial))
+    )
+    each = ir.PairBinder(place, x)
+    step = ir.Lambda(ir.PairBinder(acc, each), _combined(made.operator, acc, x if g is None else ir.Apply(g, x)))
+    where = ir.Lambda(each, place if f is None else ir.Apply(f, place))
+    return ir.ReduceByIndexAtomic(where, step, made.initial, ir.Zip(indices, array))
 
 
 def _fused(fold: ir.ReduceByIndexGlb) -> ir.ReduceByIndexGlb:

@@ -26,6 +26,7 @@ from lift_egraph.language.types import Array, DataType, is_data
 PLANNED = {
     "algebra": book.algebra,
     "distinct_places": book.distinct_places,
+    "atomic_places": book.atomic_places,
     "siblings": book.siblings,
     "products_apart": book.products_apart,
     "rows_apart": book.rows_apart,

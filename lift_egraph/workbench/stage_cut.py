@@ -76,7 +76,7 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
             body = replace(term, array=_cut(term.array, made, times))
         case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
             body = replace(term, initial=_cut(term.initial, made, times), array=_cut_read(term.array, made, times))
-        case ir.ReduceByIndex() | ir.ReduceByIndexGlb():
+        case ir.ReduceByIndex() | ir.ReduceByIndexGlb() | ir.ReduceByIndexAtomic():
             body = ir.map_parts(term, lambda p: _cut_read(p, made, times) if isinstance(p, ir.Expr) else p)
         case ir.Generate():
             body = term

@@ -81,11 +81,12 @@ def listed(term: Any, inputs: dict, scope: dict) -> Any:
             for x in xs[min(max(go(term.low), 0), len(xs)) : max(go(term.high), 0)]:
                 result = call(term.operator, (result, x))
             return result
-        case ir.ReduceByIndex() | ir.ReduceByIndexSeq() | ir.ReduceByIndexGlb():
+        case ir.ReduceByIndex() | ir.ReduceByIndexSeq() | ir.ReduceByIndexGlb() | ir.ReduceByIndexAtomic():
             result, xs = list(go(term.initial)), go(term.array)
             places = [call(term.place, x) for x in xs] if isinstance(term, ir.INDEX_LOOPS) else go(term.indices)
             met: set[int] = set()
-            for place, x in zip(places, xs, strict=True):
+            met_with = list(zip(places, xs, strict=True))
+            for place, x in met_with[::-1] if isinstance(term, ir.ReduceByIndexAtomic) else met_with:
                 is_first = place not in met or not isinstance(term, ir.ReduceByIndexGlb)
                 met.add(place)
                 if 0 <= place < len(result) and is_first:
