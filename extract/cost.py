@@ -431,8 +431,8 @@ def _nested(kind: str, dimension: int, inside: Shape, array: Shape) -> Shape | N
         if inside.local:
             return None
         allowed |= {f"lcl{d}" for d in range(3)}
-        if f"lcl{dimension}" not in levels:
-            return None
+        if f"lcl{dimension}" not in levels and not (dimension and f"wrg{dimension - 1}" in levels):
+            return None  # a group of one item, but for those in rows of groups
     if not levels <= allowed or (dimension and f"{kind}{dimension - 1}" not in levels):
         return None
     if kind != "lcl" and array.levels - _outer(array.levels):  # it would stand outside of the groups

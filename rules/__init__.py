@@ -92,6 +92,7 @@ from lift_egraph.rules.opencl_parallel import (
     map_to_lcl2,
     map_to_seq,
     map_to_wrg0,
+    map_to_wrg1,
     map_to_wrg2,
     third_dimension_rules,
 )
@@ -298,7 +299,7 @@ _in_parts: tuple[Rule, ...] = (
 )  # fmt: skip
 lanes: tuple[Rule, ...] = (*_in_parts, *vector_rules)
 groups: tuple[Rule, ...] = (*fusion_rules, *_in_parts)
-sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_lcl0, *shared_rules)
+sharing: tuple[Rule, ...] = (map_to_seq, map_to_wrg0, map_to_wrg1, map_to_lcl0, *shared_rules)
 sharing_columns: tuple[Rule, ...] = (*loop_rules, *group_rules, *shared_rules)
 streams: tuple[Rule, ...] = stream_rules
 guided: tuple[Rule, ...] = (
@@ -357,7 +358,7 @@ guided: tuple[Rule, ...] = (
     *padding_rules,
     *(*chunked_scan_rules, *group_scan_rules, *scan_block_rules, *scan_rules, *item_fold_rules),
     *(*look_back_rules, *chunk_staging_rules),
-    *(*chunked_index_rules, *distinct_index_rules),
+    *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),
     *(*apart_rules, *second_side_rules),
     *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),

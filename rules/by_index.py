@@ -1,10 +1,10 @@
 """Reductions by index: as loops, in chunks that run beside each other, each with results of its own, and with all
 elements at once.
 
-All at once are those whose places are distinct, ``distinct(is)``: then no element waits for another. Those of other
-places do where the device combines elements with results in memory, one after the other but in no known order. An e-graph is told of the
+The last is for places that are distinct, ``distinct(is)``: then no element waits for another. An e-graph is told of the
 indices of its term that are (`lift_egraph.algebra.places`), as those of elements that are kept by flags are, if a scan
-of the flags numbers them.
+of the flags numbers them. Elements of one place wait for each other where a device combines them with the result in
+memory, in no known order: for operators to which no order matters.
 
 Source: Henriksen et al., "Compiling generalized histograms for GPU", SC 2020; Blelloch, "Prefix sums and their
 applications", 1990.

@@ -161,7 +161,9 @@ def store(lowering: State, place: c_ast.CExpr, value: c_ast.CExpr) -> None:
             lowering.emit(c_ast.Store(place, value))
         else:
             streamed = lowering.streams and target.buffer.space == "global"
-            lowering.emit(by_one(lowering, target, c_ast.Store(place, value, streamed, lowering.combines, origin=lowering.term)))
+            lowering.emit(
+                by_one(lowering, target, c_ast.Store(place, value, streamed, lowering.combines, origin=lowering.term))
+            )
     elif isinstance(place, c_ast.Choose):
         _store_where(lowering, place, value)
     elif isinstance(place, c_ast.Nowhere):

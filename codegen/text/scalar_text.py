@@ -12,7 +12,20 @@ import numpy as np
 from lift_egraph.codegen.c_ast import Name, Operate
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import BOOL, F16, F32, F64, I32, SCALAR_BYTES, U8, U32, Scalar, Vector, scalar_of, width_of
+from lift_egraph.language.types import (
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I32,
+    SCALAR_BYTES,
+    U8,
+    U32,
+    Scalar,
+    Vector,
+    scalar_of,
+    width_of,
+)
 
 C_NAMES = {
     "f32": "float", "f64": "double", "i32": "int", "bool": "int", "i64": "long", "u32": "uint", "u8": "uchar",

@@ -83,14 +83,14 @@ __all__ = [
     "BOOL", "F16", "F32", "F64", "I32", "I64", "U8", "U32", "Input", "abs_", "add", "and_", "array", "as_scalar",
     "as_vector", "at", "bit_and", "bit_not", "bit_or", "bit_xor", "ceil", "concat", "constant", "cos", "div", "dot",
     "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_", "iterate", "join", "le", "let",
-    "literal", "log", "look_back", "lookup", "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl", "map_seq",
-    "map_wrg", "max_", "min_", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_",
-    "program", "reduce_", "reduce_by_index", "reduce_by_index_atomic", "reduce_by_index_glb", "reduce_by_index_seq", "reduce_range",
-    "reduce_range_seq", "reduce_seq", "rest", "reverse", "rsqrt", "scan", "scan_exclusive", "scan_exclusive_seq",
-    "scan_seq", "scatter", "select", "shift_left", "shift_right", "sin", "slice_", "slide", "slide2d", "slide3d",
-    "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global", "to_i32", "to_i64",
-    "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize", "zip2d", "zip3d",
-    "zip_",
+    "literal", "log", "look_back", "lookup", "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg",
+    "max_", "min_", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program",
+    "reduce_", "reduce_by_index", "reduce_by_index_atomic", "reduce_by_index_glb", "reduce_by_index_seq",
+    "reduce_range", "reduce_range_seq", "reduce_seq", "rest", "reverse", "rsqrt", "scan", "scan_exclusive",
+    "scan_exclusive_seq", "scan_seq", "scatter", "select", "shift_left", "shift_right", "sin", "slice_", "slide",
+    "slide2d", "slide3d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global",
+    "to_i32", "to_i64", "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize",
+    "zip2d", "zip3d", "zip_",
 ]  # fmt: skip
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
@@ -224,7 +224,10 @@ def _reduce_by_index(operator: Any, initial: Any, indices: Any, xs: Any) -> ir.E
     return ir.ReduceByIndex(to_function(operator, Pair(bin_, element), "reduceByIndex"), start, as_expr(indices), xs)
 
 
-def _loop_by_index(node: type[ir.ReduceByIndexSeq | ir.ReduceByIndexGlb | ir.ReduceByIndexAtomic]) -> Callable[..., ir.Expr]:
+IndexLoop = ir.ReduceByIndexSeq | ir.ReduceByIndexGlb | ir.ReduceByIndexAtomic
+
+
+def _loop_by_index(node: type[IndexLoop]) -> Callable[..., ir.Expr]:
     def make(place: Any, operator: Any, initial: Any, xs: Any) -> ir.Expr:
         start, xs, name = as_expr(initial), as_expr(xs), node.signature.name
         bin_, element = (array_type(a, name).element for a in (start, xs))
@@ -482,10 +485,10 @@ BUILTINS: dict[str, Any] = {
         p.name: p
         for p in (
             map_, map2d, map3d, reduce_, scan, scan_exclusive, scan_exclusive_seq, scan_seq, look_back, reduce_range,
-            reduce_by_index, reduce_by_index_seq, reduce_by_index_glb, reduce_by_index_atomic, split, join, slice_, concat, transpose, gather,
-            scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at, generate, fill, lookup,
-            map_glb, map_wrg, map_lcl, map_seq, reduce_seq, reduce_range_seq, to_global, to_stream, to_local,
-            to_private, as_vector, as_scalar, vectorize,
+            reduce_by_index, reduce_by_index_seq, reduce_by_index_glb, reduce_by_index_atomic, split, join, slice_,
+            concat, transpose, gather, scatter, slide, slide2d, slide3d, pad, pad2d, pad3d, iterate, get, rest, at,
+            generate, fill, lookup, map_glb, map_wrg, map_lcl, map_seq, reduce_seq, reduce_range_seq, to_global,
+            to_stream, to_local, to_private, as_vector, as_scalar, vectorize,
         )
     },
     **ZIPS,

@@ -30,7 +30,7 @@ from lift_egraph.meaning.contractions import product_of
 from lift_egraph.meaning.domains import Domain, Plain
 from lift_egraph.meaning.folds import Operations, fold_form, keeps_last
 from lift_egraph.meaning.grouped import ByIndex
-from lift_egraph.meaning.index_folds import step_by_step, without_repeats
+from lift_egraph.meaning.index_folds import IndexFold, step_by_step, without_repeats
 from lift_egraph.meaning.range_folds import fold_of_range
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.shortcuts import states_of, sum_of_products

@@ -45,11 +45,13 @@ class Rows:
         ----------
         in_lanes
             Whether lanes of vectors, or of a warp, have a chunk each; else neighbouring elements, so that only rows
-            that take long need chunks; a GPU has plans that share a row among the items of a group.
+            that take long need chunks.
         """
         device = self.device
-        if not in_lanes and (device.has_groups or length < LONG):
+        if not in_lanes and length < LONG:
             return None
+        if not in_lanes and device.has_groups:
+            return self.for_groups(rows, length)
         own = device.throughput.warp if isinstance(device.throughput, Gpu) else device.lanes
         lanes = own if in_lanes else 1
         if rows >= device.compute_units * max(lanes, 2):
@@ -58,6 +60,21 @@ class Rows:
         while wanted > lanes and length // wanted < RUN:
             wanted -= lanes
         return wanted if length // wanted >= RUN else None
+
+    def for_groups(self, rows: int, length: int) -> int | None:
+        """The chunks of each row that groups share, where there are fewer rows than groups run at once: those of about
+        as many as there are groups to begin with that leave the shortest rest to one work-item.
+        """
+        wanted, in_steps = self.device.groups // rows, length // self.device.group_sizes[0]
+        if rows >= self.device.compute_units:
+            return None
+        counts = range(max(wanted // 2, 2), min(2 * wanted, in_steps // 2) + 1)
+        return min(counts, key=lambda n: (in_steps % n, abs(n - wanted)), default=None)
+
+    def chunk(self, n: int, chunks: int, in_lanes: bool) -> int:
+        """The length of so many chunks of n elements that are reduced: on a GPU what the items of a group divide."""
+        items = 1 if in_lanes else self.device.group_sizes[0]
+        return n // chunks // items * items if self.device.has_groups else chunk_of(n, chunks, in_lanes)
 
     def aside(self, rows: int, length: int) -> int | None:
         """The same where neighbouring elements of a chunk are folded beside each other, each for itself."""
@@ -280,7 +297,7 @@ class LongRows:
         """A map of a function with one reduction, in so many chunks and a rest."""
         op, z, array = fold.operator, fold.initial, fold.array
         n = length_of(array)
-        chunk = n // chunks if self.rows.device.has_groups else chunk_of(n, chunks, _in_lanes(fold))
+        chunk = self.rows.chunk(n, chunks, _in_lanes(fold))
         whole, rest = chunk * chunks, n - chunk * chunks
         self.offer(chunk, n, whole)
         g, elements = (array.function, array.array) if isinstance(array, ir.Map) else (None, array)

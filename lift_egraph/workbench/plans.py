@@ -107,6 +107,8 @@ def plans_in_groups(term: ir.Expr, device: Device) -> Iterator[Plan]:
 
 def _by_groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     """Where a group's work-items share its work."""
+    if len(nest.maps) > 1 and not nest.repeats:
+        yield from _groups(nest, device, lets)
     if len(nest.maps) > 1:
         yield from tiles(nest, device)
         yield from _products(nest, device.widths[0], [int(n) for n in device.level("item").workers])

@@ -133,7 +133,7 @@ class WithRests:
         """
         n = size_of(array).constant
         k = self.chunk(n, of_scalars) if n else None
-        if of_folds and k is None and n and n > self.width and n % self.width:
+        if of_folds and self.in_lanes and k is None and n and n > self.width and n % self.width:
             k = self.width
         if of_blocks and k is None and n and n > BLOCKS[-1] and all(n % block for block in BLOCKS):
             k = min(BLOCKS, key=lambda block: (n % block, -block))

@@ -30,7 +30,7 @@ from lift_egraph.api import (
     type_of,
 )
 from lift_egraph.codegen.compiler import compile_open, compile_program
-from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.codegen.plans.arrays import load_plan, save_plan
 from lift_egraph.egraph.locate import locate
 from lift_egraph.language import ir
@@ -161,6 +161,45 @@ def test_folds_by_index_leave_out_what_is_outside(body: str, runner: Runner) -> 
         assert (np.abs(leaf - exact) <= error).all()
     runner.load_inputs("inputs", inputs)
     assert equal_values(runner.run(compile_program(naive_term(program), POCL), "inputs"), value)
+
+
+@pytest.mark.parametrize(
+    ("op", "element"),
+    [("add", "i32"), ("add", "f32"), ("max", "f32"), ("bit_xor", "u32"), ("min", "i64"), ("mul", "f64")],
+)
+def test_work_items_combine_elements_in_memory(op: str, element: str, runner: Runner) -> None:
+    program = parse_program(
+        f"program p(zs: [{element}]7, is: [i32]5003 in -2..9, xs: [{element}]5003) = "
+        f"reduceByIndexAtomic(fun (i, x) => i, fun (acc, (i, x)) => {op}(acc, x), zs, zip(is, xs))"
+    )
+    inputs = random_inputs(program, 3, "integer")
+    runner.load_inputs("atomic", inputs)
+    found = np.asarray(runner.run(compile_program(program, POCL), "atomic"))
+    assert np.allclose(found, np.asarray(run(program, inputs)), rtol=1e-3, equal_nan=True)
+    start, places, xs = (np.asarray(inputs[i.name]) for i in program.inputs)
+    counted = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply, "bit_xor": np.bitwise_xor}[op]
+    wanted, inside = start.copy(), (places >= 0) & (places < 7)
+    counted.at(wanted, places[inside], xs[inside])
+    assert np.allclose(found, wanted, rtol=1e-3, equal_nan=True)
+
+
+@pytest.mark.parametrize("step", ["acc - x", "x", "acc + acc", "acc + x * acc"])
+def test_what_no_device_combines_in_memory_is_refused(step: str) -> None:
+    program = parse_program(
+        "program p(zs: [f32]7, is: [i32]9, xs: [f32]9) = "
+        f"reduceByIndexAtomic(fun (i, x) => i, fun (acc, (i, x)) => {step}, zs, zip(is, xs))"
+    )
+    with pytest.raises(LiftError, match="reduceByIndexAtomic: a result of type f32 and an element are combined"):
+        compile_program(program, POCL)
+
+
+def test_sums_of_floats_in_memory_are_one_instruction_of_ptx() -> None:
+    program = parse_program(
+        "program p(zs: [f32]7, is: [i32]9, xs: [f32]9) = "
+        "reduceByIndexAtomic(fun (i, x) => i, fun (acc, (i, x)) => acc + x, zs, zip(is, xs))"
+    )
+    assert "red.global.add.f32" in compile_program(program, NVIDIA).source
+    assert "atomic_cmpxchg" in compile_program(program, POCL).source
 
 
 def test_chunks_have_results_of_their_own() -> None:

@@ -182,7 +182,7 @@ TWINS = (
     twin("reduce_by_index_of_maps_in_chunks", "the first start is left out",
          "helper:Ex(start), Ex(every) → e, Ex(every)"),
     twin("reduce_by_index_to_glb", "any places", "given = (distinct(places),) → given = ()"),
-    twin("reduce_by_index_to_atomic", "an operator that keeps the last element", "given = associative(op), commutative(op) → given = (associative(op),)"),
+    twin("reduce_by_index_to_atomic", "any operator", "given = associative(op), commutative(op) → given = ()"),
     twin("at_once_fusion", "names may be free in the function", "for free in (fvf(g), fvf(h)) → for free in (fvf(g),)"),
     twin("left_out_behind", "the first place is taken for none", 'call2("ge", Ex(p) → call2("gt", Ex(p)'),
     # --- scans

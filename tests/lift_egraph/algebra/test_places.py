@@ -16,7 +16,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.phases import Leg
-from lift_egraph.workbench.placed import with_distinct_places
+from lift_egraph.workbench.placed import with_atomics, with_distinct_places
 
 SCAN = "scanExclusive(add, 0, map(fun x => select(x > 0.5, 1, 0), xs))"
 ZIPPED = f"zip(xs, {SCAN})"
@@ -78,6 +78,41 @@ def test_places_that_may_be_one_are_none(name: str):
     program = places(DOUBTFUL[name])
     assert distinct_in(program.body) == {}
     assert with_distinct_places(program.body, behind=False) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "reduceByIndex(add, fill(9, 1.0), is, xs)",
+        "reduceByIndex(max, fill(9, 1.0), map(fun i => i + 1, is), map(abs, xs))",
+        "let a = reduceByIndex(min, fill(9, 1.0), is, map(abs, xs)) in map(fun y => y + a[0], a)",
+        "reduceByIndex(bit_xor, fill(9, 1), map(fun i => i / 2, is), is)",
+    ],
+)
+def test_elements_are_combined_in_memory_where_devices_can(body: str):
+    program = parse_program(f"program p(is: [i32]12 in -1..9, xs: [f32]12) = {body}")
+    made = with_atomics(program.body)
+    assert any(isinstance(t, ir.ReduceByIndexAtomic) for t in ir.subterms(made))
+    leg = Leg("atomic_places", made, 8, NVIDIA.mapping)
+    *_, reached = run_phase(program.body, leg.phase)
+    assert locate(reached.graph, reached.root, made) is not None
+    inputs = random_inputs(program, 0, "integer")
+    assert equal_values(evaluate(program.body, inputs), evaluate(made, inputs))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "reduceByIndex(fun (a, x) => x, fill(9, 1.0), is, xs)",
+        "reduceByIndex(fun (a, x) => a - x, fill(9, 1.0), is, xs)",
+        "map(fun row => reduceByIndex(add, fill(9, 1.0), fill(4, 2), row), split(4, xs))",
+        "reduceByIndex(fun ((a, b), (x, y)) => (a + x, b + y), fill(9, (0.0, 0.0)), is, zip(xs, xs))",
+        "reduceByIndex(and, fill(9, true), is, map(fun x => x > 0.5, xs))",
+    ],
+)
+def test_elements_that_no_device_combines_in_memory_are_left(body: str):
+    program = parse_program(f"program p(is: [i32]12, xs: [f32]12) = {body}")
+    assert with_atomics(program.body) == program.body
 
 
 def test_a_variable_of_two_lets_stands_for_neither():

@@ -68,6 +68,7 @@ SOME = {
         b.add, b.reduce_by_index_seq(b.to_i32, lambda acc, x: acc - x, b.fill(3, 0.0), XS), b.fill(8, 1), XS
     ),
     "at once": b.reduce_by_index_glb(b.to_i32, lambda acc, x: acc - x, b.fill(3, 0.0), XS),
+    "in memory": b.reduce_by_index_atomic(b.to_i32, lambda acc, x: acc + x, b.fill(3, 0.0), XS),
     "look back": b.look_back(4, lambda x: (x * x, x), b.max_, 0.0, lambda before, x: before - x, XS),
     "transpose, join": b.join(b.transpose(ROWS)),
     "calls": b.map_(lambda x: b.select(x < 0.0, b.sqrt(-x), b.pow_(x, 2.0)), XS),

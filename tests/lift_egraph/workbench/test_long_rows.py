@@ -20,7 +20,8 @@ from lift_egraph.workbench import explain_way
 from lift_egraph.workbench.actions import refusals, with_actions
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import Leg
-from lift_egraph.workbench.plan import LONG
+from lift_egraph.workbench.plan import LONG, nests
+from lift_egraph.workbench.plans import plans
 from tests.in_process import no_children
 
 DEVICE = POCL
@@ -193,4 +194,23 @@ def test_a_gpu_has_a_chunk_for_each_item_of_a_warp_and_shares_sums_in_groups():
     chunks = rows.chunks(19, 4801, in_lanes=True)
     assert chunks is not None
     assert chunks % 32 == 0
-    assert rows.chunks(19, 4801, in_lanes=False) is None
+    assert rows.chunks(19, 4801, in_lanes=False) is None  # a group has a row
+
+
+@pytest.mark.parametrize("length", [600011, 1 << 20, 100003])
+def test_groups_of_a_gpu_share_few_long_rows_of_any_length(length: int):
+    rows = Rows(NVIDIA)
+    items = NVIDIA.group_sizes[0]
+    chunks = rows.chunks(3, length, in_lanes=False)
+    assert chunks is not None
+    chunk = rows.chunk(length, chunks, in_lanes=False)
+    assert chunk % items == 0
+    assert 0 <= length - chunks * chunk < 4 * items
+    assert rows.chunks(NVIDIA.compute_units, length, in_lanes=False) is None
+    text = f"program p(xs: [[f32]{length}]3) = map(fun row => sqrt(reduce(add, 0.0, map(abs, row))), xs)"
+    program = parse_program(text)
+    plan = LongRows(rows)
+    made = plan.in_chunks(program.body)
+    (nest,) = [n for n in nests(made) if n.length == chunk]
+    assert any(nest.length in step.tiling for p in plans(made, NVIDIA) for step in p.steps)
+    assert plan.tiling
