@@ -17,7 +17,8 @@ from lift_egraph.algebra.keys import Keys
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.orders import equal_in_all_orders
 from lift_egraph.algebra.polynomials import multiplies_polynomials
-from lift_egraph.algebra.semirings import semirings_on
+from lift_egraph.algebra.residues import residues_in
+from lift_egraph.algebra.semirings import Semiring, semirings_on
 from lift_egraph.algebra.sums import Sums
 from lift_egraph.algebra.trials import Counterexample, counterexample
 from lift_egraph.language import ir
@@ -50,7 +51,7 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
     used: dict[str, None] = {}
     for a, b in zip(left, right, strict=True):
         t = type_of(a)
-        semiring = isinstance(t, Scalar) and next((s for s in semirings_on(t) if equal_over(s, t, a, b)), None)
+        semiring = isinstance(t, Scalar) and next((s for s in _semirings(t, a, b) if equal_over(s, t, a, b)), None)
         if not semiring:
             sums = Sums()
             if equal_in_all_orders([sums.of(e) for e in left], [sums.of(e) for e in right]):
@@ -62,6 +63,11 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
             return "the same in all cases of their conditions" if in_cases else None
         used[str(semiring)] = None
     return f"the same polynomials over {' and '.join(used)}"
+
+
+def _semirings(t: Scalar, left: ir.Expr, right: ir.Expr) -> tuple[Semiring, ...]:
+    """Over which two expressions may be equal: those of the type, and the rests modulo what they are taken of."""
+    return (*semirings_on(t), *(residues_in((left, right)) if t.is_integer else ()))
 
 
 @lru_cache(maxsize=1024)

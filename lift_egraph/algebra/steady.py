@@ -65,8 +65,10 @@ class Steady:
 
     @property
     def takes_long(self) -> bool:
-        """Whether to go on is a loop, so that it is not for each element."""
-        return any(isinstance(t, ir.ReduceSeq) for t in ir.subterms(self.onward))
+        """Whether to go on is a loop, or divides, so that it is not for each element."""
+        return any(
+            isinstance(t, ir.ReduceSeq) or (isinstance(t, ir.Call) and t.op == "mod") for t in ir.subterms(self.onward)
+        )
 
 
 def steady_of(function: ir.Function) -> Steady | None:

@@ -9,10 +9,12 @@ from typing import TypeGuard, TypeVar, Union
 from lift_egraph.algebra.actions import Action, Refusal, action_of, not_linear
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.kept import against_bounds, keeping_of
 from lift_egraph.algebra.laws import associative, built_in, in_parts, neutral
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import steady_of
 from lift_egraph.egraph.encoding import known_operator
+from lift_egraph.egraph.operators import making
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
@@ -142,8 +144,11 @@ def refusals(term: ir.Expr) -> Iterator[str]:
         found = action_of(term.operator)
         f = term.operator
         is_parallel = _combined(term) is not term or _is_parallel_in_parts(f) or steady_of(f) is not None
+        given = making(term)
+        is_parallel = is_parallel or (keeping_of(f, term.initial) or keeping_of(f, term.initial, given)) is not None
         if isinstance(found, Refusal) and not is_parallel:
-            yield f"the fold by {print_term(term.operator)} stays a loop: {found}"
+            bounds = against_bounds(f, term.initial, given)
+            yield f"the fold by {print_term(term.operator)} stays a loop: {found}" + (f"; {bounds}" if bounds else "")
         elif isinstance(found, Action) and isinstance(term, LEFT_TO_RIGHT) and not associative(found.operator):
             name = print_term(term.operator)
             why = f"that {found.why} is not known of several steps at once"
