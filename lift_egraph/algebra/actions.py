@@ -19,6 +19,7 @@ from typing import Union
 from lift_egraph.algebra.adjoined import Adjoined, adjoined
 from lift_egraph.algebra.against import against_linearity, not_associative, not_distributive
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
+from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import believe, believed
 from lift_egraph.algebra.expressions import (
     Binary,
@@ -106,6 +107,8 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
         return Refusal("the accumulator is no scalar or tuple of scalars")
     if [v.type for v in op.first] != [type_of(r) for r in op.results]:
         return Refusal("the accumulator has other components than the result")
+    if why := compensates(function):
+        return Refusal(why)
     blocks: list[Acting] = []
     for group in op.independent():
         found = _block(op, group)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from lift_egraph.algebra.cases import equal_in_all_cases
+from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import HOW, is_believed
 from lift_egraph.algebra.equations import Leaves, arguments_of, leaves_of_value, operator, sides
 from lift_egraph.algebra.keys import Keys
@@ -74,7 +75,7 @@ def _semirings(t: Scalar, left: ir.Expr, right: ir.Expr) -> tuple[Semiring, ...]
 def _proven(name: str, function: ir.Function, about: ir.Expr | ir.Function | None = None) -> str | None:
     if name in OF_POLYNOMIALS and multiplies_polynomials(function):
         return PRODUCTS
-    found = sides(name, function, about)
+    found = None if compensates(function) else sides(name, function, about)
     return None if found is None else proof(*found)
 
 

@@ -18,6 +18,7 @@ from functools import lru_cache
 
 from lift_egraph.algebra.actions import linear_rows
 from lift_egraph.algebra.bits import Word, word
+from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.expressions import (
     Binary,
@@ -91,7 +92,7 @@ def steady_of(function: ir.Function) -> Steady | None:
 @lru_cache(maxsize=1024)
 def _steady_of(function: ir.Function, _: int) -> Steady | None:
     op = opened(function)
-    if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results]:
+    if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results] or compensates(function):
         return None
     elements = ir.bound_variables(op.second)
     blocks: list[Block | Word] = []

@@ -29,7 +29,8 @@ DO = {
     "a hash modulo a prime": f"reduceSeq(fun (h, c) => {HASH}, 7, text)",
     "Adler-32": "reduceSeq(fun ((a, b), c) => let s = (a + c) % 65521u32 in (s, (b + s) % 65521u32), (1u32, 0u32), "
     "map(fun u => u % 256u32, us))",
-    "Fletcher, scanned": "scanSeq(fun ((a, b), c) => let s = (a + to_i32(c)) % 255 in (s, (b + s) % 255), (0, 0), text)",
+    "Fletcher, scanned": "scanSeq(fun ((a, b), c) => let s = (a + to_i32(c)) % 255 in (s, (b + s) % 255), (0, 0), "
+    "text)",
     "hashes of words": f"scanSeq(fun (h, (c, i)) => if i < 0 then to_i32(c) else {HASH}, 0, zip(text, is))",
     "Rabin and Karp": "reduceSeq(fun ((h, p), c) => ((h + to_i32(c) * p) % 65521, p * 31 % 65521), (0, 1), text)",
     "a hash of numbers": "reduce(fun (h, i) => (h * 31 + i) % 65521, 7, map(fun i => bit_and(i, 255), is))",
