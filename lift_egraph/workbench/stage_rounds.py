@@ -117,7 +117,9 @@ class StageRounds:
                 yield self.joined(dict(zip(self.stages, terms, strict=True)))
 
     @staticmethod
-    def _found(look: Look, alone: ir.Program, depth: int, end: float, is_small: bool) -> Iterable[PhaseSummary | Found]:
+    def _found(
+        look: Look, alone: ir.Program, depth: int, end: float, is_small: bool
+    ) -> Iterable[PhaseSummary | Found]:
         """What one round finds for a stage."""
         if is_small:
             look = look.sparing
