@@ -16,7 +16,7 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import BOOL, Scalar
 
 Interval = tuple[int, int]  # both ends are in it
-Known = Mapping[ir.Expr, Interval]
+Known = Mapping[ir.Var, Interval]
 
 
 def limits(t: Scalar) -> Interval:
@@ -60,7 +60,7 @@ def bounds(term: ir.Expr, known: Known | None = None) -> Interval:
 
 def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
     """The interval of what the last operation of an expression gives before it wraps around, if that is known."""
-    if term in known:
+    if isinstance(term, ir.Var) and term in known:
         return known[term]
     match term:
         case ir.Literal(value=value):

@@ -23,7 +23,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import domain, type_of
 from lift_egraph.language.pretty import print_term
-from lift_egraph.language.types import Pair, Scalar
+from lift_egraph.language.types import DataType, Pair, Scalar
 
 MOST_TURNS = 16
 
@@ -50,7 +50,7 @@ def kept_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = N
     known = _known(op, initial, given) if op else {}
     if op is None or not known:
         return None
-    moved = {v: kept(v, interval) for v, interval in known.items()}
+    moved: dict[ir.Var, ir.Expr] = {v: kept(v, interval) for v, interval in known.items()}
     if all(v == e for v, e in moved.items()):
         return None
     t = type_of(ir.function_body(function).body)
@@ -86,17 +86,17 @@ def _is_parallel(f: ir.Function) -> bool:
     return any(known(f) is not None for known in (acts_associatively, steady_of, combining_of, parts_of))
 
 
-def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None) -> dict[ir.Expr, Interval]:
+def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None) -> dict[ir.Var, Interval]:
     """The bounds of the whole numbers in a fold's accumulator, and in its elements; none where they are not known."""
     z = leaves_of_value(initial)
     if z is None or [v.type for v in op.first] != [type_of(e) for e in z]:
         return {}
-    whole = [i for i, v in enumerate(op.first) if isinstance(v.type, Scalar) and v.type.is_integer]
+    whole = [i for i, v in enumerate(op.first) if _is_whole(v.type)]
     made = leaves_of_value(given.body) if given else None
     elements = zip(ir.bound_variables(op.second), made or (), strict=False)
-    of_elements = {v: bounds(e) for v, e in elements if isinstance(v.type, Scalar) and v.type.is_integer}
-    state, results = ([parts[i] for i in whole] for parts in (op.first, op.results))
-    stable = _stable(state, results, [bounds(z[i]) for i in whole], of_elements)
+    of_elements = {v: bounds(e) for v, e in elements if _is_whole(v.type)}
+    results, first = [op.results[i] for i in whole], [bounds(z[i]) for i in whole]
+    stable = _stable([op.first[i] for i in whole], results, first, of_elements)
     return {**stable, **of_elements} if stable else {}
 
 
@@ -105,7 +105,8 @@ def _stable(
 ) -> dict[ir.Var, Interval]:
     """Bounds that the variables have at first, and the results have if the variables do."""
     known = dict(zip(variables, first, strict=True))
-    literals = {int(e.value) for r in results for e in ir.subterms(r) if _is_whole(e)}
+    terms = (e for r in results for e in ir.subterms(r))
+    literals = {int(e.value) for e in terms if isinstance(e, ir.Literal) and _is_whole(e.type)}
     ends = sorted({0, *literals, *(n - 1 for n in literals), *(1 - n for n in literals)})
     for _ in range(MOST_TURNS):
         made = {v: hull(known[v], bounds(r, {**others, **known})) for v, r in zip(variables, results, strict=True)}
@@ -115,8 +116,8 @@ def _stable(
     return {}
 
 
-def _is_whole(term: ir.Part) -> bool:
-    return isinstance(term, ir.Literal) and isinstance(term.type, Scalar) and term.type.is_integer
+def _is_whole(t: DataType) -> bool:
+    return isinstance(t, Scalar) and t.is_integer
 
 
 def _widened(v: ir.Var, before: Interval, now: Interval, ends: Sequence[int]) -> Interval:

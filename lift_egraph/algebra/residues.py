@@ -109,6 +109,7 @@ def kept(term: ir.Expr, interval: Interval) -> ir.Expr:
     's % 10 + 3'
     """
     t, (low, high), (least, most) = type_of(term), interval, bounds(term)
+    assert isinstance(t, Scalar)
     if least < low:
         term = ir.Call("max", (term, ir.Literal(low, t)))
     return ir.Call("min", (term, ir.Literal(high, t))) if most > high else term

@@ -104,8 +104,8 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
     if acting is not None and (bounded := keeping_of(f, use.initial)):
         facts.append(sorts.kept_within(function_to_egg(f), function_to_egg(bounded), to_egg(use.initial)))
     elif acting is not None and use.given and (bounded := keeping_of(f, use.initial, use.given)):
-        functions = map(function_to_egg, (f, use.given, bounded))
-        facts.append(sorts.kept_along(*functions, to_egg(use.initial)))
+        one, given, other = map(function_to_egg, (f, use.given, bounded))
+        facts.append(sorts.kept_along(one, given, other, to_egg(use.initial)))
     if (acting or known_operator(f)) and (combining := combining_of(f)):
         op, given, element = operator_to_egg(combining.operator), *(function_to_egg(g) for g in (f, combining.element))
         facts.append(sorts.combines(given, element, op))

@@ -23,7 +23,7 @@ from lift_egraph.meaning.values import Tree, leaves_of, map_leaves, zip_leaves
 Name = Tree  # of the variables that hold a value's leaves
 
 LONG = 200  # steps of a fold whose states are guessed
-MOST_LINES = 400  # of a step
+MOST_LINES = 4000  # of a step
 SHIFTS = {"shift_left": "<<", "shift_right": ">>"}  # by a literal
 # what is written for an operation; for others, its meaning is called
 TEXTS = {

@@ -116,7 +116,7 @@ def test_bounds_hold_for_all_values():
                 made.append(ir.Call(str(draw.choice(operations)), (a, b)))
             term = made[-1]
             known = dict.fromkeys(variables[:2], (0, 40))
-            scope = {v: drawn(t, draw, fractions=False) for v in variables}
+            scope: dict[ir.Expr, np.ndarray] = {v: drawn(t, draw, fractions=False) for v in variables}
             scope |= {v: draw.integers(0, 41, len(scope[v])).astype(scope[v].dtype) for v in variables[:2]}
             low, high = bounds(term, known)
             found = np.atleast_1d(values_of(term, scope))
