@@ -9,7 +9,7 @@ Source: Cousot and Cousot, "Abstract interpretation", POPL 1977 (intervals, wide
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from lift_egraph.algebra.bounded import Interval, Known, bounds, hull, limits
@@ -17,6 +17,7 @@ from lift_egraph.algebra.cascades import acts_associatively, parts_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.equations import leaves_of_value
 from lift_egraph.algebra.expressions import Binary, computed_once, opened, packed, shaped_binder
+from lift_egraph.algebra.grown import grown_bounds
 from lift_egraph.algebra.residues import kept
 from lift_egraph.algebra.steady import steady_of
 from lift_egraph.language import ir
@@ -29,7 +30,9 @@ MOST_TURNS = 16
 
 
 @lru_cache(maxsize=1024)
-def kept_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None) -> ir.Lambda | None:
+def kept_of(
+    function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None, *, grown: bool = False
+) -> ir.Lambda | None:
     """A fold's operator with its whole numbers moved between those bounds that folds from a value never leave, whatever
     the elements are; None if none are known.
 
@@ -37,6 +40,8 @@ def kept_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = N
     ----------
     given
         What makes the elements, if that is known: they are moved between its bounds as well.
+    grown
+        Whether those bounds count that an accumulator does not leave in as many steps as arrays may have elements.
 
     Examples
     --------
@@ -47,7 +52,7 @@ def kept_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = N
     'fun (s, x) => (min(max(s, 0), 96) * 31 + to_i32(x)) % 97'
     """
     op = opened(function, both=True)
-    known = _known(op, initial, given) if op else {}
+    known = _known(op, initial, given, grown) if op else {}
     if op is None or not known:
         return None
     moved: dict[ir.Var, ir.Expr] = {v: kept(v, interval) for v, interval in known.items()}
@@ -63,8 +68,10 @@ def kept_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = N
 
 def keeping_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None) -> ir.Lambda | None:
     """A fold's operator with its whole numbers between bounds, if the fold is parallel then, and is not as it is."""
-    found = None if _is_parallel(function) else kept_of(function, initial, given)
-    return found if found and _is_parallel(found) else None
+    if _is_parallel(function):
+        return None
+    tried = (kept_of(function, initial, given, grown=grown) for grown in (False, True))
+    return next((found for found in tried if found and _is_parallel(found)), None)
 
 
 def against_bounds(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None) -> str | None:
@@ -72,7 +79,7 @@ def against_bounds(function: ir.Function, initial: ir.Expr, given: ir.Lambda | N
     op = opened(function, both=True)
     if op is None:
         return None
-    known = _known(op, initial, given)
+    known = _known(op, initial, given, grown=False)
     for part in (p for r in op.results for p in ir.subterms(r)):
         match part:
             case ir.Call(op="mod", arguments=(a, ir.Literal(value=m))) if m > 1:
@@ -86,7 +93,7 @@ def _is_parallel(f: ir.Function) -> bool:
     return any(known(f) is not None for known in (acts_associatively, steady_of, combining_of, parts_of))
 
 
-def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None) -> dict[ir.Var, Interval]:
+def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None, grown: bool) -> dict[ir.Var, Interval]:
     """The bounds of the whole numbers in a fold's accumulator, and in its elements; none where they are not known."""
     z = leaves_of_value(initial)
     if z is None or [v.type for v in op.first] != [type_of(e) for e in z]:
@@ -95,21 +102,27 @@ def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None) -> dict[ir.Var
     made = leaves_of_value(given.body) if given else None
     elements = zip(ir.bound_variables(op.second), made or (), strict=False)
     of_elements = {v: bounds(e) for v, e in elements if _is_whole(v.type)}
-    results, first = [op.results[i] for i in whole], [bounds(z[i]) for i in whole]
-    stable = _stable([op.first[i] for i in whole], results, first, of_elements)
+    results = {op.first[i]: op.results[i] for i in whole}
+    first = {op.first[i]: bounds(z[i]) for i in whole}
+    stable = _stable(results, first, of_elements)
+    if grown:
+        found = ((v, grown_bounds(v, r, first[v], {**of_elements, **stable})) for v, r in results.items())
+        growing = {v: interval for v, interval in found if interval and stable.get(v, limits_of(v)) == limits_of(v)}
+        others = {v: r for v, r in results.items() if v not in growing}
+        stable = {**growing, **_stable(others, {v: first[v] for v in others}, {**of_elements, **growing})}
     return {**stable, **of_elements} if stable else {}
 
 
 def _stable(
-    variables: Sequence[ir.Var], results: Sequence[ir.Expr], first: Sequence[Interval], others: Known
+    results: Mapping[ir.Var, ir.Expr], first: Mapping[ir.Var, Interval], others: Known
 ) -> dict[ir.Var, Interval]:
     """Bounds that the variables have at first, and the results have if the variables do."""
-    known = dict(zip(variables, first, strict=True))
-    terms = (e for r in results for e in ir.subterms(r))
+    known = dict(first)
+    terms = (e for r in results.values() for e in ir.subterms(r))
     literals = {int(e.value) for e in terms if isinstance(e, ir.Literal) and _is_whole(e.type)}
     ends = sorted({0, *literals, *(n - 1 for n in literals), *(1 - n for n in literals)})
     for _ in range(MOST_TURNS):
-        made = {v: hull(known[v], bounds(r, {**others, **known})) for v, r in zip(variables, results, strict=True)}
+        made = {v: hull(known[v], bounds(r, {**others, **known})) for v, r in results.items()}
         if made == known:
             return known
         known = {v: _widened(v, known[v], interval, ends) for v, interval in made.items()}
@@ -120,10 +133,15 @@ def _is_whole(t: DataType) -> bool:
     return isinstance(t, Scalar) and t.is_integer
 
 
+def limits_of(v: ir.Var) -> Interval:
+    """The least and the largest number of a variable's type."""
+    assert isinstance(v.type, Scalar)
+    return limits(v.type)
+
+
 def _widened(v: ir.Var, before: Interval, now: Interval, ends: Sequence[int]) -> Interval:
     """An interval with ends that grew moved to the next number of a list, or of the type."""
-    assert isinstance(v.type, Scalar)
-    least, most = limits(v.type)
+    least, most = limits_of(v)
     low = now[0] if now[0] == before[0] else max((n for n in ends if n <= now[0]), default=least)
     high = now[1] if now[1] == before[1] else min((n for n in ends if n >= now[1]), default=most)
     return max(low, least), min(high, most)

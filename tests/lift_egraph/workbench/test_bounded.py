@@ -20,6 +20,7 @@ from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.workbench.actions import refusals, with_actions
 from lift_egraph.workbench.bounded import with_bounds
+from lift_egraph.workbench.cascades import cascade_steps
 from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import Leg
 
@@ -102,6 +103,26 @@ def test_an_accumulator_stays_between_its_bounds(name: str):
     inputs["is"] = np.random.default_rng(1).integers(-(2**31), 2**31, 4096).astype(np.int32)
     one, other = (list(leaves_of(evaluate(f, inputs))) for f in folds)
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_what_grows_by_one_a_step_is_bounded_by_the_longest_array():
+    step = "if c < 128u8 then (depth + 1, fixes) else (max(depth - 1, 0), if depth == 0 then fixes + 1 else fixes)"
+    program = program_of(f"reduceSeq(fun ((depth, fixes), c) => {step}, (0, 0), text)")
+    assert not [*refusals(program.body)]
+    term = with_bounds(program.body, ROWS)
+    assert term is not None
+    *_, last = cascade_steps(term, ROWS, least=2)
+    inputs = random_inputs(program, 0)
+    inputs["text"] = np.random.default_rng(0).integers(0, 256, 4096).astype(np.uint8)
+    sides = (leaves_of(evaluate(t, inputs)) for t in (program.body, term, last.term))
+    assert len({tuple(int(leaf) for leaf in side) for side in sides}) == 1
+
+
+@pytest.mark.parametrize(("step", "start"), [("s + 2", "0"), ("s + 1", "2"), ("s * 2", "0"), ("s + to_i32(x)", "0")])
+def test_what_grows_faster_or_from_higher_may_wrap(step: str, start: str):
+    body = program_of(f"reduceSeq(fun (s, x) => if x < 9u8 then {step} else max(s - 1, 0), {start}, text)").body
+    assert isinstance(body, ir.ReduceSeq)
+    assert keeping_of(body.operator, body.initial) is None
 
 
 def test_bounds_hold_for_all_values():
