@@ -69,7 +69,7 @@ def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
             return limits(t)
         case ir.Call(op="select", arguments=(_, a, b)):
             return hull(bounds(a, known), bounds(b, known))
-        case ir.Call(op=op, arguments=arguments) if all(_is_whole(a) for a in arguments):
+        case ir.Call(op=op, arguments=arguments) if all(is_whole(a) for a in arguments):
             return _of_operation(op, [bounds(a, known) for a in arguments])
         case ir.Call(op=op, arguments=(a,)) if op.startswith("to_") and type_of(a) == BOOL:
             return 0, 1
@@ -85,7 +85,7 @@ def is_exact(term: ir.Expr) -> bool:
 def holds_all(cast: ir.Expr, given: ir.Expr) -> bool:
     """Whether a cast leaves all whole numbers that an expression may give as they are."""
     t = type_of(cast)
-    return _is_whole(given) and isinstance(t, Scalar) and t.is_integer and within(bounds(given), limits(t))
+    return is_whole(given) and isinstance(t, Scalar) and t.is_integer and within(bounds(given), limits(t))
 
 
 def _of_operation(op: str, given: list[Interval]) -> Interval | None:
@@ -119,6 +119,7 @@ def _of_operation(op: str, given: list[Interval]) -> Interval | None:
     return None
 
 
-def _is_whole(term: ir.Expr) -> bool:
+def is_whole(term: ir.Expr) -> bool:
+    """Whether an expression gives whole numbers."""
     t = type_of(term)
     return isinstance(t, Scalar) and t.is_integer

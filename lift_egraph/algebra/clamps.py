@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lift_egraph.algebra.bounded import holds_all, is_exact
+from lift_egraph.algebra.bounded import bounds, holds_all, is_exact, is_whole, within
 from lift_egraph.algebra.linear import NotLinear, as_extreme
 from lift_egraph.algebra.semirings import SEMIRINGS
 from lift_egraph.language import ir
@@ -21,6 +21,7 @@ from lift_egraph.language.types import F64, I32, Scalar
 Scaled = tuple[ir.Expr, ir.Expr, ir.Expr, ir.Expr]  # a factor before these
 Form = tuple[ir.Expr, ir.Expr, ir.Expr]  # what is added, the least, and the greatest value
 RING = next(s for s in SEMIRINGS if s.is_ring)
+EXACT = (-(1 << 53), 1 << 53)  # whole numbers that f64 has, and all between
 LARGER, SMALLER = (next(s for s in SEMIRINGS if (s.plus, s.times) == (op, "add")) for op in ("max", "min"))
 
 
@@ -83,14 +84,15 @@ def _form(t: Scalar, term: ir.Expr, variable: ir.Var) -> Form:
         return variable not in ir.free_variables(part)
 
     def number(part: ir.Expr) -> ir.Expr:
+        if not _is_in_doubles(part):
+            raise NotLinear(f"it has numbers that {t} has not")
         if isinstance(part, ir.Literal):
             return ir.Literal(float(part.value), t)
         return part if type_of(part) == t else ir.Call(f"to_{t.name}", (part,))
 
     if is_free(term):
         return LARGER.one(t), number(term), number(term)
-    own = type_of(term)
-    if isinstance(own, Scalar) and own.is_integer and not is_exact(term):
+    if is_whole(term) and not (is_exact(term) and _is_in_doubles(term)):
         raise NotLinear("it may wrap around")
     match as_extreme(term):
         case ir.Var():
@@ -108,6 +110,11 @@ def _form(t: Scalar, term: ir.Expr, variable: ir.Var) -> Form:
             one, two, three = (x if x == y else ir.Call("select", (condition, x, y)) for x, y in both)
             return one, two, three
     raise NotLinear("it is not shifted and clamped alone")
+
+
+def _is_in_doubles(term: ir.Expr) -> bool:
+    """Whether `f64` has all numbers that an expression may give, if they are whole."""
+    return not is_whole(term) or within(bounds(term), EXACT)
 
 
 def _nothing(t: Scalar) -> Form:

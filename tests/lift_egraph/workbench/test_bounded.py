@@ -52,6 +52,12 @@ DO_NOT = {
     "it begins below": ("(s * 2 + to_i32(x)) % 97", "-1", "text", "s * 2 + to_i32(x) is only known to be from -192"),
     "a square": ("(s * s + to_i32(x)) % 97", "7", "text", "s * s + to_i32(x)"),
     "a clamp of what wraps": ("max(0, min(s + x, 255))", "7", "is", ""),
+    "a clamp of what f64 has not": (
+        "to_i32(min(max(to_i64(s) + shift_right(to_i64(x), 1) * 1125899906842624i64 - 100i64, 0i64), 255i64))",
+        "7",
+        "text",
+        "",
+    ),
     "a clamp with no other side": ("max(s + to_i32(x), 0)", "7", "text", ""),
 }
 
