@@ -85,7 +85,8 @@ def against_bounds(function: ir.Function, initial: ir.Expr, given: ir.Lambda | N
             case ir.Call(op="mod", arguments=(a, ir.Literal(value=m))) if m > 1:
                 low, high = bounds(a, known)
                 if low < 0 and not ir.free_variables(a).isdisjoint(op.first):
-                    return f"modulo {m} it may be linear, but {print_term(a)} is only known to be from {low} to {high}"
+                    known_of = f"{print_term(a)} is only known to be from {low} to {high}"
+                    return f"modulo {m} it may be linear, but {known_of}: types such as u8, % and masks give bounds"
     return None
 
 
