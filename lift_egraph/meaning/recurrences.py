@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -72,9 +74,15 @@ class Steps:
             f"  return {', '.join(f'{name}s' for name in names)},",
         ]
         scope = dict(self.constants)
-        exec("\n".join(text), scope)
+        exec(_compiled("\n".join(text)), scope)
         found = iter(scope["run"](*(leaf[()] for leaf in leaves_of(start)), *map(list, columns)))
         return map_leaves(lambda first: np.array(next(found), first.dtype), start)
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> CodeType:
+    """A function's text, once: what loops inside of a step are written out as takes longer to read than to run."""
+    return compile(text, "<steps>", "exec")
 
 
 def led_to(start: Tree, states: Tree) -> Tree:
