@@ -2,7 +2,7 @@
 
 They were written from the page of the language after the first table was complete, without sight of what recognises
 them. Whole numbers that wrap around in between, before a remainder or a clamp, are among those that cannot be taken
-apart.
+apart, and so is a compensated sum, which adds up what rounding loses in its own order.
 """
 
 from __future__ import annotations
@@ -142,7 +142,6 @@ PARALLEL = (
         "zip(xs, ys)",
     ),
     ("buy and sell once", "fun ((low, best), x) => let l = min(low, x) in (l, max(best, x - l))", "(inf, 0.0)", "xs"),
-    ("compensated sum", "fun ((s, c), x) => let y = x - c in let t = s + y in (t, (t - s) - y)", "(0.0, 0.0)", "xs"),
     (
         "longest rising run, branched",
         "fun ((best, run, last), x) => if x > last then (max(best, run + 1), run + 1, x) else (max(best, 1), "
@@ -159,13 +158,43 @@ PARALLEL = (
     ),
     ("largest step", "fun ((m, last), x) => (max(m, abs(x - last)), x)", "(0.0, 0.0)", "xs"),
     ("Schmitt trigger", "fun (on, x) => if on then x > -0.3 else x > 0.3", "false", "xs"),
+    ("hash of bytes modulo a prime", "fun (h, c) => (h * 31 + to_i32(c)) % 65521", "7", "map(to_u8, is)"),
+    (
+        "Adler-32 of bytes",
+        "fun ((a, b), c) => let s = (a + to_u32(c)) % 65521u32 in (s, (b + s) % 65521u32)",
+        "(1u32, 0u32)",
+        "map(to_u8, is)",
+    ),
+    (
+        "hash of Rabin and Karp",
+        "fun ((h, p), c) => ((h + to_i32(c) * p) % 65521, p * 31 % 65521)",
+        "(0, 1)",
+        "map(to_u8, is)",
+    ),
+    (
+        "hashes of words",
+        "fun (h, (c, x)) => if x < 0.0 then to_i32(c) else (h * 31 + to_i32(c)) % 65521",
+        "0",
+        "zip(map(to_u8, is), xs)",
+    ),
+    ("level in small steps", "fun (s, x) => max(0, min(s + x % 16, 255))", "100", "is"),
+    (
+        "switch without bounces",
+        "fun ((c, on), x) => let k = (if x > 0.2 then min(c + 1, 3) else max(c - 1, 0)) in (k, if k == 3 then "
+        "true else (if k == 0 then false else on))",
+        "(0, false)",
+        "xs",
+    ),
 )  # fmt: skip
 SEQUENTIAL = (
+    ("compensated sum", "fun ((s, c), x) => let y = x - c in let t = s + y in (t, (t - s) - y)", "(0.0, 0.0)", "xs"),
     ("saturating byte", "fun (s, x) => min(s + x, 255)", "0", "is"),
     ("clamped byte", "fun (s, x) => max(0, min(s + x, 255))", "100", "is"),
     ("hash modulo a prime", "fun (h, c) => (h * 31 + c) % 65521", "7", "is"),
     ("Adler-32", "fun ((a, b), c) => let s = (a + c) % 65521 in (s, (b + s) % 65521)", "(1, 0)", "is"),
     ("clock", "fun (s, x) => (s + x) % 12", "0", "is"),
+    ("carry of decimals", "fun (c, (i, x)) => (i % 10 + to_i32(x) + c) / 10", "0", "zip(is, xs)"),
+    ("FNV-1a of bytes", "fun (h, c) => bit_xor(h, to_u32(c)) * 16777619u32", "2166136261u32", "map(to_u8, is)"),
     ("quadratic map", "fun (s, x) => x - s * s", "0.1", "xs"),
     ("square root, step by step", "fun (s, x) => 0.5 * (s + x / s)", "1.0", "xs"),
     ("phase accumulator", "fun (s, x) => if s + x > 1.0 then s + x - 1.0 else s + x", "0.0", "xs"),

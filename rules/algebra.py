@@ -8,7 +8,9 @@ accumulator with a function of each element, by an associative operator, ``combi
 (`lift_egraph.algebra.elements`). Where the matrices that act are all the same, ``steady(f, e, p, op, one, on)``, n
 elements take s to ``on (pⁿ, (s, q))``, where q is what the fold makes of them from e (`lift_egraph.algebra.steady`).
 What a fold remembers of the element before, ``recalls(f, g, first, whole)``, is read there
-(`lift_egraph.algebra.recalled`). All of them are told to an e-graph for the operators of its term.
+(`lift_egraph.algebra.recalled`). An accumulator that stays between bounds is moved between them first, without any
+effect, ``kept_within(f, g, z)`` or ``kept_along(f, h, g, z)``, so that nothing wraps around whatever it is
+(`lift_egraph.algebra.kept`). All of them are told to an e-graph for the operators of its term.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ from lift_egraph.dsl import (
     fvo,
     i64,
     join,
+    kept_along,
+    kept_within,
     make_pair,
     map_,
     neutral,
@@ -170,6 +174,20 @@ def fold_of_recalled(f: Fn, g: Fn, first: Fn, whole: Fn, z: Ex, xs: Ex, n: i64, 
             eq(Ty.arr(n, t)).to(ty(xs)),
             i64(1) < n,
         )
+
+
+@rule(
+    "reduceSeq f z xs = reduceSeq g z xs,  f (s, x) = g (s, x) for all x and each s that folds by f from z give;  the "
+    "same for map h xs, for s and elements that h makes, and for reduce, scanSeq, scan, scanExclusiveSeq and "
+    "scanExclusive",
+    source="new: an accumulator that stays between bounds does not wrap around",
+)
+def fold_within_bounds(f: Fn, h: Fn, g: Fn, z: Ex, xs: Ex):
+    for array, known in ((xs, kept_within(f, g, z)), (map_(h, xs), kept_along(f, h, g, z))):
+        for fold in (reduce_seq, scan_seq, scan_exclusive_seq):
+            yield rewrite(fold(f, z, array)).to(fold(g, z, array), known)
+        for fold in (reduce_, scan, scan_exclusive):
+            yield rewrite(fold(Op.fn(f), z, array)).to(fold(Op.fn(g), z, array), known)
 
 
 @rule(
@@ -320,7 +338,7 @@ def reduce_of_fill(op: Op, z: Ex, x: Ex, n: i64, k: i64):
 
 algebra_rules = (
     *(fold_by_action, scan_by_action, fold_of_mapped, scan_of_mapped, built_in_operator, fold_of_recalled),
-    reduce_from_identity,
+    *(reduce_from_identity, fold_within_bounds),
 )
 chunked_action_rules = (
     *(scan_by_action_in_chunks, fold_in_steady_chunks, fold_in_steady_lanes, scan_in_steady_chunks, reduce_of_fill),

@@ -19,6 +19,7 @@ from typing import Union
 from lift_egraph.algebra.adjoined import Adjoined, adjoined
 from lift_egraph.algebra.against import against_linearity, not_associative, not_distributive
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
+from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import believe, believed
 from lift_egraph.algebra.expressions import (
     Binary,
@@ -34,6 +35,7 @@ from lift_egraph.algebra.linear import NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
 from lift_egraph.algebra.once import Once, once
 from lift_egraph.algebra.own_semirings import own_semirings
+from lift_egraph.algebra.residues import Residues, residues_in
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring, semirings_on
 from lift_egraph.algebra.tables import Table, table
 from lift_egraph.algebra.trials import counterexample
@@ -105,6 +107,8 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
         return Refusal("the accumulator is no scalar or tuple of scalars")
     if [v.type for v in op.first] != [type_of(r) for r in op.results]:
         return Refusal("the accumulator has other components than the result")
+    if why := compensates(function):
+        return Refusal(why)
     blocks: list[Acting] = []
     for group in op.independent():
         found = _block(op, group)
@@ -136,7 +140,8 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
     if types or not isinstance(t, Scalar):
         return _of_several_types(op, group)
     refused: list[tuple[NotLinear, Semiring]] = []
-    for semiring in (*semirings_on(t), *own_semirings(t)):
+    rests = residues_in(op.results[i] for i in group) if t.is_integer else ()
+    for semiring in (*semirings_on(t), *own_semirings(t), *rests):
         try:
             forms = [linear_form(semiring, t, op.results[i], variables) for i in group]
         except NotLinear as problem:
@@ -155,7 +160,8 @@ def linear_rows(op: Binary, group: Sequence[int]) -> tuple[Semiring, Scalar, lis
         return Refusal(f"no semiring of {t} is known")
     furthest = sorted(refused, key=lambda r: -r[0].depth)
     for problem, semiring in furthest:
-        if semiring.has_normal_forms and (against := against_linearity(op, group, semiring)):
+        of_rests = isinstance(semiring, Residues)
+        if semiring.has_normal_forms and not of_rests and (against := against_linearity(op, group, semiring)):
             return Refusal(f"{problem}: {against}")
     return Refusal(str(furthest[0][0]))
 
@@ -178,13 +184,10 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
         semiring, t, rows = found
         return closed_block(semiring, t, tuple(group), rows)
     v = op.first[group[0]]
-    if len(group) == 1 and isinstance(v.type, Scalar) and v.type.is_float:
-        for made in (clamp, scaled_clamp):
+    if len(group) == 1 and isinstance(v.type, Scalar):
+        for made in (clamp, scaled_clamp, table) if v.type.is_float else (table, clamp):
             with suppress(NotLinear):
                 return made(v.type, group[0], op.results[group[0]], v)
-    if len(group) == 1 and isinstance(v.type, Scalar):
-        with suppress(NotLinear):
-            return table(v.type, group[0], op.results[group[0]], v)
     with suppress(NotLinear):
         return once(group, [op.results[i] for i in group], [op.first[i] for i in group])
     with suppress(NotLinear):

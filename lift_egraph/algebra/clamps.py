@@ -2,7 +2,8 @@
 multiplied before.
 
 Such functions are closed under composition, and are linear over no semiring: ``min``, ``max`` and ``+`` are three
-operations. A queue that is never longer than it may be, or an account that is never overdrawn, is of this kind.
+operations. A queue that is never longer than it may be, or an account that is never overdrawn, is of this kind. Whole
+numbers of `i32` are so as the `f64` that they are, where nothing wraps around.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lift_egraph.algebra.bounded import bounds, holds_all, is_exact, is_whole, within
 from lift_egraph.algebra.linear import NotLinear, as_extreme
 from lift_egraph.algebra.semirings import SEMIRINGS
 from lift_egraph.language import ir
-from lift_egraph.language.types import Scalar
+from lift_egraph.language.check import type_of
+from lift_egraph.language.types import F64, I32, Scalar
 
 Scaled = tuple[ir.Expr, ir.Expr, ir.Expr, ir.Expr]  # a factor before these
 Form = tuple[ir.Expr, ir.Expr, ir.Expr]  # what is added, the least, and the greatest value
 RING = next(s for s in SEMIRINGS if s.is_ring)
+EXACT = (-(1 << 53), 1 << 53)  # whole numbers that f64 has, and all between
 LARGER, SMALLER = (next(s for s in SEMIRINGS if (s.plus, s.times) == (op, "add")) for op in ("max", "min"))
 
 
@@ -31,6 +35,7 @@ class Clamp:
     type: Scalar
     group: tuple[int, ...]
     entries: Form
+    whole: Scalar | None = None  # the type of the component, where that is another
     why: str = "shifted and clamped"
 
     @property
@@ -53,8 +58,10 @@ class Clamp:
     def applied(self, data: Sequence[ir.Expr], values: Sequence[ir.Expr]) -> list[ir.Expr]:
         """A value, shifted and clamped."""
         shift, least, greatest = data
-        raised = LARGER.sum(LARGER.product(values[0], shift, self.type), least, self.type)
-        return [SMALLER.sum(raised, greatest, self.type)]
+        value = ir.Call(f"to_{self.type.name}", (values[0],)) if self.whole else values[0]
+        raised = LARGER.sum(LARGER.product(value, shift, self.type), least, self.type)
+        made = SMALLER.sum(raised, greatest, self.type)
+        return [ir.Call(f"to_{self.whole.name}", (made,)) if self.whole else made]
 
 
 def clamp(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Clamp:
@@ -65,6 +72,10 @@ def clamp(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Clamp:
     NotLinear
         If it is none.
     """
+    if t == I32:  # negative numbers of f64 are none of a type without a sign
+        return Clamp(F64, (component,), _form(F64, term, variable), t)
+    if not t.is_float:
+        raise NotLinear(f"numbers of {t} are no numbers of {F64}")
     return Clamp(t, (component,), _form(t, term, variable))
 
 
@@ -72,22 +83,38 @@ def _form(t: Scalar, term: ir.Expr, variable: ir.Var) -> Form:
     def is_free(part: ir.Expr) -> bool:
         return variable not in ir.free_variables(part)
 
+    def number(part: ir.Expr) -> ir.Expr:
+        if not _is_in_doubles(part):
+            raise NotLinear(f"it has numbers that {t} has not")
+        if isinstance(part, ir.Literal):
+            return ir.Literal(float(part.value), t)
+        return part if type_of(part) == t else ir.Call(f"to_{t.name}", (part,))
+
     if is_free(term):
-        return LARGER.one(t), term, term
+        return LARGER.one(t), number(term), number(term)
+    if is_whole(term) and not (is_exact(term) and _is_in_doubles(term)):
+        raise NotLinear("it may wrap around")
     match as_extreme(term):
         case ir.Var():
             return _nothing(t)
         case ir.Call(op="add" | "max" | "min" as op, arguments=(a, b)) if is_free(a) or is_free(b):
             known, other = (a, b) if is_free(a) else (b, a)
             change = {"add": _shifted, "max": _at_least, "min": _at_most}[op]
-            return change(_form(t, other, variable), known, t)
+            return change(_form(t, other, variable), number(known), t)
         case ir.Call(op="sub", arguments=(a, b)) if is_free(b):
-            return _shifted(_form(t, a, variable), ir.Call("neg", (b,)), t)
+            return _shifted(_form(t, a, variable), ir.Call("neg", (number(b),)), t)
+        case ir.Call(op=op, arguments=(a,)) if op.startswith("to_") and holds_all(term, a):
+            return _form(t, a, variable)
         case ir.Call(op="select", arguments=(condition, a, b)) if is_free(condition):
             both = zip(_form(t, a, variable), _form(t, b, variable), strict=True)
             one, two, three = (x if x == y else ir.Call("select", (condition, x, y)) for x, y in both)
             return one, two, three
     raise NotLinear("it is not shifted and clamped alone")
+
+
+def _is_in_doubles(term: ir.Expr) -> bool:
+    """Whether `f64` has all numbers that an expression may give, if they are whole."""
+    return not is_whole(term) or within(bounds(term), EXACT)
 
 
 def _nothing(t: Scalar) -> Form:

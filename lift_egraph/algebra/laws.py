@@ -11,13 +11,15 @@ from __future__ import annotations
 from functools import lru_cache
 
 from lift_egraph.algebra.cases import equal_in_all_cases
+from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import HOW, is_believed
 from lift_egraph.algebra.equations import Leaves, arguments_of, leaves_of_value, operator, sides
 from lift_egraph.algebra.keys import Keys
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.orders import equal_in_all_orders
 from lift_egraph.algebra.polynomials import multiplies_polynomials
-from lift_egraph.algebra.semirings import semirings_on
+from lift_egraph.algebra.residues import residues_in
+from lift_egraph.algebra.semirings import Semiring, semirings_on
 from lift_egraph.algebra.sums import Sums
 from lift_egraph.algebra.trials import Counterexample, counterexample
 from lift_egraph.language import ir
@@ -50,7 +52,7 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
     used: dict[str, None] = {}
     for a, b in zip(left, right, strict=True):
         t = type_of(a)
-        semiring = isinstance(t, Scalar) and next((s for s in semirings_on(t) if equal_over(s, t, a, b)), None)
+        semiring = isinstance(t, Scalar) and next((s for s in _semirings(t, a, b) if equal_over(s, t, a, b)), None)
         if not semiring:
             sums = Sums()
             if equal_in_all_orders([sums.of(e) for e in left], [sums.of(e) for e in right]):
@@ -64,11 +66,16 @@ def _proof(left: Leaves, right: Leaves) -> str | None:
     return f"the same polynomials over {' and '.join(used)}"
 
 
+def _semirings(t: Scalar, left: ir.Expr, right: ir.Expr) -> tuple[Semiring, ...]:
+    """Over which two expressions may be equal: those of the type, and the rests modulo what they are taken of."""
+    return (*semirings_on(t), *(residues_in((left, right)) if t.is_integer else ()))
+
+
 @lru_cache(maxsize=1024)
 def _proven(name: str, function: ir.Function, about: ir.Expr | ir.Function | None = None) -> str | None:
     if name in OF_POLYNOMIALS and multiplies_polynomials(function):
         return PRODUCTS
-    found = sides(name, function, about)
+    found = None if compensates(function) else sides(name, function, about)
     return None if found is None else proof(*found)
 
 

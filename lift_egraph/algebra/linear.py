@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lift_egraph.algebra.normal_forms import equal_over
+from lift_egraph.algebra.bounded import bounds, within
+from lift_egraph.algebra.normal_forms import NoNormalForm, equal_over, polynomial
+from lift_egraph.algebra.residues import Residues, kept
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -35,7 +37,8 @@ def linear_form(semiring: Semiring, t: Scalar, term: ir.Expr, variables: Sequenc
     NotLinear
         If the expression is not written as a linear form: it says which part is not.
     """
-    return _Forms(semiring, t, variables)(term, 0)
+    forms = _FormsOfRests(semiring, t, variables) if isinstance(semiring, Residues) else _Forms(semiring, t, variables)
+    return forms(term, 0)
 
 
 class _Forms:
@@ -68,11 +71,7 @@ class _Forms:
             case ir.Call(op="sub", arguments=(a, b)) if s.times == "add" and self.is_free(b):
                 return self.each(self(a, depth + 1), lambda c: s.product(c, ir.Call("neg", (b,)), self.t))
             case ir.Call(op="select", arguments=(condition, a, b)) if self.is_free(condition):
-
-                def chosen(x: ir.Expr, y: ir.Expr) -> ir.Expr:
-                    return x if x == y else ir.Call("select", (condition, x, y))
-
-                return self.both(self(a, depth + 1), self(b, depth + 1), chosen)
+                return self.both(self(a, depth + 1), self(b, depth + 1), self.chosen(condition))
         raise NotLinear(f"{print_term(term)} {self.problem(term)}, so it is not linear over {s}", depth)
 
     def is_free(self, term: ir.Expr) -> bool:
@@ -95,6 +94,10 @@ class _Forms:
             return c if c == self.zero else ir.Literal(-c.value, self.t)
         return ir.Call("neg", (c,))
 
+    def chosen(self, condition: ir.Expr) -> Callable[[ir.Expr, ir.Expr], ir.Expr]:
+        """A choice between coefficients."""
+        return lambda x, y: x if x == y else ir.Call("select", (condition, x, y))
+
     def problem(self, term: ir.Expr) -> str:
         match term:
             case ir.Call(op="select", arguments=(condition, _, _)) if not self.is_free(condition):
@@ -106,6 +109,37 @@ class _Forms:
             case ir.Call(op=op):
                 return f"applies {OPERATIONS[op].symbol or op} to the accumulator"
         return "hides the accumulator"
+
+
+class _FormsOfRests(_Forms):
+    """Of rests, which are polynomials modulo a number as long as nothing wraps around."""
+
+    semiring: Residues
+
+    def __call__(self, term: ir.Expr, depth: int) -> Form:
+        match term:
+            case ir.Call(op="select", arguments=(condition, a, b)) if self.is_free(condition):
+                return self.both(self(a, depth), self(b, depth), self.chosen(condition))
+        if not within(bounds(term), self.semiring.interval):
+            raise NotLinear(f"{print_term(term)} is no rest modulo {self.semiring.modulus}", depth)
+        try:
+            found = polynomial(self.semiring, self.t, term)
+        except NoNormalForm:
+            raise NotLinear(f"{print_term(term)} is too large", depth) from None
+        own: dict[ir.Expr, ir.Var] = {kept(v, self.semiring.interval): v for v in self.variables}
+        form = self.form({})
+        for monomial, count in found.items():
+            of = [(own[a], power) for a, power in monomial if a in own]
+            others = [(a, power) for a, power in monomial if a not in own]
+            if len(of) > 1 or any(power != 1 for _, power in of) or not all(self.is_free(a) for a, _ in others):
+                raise NotLinear(f"{print_term(term)} is not linear over {self.semiring}", depth)
+            made: ir.Expr = ir.Literal(int(count), self.t)
+            for atom, power in others:
+                for _ in range(power):
+                    made = self.semiring.product(made, self.semiring.representative(atom, self.t), self.t)
+            v = of[0][0] if of else None
+            form[v] = self.plus(form[v], made)
+        return form
 
 
 def as_extreme(term: ir.Expr) -> ir.Expr:

@@ -15,6 +15,8 @@ from math import inf, isinf
 from operator import and_, or_, xor
 from typing import Union
 
+from lift_egraph.algebra.bounded import bounds, holds_all, is_exact, within
+from lift_egraph.algebra.residues import Residues
 from lift_egraph.algebra.semirings import Semiring
 from lift_egraph.language import ir
 from lift_egraph.language.scalar import LAWS
@@ -36,12 +38,14 @@ def equal_over(semiring: Semiring, t: Scalar, left: ir.Expr, right: ir.Expr) -> 
     """Whether two expressions of a scalar type have one normal form over a semiring."""
     if not semiring.has_normal_forms:
         return left == right
+    if isinstance(semiring, Residues) and not all(within(bounds(e), semiring.interval) for e in (left, right)):
+        return False  # of one rest, but no rests themselves
     conditions = list(dict.fromkeys((*conditions_in(left), *conditions_in(right))))
     if len(conditions) > MOST_CONDITIONS:
         return False
     try:
         for decided in product((False, True), repeat=len(conditions)):
-            normal = _Normal(semiring, t, dict(zip(conditions, decided, strict=True)))
+            normal = _normal(semiring, t, dict(zip(conditions, decided, strict=True)))
             if normal(left) != normal(right):
                 return False
     except NoNormalForm:
@@ -57,7 +61,7 @@ def polynomial(semiring: Semiring, t: Scalar, term: ir.Expr) -> Polynomial:
     NoNormalForm
         If it has none, or is too large.
     """
-    return _Normal(semiring, t, None)(term)
+    return _normal(semiring, t, None)(term)
 
 
 def conditions_in(term: ir.Expr) -> Iterator[ir.Expr]:
@@ -178,6 +182,44 @@ class _Normal:
             for m, c in made.items()
             if not any(n != m and n <= m and _applied(plus, c, d) == d for n, d in made.items())
         }
+
+
+class _OfRests(_Normal):
+    """The normal form of whole numbers modulo one: of what does not wrap around."""
+
+    semiring: Residues
+
+    def __init__(self, semiring: Residues, decided: Mapping[ir.Expr, bool] | None) -> None:
+        self.semiring, self.decided = semiring, decided
+        self.zero, self.one = Fraction(0), Fraction(1)
+
+    def __call__(self, term: ir.Expr) -> Polynomial:
+        match term:
+            case ir.Literal(value=value):
+                return self._cleaned(self.constant(Fraction(value)))
+            case ir.Call(op="select", arguments=(condition, yes, no)) if self.decided is not None:
+                return self(yes if _holds(condition, self.decided) else no)
+            case ir.Call(op="mod", arguments=(a, ir.Literal(value=self.semiring.modulus))):
+                return self(a)
+            case ir.Call(op="min" | "max" as op, arguments=(a, ir.Literal(value=end))):
+                least, most = bounds(a)
+                if most <= end if op == "min" else least >= end:
+                    return self(a)
+            case ir.Call(op=op, arguments=(a,)) if op.startswith("to_") and holds_all(term, a):
+                return self(a)
+            case ir.Call(op="add" | "sub" | "mul" as op, arguments=(a, b)) if is_exact(term):
+                one, other = self(a), self(b)
+                if op == "mul":
+                    return self.product(one, other)
+                return self.sum(one, other if op == "add" else self.product(self.constant(Fraction(-1)), other))
+        return {frozenset({(term, 1)}): self.one}
+
+    def _cleaned(self, a: Polynomial) -> Polynomial:
+        return super()._cleaned({m: c % self.semiring.modulus for m, c in a.items()})
+
+
+def _normal(semiring: Semiring, t: Scalar, decided: Mapping[ir.Expr, bool] | None) -> _Normal:
+    return _OfRests(semiring, decided) if isinstance(semiring, Residues) else _Normal(semiring, t, decided)
 
 
 def _number(value: float | int | bool) -> Number:

@@ -25,12 +25,12 @@ def product(t: Scalar, modulus: ir.Literal, first: ir.Expr, second: ir.Expr) -> 
 
 def horner(t: Scalar, polynomial: ir.Expr, a: ir.Var, step: ir.Expr, value: ir.Expr) -> ir.Expr:
     """The sum of what as many steps as each power of a polynomial says make of a value, from the highest on."""
-    k, j = ir.Var("$bit", I32), ir.Var("$step", I32)
-    place = k if t == I32 else ir.Call(f"to_{t.name}", (k,))
+    k, j = ir.Var("$step", I32), ir.Var("$number", I32)
+    number = ir.Call("sub", (ir.Literal(size_of(t) - 1, I32), k))
+    place = number if t == I32 else ir.Call(f"to_{t.name}", (number,))
     more = ir.Call("select", (_bit_is_one(polynomial, place, t), value, OF_BITS.zero(t)))
-    last = ir.Literal(size_of(t) - 1, I32)
-    places = ir.Generate(nat(size_of(t)), ir.Lambda(j, ir.Call("sub", (last, j))))
-    return ir.ReduceSeq(ir.Lambda(ir.PairBinder(a, k), ir.Call("bit_xor", (step, more))), OF_BITS.zero(t), places)
+    numbers = ir.Generate(nat(size_of(t)), ir.Lambda(j, j))
+    return ir.ReduceSeq(ir.Lambda(ir.PairBinder(a, k), ir.Call("bit_xor", (step, more))), OF_BITS.zero(t), numbers)
 
 
 def _bit_is_one(term: ir.Expr, place: ir.Expr, t: Scalar) -> ir.Expr:

@@ -18,6 +18,7 @@ from functools import lru_cache
 
 from lift_egraph.algebra.actions import linear_rows
 from lift_egraph.algebra.bits import Word, word
+from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.expressions import (
     Binary,
@@ -65,8 +66,10 @@ class Steady:
 
     @property
     def takes_long(self) -> bool:
-        """Whether to go on is a loop, so that it is not for each element."""
-        return any(isinstance(t, ir.ReduceSeq) for t in ir.subterms(self.onward))
+        """Whether to go on is a loop, or divides, so that it is not for each element."""
+        return any(
+            isinstance(t, ir.ReduceSeq) or (isinstance(t, ir.Call) and t.op == "mod") for t in ir.subterms(self.onward)
+        )
 
 
 def steady_of(function: ir.Function) -> Steady | None:
@@ -89,7 +92,7 @@ def steady_of(function: ir.Function) -> Steady | None:
 @lru_cache(maxsize=1024)
 def _steady_of(function: ir.Function, _: int) -> Steady | None:
     op = opened(function)
-    if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results]:
+    if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results] or compensates(function):
         return None
     elements = ir.bound_variables(op.second)
     blocks: list[Block | Word] = []

@@ -134,8 +134,8 @@ def tried(
         differs = np.asarray(~_same(x, y, type_of(a)))
         if differs.any():
             at = int(np.argmax(differs))
-            shown = tuple((_name(n), scope[n][at].item()) for n in names)
-            return Counterexample(shown, x[at].item(), y[at].item()), 0
+            values = tuple((shown(n), scope[n][at].item()) for n in names)
+            return Counterexample(values, x[at].item(), y[at].item()), 0
         known &= np.isfinite(x) | np.isfinite(y) | (x == y)
     return None, int(known.sum())
 
@@ -165,5 +165,6 @@ def drawn(t: object, generator: np.random.Generator, fractions: bool) -> np.ndar
     return values
 
 
-def _name(term: ir.Expr) -> str:
+def shown(term: ir.Expr) -> str:
+    """What an atom is called in counterexamples."""
     return term.name.lstrip("$") if isinstance(term, ir.Var | ir.Input) else "a part"

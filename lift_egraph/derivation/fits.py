@@ -287,7 +287,7 @@ class _Undefined(Exception):
 FACTS = (
     "tile", "lane_width", "associative", "commutative", "identity", "neutral", "scalar_like", "stage_local",
     "stage_private", "built_in", "acts", "steady", "combines", "recalls", "cascades",
-    "distinct",
+    "kept_within", "kept_along", "distinct",
 )  # fmt: skip
 
 

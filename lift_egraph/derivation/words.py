@@ -90,6 +90,10 @@ def condition_text(condition: Condition) -> str:
                 return f"{p[0]} (s, x) = {p[2]} (s, {p[1]} x)"
             case "recalls":
                 return f"{p[0]} (s, x) = {p[3]} ({p[2]} (s, x), x), and {p[2]} ({p[3]} (k, y), x) = {p[1]} (k, (y, x))"
+            case "kept_within":
+                return f"{p[0]} (s, x) = {p[1]} (s, x) for each s that folds from {p[2]} give"
+            case "kept_along":
+                return f"{p[0]} (s, {p[1]} x) = {p[2]} (s, {p[1]} x) for each s that folds of such from {p[3]} give"
             case "cascades":
                 folded = f"{p[0]} ({p[5]} (s, t), x) = {p[5]} ({p[1]} (s, x), {p[2]} (t, (s, x)))"
                 return f"{folded}, and {p[5]} ({p[3]} z, {p[4]} z) = z"

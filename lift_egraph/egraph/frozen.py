@@ -45,6 +45,8 @@ DROPPED = (
     "steady",
     "combines",
     "recalls",
+    "kept_within",
+    "kept_along",
     "cascades",
     "distinct",
     "matched",

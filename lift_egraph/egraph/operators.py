@@ -14,6 +14,7 @@ from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.kept import keeping_of
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import Steady, steady_of
 from lift_egraph.egraph import sorts
@@ -32,6 +33,7 @@ class Use:
     pattern: type[ir.Expr]
     operator: ir.Lambda
     initial: ir.Expr
+    given: ir.Lambda | None = None  # what makes the elements
 
     @property
     def is_reduction(self) -> bool:
@@ -54,7 +56,15 @@ def _uses(term: ir.Part) -> Iterator[Use]:
         if not isinstance(t, ir.FOLDS) or not isinstance(t.operator, ir.Lambda):
             continue
         if known_operator(t.operator) is None or isinstance(t, LEFT_TO_RIGHT):
-            yield Use(type(t), t.operator, t.initial)
+            yield Use(type(t), t.operator, t.initial, making(t))
+
+
+def making(fold: ir.Expr) -> ir.Lambda | None:
+    """What makes the elements of a fold, where its array is a map."""
+    match ir.array_of_loop(fold):
+        case ir.Map(function=ir.Lambda() as given):
+            return given
+    return None
 
 
 def facts_of(use: Use) -> tuple[ActionLike, ...]:
@@ -91,6 +101,11 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
         for part in (cascade.step, cascade.rest):
             if isinstance(of_part := action_of(part), Action):
                 facts.append(_acts(part, of_part))
+    if acting is not None and (bounded := keeping_of(f, use.initial)):
+        facts.append(sorts.kept_within(function_to_egg(f), function_to_egg(bounded), to_egg(use.initial)))
+    elif acting is not None and use.given and (bounded := keeping_of(f, use.initial, use.given)):
+        one, given, other = map(function_to_egg, (f, use.given, bounded))
+        facts.append(sorts.kept_along(one, given, other, to_egg(use.initial)))
     if (acting or known_operator(f)) and (combining := combining_of(f)):
         op, given, element = operator_to_egg(combining.operator), *(function_to_egg(g) for g in (f, combining.element))
         facts.append(sorts.combines(given, element, op))
@@ -143,6 +158,8 @@ def reasons(use: Use) -> list[str]:
             for part in (cascade.step, cascade.rest):
                 if isinstance(of_part := action_of(part), Action):
                     found.append(f"{print_term(part)} multiplies the accumulator by a matrix: {of_part.why}")
+        elif bounded := keeping_of(f, use.initial) or keeping_of(f, use.initial, use.given):
+            found.append(f"{name} stays between bounds from {print_term(use.initial)}, as {print_term(bounded)} does")
         elif not combining:
             found.append(f"{name} stays a loop: {acting.why}")
     return found

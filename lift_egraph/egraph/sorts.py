@@ -267,6 +267,10 @@ acts = relation("acts", Fn, Fn, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
 steady = relation("steady", Fn, Ex, Ex, Op, Ex, Fn)  # pyright: ignore[reportCallIssue]
 # recalls(f, g, first, whole): f (s, x) = whole (first (s, x), x), first (whole (k, y), x) = g (k, (y, x))
 recalls = relation("recalls", Fn, Fn, Fn, Fn)
+# kept_within(f, g, z): f (s, x) = g (s, x) for each s that folds by f from z give, whatever the elements are
+kept_within = relation("kept_within", Fn, Fn, Ex)
+# kept_along(f, h, g, z): f (s, h x) = g (s, h x) for each s that folds by f of what h gives from z give, and all x
+kept_along = relation("kept_along", Fn, Fn, Fn, Ex)
 # cascades(f, g, h, first, others, whole): whole (first z, others z) = z,
 # f (whole (s, t), x) = whole (g (s, x), h (t, (s, x)))
 cascades = relation("cascades", Fn, Fn, Fn, Fn, Fn, Fn)  # pyright: ignore[reportCallIssue]

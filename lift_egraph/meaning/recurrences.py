@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,15 @@ from lift_egraph.meaning.values import Tree, leaves_of, map_leaves, zip_leaves
 
 Name = Tree  # of the variables that hold a value's leaves
 
+LONG = 200  # steps of a fold whose states are guessed
+MOST_LINES = 4000  # of a step
+SHIFTS = {"shift_left": "<<", "shift_right": ">>"}  # by a literal
 # what is written for an operation; for others, its meaning is called
-_TEXTS = {
+TEXTS = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}",
     "min": "{1} if {1} < {0} else {0}", "max": "{1} if {0} < {1} else {0}", "select": "{1} if {0} else {2}",
     "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
+    "bit_and": "{0} & {1}", "bit_or": "{0} | {1}", "bit_xor": "{0} ^ {1}",
     "eq": "{0} == {1}", "ne": "{0} != {1}", "and": "{0} and {1}", "or": "{0} or {1}", "not": "not {0}",
 }  # fmt: skip
 
@@ -50,6 +56,11 @@ class Steps:
     lines: list[str] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def calls(self) -> int:
+        """How often a step calls what an operation means."""
+        return sum(" = t" in line for line in self.lines)
+
     def states(self, start: Tree, columns: Sequence[np.ndarray]) -> Tree:
         """The states after each step, of scalars `start` and a row of each column."""
         names = [f"a{i}" for i, _ in enumerate(leaves_of(start))]
@@ -63,9 +74,15 @@ class Steps:
             f"  return {', '.join(f'{name}s' for name in names)},",
         ]
         scope = dict(self.constants)
-        exec("\n".join(text), scope)
+        exec(_compiled("\n".join(text)), scope)
         found = iter(scope["run"](*(leaf[()] for leaf in leaves_of(start)), *map(list, columns)))
         return map_leaves(lambda first: np.array(next(found), first.dtype), start)
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> CodeType:
+    """A function's text, once: what loops inside of a step are written out as takes longer to read than to run."""
+    return compile(text, "<steps>", "exec")
 
 
 def led_to(start: Tree, states: Tree) -> Tree:
@@ -118,6 +135,7 @@ class _Text:
 
     def __init__(self, steps: Steps, doubles: bool) -> None:
         self.steps, self.doubles, self.count = steps, doubles, 0
+        self.shifts = set[str]()  # literals that are less than the bits of their type
 
     def bound(self, binder: ir.Binder) -> dict[ir.Var, Name]:
         """The names of the accumulator's parts."""
@@ -157,7 +175,33 @@ class _Text:
                 return self.value(body, inner, lets)
             case ir.Call(op=op, arguments=arguments) if isinstance(t := type_of(term), Scalar):
                 return self.assigned(op, t, [self.value(x, names, lets) for x in arguments])
+            case ir.ReduceSeq(operator=ir.Lambda() as operator, array=ir.Generate() as numbers):
+                return self.unrolled(operator, self.value(term.initial, names, lets), numbers, names, lets)
         raise _Unknown
+
+    def unrolled(
+        self,
+        operator: ir.Lambda,
+        made: Name,
+        numbers: ir.Generate,
+        names: dict[ir.Var, Name],
+        lets: tuple[ir.Apply, ...],
+    ) -> Name:
+        """The steps of a loop inside of a step, over what follows from their numbers, one after the other."""
+        place, length = numbers.function, numbers.size.constant
+        if not isinstance(operator.binder, ir.PairBinder) or not isinstance(place, ir.Lambda) or not length:
+            raise _Unknown
+        for i in range(length):
+            self.steps.constants[f"p{i}"] = np.int32(i)
+            inner = dict(names)
+            _bind(inner, place.binder, f"p{i}")
+            element = self.value(place.body, inner, lets)
+            _bind(inner, operator.binder.first, made)
+            _bind(inner, operator.binder.second, element)
+            made = self.value(operator.body, inner, lets)
+            if len(self.steps.lines) > MOST_LINES:
+                raise _Unknown
+        return made
 
     def column(self, term: ir.Expr, lets: tuple[ir.Apply, ...]) -> Name:
         """An argument for each leaf of a part without the accumulator."""
@@ -168,13 +212,22 @@ class _Text:
             raise _Unknown
         if (lets, term) not in self.steps.columns:
             self.steps.columns.append((lets, term))
-        return f"x{self.steps.columns.index((lets, term))}"
+        name = f"x{self.steps.columns.index((lets, term))}"
+        if (
+            isinstance(term, ir.Literal)
+            and t.is_integer
+            and 0 <= term.value < 8 * np.dtype(NUMPY_TYPES[t.name]).itemsize
+        ):
+            self.shifts.add(name)
+        return name
 
     def assigned(self, op: str, t: Scalar, arguments: list[str]) -> str:
         name = f"v{self.count}"
         self.count += 1
-        if op in _TEXTS:
-            text = _TEXTS[op].format(*arguments)
+        if op in TEXTS:
+            text = TEXTS[op].format(*arguments)
+        elif op in SHIFTS and arguments[1] in self.shifts:
+            text = f"{arguments[0]} {SHIFTS[op]} {arguments[1]}"
         else:
             dtype = np.float64 if self.doubles and t.is_float else NUMPY_TYPES[t.name]
             self.steps.constants |= {f"m{name}": OPERATIONS[op].meaning, f"t{name}": dtype}

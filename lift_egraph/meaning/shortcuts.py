@@ -13,11 +13,11 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import Scalar, scalar_of
 from lift_egraph.meaning.contractions import factors
 from lift_egraph.meaning.domains import Domain
-from lift_egraph.meaning.recurrences import Steps, steps_of
+from lift_egraph.meaning.recurrences import LONG, Steps, steps_of
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.values import Tree, at, leaves_of, map_leaves, widen, zip_leaves
 
-LONG, RUN, FEW = 200, 1 << 15, 256  # steps of a fold whose states are guessed, in a run that a cache holds; most folds
+RUN, FEW = 1 << 15, 256  # steps of a fold whose states are guessed in a run that a cache holds; most folds
 
 
 class Interpreter(Protocol):

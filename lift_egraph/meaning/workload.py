@@ -12,9 +12,14 @@ from lift_egraph.language.index_arrays import number
 from lift_egraph.language.types import Array, DataType, Pair, width_of
 from lift_egraph.meaning.contractions import factors, product_of
 from lift_egraph.meaning.folds import fold_form, keeps_last
+from lift_egraph.meaning.recurrences import LONG, steps_of
 
 _MAKES_ARRAYS = (ir.Call, ir.Join, ir.AsScalar, ir.Concat, ir.Gather, ir.Scatter, ir.Lookup, ir.Pad, *ir.INDEX_FOLDS)
 COPIED, MULTIPLIED, WALKED = 1.0, 0.01, 14.0  # the time of an element of a factor, a product and a step of a fold …
+CALLED, VISITED = (
+    80.0,
+    300.0,
+)  # of an operation in such a step whose meaning is called, and of a node that is walked over
 RANGE = 10  # elements of a range whose ends are computed
 SIDE_BY_SIDE = 256  # … of which so many take as long as any more
 
@@ -33,6 +38,8 @@ class _Work:
         Of matrix products.
     walked
         Steps of folds by operators that are no built-in operation, for each pair of components of the accumulator.
+    slow
+        The time beside that of steps for which no text is written.
     copied
         Elements of the factors of those, by the variables that they depend on: others repeat nothing.
     """
@@ -40,6 +47,7 @@ class _Work:
     made: int = 0
     products: int = 0
     walked: int = 0
+    slow: float = 0.0
     copied: tuple[tuple[_Variables, int], ...] = ()
 
     def __add__(self, other: _Work) -> _Work:
@@ -51,7 +59,11 @@ class _Work:
         for variables, count in other.copied:
             copied[variables] += count
         return _Work(
-            self.made + other.made, self.products + other.products, self.walked + other.walked, tuple(copied.items())
+            self.made + other.made,
+            self.products + other.products,
+            self.walked + other.walked,
+            self.slow + other.slow,
+            tuple(copied.items()),
         )
 
     def times(self, count: int, sources: dict[ir.Var, _Variables], side_by_side: bool = False) -> _Work:
@@ -63,7 +75,8 @@ class _Work:
             outside = frozenset[ir.Var]().union(*(sources.get(v, {v}) for v in variables))
             copied[outside] += elements * (count if variables & sources.keys() else 1)
         turns = min(count, SIDE_BY_SIDE) if side_by_side else count
-        return _Work(self.made * count, self.products * count, self.walked * turns, tuple(copied.items()))
+        slow = self.slow * (1 if side_by_side else count)
+        return _Work(self.made * count, self.products * count, self.walked * turns, slow, tuple(copied.items()))
 
 
 _NOTHING = _Work()
@@ -96,9 +109,8 @@ def effort(term: ir.Part) -> float:
     ['3.4e+07', '1.7e+07', '2.1e+06']
     """
     work = _work(term)
-    return (
-        work.made + COPIED * sum(count for _, count in work.copied) + MULTIPLIED * work.products + WALKED * work.walked
-    )
+    copied = sum(count for _, count in work.copied)
+    return work.made + COPIED * copied + MULTIPLIED * work.products + WALKED * work.walked + work.slow
 
 
 @lru_cache(maxsize=4096)
@@ -124,11 +136,25 @@ def _work(term: ir.Part) -> _Work:
                 and fold_form(part) is None
                 and not keeps_last(part)
             ):
-                total += _Work(walked=count * _components(type_of(term.initial)) ** 2)
+                slow = count * _slow(part) if count >= LONG else 0.0
+                total += _Work(walked=count * _components(type_of(term.initial)) ** 2, slow=slow)
             total += _inside(part, count, sources, not isinstance(term, ir.FOLDS))
         else:
             total += _work(part)
     return total
+
+
+@lru_cache(maxsize=4096)
+def _slow(operator: ir.Function) -> float:
+    """The time of a step of a long fold, beside that of one that is a line of Python."""
+    steps = steps_of(operator, doubles=False)
+    return VISITED * _visits(operator) if steps is None else CALLED * steps.calls
+
+
+def _visits(term: ir.Part) -> int:
+    """How many nodes are walked over in one evaluation, those of loops in each turn."""
+    turns = repetitions(term) if isinstance(term, ir.FOLDS) else 1
+    return 1 + sum(_visits(p) * (turns if isinstance(p, ir.Lambda) else 1) for p in ir.parts(term))
 
 
 def _inside(function: ir.Function, count: int, sources: dict[ir.Var, _Variables], side_by_side: bool = False) -> _Work:

@@ -10,6 +10,7 @@ from typing import Any
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.cascades import cascade_of
 from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.kept import kept_of
 from lift_egraph.algebra.places import distinct_places
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import steady_of
@@ -26,7 +27,7 @@ from lift_egraph.soundness.pattern_values import Operator, Rejected, Term
 from lift_egraph.soundness.random_terms import OWN_LAWS, Choose, laws_on
 from lift_egraph.soundness.unification import Made, Typing
 
-FOUND = ("acts", "steady", "combines", "recalls", "cascades", "built_in", "distinct")
+FOUND = ("acts", "steady", "combines", "recalls", "cascades", "kept_within", "kept_along", "built_in", "distinct")
 Conditions = Iterable[Equation | Node]
 
 
@@ -188,6 +189,42 @@ def _cascade(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> 
     yield from map(_term, (function, found.step, found.rest, found.first, found.others, found.whole))
 
 
+def _bounded(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term]:
+    """A fold's operator that keeps whole numbers between bounds from a value on, and what it is by these."""
+    state, element = typing.find(typing.values[names[0]][0]).parts
+    own = I32 if typing.find(state) == typing.find(element) else real
+    made: list[Callable[..., Any]] = [
+        lambda s, x: (s * 31 + select(x < 2, 5, 7)) % 97,
+        lambda s, x: select(x < 0, 0, min_(s + 1, 9)),
+        lambda s, x: max_(s - select(x < 1, 1, 2), 0),
+    ]
+    function, z = to_function(choose(made), Pair(I32, own), "fold"), choose([ir.Literal(n, I32) for n in (0, 9)])
+    found = kept_of(function, z)
+    if found is None:
+        raise AssertionError("the fold is not found to stay between bounds")
+    for t, known in ((state, I32), (element, own)):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield from map(_term, (function, found))
+    yield Term(z, to_egg(z))
+
+
+def _bounded_along(names: list[str], typing: Typing, choose: Choose, real: Scalar) -> Iterator[Term]:
+    """A fold's operator and what makes elements with which it keeps whole numbers between bounds, and that by these."""
+    element, state = typing.values[names[1]][0], typing.find(typing.values[names[0]][0]).parts[0]
+    made: list[Callable[..., Any]] = [lambda s, x: (s * 31 + x) % 97, lambda s, x: min_(max_(s + x, 0), 9)]
+    function = to_function(choose(made), Pair(I32, I32), "fold")
+    given, z = to_function(lambda y: select(y < 2, 5, 7), real, "map"), choose([ir.Literal(n, I32) for n in (0, 9)])
+    found = kept_of(function, z, given)
+    if found is None:
+        raise AssertionError("the fold is not found to stay between bounds")
+    for t, known in ((state, I32), (typing.values[names[1]][1], I32), (element, real)):
+        if typing.find(t) != Made("concrete", (known,)):
+            typing.equate(t, Made("concrete", (known,)))
+    yield from map(_term, (function, given, found))
+    yield Term(z, to_egg(z))
+
+
 def _of(pair: ir.Expr, index: int) -> ir.Expr:
     return ir.Component(index, pair)
 
@@ -226,6 +263,8 @@ DRAWN: dict[str, Callable[[list[str], Typing, Choose, Scalar], Iterator[Any]]] =
     "combines": _combination,
     "recalls": _recollection,
     "cascades": _cascade,
+    "kept_within": _bounded,
+    "kept_along": _bounded_along,
     "built_in": _other_words,
 }
 

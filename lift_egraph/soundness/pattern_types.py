@@ -181,6 +181,15 @@ class Inference:
             ):
                 self.t.equate(function[0], a)
                 self.t.equate(function[1], b)
+        elif c.op in ("kept_within", "kept_along"):
+            f, *given, g, z = map(self, c.parts)
+            state, element = self.t.open(), self.t.open()
+            for h in given:
+                self.t.equate(h[1], element)
+            for function in (f, g):
+                self.t.equate(function[0], Made("pair", (state, element)))
+                self.t.equate(function[1], state)
+            self.t.equate(z, state)
         elif c.op == "cascades":
             f, g, h, first, others, whole = map(self, c.parts)
             state, element, own, rest = (self.t.open() for _ in range(4))

@@ -9,10 +9,12 @@ from typing import TypeGuard, TypeVar, Union
 from lift_egraph.algebra.actions import Action, Refusal, action_of, not_linear
 from lift_egraph.algebra.cascades import parts_of
 from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.kept import against_bounds, keeping_of
 from lift_egraph.algebra.laws import associative, built_in, in_parts, neutral
 from lift_egraph.algebra.recalled import recalling_of
 from lift_egraph.algebra.steady import steady_of
 from lift_egraph.egraph.encoding import known_operator
+from lift_egraph.egraph.operators import making
 from lift_egraph.language import ir
 from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import type_of
@@ -136,23 +138,40 @@ def _combined(fold: Fold) -> Fold:
     return made(found.operator, fold.initial, array)
 
 
-def refusals(term: ir.Expr) -> Iterator[str]:
-    """Why folds outside of all loops, or of rows, stay loops."""
+def refusals(term: ir.Expr, in_groups: bool = False) -> Iterator[str]:
+    """Why folds outside of all loops, or of rows, stay loops.
+
+    Parameters
+    ----------
+    in_groups
+        On a device with groups of work-items, which does not take folds by powers of one matrix in chunks.
+    """
     if _may_act(term):
         found = action_of(term.operator)
         f = term.operator
         is_parallel = _combined(term) is not term or _is_parallel_in_parts(f) or steady_of(f) is not None
-        if isinstance(found, Refusal) and not is_parallel:
-            yield f"the fold by {print_term(term.operator)} stays a loop: {found}"
-        elif isinstance(found, Action) and isinstance(term, LEFT_TO_RIGHT) and not associative(found.operator):
+        given = making(term)
+        is_parallel = is_parallel or (keeping_of(f, term.initial) or keeping_of(f, term.initial, given)) is not None
+        steady = steady_of(f) if in_groups and isinstance(found, Refusal) else None
+        if steady is not None and _combined(term) is term and not _is_parallel_in_parts(f):
+            name, cpu = print_term(f), "CPUs take such folds in chunks, devices with work-groups do not yet"
+            yield f"the fold by {name} stays a loop here: {steady.why}; {cpu}"
+        elif isinstance(found, Refusal) and not is_parallel:
+            bounds = against_bounds(f, term.initial, given)
+            yield f"the fold by {print_term(term.operator)} stays a loop: {found}" + (f"; {bounds}" if bounds else "")
+        elif (
+            isinstance(found, Action)
+            and isinstance(term, LEFT_TO_RIGHT)
+            and not (associative(found.operator) or is_parallel)
+        ):
             name = print_term(term.operator)
             why = f"that {found.why} is not known of several steps at once"
             yield f"the fold by {name} stays a loop: {not_linear(term.operator)}; {why}"
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
-            yield from refusals(part)
+            yield from refusals(part, in_groups)
     if isinstance(term, ir.Apply | ir.Map):
-        yield from refusals(ir.function_body(term.function).body)
+        yield from refusals(ir.function_body(term.function).body, in_groups)
 
 
 def _is_parallel_in_parts(f: ir.Function) -> bool:

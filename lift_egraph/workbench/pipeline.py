@@ -218,7 +218,10 @@ def optimize(
     no_baseline = "" if naive else str(baseline)
     found = race.phases, race.candidates, top, clock.spent, no_baseline, tuple(race.refused), how, in_numpy, roof
     checks = (*map(str, laws), *additions.checks)
-    report = Report(special, str(info), race.stop_reason, *found, recording.summary(), exact=exact, checks=checks)
+    report = Report(
+        special, str(info), race.stop_reason, *found, recording.summary(),
+        exact=exact, checks=checks, in_groups=model.has_groups,
+    )  # fmt: skip
     if not report.valid:
         messages = [c.message for c in report.rejected] or [r.message for r in report.refused]
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"

@@ -37,8 +37,8 @@ def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> T
     """A low-level term that differs from another in its sizes only, and those small, but with all its numbers.
 
     The numbers of the term (tiles, vector widths, windows) say which sizes it has; those that are a size of the program
-    themselves become the small one. Long chunks of a size become chunks of the small one, as many, and what remains
-    behind them stays as it is. Sizes that are equal stay equal.
+    themselves become the small one. Long chunks of a size become chunks of the small one, as many or fewer, and what
+    remains behind them stays as it is. Sizes that are equal stay equal.
 
     Parameters
     ----------
@@ -112,14 +112,18 @@ def _long_chunks(value: int, numbers: set[int]) -> tuple[list[int], int]:
     return [c for c in numbers if LONG <= c < value and value % c == rest], rest
 
 
-def _shorter(sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int], text: str) -> dict[int, int]:
-    """The numbers of a term that are parts of what its long chunks take of a size, and those of the small one."""
+def _shorter(
+    sizes: Mapping[str, int], small: Mapping[str, int], numbers: set[int], text: str, fewer: int
+) -> dict[int, int]:
+    """The numbers of a term that are parts of what its long chunks take of a size, and those of the small one, which
+    has so many times `fewer` chunks.
+    """
     found: dict[int, int] = {}
     for name, value in sizes.items():
         chunks, rest = _long_chunks(value, numbers)
-        whole, less = value - rest, small[name] - rest
+        whole, less = value - rest, (small[name] - rest) * fewer
         for n in {int(word) for word in re.findall(r"\b\d+\b", text)} if chunks else ():
-            if n >= LONG and whole % n == 0 and less > 0:
+            if n >= LONG and whole % n == 0 and 0 < less <= whole:
                 if less * n % whole:
                     return {}  # so few elements have no such part
                 found[n] = less * n // whole
@@ -178,7 +182,7 @@ def _texts(
     numbers: set[int],
 ) -> Iterator[str]:
     """The term as text: as it is, with the program's sizes in it replaced, with what these make, too, with what is left
-    of them beside a rest, with their parts by its numbers, and with as many chunks, but shorter ones.
+    of them beside a rest, with their parts by its numbers, and with as many chunks or fewer, but shorter ones.
     """
     text = print_program(lowered)
     yield text
@@ -190,8 +194,9 @@ def _texts(
     divisors = numbers | {a * b for a in numbers for b in numbers}
     parts = {v // d: s // d for v, s in whole.items() for d in divisors if v % d == 0 and s % d == 0}
     kept = ({n: s for n, s in found.items() if n not in numbers} | made for found in (divided, parts))
+    shorter = (_shorter(sizes, small, numbers, body, fewer) | whole for fewer in (1, EVEN, EVEN**2))
     told = {body}
-    for renamed in (whole, made, *kept, _shorter(sizes, small, numbers, body) | whole):
+    for renamed in (whole, made, *kept, *shorter):
         replaced = re.sub(r"\b\d+\b", lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
         if replaced not in told:
             told.add(replaced)

@@ -29,6 +29,7 @@ FOUND = {
     "acts": "folds that act like monoids",
     "steady": "folds that multiply by one matrix",
     "recalls": "folds that remember the element before",
+    **dict.fromkeys(("kept_within", "kept_along"), "folds whose accumulator stays between bounds"),
     "cascades": "folds of which some components do without the others",
     "built_in": "operators that are an operation in other words",
 }

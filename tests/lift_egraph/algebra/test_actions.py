@@ -115,6 +115,12 @@ NOT_LINEAR = {
         "ys",
         "applies bit_or",
     ),
+    "compensated sum": (
+        "fun ((s, c), x) => let y = x - c in let t = s + y in (t, (t - s) - y)",
+        "(0.0, 0.0)",
+        "xs",
+        "s + (x - c) - s - (x - c) is not 0.0 as it is rounded",
+    ),
     "cut off": ("fun (s, x) => floor(s + x)", "0.0", "xs", "applies floor"),
     "states and a number": (
         "fun ((on, n), y) => (n % 3 == 0, select(on, n + y, n * 2))",

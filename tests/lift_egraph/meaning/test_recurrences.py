@@ -29,6 +29,9 @@ TEXTS = [
     "map(fun x => (x > 0.2, 1.0), xs))",
     "scanSeq(fun (s, i) => (s * 7 + i) % 11 + s / 3, 1, generate(600, id))",
     "scanSeq(fun (s, i) => (s * 7 - i) % 11 + s / 3, 1, generate(600, id))",
+    "scanSeq(fun (s, i) => "
+    "reduceSeq(fun (c, k) => bit_xor(shift_right(c, 1), shift_left(bit_and(c, 3), 29) + k), s * i, "
+    "generate(6, fun k => k * 3 - s)), -1, generate(600, id))",
     WELFORD,
 ]
 
@@ -84,6 +87,14 @@ def test_folds_of_tuples_take_longer():
         for text in ("fun (s, x) => s * s + x, 0.0", "fun ((s, t), x) => (t * s, s + x), (0.0, 0.0)")
     )
     assert effort(two) > 3 * effort(one)
+
+
+def test_folds_that_are_walked_take_longer():
+    fast, slow = (
+        parse_program(f"program p(xs: [u8]4096, t: [i32]256) = reduceSeq(fun (s, x) => {text}, 0, xs)").body
+        for text in ("bit_xor(s, 3) * 5 + to_i32(x)", "t[bit_and(s, 255)] * 5 + to_i32(x)")
+    )
+    assert effort(slow) > 20 * effort(fast)
 
 
 def test_a_long_fold_that_begins_with_no_finite_number_has_a_bound():

@@ -115,6 +115,20 @@ def test_long_chunks_are_shorter_at_small_sizes():
     assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
 
 
+def test_chunks_that_take_long_are_fewer_at_small_sizes():
+    step = "fun (s, y) => reduceSeq(fun (c, i) => c * 3, s, generate(8, id)) + y"
+    source = parse_program(f"program p(x: [i32]N) where N = 1048576 = reduceSeq({step}, 7, x)")
+    lowered = parse_program(f"""program p(x: [i32]1048576) =
+      let ts = asScalar(mapGlb(0, vectorize(16, reduceSeq({step}, 0)), asVector(16, split(4096, x)))) in
+      let q = reduceSeq(mul, 1, join(split(16, fill(256, -1970898431)))) in
+      reduceSeq(fun (s, t) => q * s + t, 7, ts)""")  # 3 to the power of 8 · 16
+    found = twin(source, {"N": 1048576}, lowered)
+    assert found is not None
+    assert dict(found.program.sizes) == {"N": 12288}  # three vectors of chunks of 256 elements
+    inputs = random_inputs(found.program, 0, "integer")
+    assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
+
+
 def test_a_plan_is_shrunk_with_the_numbers_that_are_parts_of_its_sizes():
     found = twin(MM, SIZES, parse_program(BLOCKED))
     assert found is not None

@@ -1,0 +1,125 @@
+"""Between which numbers a whole-number expression lies, whatever its variables are: that sums and products in it do not
+wrap around.
+
+Source: Moore, "Interval Analysis", 1966.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.scalar import NUMPY_TYPES
+from lift_egraph.language.types import BOOL, Scalar
+
+Interval = tuple[int, int]  # both ends are in it
+Known = Mapping[ir.Var, Interval]
+
+
+def limits(t: Scalar) -> Interval:
+    """The least and the largest number of a type of whole numbers."""
+    found = np.iinfo(NUMPY_TYPES[t.name])
+    return int(found.min), int(found.max)
+
+
+def within(inner: Interval, outer: Interval) -> bool:
+    """Whether all numbers of an interval are in another one."""
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def hull(a: Interval, b: Interval) -> Interval:
+    """The least interval that has both."""
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def bounds(term: ir.Expr, known: Known | None = None) -> Interval:
+    """The interval of what an expression of whole numbers gives; that of its type, where it may wrap around.
+
+    Parameters
+    ----------
+    known
+        Those of some variables.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.types import I32, U8
+    >>> s, c = ir.Var("s", I32), ir.Var("c", U8)
+    >>> bounds((s * 31 + ir.Call("to_i32", (c,))) % 65521, {s: (0, 65520)})
+    (0, 65520)
+    >>> bounds((s * 31 + ir.Call("to_i32", (c,))) % 65521)
+    (-65520, 65520)
+    """
+    exact = exact_bounds(term, known or {})
+    t = type_of(term)
+    assert isinstance(t, Scalar)
+    return exact if exact is not None and within(exact, limits(t)) else limits(t)
+
+
+def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
+    """The interval of what the last operation of an expression gives before it wraps around, if that is known."""
+    if isinstance(term, ir.Var) and term in known:
+        return known[term]
+    match term:
+        case ir.Literal(value=value):
+            return int(value), int(value)
+        case ir.Var(type=Scalar() as t):
+            return limits(t)
+        case ir.Call(op="select", arguments=(_, a, b)):
+            return hull(bounds(a, known), bounds(b, known))
+        case ir.Call(op=op, arguments=arguments) if all(is_whole(a) for a in arguments):
+            return _of_operation(op, [bounds(a, known) for a in arguments])
+        case ir.Call(op=op, arguments=(a,)) if op.startswith("to_") and type_of(a) == BOOL:
+            return 0, 1
+    return None
+
+
+def is_exact(term: ir.Expr) -> bool:
+    """Whether the last operation of an expression of whole numbers never wraps around."""
+    t, exact = type_of(term), exact_bounds(term, {})
+    return isinstance(t, Scalar) and exact is not None and within(exact, limits(t))
+
+
+def holds_all(cast: ir.Expr, given: ir.Expr) -> bool:
+    """Whether a cast leaves all whole numbers that an expression may give as they are."""
+    t = type_of(cast)
+    return is_whole(given) and isinstance(t, Scalar) and t.is_integer and within(bounds(given), limits(t))
+
+
+def _of_operation(op: str, given: list[Interval]) -> Interval | None:
+    (low, high), *others = given
+    if op.startswith("to_") or not others:
+        return {"neg": (-high, -low), "abs": (max(low, -high, 0), max(-low, high))}.get(
+            op, (low, high) if op.startswith("to_") else None
+        )
+    ((least, most),) = others
+    match op:
+        case "add":
+            return low + least, high + most
+        case "sub":
+            return low - most, high - least
+        case "mul":
+            products = [a * b for a in (low, high) for b in (least, most)]
+            return min(products), max(products)
+        case "min":
+            return min(low, least), min(high, most)
+        case "max":
+            return max(low, least), max(high, most)
+        case "mod" if least > 0:
+            return max(low, 1 - most) if low < 0 else 0, min(high, most - 1) if high > 0 else 0
+        case "div" if least > 0:
+            ends = [abs(a) // b * (1 if a >= 0 else -1) for a in (low, high) for b in (least, most)]
+            return min(ends), max(ends)
+        case "bit_and" if max(low, least) >= 0:  # one of them has no sign
+            return 0, min(m for n, m in given if n >= 0)
+        case "shift_right" if low >= 0 and least >= 0 and most < 31:
+            return low >> most, high >> least
+    return None
+
+
+def is_whole(term: ir.Expr) -> bool:
+    """Whether an expression gives whole numbers."""
+    t = type_of(term)
+    return isinstance(t, Scalar) and t.is_integer

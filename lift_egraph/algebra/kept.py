@@ -1,0 +1,148 @@
+"""Folds whose accumulator stays between bounds, so that nothing in them wraps around.
+
+``(s * 31 + c) % 65521`` is the hash of a text modulo a prime as long as s is below it, and c a byte: else the product
+wraps around. From 7 on s is below it always. So the fold is also one by the function that first takes s to the nearest
+number from 0 to 65520: that is linear modulo 65521 for all s.
+
+Source: Cousot and Cousot, "Abstract interpretation", POPL 1977 (intervals, widened to the numbers in the program).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from lift_egraph.algebra.bounded import Interval, Known, bounds, hull, limits
+from lift_egraph.algebra.cascades import acts_associatively, parts_of
+from lift_egraph.algebra.elements import combining_of
+from lift_egraph.algebra.equations import leaves_of_value
+from lift_egraph.algebra.expressions import Binary, computed_once, opened, packed, shaped_binder
+from lift_egraph.algebra.grown import grown_bounds
+from lift_egraph.algebra.residues import kept
+from lift_egraph.algebra.steady import steady_of
+from lift_egraph.language import ir
+from lift_egraph.language.binders import substitute
+from lift_egraph.language.check import domain, type_of
+from lift_egraph.language.pretty import print_term
+from lift_egraph.language.types import DataType, Pair, Scalar
+
+MOST_TURNS = 16
+
+
+@lru_cache(maxsize=1024)
+def kept_of(
+    function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None, *, grown: bool = False
+) -> ir.Lambda | None:
+    """A fold's operator with its whole numbers moved between those bounds that folds from a value never leave, whatever
+    the elements are; None if none are known.
+
+    Parameters
+    ----------
+    given
+        What makes the elements, if that is known: they are moved between its bounds as well.
+    grown
+        Whether those bounds count that an accumulator does not leave in as many steps as arrays may have elements.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.pretty import print_term
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> fold = parse_program("program p(xs: [u8]N) = reduceSeq(fun (s, x) => (s * 31 + to_i32(x)) % 97, 7, xs)").body
+    >>> print_term(kept_of(fold.operator, fold.initial))
+    'fun (s, x) => (min(max(s, 0), 96) * 31 + to_i32(x)) % 97'
+    """
+    op = opened(function, both=True)
+    known = _known(op, initial, given, grown) if op else {}
+    if op is None or not known:
+        return None
+    moved: dict[ir.Var, ir.Expr] = {v: kept(v, interval) for v, interval in known.items()}
+    if all(v == e for v, e in moved.items()):
+        return None
+    t = type_of(ir.function_body(function).body)
+    results = packed([substitute(r, moved) for r in op.results], t)
+    argument = domain(function)
+    assert isinstance(argument, Pair)
+    binder = shaped_binder(ir.bound_variables(op.second), argument.second)
+    return ir.Lambda(ir.PairBinder(shaped_binder(op.first, t), binder), computed_once(results))
+
+
+def keeping_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None) -> ir.Lambda | None:
+    """A fold's operator with its whole numbers between bounds, if the fold is parallel then, and is not as it is."""
+    if _is_parallel(function):
+        return None
+    tried = (kept_of(function, initial, given, grown=grown) for grown in (False, True))
+    return next((found for found in tried if found and _is_parallel(found)), None)
+
+
+def against_bounds(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None) -> str | None:
+    """Why the rest that a fold takes of its accumulator may be none of mathematics; None if none may be that."""
+    op = opened(function, both=True)
+    if op is None:
+        return None
+    known = _known(op, initial, given, grown=False)
+    for part in (p for r in op.results for p in ir.subterms(r)):
+        match part:
+            case ir.Call(op="mod", arguments=(a, ir.Literal(value=m))) if m > 1:
+                low, high = bounds(a, known)
+                if low < 0 and not ir.free_variables(a).isdisjoint(op.first):
+                    known_of = f"{print_term(a)} is only known to be from {low} to {high}"
+                    return f"modulo {m} it may be linear, but {known_of}: types such as u8, % and masks give bounds"
+    return None
+
+
+def _is_parallel(f: ir.Function) -> bool:
+    return any(known(f) is not None for known in (acts_associatively, steady_of, combining_of, parts_of))
+
+
+def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None, grown: bool) -> dict[ir.Var, Interval]:
+    """The bounds of the whole numbers in a fold's accumulator, and in its elements; none where they are not known."""
+    z = leaves_of_value(initial)
+    if z is None or [v.type for v in op.first] != [type_of(e) for e in z]:
+        return {}
+    whole = [i for i, v in enumerate(op.first) if _is_whole(v.type)]
+    made = leaves_of_value(given.body) if given else None
+    elements = zip(ir.bound_variables(op.second), made or (), strict=False)
+    of_elements = {v: bounds(e) for v, e in elements if _is_whole(v.type)}
+    results = {op.first[i]: op.results[i] for i in whole}
+    first = {op.first[i]: bounds(z[i]) for i in whole}
+    stable = _stable(results, first, of_elements)
+    if grown:
+        found = ((v, grown_bounds(v, r, first[v], {**of_elements, **stable})) for v, r in results.items())
+        growing = {v: interval for v, interval in found if interval and stable.get(v, limits_of(v)) == limits_of(v)}
+        others = {v: r for v, r in results.items() if v not in growing}
+        stable = {**growing, **_stable(others, {v: first[v] for v in others}, {**of_elements, **growing})}
+    return {**stable, **of_elements} if stable else {}
+
+
+def _stable(
+    results: Mapping[ir.Var, ir.Expr], first: Mapping[ir.Var, Interval], others: Known
+) -> dict[ir.Var, Interval]:
+    """Bounds that the variables have at first, and the results have if the variables do."""
+    known = dict(first)
+    terms = (e for r in results.values() for e in ir.subterms(r))
+    literals = {int(e.value) for e in terms if isinstance(e, ir.Literal) and _is_whole(e.type)}
+    ends = sorted({0, *literals, *(n - 1 for n in literals), *(1 - n for n in literals)})
+    for _ in range(MOST_TURNS):
+        made = {v: hull(known[v], bounds(r, {**others, **known})) for v, r in results.items()}
+        if made == known:
+            return known
+        known = {v: _widened(v, known[v], interval, ends) for v, interval in made.items()}
+    return {}
+
+
+def _is_whole(t: DataType) -> bool:
+    return isinstance(t, Scalar) and t.is_integer
+
+
+def limits_of(v: ir.Var) -> Interval:
+    """The least and the largest number of a variable's type."""
+    assert isinstance(v.type, Scalar)
+    return limits(v.type)
+
+
+def _widened(v: ir.Var, before: Interval, now: Interval, ends: Sequence[int]) -> Interval:
+    """An interval with ends that grew moved to the next number of a list, or of the type."""
+    least, most = limits_of(v)
+    low = now[0] if now[0] == before[0] else max((n for n in ends if n <= now[0]), default=least)
+    high = now[1] if now[1] == before[1] else min((n for n in ends if n >= now[1]), default=most)
+    return max(low, least), min(high, most)
