@@ -119,7 +119,7 @@ def _meaning(tree: Tree, scope: Scope) -> Any:
                 return functions.indexed(value_of(array, scope), operand if (i := _whole(operand)) is None else i)
             case Tree("negate", (value,)):
                 inner = operand_of(value, scope)
-                return -inner if isinstance(inner, Nat) else functions.Section("neg")(inner)
+                return -inner if isinstance(inner, Nat | float) else functions.Section("neg")(inner)
             case Tree("deny", (value,)):
                 return functions.Section("not")(operand_of(value, scope))
             case Tree("compose", (outer, inner)):
@@ -132,13 +132,13 @@ def _meaning(tree: Tree, scope: Scope) -> Any:
 def _let(pattern: Tree, value: Tree, body: Tree, scope: Scope) -> Any:
     """A shared value, or what is put in wherever its name stands, with the types it has there.
 
-    That is a local function or, where its name has no type, a size or a whole number.
+    That is a local function or, where its name has no type, a size or a number.
     """
     meaning = value_of(value, scope) if pattern.kind != "bind" else _meaning(value, scope)
     untyped = pattern.kind == "bind" and pattern.items[1] is None
-    if untyped and value.kind == "number" and (number := _whole(operand_of(value, scope))) is not None:
-        meaning = number
-    if isinstance(meaning, ir.Expr) or (isinstance(meaning, Nat) and not untyped):
+    if untyped and (number := _number(value)) is not None:
+        meaning = number if isinstance(number, float) else nat(number)
+    if isinstance(meaning, ir.Expr) or (isinstance(meaning, Nat | float) and not untyped):
         return build.let(meaning, abstraction_of(Tree("fun", (pattern, body), pattern.place), scope))
     if pattern.items[1] is not None:
         raise Misplaced("a function has no type annotation: its parameters may", pattern.place)
@@ -162,12 +162,19 @@ def _name(name: str, place: Place, scope: Scope) -> Any:
 
 
 def operand_of(tree: Tree, scope: Scope) -> Any:
-    """The term, the size or the whole number without a type that a tree denotes: the last two take one from beside."""
-    match tree:
-        case Tree("number", (int() as number, None)) if not isinstance(number, bool):
-            return number
+    """The term, the size or the number without a type that a tree denotes: the last two take one from beside."""
+    if (number := _number(tree)) is not None:
+        return number
     meaning = _meaning(tree, scope)
-    return meaning if isinstance(meaning, Nat) else _as_value(meaning, tree.place)
+    return meaning if isinstance(meaning, Nat | float) else _as_value(meaning, tree.place)
+
+
+def _number(tree: Tree) -> int | float | None:
+    """The number that is written without a type."""
+    match tree:
+        case Tree("number", (int() | float() as number, None)) if not isinstance(number, bool):
+            return number
+    return None
 
 
 def _infix(sign: str, left: Any, right: Any, place: Place) -> Any:
@@ -191,7 +198,9 @@ def function_of(tree: Tree, scope: Scope) -> Any:
     if isinstance(function, Nat):
         function = functions.as_expr(function)
     if isinstance(function, ir.Expr):
-        raise Misplaced(f"this is a value of the type {type_of(function)}, not a function", tree.place, TypeProblem)
+        hint = f"; a number with a point is {tree.items[0]}.0" if isinstance(_number(tree), int) else ""
+        message = f"this is a value of the type {type_of(function)}, not a function{hint}"
+        raise Misplaced(message, tree.place, TypeProblem)
     return function
 
 
