@@ -23,6 +23,7 @@ from lift_egraph.codegen.passes.groups import in_groups
 from lift_egraph.codegen.passes.invariants import move_invariants
 from lift_egraph.codegen.passes.local_places import in_one_place
 from lift_egraph.codegen.passes.nested_loops import nested_loops
+from lift_egraph.codegen.passes.powers import whole_powers
 from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.serpentine import to_and_fro
@@ -311,9 +312,9 @@ def _finish(
     )
     freedom, lines = threads.freedom, list[Line]()
     if printer is not None:
-        printed = body
+        printed = whole_powers(body)
         if dialect.loops_together and not arrays:
-            printed = loops_together(body, device.registers // 2, taken)
+            printed = loops_together(printed, device.registers // 2, taken)
         if host.optimise.indices:
             printed = share_indices(stepped(printed), taken, sums_apart=dialect.sums_apart)
         if dialect.sincos:

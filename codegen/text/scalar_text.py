@@ -12,7 +12,20 @@ import numpy as np
 from lift_egraph.codegen.c_ast import Operate
 from lift_egraph.codegen.devices import Dialect
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import BOOL, F16, F32, F64, SCALAR_BYTES, U8, U32, Scalar, Vector, scalar_of, width_of
+from lift_egraph.language.types import (
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I32,
+    SCALAR_BYTES,
+    U8,
+    U32,
+    Scalar,
+    Vector,
+    scalar_of,
+    width_of,
+)
 
 C_NAMES = {
     "f32": "float", "f64": "double", "i32": "int", "bool": "int", "i64": "long", "u32": "uint", "u8": "uchar",
@@ -135,6 +148,8 @@ class ScalarText:
             return (f"(uchar)({text})", UNARY) if scalar == U8 and not wide else (text, level)  # else it is an int
         if kind == "lanes":
             return f"{op}({', '.join(texts)})", POSTFIX
+        if op == "pow" and types[1] == I32:
+            return f"{self.whole_power(item.type)}({broadcast(texts[0], types[0], item.type)}, {texts[1]})", POSTFIX
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
         if has_helper:
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX
@@ -196,6 +211,18 @@ class ScalarText:
             return f"({C_NAMES[to.name]})({text})"
         mask = scalar_of(source) == BOOL
         return self.convert(f"-({text})" if mask else text, C_NAMES[to.name], width_of(source))
+
+    def whole_power(self, t: Scalar | Vector) -> str:
+        """The name of the function for powers by whole numbers, which squares."""
+        c_type = type_name(t)
+        name = f"power_{c_type}"
+        self.helpers[name] = (
+            f"static inline {c_type} {name}({c_type} a, int n) {{\n  {c_type} made = ({c_type})(1);\n"
+            "  for (int left = n < 0 ? -n : n; left > 0; left >>= 1) {\n"
+            "    if (left & 1) made *= a;\n    a *= a;\n  }\n"
+            f"  return n < 0 ? ({c_type})(1) / made : made;\n}}"
+        )
+        return name
 
     def helper(self, op: str, t: Scalar | Vector) -> str:
         """The name of the function for an operation on a type; remembers its text."""
