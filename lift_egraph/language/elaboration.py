@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 from lift_egraph.errors import SizeProblem, TypeProblem
@@ -209,9 +209,7 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
     if isinstance(function, functions.PartialPattern):
         kinds = function.kinds[len(function.given) :]
         if 0 < len(arguments) <= len(kinds):
-            for kind, argument in zip(kinds, arguments, strict=False):
-                function = function(_argument(function, kind, argument, scope))
-            return function
+            return _given(function, arguments, scope)
         return function(*arguments)  # says how many it takes
     if isinstance(function, functions.Section):
         return function(*(operand_of(a, scope) for a in arguments))
@@ -225,6 +223,37 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
     if zips or not values:
         raise TypeProblem(f"{callee.items[0]} takes two or more arrays" if zips else "a function takes an argument")
     return _applied(function, values[0] if len(values) == 1 else build.tuple_(*values), scope)
+
+
+def _given(pattern: functions.PartialPattern, arguments: list[Tree], scope: Scope) -> Any:
+    """A pattern with more of its arguments; numbers that it starts from are doubles where its function needs them."""
+    named = [*zip(pattern.called[len(pattern.given) :] or repeat(""), arguments, strict=False)]
+    doubles = [_in_doubles(argument) if name == "initial" else argument for name, argument in named]
+    count = len(scope.lets or ())
+    try:
+        return _complete(pattern, arguments, scope)
+    except (Misplaced, TypeProblem) as problem:
+        if doubles == arguments or (isinstance(problem, Misplaced) and problem.kind is not TypeProblem):
+            raise
+        try:
+            del (scope.lets or [])[count:]
+            return _complete(pattern, doubles, scope)
+        except (Misplaced, TypeProblem, SizeProblem):
+            raise problem from None
+
+
+def _complete(pattern: functions.PartialPattern, arguments: Iterable[Tree], scope: Scope) -> Any:
+    made: Any = pattern
+    for kind, argument in zip(pattern.kinds[len(pattern.given) :], arguments, strict=False):
+        made = made(_argument(made, kind, argument, scope))
+    return made
+
+
+def _in_doubles(tree: Tree) -> Tree:
+    """The tree with those numbers with a point that have no type as doubles."""
+    if isinstance(number := _number(tree), float):
+        return replace(tree, items=(number, "f64"))
+    return replace(tree, items=tuple(_in_doubles(i) if isinstance(i, Tree) else i for i in tree.items))
 
 
 def _has_array(t: DataType) -> bool:
