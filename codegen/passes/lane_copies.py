@@ -40,7 +40,8 @@ from lift_egraph.codegen.passes.transposed import LEAST, is_square
 from lift_egraph.language.nat import NatVar, nat
 
 LEAST_TIMES = 8  # that what is copied is read
-LARGEST = 1 << 14  # bytes of copies: half of a first cache
+LEAST_BYTES = 1 << 13  # of copies: fewer are put together before the loop by compilers, too
+LARGEST = 1 << 15  # bytes of copies: a first cache
 _PLACE = NatVar("$place")
 
 
@@ -87,7 +88,7 @@ def _copied(loop: For, written: set[str]) -> dict[Pack, For]:
         size = _copy_of(general, inner, "").bytes
         if LONG_ARRAY < size <= room:
             fitting[general], room = inner, room - size
-    return fitting
+    return fitting if LARGEST - room > LEAST_BYTES else {}
 
 
 def _packs(loop: For, written: set[str]) -> Iterator[tuple[Pack, Pack]]:

@@ -16,7 +16,7 @@ from lift_egraph.meaning.interp import evaluate
 from tests.codegen.opencl import needs_opencl, text_of
 
 
-def of_rows(function: str, n: int = 67, m: int = 9, t: str = "f32", inputs: str = "") -> str:
+def of_rows(function: str, n: int = 131, m: int = 9, t: str = "f32", inputs: str = "") -> str:
     """A function of each row of a matrix, 16 of them at once, beside another matrix."""
     return (
         f"program p(xs: [[{t}]{n}]32, ys: [[{t}]{n}]{m}{inputs}) = "
@@ -26,19 +26,19 @@ def of_rows(function: str, n: int = 67, m: int = 9, t: str = "f32", inputs: str 
 
 DOT = "reduceSeq(fun (s, a, b) => s + a * b, 0.0, zip(x, y))"
 COPIED = {  # and how many copies there are
-    "doubles": (of_rows(f"mapSeq(fun y => {DOT}, ys)", n=33, t="f64"), 1),
+    "doubles": (of_rows(f"mapSeq(fun y => {DOT}, ys)", n=67, t="f64"), 1),
     "two loops over one row": (of_rows(f"(mapSeq(fun y => {DOT}, ys), mapSeq(fun y => 1.0 - {DOT}, ys))"), 2),
     "twice in a step": (of_rows(f"mapSeq(fun y => {DOT} + reduceSeq(fun (s, a) => max(s, a), 0.0, x), ys)"), 1),
 }
 OTHERS = {
     "seldom": of_rows(f"mapSeq(fun y => {DOT}, ys)", m=7),
-    "short rows": of_rows(f"mapSeq(fun y => {DOT}, ys)", n=31),
-    "long rows": of_rows(f"mapSeq(fun y => {DOT}, ys)", n=257),
+    "short rows": of_rows(f"mapSeq(fun y => {DOT}, ys)", n=127),
+    "long rows": of_rows(f"mapSeq(fun y => {DOT}, ys)", n=513),
     "another row in each step": of_rows(
-        "mapSeq(fun (y, k) => reduceSeq(fun (s, a, b) => s + a * b, 0.0, zip(slice(0, 33, x), y)), "
-        "zip(map(fun y => slice(0, 33, y), ys), slide(33, 3, x)))",
-        n=57,
-    ).replace("zip(slice(0, 33, x), y)", "zip(k, y)"),
+        "mapSeq(fun (y, k) => reduceSeq(fun (s, a, b) => s + a * b, 0.0, zip(slice(0, 131, x), y)), "
+        "zip(map(fun y => slice(0, 131, y), ys), slide(131, 3, x)))",
+        n=155,
+    ).replace("zip(slice(0, 131, x), y)", "zip(k, y)"),
 }
 
 
