@@ -21,8 +21,10 @@ from lift_egraph.codegen.passes.borders import borders_apart
 from lift_egraph.codegen.passes.common_indices import share_indices
 from lift_egraph.codegen.passes.groups import in_groups
 from lift_egraph.codegen.passes.invariants import move_invariants
+from lift_egraph.codegen.passes.lane_copies import lanes_copied
 from lift_egraph.codegen.passes.local_places import in_one_place
 from lift_egraph.codegen.passes.nested_loops import nested_loops
+from lift_egraph.codegen.passes.powers import whole_powers
 from lift_egraph.codegen.passes.prefetch import read_ahead
 from lift_egraph.codegen.passes.repeats import share_texts
 from lift_egraph.codegen.passes.serpentine import to_and_fro
@@ -271,7 +273,7 @@ def _finish(
     if host.optimise.indices:
         body = nested_loops(body, taken)
     if dialect.transposes:
-        body = transposed_reads(body, taken)
+        body = transposed_reads(lanes_copied(body, taken) if alone and stays is _is_long else body, taken)
     if dialect.to_and_fro:
         body = to_and_fro(body)
     body = mark_short_loops(body)
@@ -313,7 +315,7 @@ def _finish(
     )
     freedom, lines = threads.freedom, list[Line]()
     if printer is not None:
-        printed = body
+        printed = whole_powers(body)
         if host.optimise.indices:
             printed = share_indices(stepped(printed), taken, sums_apart=dialect.sums_apart)
         if dialect.sincos:

@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view as windows
 
 from .pipelines import PIPELINES
 from .studies import STUDIES
+from .surveys import SURVEYS
 from .trades import TRADES
 
 A = np.ndarray
@@ -363,6 +364,7 @@ def _resonator(x: A, c: Any) -> A:
 PEERS: dict[str, Callable[..., Any]] = {
     **PIPELINES,
     **STUDIES,
+    **SURVEYS,
     **TRADES,
     "argmax_so_far": _argmax_so_far,
     "atax": lambda A, x: A.T @ (A @ x),

@@ -76,7 +76,7 @@ class Dialect:
         (`lift_egraph.codegen.passes.streaming`); buffers then begin at a multiple of 64 bytes.
     transposes
         Lanes that go along rows side by side read squares of them, which are transposed in registers
-        (`lift_egraph.codegen.passes.transposed`).
+        (`lift_egraph.codegen.passes.transposed`), and rows that they go along often are copied once (`lane_copies`).
     loops_together
         Loops that count alike, whose sums do not need each other, become one (`lift_egraph.codegen.passes.together`).
     atomics

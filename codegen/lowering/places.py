@@ -12,11 +12,11 @@ Bounds = tuple[int, int]
 
 def is_within(place: CExpr, size: Nat) -> bool:
     """Whether a place is one of an array of this size, whatever values it is computed from."""
-    bounds, least = _bounds(place), size.range[0]
+    bounds, least = bounds_of(place), size.range[0]
     return bounds is not None and least is not None and bounds[0] >= 0 and bounds[1] < least
 
 
-def _bounds(value: CExpr) -> Bounds | None:
+def bounds_of(value: CExpr) -> Bounds | None:
     """The least and the greatest value of a whole number, if they are known."""
     match value:
         case Const(value=int() as known):
@@ -24,17 +24,19 @@ def _bounds(value: CExpr) -> Bounds | None:
         case IndexValue(value=index):
             low, high = index.range
             return None if low is None or high is None else (low, high)
-        case Operate(op="add", arguments=(a, b)) if (left := _bounds(a)) and (right := _bounds(b)):
-            return left[0] + right[0], left[1] + right[1]
+        case Operate(op="add" | "sub" as op, arguments=(a, b)) if (left := bounds_of(a)) and (right := bounds_of(b)):
+            return (left[0] + right[0], left[1] + right[1]) if op == "add" else (left[0] - right[1], left[1] - right[0])
+        case Operate(op="neg", arguments=(a,)) if known := bounds_of(a):
+            return -known[1], -known[0]
         case Operate(op="select", arguments=(condition, inside, outside)):
-            left, right = _bounds_where(condition, inside), _bounds(outside)
+            left, right = _bounds_where(condition, inside), bounds_of(outside)
             return None if left is None or right is None else (min(left[0], right[0]), max(left[1], right[1]))
     return None
 
 
 def _bounds_where(condition: CExpr, value: CExpr) -> Bounds | None:
     """The bounds of a value where a condition holds that compares it with constants."""
-    if (known := _bounds(value)) is not None:
+    if (known := bounds_of(value)) is not None:
         return known
     low: int | None = None
     high: int | None = None

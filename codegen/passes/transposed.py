@@ -75,7 +75,7 @@ def _squares(loop: For, written: set[str]) -> list[Pack]:
     inside = list(statements(loop.body))
     if any(isinstance(s, For | If | Block | Barrier) for s in inside):
         return []
-    found = [p for p in dict.fromkeys(walk(loop.body)) if isinstance(p, Pack) and _is_square(p, loop.variable, written)]
+    found = [p for p in dict.fromkeys(walk(loop.body)) if isinstance(p, Pack) and is_square(p, loop.variable, written)]
     widths = {len(pack.items) for pack in found}
     if len(widths) != 1 or len(found) > MOST_SQUARES:
         return []
@@ -83,7 +83,7 @@ def _squares(loop: For, written: set[str]) -> list[Pack]:
     return found if LEAST <= width <= count and width * len(inside) <= MOST_STATEMENTS else []
 
 
-def _is_square(pack: Pack, variable: NatVar, written: set[str]) -> bool:
+def is_square(pack: Pack, variable: NatVar, written: set[str]) -> bool:
     """Whether each item is the next element of a row of its own, with every step."""
     reads = [item for item in pack.items if isinstance(item, Load) and item.width == 1]
     width = len(pack.items)

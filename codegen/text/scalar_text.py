@@ -150,6 +150,8 @@ class ScalarText:
             return (f"(uchar)({text})", UNARY) if scalar == U8 and not wide else (text, level)  # else it is an int
         if kind == "lanes":
             return f"{op}({', '.join(texts)})", POSTFIX
+        if op == "pow" and types[1] == I32:
+            return f"{self.whole_power(item.type)}({broadcast(texts[0], types[0], item.type)}, {texts[1]})", POSTFIX
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
         if has_helper:
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX
@@ -233,6 +235,18 @@ class ScalarText:
                 f"if (next == was) break; seen = {exchange}(at, was, next); }} while (seen != was);"
             )
         self.helpers[name] = f"static inline void {name}(volatile global {c_type} *p, {c_type} b) {{ {text} }}"
+        return name
+
+    def whole_power(self, t: Scalar | Vector) -> str:
+        """The name of the function for powers by whole numbers, which squares."""
+        c_type = type_name(t)
+        name = f"power_{c_type}"
+        self.helpers[name] = (
+            f"static inline {c_type} {name}({c_type} a, int n) {{\n  {c_type} made = ({c_type})(1);\n"
+            "  for (int left = n < 0 ? -n : n; left > 0; left >>= 1) {\n"
+            "    if (left & 1) made *= a;\n    a *= a;\n  }\n"
+            f"  return n < 0 ? ({c_type})(1) / made : made;\n}}"
+        )
         return name
 
     def helper(self, op: str, t: Scalar | Vector) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 from lift_egraph.errors import SizeProblem, TypeProblem
@@ -119,7 +119,7 @@ def _meaning(tree: Tree, scope: Scope) -> Any:
                 return functions.indexed(value_of(array, scope), operand if (i := _whole(operand)) is None else i)
             case Tree("negate", (value,)):
                 inner = operand_of(value, scope)
-                return -inner if isinstance(inner, Nat) else functions.Section("neg")(inner)
+                return -inner if isinstance(inner, Nat | float) else functions.Section("neg")(inner)
             case Tree("deny", (value,)):
                 return functions.Section("not")(operand_of(value, scope))
             case Tree("compose", (outer, inner)):
@@ -132,13 +132,13 @@ def _meaning(tree: Tree, scope: Scope) -> Any:
 def _let(pattern: Tree, value: Tree, body: Tree, scope: Scope) -> Any:
     """A shared value, or what is put in wherever its name stands, with the types it has there.
 
-    That is a local function or, where its name has no type, a size or a whole number.
+    That is a local function or, where its name has no type, a size or a number.
     """
     meaning = value_of(value, scope) if pattern.kind != "bind" else _meaning(value, scope)
     untyped = pattern.kind == "bind" and pattern.items[1] is None
-    if untyped and value.kind == "number" and (number := _whole(operand_of(value, scope))) is not None:
-        meaning = number
-    if isinstance(meaning, ir.Expr) or (isinstance(meaning, Nat) and not untyped):
+    if untyped and (number := _number(value)) is not None:
+        meaning = number if isinstance(number, float) else nat(number)
+    if isinstance(meaning, ir.Expr) or (isinstance(meaning, Nat | float) and not untyped):
         return build.let(meaning, abstraction_of(Tree("fun", (pattern, body), pattern.place), scope))
     if pattern.items[1] is not None:
         raise Misplaced("a function has no type annotation: its parameters may", pattern.place)
@@ -162,12 +162,19 @@ def _name(name: str, place: Place, scope: Scope) -> Any:
 
 
 def operand_of(tree: Tree, scope: Scope) -> Any:
-    """The term, the size or the whole number without a type that a tree denotes: the last two take one from beside."""
-    match tree:
-        case Tree("number", (int() as number, None)) if not isinstance(number, bool):
-            return number
+    """The term, the size or the number without a type that a tree denotes: the last two take one from beside."""
+    if (number := _number(tree)) is not None:
+        return number
     meaning = _meaning(tree, scope)
-    return meaning if isinstance(meaning, Nat) else _as_value(meaning, tree.place)
+    return meaning if isinstance(meaning, Nat | float) else _as_value(meaning, tree.place)
+
+
+def _number(tree: Tree) -> int | float | None:
+    """The number that is written without a type."""
+    match tree:
+        case Tree("number", (int() | float() as number, None)) if not isinstance(number, bool):
+            return number
+    return None
 
 
 def _infix(sign: str, left: Any, right: Any, place: Place) -> Any:
@@ -191,7 +198,9 @@ def function_of(tree: Tree, scope: Scope) -> Any:
     if isinstance(function, Nat):
         function = functions.as_expr(function)
     if isinstance(function, ir.Expr):
-        raise Misplaced(f"this is a value of the type {type_of(function)}, not a function", tree.place, TypeProblem)
+        hint = f"; a number with a point is {tree.items[0]}.0" if isinstance(_number(tree), int) else ""
+        message = f"this is a value of the type {type_of(function)}, not a function{hint}"
+        raise Misplaced(message, tree.place, TypeProblem)
     return function
 
 
@@ -200,9 +209,7 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
     if isinstance(function, functions.PartialPattern):
         kinds = function.kinds[len(function.given) :]
         if 0 < len(arguments) <= len(kinds):
-            for kind, argument in zip(kinds, arguments, strict=False):
-                function = function(_argument(function, kind, argument, scope))
-            return function
+            return _given(function, arguments, scope)
         return function(*arguments)  # says how many it takes
     if isinstance(function, functions.Section):
         return function(*(operand_of(a, scope) for a in arguments))
@@ -216,6 +223,37 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
     if zips or not values:
         raise TypeProblem(f"{callee.items[0]} takes two or more arrays" if zips else "a function takes an argument")
     return _applied(function, values[0] if len(values) == 1 else build.tuple_(*values), scope)
+
+
+def _given(pattern: functions.PartialPattern, arguments: list[Tree], scope: Scope) -> Any:
+    """A pattern with more of its arguments; numbers that it starts from are doubles where its function needs them."""
+    named = [*zip(pattern.called[len(pattern.given) :] or repeat(""), arguments, strict=False)]
+    doubles = [_in_doubles(argument) if name == "initial" else argument for name, argument in named]
+    count = len(scope.lets or ())
+    try:
+        return _complete(pattern, arguments, scope)
+    except (Misplaced, TypeProblem) as problem:
+        if doubles == arguments or (isinstance(problem, Misplaced) and problem.kind is not TypeProblem):
+            raise
+        try:
+            del (scope.lets or [])[count:]
+            return _complete(pattern, doubles, scope)
+        except (Misplaced, TypeProblem, SizeProblem):
+            raise problem from None
+
+
+def _complete(pattern: functions.PartialPattern, arguments: Iterable[Tree], scope: Scope) -> Any:
+    made: Any = pattern
+    for kind, argument in zip(pattern.kinds[len(pattern.given) :], arguments, strict=False):
+        made = made(_argument(made, kind, argument, scope))
+    return made
+
+
+def _in_doubles(tree: Tree) -> Tree:
+    """The tree with those numbers with a point that have no type as doubles."""
+    if isinstance(number := _number(tree), float):
+        return replace(tree, items=(number, "f64"))
+    return replace(tree, items=tuple(_in_doubles(i) if isinstance(i, Tree) else i for i in tree.items))
 
 
 def _has_array(t: DataType) -> bool:

@@ -31,7 +31,19 @@ from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.sizes import size_value
 from lift_egraph.language.tuples import on_tuples
-from lift_egraph.language.types import BOOL, F16, F32, F64, I32, DataType, Pair, Scalar, Vector, without_lanes
+from lift_egraph.language.types import (
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I32,
+    DataType,
+    Pair,
+    Scalar,
+    Vector,
+    scalar_of,
+    without_lanes,
+)
 
 # --- names in scope --------------------------------------------------------------------------------
 
@@ -144,16 +156,17 @@ def checked(term: ir.Expr) -> ir.Expr:
 def scalar_call(op: str, *arguments: Any) -> ir.Expr:
     """A scalar operation on terms, numbers and sizes; a number or size takes the type of the terms beside it.
 
-    Without such, it is an f32 where the operation is one on floats.
+    A number with a point takes that of floats alone. Without such, it is an f32, as all numbers and sizes are beside it
+    or where the operation is one on floats.
     Of tuples, one is selected, or two are compared (`lift_egraph.language.tuples`).
     """
     values = arguments[1:] if op == "select" else arguments
     types = [type_of(a) for a in values if isinstance(a, ir.Expr)]
-    like = next(
-        (t for t in types if isinstance(t, Scalar | Vector | Pair)), F32 if OPERATIONS[op].kind == "float" else None
-    )
+    with_point = OPERATIONS[op].kind == "float" or any(isinstance(a, float) for a in values)
+    like = next((t for t in types if isinstance(t, Scalar | Vector | Pair)), F32 if with_point else None)
+    of_floats = like if isinstance(like, Pair) or (like is not None and scalar_of(like).is_float) else F32
     condition = tuple(as_expr(_no_truth(a), BOOL) for a in arguments[: len(arguments) - len(values)])
-    given = condition + tuple(as_expr(a, like) for a in values)
+    given = condition + tuple(as_expr(a, of_floats if isinstance(a, float) else like) for a in values)
     if len(given) == OPERATIONS[op].arity > 1 and any(isinstance(type_of(a), Pair) for a in given):
         return on_tuples(op, given)
     return checked(ir.Call(op, given))

@@ -122,18 +122,22 @@ _TERMINALS = {
     "RANGE": "'..'", "ARROW": "'=>'", "PROGRAM": "'program'", "NOT": "'!'",
     "FUNCTION": "'function'", "ALTERNATIVE": "'alternative'", "$END": "the end",
 }  # fmt: skip
+ARRAY = "an array is [f32]N"
+_LET_ENDS = f"; {ELSEWHERE[';']}"
 _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a place, and what does
     ({"RSQB"}, "COMMA", "; arrays of arrays are [[f32]M]N, their elements xs[i][j]"),
     ({"RSQB"}, "IN", "; a range stands behind the whole type: x: [[f32]N]M in 0..1"),
     ({"RSQB"}, "COLON", "; a part of an array is slice(start, length, xs)"),
-    ({"IN"}, "LSQB", "; an array is [f32]N"),
+    ({"IN"}, "LSQB", f"; {ARRAY}"),
     ({"IN"}, "TIMES", "; a length that is computed stands in parentheses: [f32](2 * N)"),
     ({"IN"}, "PLUS", "; a length that is computed stands in parentheses: [f32](N + 1)"),
     ({"ARROW"}, "MINUS", f"; {FUNCTION}"),
     ({"WHERE"}, "MINUS", "; what a program gives has no type annotation"),
     ({"WHERE"}, "COLON", "; what a program gives has no type annotation"),
     ({"WHERE"}, "COMMA", "; sizes stand behind where: where N = 4"),
-    ({"EQUAL"}, "COLON", "; only parameters have types, fun (x: f32) => e"),
+    ({"EQUAL"}, "COLON", "; a size is where N = 4, and only parameters have types, fun (x: f32) => e"),
+    ({"IN", "PLUS"}, "NAME", _LET_ENDS),
+    ({"IN", "PLUS"}, "LET", _LET_ENDS),
     ({"NAME", "NUMBER", "NOT"}, "IF", "; an operand that begins with if stands in parentheses"),
     ({"NAME", "NUMBER", "NOT"}, "LET", "; an operand that begins with let stands in parentheses"),
     ({"NUMBER", "INF"}, "COMPOSE", "; a number is 0.5"),
@@ -376,10 +380,13 @@ def read_text(source: Source, start: str, read: Callable[[Tree], T]) -> T:
 def _no_word(error: UnexpectedCharacters, source: Source) -> tuple[str, Place]:
     at = error.pos_in_stream
     found, line = source.text[at], source.text.rfind("\n", 0, at) + 1
+    before = source.text[line:at]
+    if found == ";" and before.count("[") > before.count("]"):
+        return f"';' cannot stand here; {ARRAY}", Place(error.line, error.column)
     if not found.isdigit():
         found = both if (both := source.text[at : at + 2]) in ELSEWHERE else found
         return f"{found!r} cannot stand here{suggestion(found, ())}", Place(error.line, error.column)
-    begin = at - len(re.sub(r".*?((\d+\.)?)\Z", r"\1", source.text[line:at], flags=re.DOTALL))
+    begin = at - len(re.sub(r".*?((\d+\.)?)\Z", r"\1", before, flags=re.DOTALL))
     number = re.match(r"[\d.]*\w+", source.text[begin:])
     text = number[0] if number else found
     hint = f"numbers are 2, 2.0 or 1e-3, and with their type 2f32; the types are {', '.join(SUFFIXES)}"
@@ -390,6 +397,8 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     token, expected = error.token, set(error.accepts or error.expected)
     expected = expected - {"FUNCTION", "ALTERNATIVE"} or expected  # which stand beside a program
     start = source.text[: token.start_pos].rstrip()
+    number = re.search(r"\b\d+\.\Z", start if token.type != "$END" else source.text.rstrip())
+    point = f"; a number with a point is {number[0]}0" if number else ""
     word = re.search(r"[*<>/]\Z|\w*\Z", start)
     before = word[0] if word else ""
     after = source.text[token.end_pos : token.end_pos + 1] if token.end_pos else ""
@@ -407,6 +416,6 @@ def _unexpected(error: UnexpectedToken, source: Source) -> tuple[str, Place]:
     if token.type != "$END":
         hints = (h for needed, found, h in _HINTS if needed <= possible and token.type == found)
         hint = next(hints, _ONLY[2] if (possible, token.type) == _ONLY[:2] else "")
-        return f"expected {wanted}, found {str(token)!r}{hint}", _place(token)
+        return f"expected {wanted}, found {str(token)!r}{point or hint}", _place(token)
     read = source.text.rstrip()
-    return f"expected {wanted}, but the text ends", Place(read.count("\n") + 1, len(read) - read.rfind("\n"))
+    return f"expected {wanted}, but the text ends{point}", Place(read.count("\n") + 1, len(read) - read.rfind("\n"))

@@ -217,6 +217,8 @@ def _apply(term: ir.Apply, names: _Names, level: int) -> Document:
     if short is not None:
         return Group((short, "(", Nest((NOTHING, argument)), ")"))
     pattern, inner = _binder(term.function, names)
+    if isinstance(term.argument, ir.Literal | ir.SizeLiteral) and isinstance(term.function.binder, ir.Var):
+        pattern = f"({pattern}: {term.function.binder.type})"  # else it would be put in wherever its name stands
     head = Group((f"let {pattern} =", Nest((SPACE, argument)), " in"))
     body = _term(term.function.body, inner, 0)
     return _parentheses(Group((head, SPACE, body)), level > 0)

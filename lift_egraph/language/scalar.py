@@ -225,8 +225,10 @@ def _scalar_result(op: ScalarOp, scalars: list[Scalar]) -> Scalar:
     first = values[0]
     if len(set(values)) > 1:
         wide = max(values, key=lambda s: (s.is_float, SCALAR_BYTES[s.name]))
-        whole = "; 1 is an i32, 1.0 an f32" if I32 in values and wide.is_float else ""
-        raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; cast with to_{wide}{whole}")
+        of_numbers = "; 1 is an i32, 1.0 an f32" if I32 in values and wide.is_float else ""
+        if F32 in values and wide == F64:
+            of_numbers = "; 1.0f64 is an f64"
+        raise TypeProblem(f"{op.name} needs arguments of one type, got {shown}; cast with to_{wide}{of_numbers}")
     wants_bool = op.kind == "logic"
     takes_both = op.kind == "select" or op.name in EQUALITIES
     if op.kind == "select" and scalars[0] != BOOL:

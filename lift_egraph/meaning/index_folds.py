@@ -5,7 +5,7 @@ Source: Henriksen et al., "Compiling generalized histograms for GPU", SC 2020.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol, Union
 
 import numpy as np
@@ -14,7 +14,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import array_type
 from lift_egraph.meaning.range_folds import chosen
 from lift_egraph.meaning.scopes import Scope
-from lift_egraph.meaning.values import Tree, at, gathered, with_axes
+from lift_egraph.meaning.values import Tree, gathered
 
 if TYPE_CHECKING:
     from lift_egraph.meaning.domains import Domain
@@ -44,19 +44,29 @@ def without_repeats(places: np.ndarray, depth: int) -> np.ndarray:
     return np.moveaxis(np.where(repeats, -1, ordered), -1, depth)
 
 
-def step_by_step(
+def by_rank(
     interpreter: Interpreter, term: IndexFold, start: Tree, array: Tree, places: np.ndarray, scope: Scope
 ) -> Tree:
-    """The results of a fold by index, element by element."""
+    """The results of a fold by index: in each step one more element of all that have any left."""
     domain, depth = interpreter.domain, scope.depth
-    bins = np.arange(interpreter.length(start, depth))
+    bins = interpreter.length(start, depth)
     element_type = array_type(term.initial, term.signature.name).element
-    for step in range(places.shape[depth] if bins.size else 0):
-        place = places[at(depth, slice(step, step + 1))]
-        known = np.clip(place, 0, bins.size - 1)
-        element = interpreter.each(lambda a, step=step: a[at(depth, step)], array)
-        old = interpreter.each(lambda a, known=known: gathered(a, depth, known)[at(depth, 0)], start)
-        made = interpreter.step_of(term.operator, old, element, scope)
-        new = interpreter.each(lambda a: with_axes(a, depth, 1), made)
-        start = chosen(domain, element_type, place == bins, new, start)
+    for chosen_ones in _ranked(places, bins):
+        known = np.maximum(chosen_ones, 0)
+        elements = interpreter.each(lambda a, known=known: gathered(a, depth, known), array)
+        made = interpreter.step_of(term.operator, start, elements, scope.deeper(bins))
+        start = chosen(domain, element_type, chosen_ones >= 0, made, start)
     return start
+
+
+def _ranked(places: np.ndarray, bins: int) -> Iterator[np.ndarray]:
+    """For each result the first element along the last axis that it takes, then the second and so on; -1 for none."""
+    *batch, length = places.shape
+    inside = np.where((places >= 0) & (places < bins), places, bins).reshape(-1, length)
+    order = np.argsort(inside, axis=-1, kind="stable").reshape(places.shape)
+    apart = inside + (bins + 1) * np.arange(len(inside))[:, None]
+    counts = np.bincount(apart.ravel(), minlength=(bins + 1) * len(inside)).reshape(*batch, bins + 1)[..., :bins]
+    begins = np.cumsum(counts, -1) - counts
+    for rank in range(int(counts.max(initial=0))):
+        taken = np.take_along_axis(order, np.minimum(begins + rank, length - 1), -1)
+        yield np.where(rank < counts, taken, -1)

@@ -30,7 +30,7 @@ from lift_egraph.meaning.contractions import product_of
 from lift_egraph.meaning.domains import Domain, Plain
 from lift_egraph.meaning.folds import Operations, fold_form, keeps_last
 from lift_egraph.meaning.grouped import ByIndex
-from lift_egraph.meaning.index_folds import IndexFold, step_by_step, without_repeats
+from lift_egraph.meaning.index_folds import IndexFold, by_rank, without_repeats
 from lift_egraph.meaning.range_folds import fold_of_range
 from lift_egraph.meaning.scopes import Scope
 from lift_egraph.meaning.shortcuts import states_of, sum_of_products
@@ -308,17 +308,23 @@ class _Interpreter:
         if isinstance(term, ir.ReduceByIndexAtomic):  # any order would do: not that of the loop
             backwards = at(depth, slice(None, None, -1))
             places, array = places[backwards], self.each(lambda a: a[backwards], array)
-        if form and isinstance(type_of(term.initial).element, Scalar) and isinstance(form[0], str):  # pyright: ignore
+        scalars = (len(sizes) == 1 and isinstance(leaf, Scalar) for _, sizes, leaf in leaves(type_of(term.initial)))
+        if form and all(scalars):
             elements = self.map(form[1], array, scope) if form[1] else array
-            whole = self.domain.fold_by_index(form[0], start, elements, places)
+            whole = self.fold_by_index(form[0], start, elements, places)
         elif keeps_last(term.operator):
             sources = ByIndex(places, self.length(start, depth)).sources()
             both = zip_leaves(lambda *leaves: self.domain.concatenate(leaves, depth), start, array)
             whole = self.each(lambda a: gathered(a, depth, sources), both)
         else:
-            whole = step_by_step(self, term, start, array, places, scope)
+            whole = by_rank(self, term, start, array, places, scope)
         doubt = self.each(lambda a: a.max(depth, initial=0), indices)
         return map_leaves(lambda leaf: self.domain.picked(leaf, doubt), whole)
+
+    def fold_by_index(self, operations: Operations, start: Tree, array: Tree, places: np.ndarray) -> Tree:
+        if isinstance(operations, tuple):
+            return tuple(self.fold_by_index(operations[i], start[i], array[i], places) for i in range(2))
+        return self.domain.fold_by_index(operations, start, array, places)
 
     def iterate(self, term: ir.Iterate, scope: Scope) -> Tree:
         array = self.value(term.array, scope)

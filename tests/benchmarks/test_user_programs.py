@@ -25,6 +25,7 @@ SMALL = {
     "group_means": {},
     "hash_floats": {},
     "layer_norm": {},
+    "league": {"G": 12},
     "mean_var": {},
     "rms_rope": {"T": 12, "D": 24, "half": 12},
     "sta_lta": {"N": 230},

@@ -167,7 +167,7 @@ def test_the_size_of_an_iterate_is_new() -> None:
     [
         (lambda: b.map_(lambda x, y: x, XS), TypeProblem, "map: the function takes (x, y), but is given f32"),
         (lambda: b.map_(lambda x: x + True, XS), TypeProblem, "True is no value of the type f32"),
-        (lambda: b.map_(lambda x: b.to_i32(x) + 1.5, XS), TypeProblem, "1.5 is no value of the type i32"),
+        (lambda: b.map_(lambda x: b.to_i32(x) + 1.5, XS), TypeProblem, "1 is an i32, 1.0 an f32"),
         (lambda: b.map_(max, b.zip_(XS, YS)), TypeProblem, "wrap it in a lambda"),
         (lambda: b.map_(lambda *xs: xs, XS), TypeProblem, "one or more named parameters"),
         (lambda: b.map_(lambda: 1.0, XS), TypeProblem, "one or more named parameters"),

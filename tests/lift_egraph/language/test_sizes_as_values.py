@@ -46,6 +46,36 @@ def test_a_whole_number_takes_the_type_beside_it() -> None:
         parse_program("program f(b: u8) = b + 256")
 
 
+def test_a_number_with_a_point_takes_the_type_of_floats_beside_it() -> None:
+    text = """program f(x: [f64]N) where N = 2 =
+      let h = 0.1 in (map(fun v => -h * v + max(0.3, v / 0.7), x), reduce(min, inf, x), map(fun v => h * f32(v), x))"""
+    program = parse_program(text)
+    assert parse_program(print_program(program)) == program
+    x = np.float64([0.1, 2.5])
+    doubles, (least, floats) = run(specialise(program, {}), {"x": x})
+    assert (doubles.tolist(), least) == ((-0.1 * x + np.maximum(0.3, x / 0.7)).tolist(), 0.1)
+    assert floats.tolist() == (np.float32(0.1) * np.float32(x)).tolist()
+    with pytest.raises(LiftError, match="got f32, i32; cast with to_f32"):
+        parse_program("program f(k: i32) = 0.5 * k")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("reduce(fun (a, v) => a + v * v, 0.0, x)", "reduce(fun (a, v) => a + v * v, 0.0f64, x)"),
+        (
+            "scanSeq(fun ((a, n), v) => (a + v, n * 0.5), (0.0, 1.0), x)",
+            "scanSeq(fun ((a, n), v) => (a + v, n * 0.5f64), (0.0f64, 1f64), x)",
+        ),
+        ("reduceByIndex(add, fill(4, 0.0), k, x)", "reduceByIndex(add, fill(4, 0.0f64), k, x)"),
+        ("reduceSeq(fun (a, v) => a + f32(v), 0.0, x)", "reduceSeq(fun (a, v) => a + f32(v), 0f32, x)"),
+    ],
+)
+def test_numbers_that_a_fold_starts_from_are_doubles_where_its_function_needs_them(written: str, meant: str) -> None:
+    head = "program f(x: [f64]N, k: [i32]N) where N = 8 = "
+    assert alpha_equal(parse_program(head + written).body, parse_program(head + meant).body)
+
+
 def test_a_let_names_a_size() -> None:
     """And a whole number, which takes the type beside it; an index function has names of its own."""
     text = """program f(x: [f32]N) where N = 12 =

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from lift_egraph.api import random_inputs, type_of
 from lift_egraph.errors import InputProblem, SizeProblem
 from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
 from lift_egraph.language.nat import nat
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.syntax import parse_program, parse_term
@@ -64,6 +65,23 @@ def test_random_programs_agree_with_lists(program, budget):
     value = interpret(program.body, inputs, {}, Plain(), budget)
     lists = {item.name: oracle.to_lists(item.type, inputs[item.name]) for item in program.inputs}
     assert oracle.to_lists(type_of(program.body), value) == oracle.listed(program.body, lists, {})
+
+
+@pytest.mark.parametrize(
+    ("element", "operator", "start"),
+    [
+        ("(f32, i32)", "fun ((a, b), (c, d)) => (a + c, b * d)", "(0.0, 1)"),  # by component
+        ("(f32, i32)", "fun ((a, b), (c, d)) => if c > a then (c, d) else (a, b)", "(0.0, 1)"),
+        ("f32", "fun (a, c) => a * 0.5 + c", "0.5"),
+    ],
+)
+def test_folds_by_index_of_any_operator_agree_with_lists(element, operator, start):
+    text = f"""program f(indices: [[i32]N]M in -2..8, xs: [{element}]N) where N = 37, M = 3 =
+      map(fun row => reduceByIndex({operator}, fill(5, {start}), row, xs), indices)"""
+    program = specialise(parse_program(text))
+    inputs = random_inputs(program)
+    lists = {item.name: oracle.to_lists(item.type, inputs[item.name]) for item in program.inputs}
+    assert oracle.to_lists(type_of(program.body), run(program, inputs)) == oracle.listed(program.body, lists, {})
 
 
 class TestPatterns:
