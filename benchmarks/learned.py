@@ -8,20 +8,25 @@ these, too, and the other way round.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import harness
 import numpy as np
+import numpy.typing as npt
 
 from lift_egraph.bench.tables import Table, markdown
 from lift_egraph.files import write_texts
-from lift_egraph.learned.methods import DEFAULT, METHODS, method_of
+from lift_egraph.learned.methods import DEFAULT, METHODS, Fitted, method_of
 from lift_egraph.learned.model import bundled, read_samples
 from lift_egraph.learned.replay import GOALS, Evaluation, evaluate
 from lift_egraph.learned.samples import Samples
 from lift_egraph.learned.summary import Rows, accuracy, effort, redundancy
 
 BATCH, ROUNDS = 1000, 5  # predictions at once, and how often they are timed
+LEARNED = {"throughput": ("forest",), "residual": ("residual",), "both": ("forest", "residual")}
+WEIGHTS = 0.0, 0.2, 0.4, 0.6  # of the analytical prediction beside each of these
 REMADE = "the commands in lift_egraph/learned/models/README.md"
 
 
@@ -53,6 +58,56 @@ def by_method(samples: Samples) -> Rows:
             row | {"median runs": float(np.median(runs)), "mean runs": float(np.mean(runs)), "worst": max(runs)}
         )
     return rows
+
+
+Combined = dict[tuple[str, float], npt.NDArray[np.float64]]
+"""Times, by what is learned, and by the weight of the analytical prediction."""
+
+
+def combined(fitted: Mapping[str, Fitted], held: Samples) -> Combined:
+    """What each combination of `LEARNED` and `WEIGHTS` predicts."""
+    analytical = np.log(held.analytical)
+    parts = {name: np.log(f.times(held.features, held.analytical)) for name, f in fitted.items()}
+    learned = {name: np.mean([parts[part] for part in of], axis=0) for name, of in LEARNED.items()}
+    return {(n, w): np.exp((1 - w) * t + w * analytical) for n, t in learned.items() for w in WEIGHTS}
+
+
+def chosen_without(samples: Samples) -> Rows:
+    """For each program, the combination that is best in the mean of all others, and how well that one predicts it.
+
+    Where others are compared, neither they nor the program itself were learned from.
+    """
+    programs = np.array(samples.programs)
+    names, methods = list(dict.fromkeys(samples.programs)), [METHODS["forest"], METHODS["residual"]]
+
+    def found_of(left: Sequence[str]) -> dict[str, dict[tuple[str, float], float]]:
+        fitted = {m.name: m.fit(samples[~np.isin(programs, left)]) for m in methods}
+        held = {name: samples[programs == name] for name in left}
+        return {
+            name: {key: correlation(times, inside) for key, times in combined(fitted, inside).items()}
+            for name, inside in held.items()
+        }
+
+    of_others: dict[str, list[dict[tuple[str, float], float]]] = {name: [] for name in names}
+    for one, other in combinations(names, 2):
+        found = found_of((one, other))
+        of_others[one].append(found[other])
+        of_others[other].append(found[one])
+    rows: Rows = []
+    for name, known in of_others.items():
+        best = max(known[0], key=lambda key: np.mean([found[key] for found in known]))
+        own = found_of((name,))[name][best]
+        rows.append({"left out": name, "learned": best[0], "analytical weight": best[1], "correlation": own})
+    values = [float(row["correlation"]) for row in rows]
+    rows.append({"left out": "mean", "learned": "", "analytical weight": "", "correlation": float(np.mean(values))})
+    rows.append({"left out": "least", "learned": "", "analytical weight": "", "correlation": min(values)})
+    return rows
+
+
+def correlation(times: npt.NDArray[np.float64], held: Samples) -> float:
+    """Pearson's, of predicted and measured throughput, in the mean of a program's inputs."""
+    spaces = [held.spaces == name for name in dict.fromkeys(held.spaces.tolist())]
+    return float(np.mean([np.corrcoef(1 / times[s], 1 / held.seconds[s])[0, 1] for s in spaces if s.sum() > 1]))
 
 
 def transfer(samples: Samples, beside: Samples, method: str) -> Rows:
@@ -116,6 +171,12 @@ def main() -> None:
         table("Kernels until one has a part of the best throughput", effort(found), "random: the mean of 30 orders"),
         table(
             "Methods", by_method(samples), "runs: kernels until one has 90 % of the best, in the order of prediction"
+        ),
+        table(
+            "Chosen without the program",
+            chosen_without(samples),
+            f"of {len(LEARNED) * len(WEIGHTS)} combinations of what is learned with the analytical prediction, the one "
+            "with the best mean correlation on the other programs; each of these, and the program, left out",
         ),
         table("What they cost", costs(samples), f"predictions in batches of {BATCH}, on one core"),
         table("What features are worth", worth),
