@@ -112,7 +112,7 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
         if times * count > most:
             most, work.chains = times * count, max(len(region.chains), 1)
         work.bytes_in_flight = max(work.bytes_in_flight, min(loaded, 64))
-    work.registers += sum(held.values()) / 4
+    work.registers += sum(size for place, size in held.items() if place not in root.passing) / 4
     excess = work.registers - device.registers
     if excess > 0:
         work.spilling = work.instructions * _SPILL_INSTRUCTIONS * excess / work.registers

@@ -142,7 +142,7 @@ _RESIDUAL = Method("residual", forest, residual=True)
 METHODS = {
     m.name: m
     for m in (
-        Method("blended", forest, analytical=0.4, parts=(_FOREST, _RESIDUAL)),
+        Method("blended", forest, analytical=0.3, parts=(_FOREST, _RESIDUAL)),
         Method("even", forest, analytical=0.5),
         _RESIDUAL,
         _FOREST,
