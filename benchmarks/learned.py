@@ -27,7 +27,7 @@ from lift_egraph.learned.summary import Rows, accuracy, effort, redundancy
 
 BATCH, ROUNDS = 1000, 5  # predictions at once, and how often they are timed
 LEARNED = {"throughput": ("forest",), "residual": ("residual",), "both": ("forest", "residual")}
-WEIGHTS = 0.0, 0.2, 0.4, 0.6  # of the analytical prediction beside each of these
+WEIGHTS = 0.0, 0.15, 0.3, 0.45, 0.6  # of the analytical prediction beside each of these
 REMADE = "the commands in lift_egraph/learned/models/README.md"
 
 
