@@ -8,20 +8,26 @@ these, too, and the other way round.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import harness
 import numpy as np
+import numpy.typing as npt
 
 from lift_egraph.bench.tables import Table, markdown
 from lift_egraph.files import write_texts
-from lift_egraph.learned.methods import DEFAULT, METHODS, method_of
+from lift_egraph.learned.methods import DEFAULT, METHODS, Fitted, method_of
 from lift_egraph.learned.model import bundled, read_samples
-from lift_egraph.learned.replay import GOALS, Evaluation, evaluate
+from lift_egraph.learned.replay import GOALS, LEAST_POINTS, Evaluation, Space, evaluate, left_out, replayed
 from lift_egraph.learned.samples import Samples
+from lift_egraph.learned.strategies import Greedy, Point
 from lift_egraph.learned.summary import Rows, accuracy, effort, redundancy
 
 BATCH, ROUNDS = 1000, 5  # predictions at once, and how often they are timed
+LEARNED = {"throughput": ("forest",), "residual": ("residual",), "both": ("forest", "residual")}
+WEIGHTS = 0.0, 0.15, 0.3, 0.45, 0.6  # of the analytical prediction beside each of these
 REMADE = "the commands in lift_egraph/learned/models/README.md"
 
 
@@ -43,16 +49,76 @@ def in_the_mean(evaluation: Evaluation) -> Rows:
 
 def by_method(samples: Samples) -> Rows:
     """How well each method predicts, and the kernels until one has 90 % of the best throughput, by prediction alone."""
+    spaces: list[Space] = []
+    for held, fitted in left_out(samples, list(METHODS.values())):
+        for name in dict.fromkeys(held.spaces.tolist()):
+            inside = held[held.spaces == name]
+            if len(inside) >= LEAST_POINTS:
+                times = {m: f.times(inside.features, inside.analytical) for m, f in fitted.items()}
+                spaces.append(Space(name, inside, times, {}))
     rows: Rows = []
     for name in METHODS:
-        evaluation = evaluate(samples, name)
-        (accurate,) = (row for row in in_the_mean(evaluation) if row["model"] == name)
-        runs = [space.runs(name, GOALS[0]) for space in evaluation.spaces]
-        row: dict[str, str | int | float] = {"method": name, **{k: v for k, v in accurate.items() if k != "model"}}
+        values, ranks = ([of(space, name) for space in spaces] for of in (Space.correlation, Space.rank_correlation))
+        runs = [
+            replayed(Greedy(), [Point((), t) for t in s.times[name].tolist()], s.samples.seconds).runs(GOALS[0])
+            for s in spaces
+        ]
+        row: dict[str, str | int | float] = {"method": name, "mean": float(np.mean(values)), "least": min(values)}
+        row |= {"mean of ranks": float(np.mean(ranks)), "least of ranks": min(ranks)}
         rows.append(
             row | {"median runs": float(np.median(runs)), "mean runs": float(np.mean(runs)), "worst": max(runs)}
         )
     return rows
+
+
+Combined = dict[tuple[str, float], npt.NDArray[np.float64]]
+"""Times, by what is learned, and by the weight of the analytical prediction."""
+
+
+def combined(fitted: Mapping[str, Fitted], held: Samples) -> Combined:
+    """What each combination of `LEARNED` and `WEIGHTS` predicts."""
+    analytical = np.log(held.analytical)
+    parts = {name: np.log(f.times(held.features, held.analytical)) for name, f in fitted.items()}
+    learned = {name: np.mean([parts[part] for part in of], axis=0) for name, of in LEARNED.items()}
+    return {(n, w): np.exp((1 - w) * t + w * analytical) for n, t in learned.items() for w in WEIGHTS}
+
+
+def chosen_without(samples: Samples) -> Rows:
+    """For each program, the combination that is best in the mean of all others, and how well that one predicts it.
+
+    Where others are compared, neither they nor the program itself were learned from.
+    """
+    programs = np.array(samples.programs)
+    names, methods = list(dict.fromkeys(samples.programs)), [METHODS["forest"], METHODS["residual"]]
+
+    def found_of(left: Sequence[str]) -> dict[str, dict[tuple[str, float], float]]:
+        fitted = {m.name: m.fit(samples[~np.isin(programs, left)]) for m in methods}
+        held = {name: samples[programs == name] for name in left}
+        return {
+            name: {key: correlation(times, inside) for key, times in combined(fitted, inside).items()}
+            for name, inside in held.items()
+        }
+
+    of_others: dict[str, list[dict[tuple[str, float], float]]] = {name: [] for name in names}
+    for one, other in combinations(names, 2):
+        found = found_of((one, other))
+        of_others[one].append(found[other])
+        of_others[other].append(found[one])
+    rows: Rows = []
+    for name, known in of_others.items():
+        best = max(known[0], key=lambda key: np.mean([found[key] for found in known]))
+        own = found_of((name,))[name][best]
+        rows.append({"left out": name, "learned": best[0], "analytical weight": best[1], "correlation": own})
+    values = [float(row["correlation"]) for row in rows]
+    rows.append({"left out": "mean", "learned": "", "analytical weight": "", "correlation": float(np.mean(values))})
+    rows.append({"left out": "least", "learned": "", "analytical weight": "", "correlation": min(values)})
+    return rows
+
+
+def correlation(times: npt.NDArray[np.float64], held: Samples) -> float:
+    """Pearson's, of predicted and measured throughput, in the mean of a program's inputs."""
+    spaces = [held.spaces == name for name in dict.fromkeys(held.spaces.tolist())]
+    return float(np.mean([np.corrcoef(1 / times[s], 1 / held.seconds[s])[0, 1] for s in spaces if s.sum() > 1]))
 
 
 def transfer(samples: Samples, beside: Samples, method: str) -> Rows:
@@ -116,6 +182,12 @@ def main() -> None:
         table("Kernels until one has a part of the best throughput", effort(found), "random: the mean of 30 orders"),
         table(
             "Methods", by_method(samples), "runs: kernels until one has 90 % of the best, in the order of prediction"
+        ),
+        table(
+            "Chosen without the program",
+            chosen_without(samples),
+            f"of {len(LEARNED) * len(WEIGHTS)} combinations of what is learned with the analytical prediction, the one "
+            "with the best mean correlation on the other programs; each of these, and the program, left out",
         ),
         table("What they cost", costs(samples), f"predictions in batches of {BATCH}, on one core"),
         table("What features are worth", worth),

@@ -104,6 +104,9 @@ class Region:
     lane_of
         The private places of the whole kernel that are the lanes of one vector whenever they are read together, with
         that vector's name.
+    passing
+        The private places of the whole kernel that are stored to once and read once, by the statements of one block: a
+        compiler computes what they hold where it is read.
     """
 
     path: tuple[Loop, ...] = ()
@@ -117,6 +120,7 @@ class Region:
     held: dict[str, int] = field(default_factory=dict)
     packing: list[str] = field(default_factory=list)
     lane_of: dict[str, str] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
     children: list[Region] = field(default_factory=list)
 
     @property
@@ -142,7 +146,7 @@ def analyse(kernel: Kernel) -> Region:
     Perfectly nested parallel loops are put in the order in which a CPU runs work-items: dimension 0 innermost.
     """
     analysis = _Analysis(kernel)
-    root = Region(lane_of=analysis.lane_of)
+    root = Region(lane_of=analysis.lane_of, passing=analysis.passing)
     analysis.parts(blocks_of(kernel).parts, (root,))
     return root
 
@@ -190,6 +194,8 @@ class _Analysis:
         self.workers = _workers(kernel)
         self.written = blocks_of(kernel).written
         self.lane_of: dict[str, str] = {}
+        self.passing = set[str]()
+        self.known = set[str]()  # private places of blocks before
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -258,6 +264,10 @@ class _Analysis:
         region = around[-1]
         region.shuffles += block.shuffles
         region.index_work += block.indices
+        once = {place for place, times in block.stored.items() if times == block.read[place] == 1}
+        self.passing.difference_update(block.held)
+        self.passing.update(once - self.known)
+        self.known.update(block.held)
         region.held |= {place: width_of(buffer.element) * element_bytes(buffer) for place, buffer in block.held.items()}
         region.packing += block.parted
         for places in block.joined:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lift_egraph.caching import kept_with
 from lift_egraph.codegen.devices import Cpu, Device
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
 from lift_egraph.extract.accesses import Access, Region, analyse, neighbour_stride
@@ -48,6 +49,10 @@ class KernelPrediction:
         Barriers that groups pass.
     launch_ms
         Milliseconds of overhead for the launch.
+    parts
+        Milliseconds of each of `lift_egraph.extract.analytical_cpu.PARTS`, which overlap.
+    reached
+        The share of the bandwidth of global memory that the launch can ask for.
     """
 
     name: str
@@ -62,6 +67,8 @@ class KernelPrediction:
     parallelism: int
     barriers: float
     launch_ms: float
+    parts: Mapping[str, float]
+    reached: float
 
 
 @dataclass(frozen=True)
@@ -102,8 +109,21 @@ def predict(plan: Plan, device: Device) -> Prediction:
     known: dict[tuple[int, Launch], KernelPrediction] = {}  # of bodies, which the steps of an iterate run again
     for kernel in plan.kernels:
         key = id(kernel.body), kernel.launch
-        known[key] = known.get(key) or _predict_kernel(kernel, device)
+        known[key] = known.get(key) or _kernel(kernel, device)
     return Prediction(tuple(known[id(kernel.body), kernel.launch] for kernel in plan.kernels))
+
+
+@kept_with
+def _predicted(kernel: Kernel) -> dict[Device, KernelPrediction]:
+    return {}
+
+
+def _kernel(kernel: Kernel, device: Device) -> KernelPrediction:
+    """The estimate for a kernel, found once: features are made of it, too."""
+    known = _predicted(kernel)
+    if device not in known:
+        known[device] = _predict_kernel(kernel, device)
+    return known[device]
 
 
 def _predict_kernel(kernel: Kernel, device: Device) -> KernelPrediction:
@@ -136,6 +156,8 @@ def _predict_kernel(kernel: Kernel, device: Device) -> KernelPrediction:
         parallelism=estimate.parallelism,
         barriers=barriers,
         launch_ms=device.launch_overhead / 1000,
+        parts=estimate.parts,
+        reached=estimate.reached,
     )
 
 

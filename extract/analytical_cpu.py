@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, prod
@@ -37,15 +38,24 @@ _PAGES, _PAGE_MISS = 2048, 20.0  # pages that the address translation holds; cyc
 _EXPOSED = 0.5  # the part of waiting for strided lines that instructions do not hide
 
 
+PARTS = ("instructions", "chains", "spills", "strided", "streamed", "groups", "barriers")
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """Milliseconds, and bytes between global memory and the caches."""
+    """Milliseconds, and bytes between global memory and the caches.
+
+    `parts` has the milliseconds of each of `PARTS`, which overlap; `reached` is the share of the bandwidth that the
+    launch can ask for.
+    """
 
     ms: float
     compute_ms: float
     memory_ms: float
     bytes_moved: float
     parallelism: int
+    parts: Mapping[str, float]
+    reached: float
 
 
 def cpu_time(kernel: Kernel, root: Region, device: Device, cpu: Cpu) -> Estimate:
@@ -61,15 +71,19 @@ def cpu_time(kernel: Kernel, root: Region, device: Device, cpu: Cpu) -> Estimate
     used = min(groups if launch.local_size else items, device.compute_units)
     share = ceil(groups / used) / groups if launch.local_size else 1 / used  # of the core with the most work
     core = _Core(device, cpu)
-    cycles = core.cycles(root) + core.barriers(root)
+    instructions, barriers = core.cycles(root), core.barriers(root)
+    cycles = instructions + barriers
     strided, streamed = _misses(footprint, device)
     ns = 1000 / device.clock_mhz
     busy = max(cycles, strided) + _EXPOSED * min(cycles, strided)
     compute = (max(busy, streamed) * ns + groups * cpu.group_ns) * share
     beyond = footprint.fetched(device.cache).lines if footprint.size() > device.cache else 0.0
     moved = beyond * LINE
-    memory = moved / (device.bandwidth * min(1.0, 1.4 * used / device.compute_units))
-    return Estimate(max(compute, memory) / 1e6, compute / 1e6, memory / 1e6, moved, used)
+    reached = min(1.0, 1.4 * used / device.compute_units)
+    memory = moved / (device.bandwidth * reached)
+    spent = (instructions, core.waiting, core.spilling, strided, streamed, groups * cpu.group_ns / ns, barriers)
+    parts = {name: cycles * ns * share / 1e6 for name, cycles in zip(PARTS, spent, strict=True)}
+    return Estimate(max(compute, memory) / 1e6, compute / 1e6, memory / 1e6, moved, used, parts, reached)
 
 
 def _misses(footprint: Footprint, device: Device) -> tuple[float, float]:
@@ -86,15 +100,19 @@ def _misses(footprint: Footprint, device: Device) -> tuple[float, float]:
 
 
 class _Core:
-    """Cycles of one core for the instructions of a kernel."""
+    """Cycles of one core for the instructions of a kernel; of these, `waiting` for chains, and `spilling`."""
 
     def __init__(self, device: Device, cpu: Cpu) -> None:
         self.lanes, self.registers = device.lanes, device.registers
         self.calls, self.barrier = cpu.calls_functions, cpu.barrier_cycles
+        self.waiting = self.spilling = 0.0
 
-    def cycles(self, region: Region, around: tuple[Region, ...] = ()) -> float:
-        """For all steps of a region's loop, which stands in other regions: the kernel itself first."""
-        inner = sum(self.cycles(child, (*around, region)) for child in region.children)
+    def cycles(self, region: Region, around: tuple[Region, ...] = (), times: float = 1.0) -> float:
+        """For all steps of a region's loop, which stands in other regions, the kernel itself first, and so runs so many
+        times in all.
+        """
+        times *= region.trips
+        inner = sum(self.cycles(child, (*around, region), times) for child in region.children)
         is_vectorised = self.is_vectorised(region)
         issue, count = self.instructions(region, is_vectorised)
         lanes = self.lanes if is_vectorised else 1
@@ -108,7 +126,10 @@ class _Core:
                 cycles = sum(_LATENCY.get(op, _ADD_LATENCY) for op in chain) + (_SPILL_LATENCY if spilled else 0.0)
                 steps = region.trips * _carried(place, around)
                 latency = max(latency, cycles * min(1.0, steps * count / _WINDOW))
-        return region.trips * (max(issue + _STEP / _ISSUE, latency, _STEP) / lanes + inner)
+        busy = max(issue + _STEP / _ISSUE, _STEP)
+        self.spilling += times * spilled * _SPILL / lanes
+        self.waiting += times * max(latency - busy, 0.0) / lanes
+        return region.trips * (max(busy, latency) / lanes + inner)
 
     def barriers(self, root: Region) -> float:
         """Each barrier ends the loop over work-items and starts another one."""

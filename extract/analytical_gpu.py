@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.codegen.plans.kernel import Kernel
 from lift_egraph.extract.accesses import Access, Region, neighbour_stride
-from lift_egraph.extract.analytical_cpu import Estimate
+from lift_egraph.extract.analytical_cpu import PARTS, Estimate
 from lift_egraph.extract.footprint import LINE, Footprint
 
 _OWN_REGISTERS = 24  # beside accumulators and other values that are held
@@ -30,6 +30,7 @@ class _Work:
     """Totals over all work-items, in work-item instructions, warp cycles and bytes."""
 
     instructions: float = 0.0
+    spilling: float = 0.0  # of them, for values that find no register
     load_cycles: float = 0.0
     l2_bytes: float = 0.0
     missed: float = 0.0  # of them, what is lost before it is read again
@@ -73,7 +74,11 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
     if (size := footprint.size()) > last:  # work-items of a group run together, so L1 bounds it too
         moved = max(size, work.missed, min(footprint.fetched(last).lines * LINE, work.l2_bytes))
     memory = max(moved, work.l2_bytes / gpu.l2_bandwidth) / (device.bandwidth * reached) / 1e6
-    return Estimate(max(compute, memory) + _LEAST_MS, compute, memory, moved, used)
+    spread = idle_lanes * share / (clock * 1e6)
+    issued, waiting, passing = work.instructions / gpu.lanes, busy * (1 / hidden - 1), waits / idle_lanes / together
+    spent = issued, waiting, work.spilling / gpu.lanes, work.load_cycles, 0.0, 0.0, passing
+    parts = {name: cycles * spread for name, cycles in zip(PARTS, spent, strict=True)}
+    return Estimate(max(compute, memory) + _LEAST_MS, compute, memory, moved, used, parts, reached)
 
 
 def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
@@ -107,10 +112,11 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
         if times * count > most:
             most, work.chains = times * count, max(len(region.chains), 1)
         work.bytes_in_flight = max(work.bytes_in_flight, min(loaded, 64))
-    work.registers += sum(held.values()) / 4
+    work.registers += sum(size for place, size in held.items() if place not in root.passing) / 4
     excess = work.registers - device.registers
     if excess > 0:
-        work.instructions *= 1 + _SPILL_INSTRUCTIONS * excess / work.registers
+        work.spilling = work.instructions * _SPILL_INSTRUCTIONS * excess / work.registers
+        work.instructions += work.spilling
     return work
 
 

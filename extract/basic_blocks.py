@@ -6,6 +6,7 @@ wait. The events of a kernel give a block a domain, the access analysis the loop
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -83,6 +84,8 @@ class BasicBlock:
         In their order: accesses with the numbers in their indices, and among them the choices.
     held
         The buffers of private places with a number, by the names of these places.
+    stored, read
+        How often the text stores to each of them, and reads it.
     shuffles
         Lanes that are put together one by one, and pairs of vectors that exchange some.
     indices
@@ -101,6 +104,8 @@ class BasicBlock:
     operations: list[Arithmetic] = field(default_factory=list)
     accesses: list[tuple[Reached, int] | Choice] = field(default_factory=list)
     held: dict[str, c_ast.Buffer] = field(default_factory=dict)
+    stored: Counter[str] = field(default_factory=Counter)
+    read: Counter[str] = field(default_factory=Counter)
     shuffles: int = 0
     indices: int = 0
     joined: list[list[str]] = field(default_factory=list)
@@ -223,6 +228,7 @@ class _Reader:
             self.access("store", whole)
             return
         block.held[register] = whole.buffer
+        block.stored[register] += 1
         if isinstance(value, c_ast.Lane):
             block.parted.append(register)
         if register in chains:
@@ -235,6 +241,7 @@ class _Reader:
         if isinstance(value, Load):
             if (register := _register(value)) is not None:
                 self.block.held[register] = value.buffer
+                self.block.read[register] += 1
                 return {register: ()}
             self.access("load", value)
         elif isinstance(value, c_ast.Name):

@@ -82,8 +82,8 @@ class _Totals:
 
 def extended(
     kernels: Sequence[Kernel], events: Sequence[Events], lines: Sequence[dict[str, Together]], device: Device
-) -> dict[str, float]:
-    """The features of `EXTENDED`.
+) -> tuple[dict[str, float], float, tuple[float, ...]]:
+    """The features of `EXTENDED`, the bytes that the kernels touch, and those that come from beyond each cache.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def extended(
         totals.imbalance,
         _share(totals.filled, totals.vectors),
     )
-    return dict(zip(EXTENDED, found, strict=True))
+    return dict(zip(EXTENDED, found, strict=True)), totals.touched, totals.beyond
 
 
 def _share(part: float, whole: float, of_nothing: float = 0.0) -> float:

@@ -17,7 +17,9 @@ from lift_egraph.codegen.c_walk import substitute
 from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.plans.kernel import Kernel, Launch, Plan
 from lift_egraph.errors import InputProblem
+from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.cache_lines import Together, lines_of, warp_and_line
+from lift_egraph.extract.estimated_features import ESTIMATED, estimated
 from lift_egraph.extract.events import Events, events_of
 from lift_egraph.extract.extended_features import EXTENDED, extended
 from lift_egraph.extract.iteration_domain import Domain
@@ -31,7 +33,7 @@ PUBLISHED: tuple[str, ...] = (
 """Table 6.1: sizes in work-items (a local size that is left to the device is 0), local memory in bytes of a group,
 lines of a cache in global memory for each access of a warp, and all else per work-item. A vector is one access."""
 
-NAMES: tuple[str, ...] = (*PUBLISHED, *EXTENDED)
+NAMES: tuple[str, ...] = (*PUBLISHED, *EXTENDED, *ESTIMATED)
 """All features, in their order."""
 
 
@@ -63,7 +65,9 @@ def features(plan: Plan, device: Device) -> dict[str, float]:
     lines = [line_counts(e, k.launch, device) for k, e in zip(plan.kernels, events, strict=True)]
     known = {name: nat(value) for name, value in sizes.items()}
     kernels = [replace(k, body=substitute(k.body, known)) if known else k for k in plan.kernels]
-    return _published(kernels, events, lines) | extended(kernels, events, lines, device)
+    beside, touched, beyond = extended(kernels, events, lines, device)
+    found = estimated(plan, kernels, predict(plan, device), device, touched, beyond)
+    return _published(kernels, events, lines) | beside | found
 
 
 @no_search_for_garbage()

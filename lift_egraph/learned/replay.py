@@ -85,6 +85,7 @@ def contests(method: str) -> tuple[Contest, ...]:
         Contest("published", "published", Greedy),
         Contest(method, method, Greedy),
         Contest(f"{method} by family", method, CORRECTED),
+        Contest(f"{method}, families first", method, ByFamily),
         Contest(f"{method} confident", method, Confident),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -189,6 +189,8 @@ def chosen_of(records: Sequence[Record], device: str | None = None) -> Chosen:
 def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
     """The right kernels of records, on one device, as the last record's versions made them.
 
+    Where several terms lead to the same kernels, these count once, with their least time.
+
     Parameters
     ----------
     device
@@ -202,6 +204,7 @@ def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
     chosen = chosen_of(records, device)
     last, left_out = chosen.last, Counter[str]()
     model, kept, rows, times = describe(last.device), list[Record](), list[Floats](), list[float]()
+    places, seconds = dict[Hashable, int](), list[float]()
     for record in chosen.records:
         try:
             plan = compile_program(parse_program(record.term), model, with_text=False)
@@ -209,8 +212,15 @@ def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
         except LiftError:
             left_out["of terms that are not compiled any more"] += 1
             continue
+        kernels = record.program.hash, tuple((kernel.body, kernel.launch) for kernel in plan.kernels)
+        place = places.setdefault(kernels, len(kept))
+        if place < len(kept):
+            seconds[place] = min(seconds[place], *record.samples)
+            left_out["of kernels that another term leads to, too"] += 1
+            continue
         rows.append(row_of(plan, model))
         times.append(1e-3 * predicted)
+        seconds.append(min(record.samples))
         kept.append(record)
     if not kept:
         raise ModelProblem(f"none of {len(records)} records is of a right kernel of this version: collect some")
@@ -224,7 +234,7 @@ def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
         families=tuple(" ".join(family_of((p.phase, p.iterations) for p in r.phases)) for r in kept),
         features=np.array(rows),
         analytical=np.array(times),
-        seconds=np.array([min(r.samples) for r in kept]),
+        seconds=np.array(seconds),
     )
 
 

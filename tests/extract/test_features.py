@@ -239,3 +239,41 @@ def test_a_sample_of_a_box_lies_evenly_and_stands_for_all() -> None:
     values, each = grid([Axis("i", 1000)], most=999, sample=10)
     assert values["i"].tolist() == list(range(50, 1000, 100))
     assert each == 100
+
+
+VECTORS = "program v(xs: [f32]N) = asScalar(mapGlb(0, vectorize(4, fun x => x * 2.0 + 1.0), asVector(4, xs)))"
+SUMS = "program s(A: [[f32]64]N) = mapGlb(0, fun row => reduceSeq(add, 0.0, row), A)"
+STAGES = "program t(xs: [f32]N) = mapGlb(0, fun x => x * 2.0, toGlobal(mapGlb(0, fun x => x + 1.0, xs)))"
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        (
+            VECTORS,
+            {"access_share": 1 / 2, "scalar_accesses": 0, "operation_width": 4, "operations_per_result": 2}
+            | {"statements": 4, "longest_body": 4, "temporaries": 0, "touched_per_data": 1, "chained_operations": 0},
+        ),
+        (
+            SUMS,
+            {"access_share": 65 / 129, "scalar_accesses": 1, "operations_per_result": 64, "loop_steps": 64 / 129}
+            | {"loop_trips": 64, "chained_operations": 1, "spills_share": 0, "index_work": 0},
+        ),
+        (STAGES, {"temporaries": 1 / 2, "operations_per_result": 2, "touched_per_data": 2, "statements": 6}),
+    ],
+    ids=("vectors", "sums", "stages"),
+)
+def test_what_estimates_are_made_of_is_what_the_text_says(text: str, known: dict[str, float]) -> None:
+    found = features(low.plan_of(text, POCL, N=1 << 12), POCL)
+    assert {name: found[name] for name in known} == pytest.approx(known)
+
+
+def test_shares_of_an_estimate_say_what_it_waits_for() -> None:
+    sums, vectors = (features(low.plan_of(text, POCL, N=1 << 12), POCL) for text in (SUMS, VECTORS))
+    assert sums["instructions_share"] > sums["chains_share"] > 0.2
+    assert vectors["chains_share"] == 0
+    assert vectors["launch_share"] > 0.5 > vectors["strided_share"]
+    for device in (POCL, NVIDIA):
+        small, large = (features(low.plan_of(VECTORS, device, N=1 << n), device) for n in (12, 26))
+        assert 0 < small["of_bound"] < large["of_bound"] <= 1
+        assert large["launch_share"] < 0.1 < small["launch_share"]

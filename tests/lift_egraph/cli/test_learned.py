@@ -72,7 +72,8 @@ def test_what_nothing_can_be_learned_from(model: Path, tmp_path: Path):
 def test_the_records_that_were_learned_from_are_kept(model: Path, tmp_path: Path):
     """Small and compressed; what was changed in a journal is left out, and told."""
     journal, kept = tmp_path / "points.jsonl", tmp_path / "kept.jsonl.xz"
-    numbered = [record(point=f"{n:064}", samples=[1e-3 * (n + 1), 1.0]) for n in range(20)]
+    terms = [RECORD.term.replace("2.0", f"{n}.0") for n in range(20)]
+    numbered = [record(point=f"{n:064}", term=terms[n], samples=[1e-3 * (n + 1), 1.0]) for n in range(20)]
     Journal(journal).append(*numbered, record(validity="wrong", median=None, samples=[]))
     other = record(term=OTHER, point="a" * 64)
     Journal(journal).append(other, other)

@@ -147,6 +147,7 @@ def test_journals_come_with_models():
         chosen, model = chosen_of(records), load_model(path)
         assert not notes
         assert not chosen.notes
-        assert sorted(min(r.samples) for r in chosen.records) == sorted(model.samples.seconds)
+        assert {*model.samples.seconds} <= {min(r.samples) for r in chosen.records}
+        assert 0.9 * len(chosen.records) < len(model.samples) <= len(chosen.records)
         assert (chosen.last.device, chosen.last.versions) == (model.samples.device, model.samples.versions)
     assert sum(f.stat().st_size for f in (*found, *journals.values())) < 2 << 20

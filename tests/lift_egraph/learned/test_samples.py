@@ -43,6 +43,14 @@ def test_what_is_not_right_of_another_version_or_not_compiled_is_left_out_and_to
     assert [int(note.split()[0]) for note in found.notes] == [1, 2, 1]
 
 
+def test_kernels_that_several_terms_lead_to_count_once_with_their_least_time():
+    slower = record(point="1" * 64, term=RECORD.term.replace("map", "\n map"), samples=[2.0, 3.0])
+    for records in ([slower, RECORD], [RECORD, slower]):
+        found = samples_of(records)
+        assert found.seconds.tolist() == [min(RECORD.samples)]
+        assert found.notes == ("1 records left out: of kernels that another term leads to, too",)
+
+
 @pytest.mark.parametrize(
     ("records", "device", "message"),
     [
