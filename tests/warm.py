@@ -123,14 +123,19 @@ def serve(number: int, parent: int) -> None:
 
 
 def import_lazily() -> None:
-    """Import what most children need, but egglog's native module."""
+    """Import what most children need, but egglog's native module, and have egglog call the functions of all rules."""
     gc.disable()
     later = sys.modules[_BINDINGS] = _Later(_BINDINGS)
     import lift_egraph.codegen.running.worker
     import lift_egraph.derivation.derive
     import lift_egraph.soundness.many_rules
     import lift_egraph.workbench.search  # noqa: F401
+    from lift_egraph.egraph.analyses import settled
+    from lift_egraph.egraph.encoding import operation_results, operator_laws
+    from lift_egraph.rules import all_rules
 
+    for declared in (settled(), *(rule.ruleset for rule in all_rules), *operation_results(), *operator_laws()):
+        _ = declared.__egg_decls__  # a search would begin with it, for a third of a second
     assert sys.modules[_BINDINGS] is later
     gc.enable()
     gc.freeze()
