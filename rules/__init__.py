@@ -191,7 +191,7 @@ stages: tuple[Rule, ...] = (
 )  # fmt: skip
 invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
-algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules)
+algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *apart_rules, *let_simplification)
 distinct_places: tuple[Rule, ...] = distinct_index_rules
 atomic_places: tuple[Rule, ...] = atomic_index_rules
 siblings: tuple[Rule, ...] = (

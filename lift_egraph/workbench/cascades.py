@@ -84,7 +84,7 @@ def _replaced(term: ir.Expr, fold: ir.Expr, instead: ir.Expr) -> ir.Expr:
 def _in_parts(fold: Fold, found: Cascade) -> ir.Expr:
     """The first components scanned, and the others folded beside them."""
     z, xs = fold.initial, fold.array
-    start, others = ir.Apply(found.first, z), ir.Apply(found.others, z)
+    start, others = _kept(found.first, z), _kept(found.others, z)
     scanned = ir.ScanExclusiveSeq(found.step, start, xs)
     # the name that the rule gives stays free for a fold of what these are beside
     ss = ir.Var(fresh_name("$firsts", {"$firsts"} | names_in(fold)), type_of(scanned))
@@ -99,6 +99,25 @@ def _in_parts(fold: Fold, found: Cascade) -> ir.Expr:
     else:
         both = ir.Zip(ir.Map(found.step, beside), ir.ScanSeq(found.rest, others, beside))
     return ir.Apply(ir.Lambda(ss, ir.Map(found.whole, both)), scanned)
+
+
+def _kept(function: ir.Lambda, z: ir.Expr) -> ir.Expr:
+    """What a function keeps of a tuple: its components themselves, where they are written out."""
+    known: dict[ir.Expr, ir.Expr] = {}
+    ahead: list[tuple[ir.Binder, ir.Expr]] = [(function.binder, z)]
+    for binder, value in ahead:
+        if isinstance(binder, ir.PairBinder) and isinstance(value, ir.MakePair):
+            ahead += [(binder.first, value.first), (binder.second, value.second)]
+        elif isinstance(binder, ir.Var):
+            known[binder] = value
+
+    def kept(body: ir.Expr) -> ir.Expr | None:
+        if isinstance(body, ir.MakePair):
+            first, second = kept(body.first), kept(body.second)
+            return None if first is None or second is None else ir.MakePair(first, second)
+        return known.get(body)
+
+    return kept(function.body) or ir.Apply(function, z)
 
 
 def _in_chunks(fold: Fold, found: Cascade, rows: Rows) -> tuple[Tiling, ir.Expr] | None:
@@ -120,7 +139,7 @@ def _in_chunks(fold: Fold, found: Cascade, rows: Rows) -> tuple[Tiling, ir.Expr]
 
 
 def _from_starts(found: Cascade, one: Action, other: Action, z: ir.Expr, split: ir.Expr) -> ir.Expr:
-    start, others = ir.Apply(found.first, z), ir.Apply(found.others, z)
+    start, others = _kept(found.first, z), _kept(found.others, z)
     c = ir.Var("$chunk", element_type(split))
     s, q, x, p = (
         ir.Var("$start", type_of(start)),

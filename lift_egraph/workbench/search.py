@@ -133,7 +133,7 @@ def search(
             phase, apart = taken
             yield from () if is_known else (phase,)
             parts = cut(apart[0])
-            if parts is None or len(parts.stages) - len(rests(parts)) > 1:
+            if parts is None or len(parts.stages) - len(rests(parts, device)) > 1:
                 several.append(apart)
             elif several:
                 later.append((parts, apart))
@@ -234,7 +234,7 @@ class _Search:
 
     def by_parts(self, program: ir.Program, parts: Cut, start: Start) -> Iterator[PhaseSummary | Found]:
         """What is found for the one part that is no rest, with the best of all rests beside it."""
-        budget, small = self.budget, rests(parts)
+        budget, small = self.budget, rests(parts, self.device)
         (main,) = parts.stages.keys() - small
         beside: dict[ir.Input, Found] = {}
         for stage in small:

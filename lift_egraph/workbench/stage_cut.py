@@ -61,6 +61,8 @@ def cut(term: ir.Expr) -> Cut | None:
 
 
 def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
+    if is_pure(term):
+        return term
     match term:
         case ir.Apply(function=ir.Lambda() as let):
             argument = _cut(term.argument, made, times)
@@ -70,8 +72,6 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
             stands = ir.Input(f"iterate {len(made.iterates)}", type_of(term))
             made.iterates[stands] = ir.Iterate(term.times, term.size, function, array)
             return stands
-        case _ if is_pure(term):
-            return term
         case ir.Map() if computes(term.function):
             body = replace(term, array=_cut(term.array, made, times))
         case ir.Reduce() | ir.Scan() | ir.ScanExclusive():

@@ -88,7 +88,7 @@ class StageRounds:
     def round(self, depth: int) -> Iterator[PhaseSummary | Found]:
         """What one round finds."""
         self.done, parts, budget = depth + 1, self.parts, self.look.budget
-        little = rests(parts)
+        little = rests(parts, self.look.device)
         small = [stage for stage in self.stages if stage in little]
         main = [stage for stage in self.stages if stage not in small]
         share = budget.search_seconds * budget.stages_share / len(main)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from math import inf
 
+from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import merged
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
@@ -15,9 +16,11 @@ from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.phases import Found, Leg
+from lift_egraph.workbench.plan import length_of
 from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.stage_cut import Cut
 
+SERIAL = 1 << 10  # elements of a fold that one work-item of a GPU does not take alone
 LARGEST_REST = 0.1  # of the operations of the largest stage: what computes more is searched like that
 Names = Mapping[ir.Input, ir.Input]  # the arrays that others stand for
 Start = tuple[ir.Expr, tuple[Leg, ...]]  # a high-level term, and the phases that led to it
@@ -47,11 +50,19 @@ def _maps(term: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
             yield frozenset(ir.bound_variables(t.function.binder)), t.function.body
 
 
-def rests(parts: Cut) -> list[ir.Input]:
-    """The stages that compute little, beside the one that computes most."""
+def rests(parts: Cut, device: Device) -> list[ir.Input]:
+    """The stages that compute little, beside the one that computes most, and take little time as loops too.
+
+    One work-item of a GPU folds a thousand elements while all others do millions of operations.
+    """
     count = operations if any(map(operations, parts.stages.values())) else effort
     counts = {stage: parts.times[stage] * count(body) for stage, body in parts.stages.items()}
-    return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values())]
+    long = {stage for stage, body in parts.stages.items() if device.has_groups and _is_long_fold(body)}
+    return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values()) and stage not in long]
+
+
+def _is_long_fold(body: ir.Expr) -> bool:
+    return isinstance(body, ir.FOLDS) and not isinstance(body, ir.AT_ONCE) and length_of(body.array) >= SERIAL
 
 
 def twins(parts: Cut) -> dict[ir.Input, tuple[ir.Input, Names]]:
