@@ -65,6 +65,8 @@ from lift_egraph.dsl import (
 PLACE, PLACES, CHUNK, INDEX = "$place", "$places", "$chunk", "$i"
 PLACE_OF, INDEX_OF = (f"V({name}, Ty.scalar(i32))" for name in (PLACE, INDEX))
 SPARE = "what has no place behind the results is left out as well: with n of them no element needs a branch"
+RESULT, ADDED, EITHER_SIDE = f"Ex(V({ACCUMULATOR}, t))", f"Ex(V({ELEMENT}, v))", "the operator commutes"
+COMPUTED = f"app(g, {ADDED})"
 Maps = tuple[Fn | None, Fn | None]  # the functions of the maps that make the indices and the elements, if there are any
 
 
@@ -210,18 +212,33 @@ def reduce_by_index_to_glb(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: 
 
 
 @rule(
-    "reduceByIndex ⊕ zs (map f is) (map g xs) = reduceByIndexAtomic (λ(i, x). f i) (λ(acc, (i, x)). acc ⊕ g x) zs (zip "
-    "is xs),  ⊕ associative and commutative; the same without one of the maps, or both",
+    "reduceByIndex ⊕ zs is xs = reduceByIndexAtomic (λ(i, x). i) (λ(acc, (i, x)). acc ⊕ x) zs (zip is xs),  "
+    "⊕ associative and commutative",
     source="Henriksen et al.: one histogram for all threads",
     phase="lowering",
     reassociates=True,
+    commutes=True,
+    notes={f"combine(op, {RESULT}, {ADDED}) becomes combine(op, {ADDED}, {RESULT})": EITHER_SIDE},
 )
-def reduce_by_index_to_atomic(
-    a: Ex, op: Op, zs: Ex, f: Fn, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
+def reduce_by_index_to_atomic(a: Ex, op: Op, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64):
+    given = associative(op), commutative(op)
+    yield from _to_loop(reduce_by_index_atomic, given, (None, None), a, op, zs, places, xs, t, u, v, k, m)
+
+
+@rule(
+    "reduceByIndex ⊕ zs is (map g xs) = reduceByIndexAtomic (λ(i, x). i) (λ(acc, (i, x)). acc ⊕ g x) zs (zip is xs),  "
+    "⊕ associative and commutative",
+    source="Henriksen et al.: one histogram for all threads",
+    phase="lowering",
+    reassociates=True,
+    commutes=True,
+    notes={f"combine(op, {RESULT}, {COMPUTED}) becomes combine(op, {COMPUTED}, {RESULT})": EITHER_SIDE},
+)
+def reduce_by_index_map_to_atomic(
+    a: Ex, op: Op, zs: Ex, places: Ex, g: Fn, xs: Ex, t: Ty, u: Ty, v: Ty, k: i64, m: i64
 ):
     given = associative(op), commutative(op)
-    for maps in ((None, None), (None, g), (f, None), (f, g)):
-        yield from _to_loop(reduce_by_index_atomic, given, maps, a, op, zs, places, xs, t, u, v, k, m)
+    yield from _to_loop(reduce_by_index_atomic, given, (None, g), a, op, zs, places, xs, t, u, v, k, m)
 
 
 @rule(
@@ -286,6 +303,6 @@ def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n
 
 
 distinct_index_rules = (reduce_by_index_to_glb, at_once_fusion, left_out_behind)
-atomic_index_rules = (reduce_by_index_to_atomic,)
+atomic_index_rules = (reduce_by_index_to_atomic, reduce_by_index_map_to_atomic)
 chunked_index_rules = (reduce_by_index_in_chunks, reduce_by_index_of_map_in_chunks, reduce_by_index_of_maps_in_chunks)
 index_loop_rules = (reduce_by_index_to_seq, reduce_by_index_map_to_seq, reduce_by_index_maps_to_seq)

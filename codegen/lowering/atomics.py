@@ -17,8 +17,8 @@ def is_atomic(op: str, t: object) -> bool:
     return op in COMBINING and LAWS[op].commutative and isinstance(t, Scalar) and t.name in TYPES
 
 
-def combination(term: ir.ReduceByIndexAtomic) -> tuple[str, ir.Expr]:
-    """The operation, and what an element adds to a result by it.
+def combination(term: ir.ReduceByIndexAtomic) -> tuple[str, ir.Expr] | None:
+    """The operation, and what an element adds to a result by it; None where results stay as they are.
 
     Raises
     ------
@@ -27,6 +27,8 @@ def combination(term: ir.ReduceByIndexAtomic) -> tuple[str, ir.Expr]:
     """
     t, operator = element_type(term.initial), ir.function_body(term.operator)
     result = operator.binder.first if isinstance(operator.binder, ir.PairBinder) else operator.binder
+    if operator.body == result:
+        return None
     match operator.body:
         case ir.Call(op=op, arguments=(one, other)) if is_atomic(op, t):
             added = other if one == result else one

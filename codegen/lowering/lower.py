@@ -319,9 +319,10 @@ class Lowering(State):
                     self.environment[operator.binder] = Pairs(current, Access(index, array))
                     accumulator = operator.binder
                 if isinstance(term, ir.ReduceByIndexAtomic):
-                    self.combines, added = combination(term)
-                    store_data(self, self.consume(added), current, t.element)
-                    self.combines = ""
+                    if combined := combination(term):
+                        self.combines, added = combined
+                        store_data(self, self.consume(added), current, t.element)
+                        self.combines = ""
                 else:
                     self.update(operator.body, accumulator, current, t.element, term)
             if is_within(computed, size):

@@ -230,6 +230,7 @@ def _operators(op: Op, z: Ex, x: Ex, y: Ex, e: Ex, w: Ex, f: Fn, t: Ty, u: Ty, n
         (eq(y).to(sorts.reduce_by_index(lifted, x, w, e)), Ty.arr(m, start_of_each)),
     ):
         yield egglog.rule(sorts.associative(op), in_use).then(sorts.associative(lifted))
+        yield egglog.rule(sorts.commutative(op), in_use).then(sorts.commutative(lifted))
         yield egglog.rule(
             sorts.identity(op, z), in_use, eq(t).to(ty(z)), eq(of_start).to(ty(x))
         ).then(sorts.identity(lifted, start))  # fmt: skip

@@ -41,7 +41,7 @@ def with_actions(term: ir.Expr, rows: Rows | None = None) -> ir.Expr | None:
     outside of all loops, and in functions of maps over few long `rows`, if it is known what these are. Scans that are
     taken in chunks are left as they are: only their chunks act.
     """
-    made = _acted(_in_plain_words(_combined_everywhere(_in_plain_words(term))), rows)
+    made = _acted(_from_identities(_in_plain_words(_combined_everywhere(_in_plain_words(term)))), rows)
     return None if alpha_equal(made, term) else made
 
 
@@ -69,16 +69,28 @@ def _acted(term: ir.Expr, rows: Rows | None) -> ir.Expr:
     made = map_outside(term, lambda part: _acted(part, rows))
     if isinstance(made, ir.Map) and rows:
         return _acted_in(made, rows, 1)
-    if isinstance(made, ir.Reduce) and (known := known_operator(made.operator)) and not known[1]:
-        return _from_identity(made, known[0])
     is_whole = _may_act(made) and not (rows and LongRows(rows).outside(made) is not made)
     return _action(made) if is_whole else made
 
 
+def _from_identities(term: T) -> T:
+    """A term whose reductions by operations begin with what is neutral, as their parts do, wherever they stand."""
+    if isinstance(term, ir.MapLevel):
+        return term
+    made = ir.map_parts(term, _from_identities)
+    if isinstance(made, ir.Reduce) and (known := known_operator(made.operator)) and not known[1]:
+        return _from_identity(made, known[0])  # pyright: ignore[reportReturnType]
+    return made
+
+
 def _from_identity(fold: ir.Reduce, op: str) -> ir.Expr:
-    """A reduction by an operation from what is neutral, if it is from something else, and that beside it."""
+    """A reduction by an operation from what is neutral, if it is from something else, and that beside it.
+
+    A number that may be counted again, as for ``max``, is neutral enough.
+    """
     t = type_of(fold.initial)
-    if not isinstance(t, Scalar) or neutral(fold.operator, fold.initial):
+    is_number = isinstance(fold.initial, ir.Literal) and neutral(fold.operator, fold.initial)
+    if not isinstance(t, Scalar) or is_number:
         return fold
     whole = ir.Reduce(fold.operator, ir.Literal(LAWS[op].neutral[t.name], t), fold.array)
     return ir.Call(op, (fold.initial, whole))

@@ -102,7 +102,7 @@ def _in_parts(fold: Fold, found: Cascade) -> ir.Expr:
 
 
 def _kept(function: ir.Lambda, z: ir.Expr) -> ir.Expr:
-    """What a function keeps of a tuple: its components themselves, where they are written out."""
+    """What a function keeps of a tuple: the component itself, if it is one that is written out."""
     known: dict[ir.Expr, ir.Expr] = {}
     ahead: list[tuple[ir.Binder, ir.Expr]] = [(function.binder, z)]
     for binder, value in ahead:
@@ -110,14 +110,7 @@ def _kept(function: ir.Lambda, z: ir.Expr) -> ir.Expr:
             ahead += [(binder.first, value.first), (binder.second, value.second)]
         elif isinstance(binder, ir.Var):
             known[binder] = value
-
-    def kept(body: ir.Expr) -> ir.Expr | None:
-        if isinstance(body, ir.MakePair):
-            first, second = kept(body.first), kept(body.second)
-            return None if first is None or second is None else ir.MakePair(first, second)
-        return known.get(body)
-
-    return kept(function.body) or ir.Apply(function, z)
+    return known.get(function.body) or ir.Apply(function, z)
 
 
 def _in_chunks(fold: Fold, found: Cascade, rows: Rows) -> tuple[Tiling, ir.Expr] | None:

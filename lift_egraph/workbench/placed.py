@@ -63,15 +63,13 @@ def with_atomics(term: ir.Expr) -> ir.Expr:
     known, t = known_operator(made.operator), element_type(made.initial)
     if known is None or known[1] or not is_atomic(known[0], t):
         return made
-    f, indices = _mapped(made.indices)
     g, array = _mapped(made.array)
     place, x, acc = (
-        ir.Var(name, element_type(xs)) for name, xs in (("place", indices), ("x", array), ("acc", made.initial))
+        ir.Var(name, element_type(xs)) for name, xs in (("place", made.indices), ("x", array), ("acc", made.initial))
     )
     each = ir.PairBinder(place, x)
     step = ir.Lambda(ir.PairBinder(acc, each), _combined(made.operator, acc, x if g is None else ir.Apply(g, x)))
-    where = ir.Lambda(each, place if f is None else ir.Apply(f, place))
-    return ir.ReduceByIndexAtomic(where, step, made.initial, ir.Zip(indices, array))
+    return ir.ReduceByIndexAtomic(ir.Lambda(each, place), step, made.initial, ir.Zip(made.indices, array))
 
 
 def _fused(fold: ir.ReduceByIndexGlb) -> ir.ReduceByIndexGlb:

@@ -58,7 +58,8 @@ def rests(parts: Cut, device: Device) -> list[ir.Input]:
     count = operations if any(map(operations, parts.stages.values())) else effort
     counts = {stage: parts.times[stage] * count(body) for stage, body in parts.stages.items()}
     long = {stage for stage, body in parts.stages.items() if device.has_groups and _is_long_fold(body)}
-    return [stage for stage, count in counts.items() if count < LARGEST_REST * max(counts.values()) and stage not in long]
+    little = LARGEST_REST * max(counts.values())
+    return [stage for stage, count in counts.items() if count < little and stage not in long]
 
 
 def _is_long_fold(body: ir.Expr) -> bool:

@@ -183,6 +183,8 @@ TWINS = (
          "helper:Ex(start), Ex(every) → e, Ex(every)"),
     twin("reduce_by_index_to_glb", "any places", "given = (distinct(places),) → given = ()"),
     twin("reduce_by_index_to_atomic", "any operator", "given = associative(op), commutative(op) → given = ()"),
+    twin("reduce_by_index_map_to_atomic", "the function is left out",
+         "helper:combine(op, Ex(acc), _apply(g, Ex(x))) → combine(op, Ex(acc), Ex(x))"),
     twin("at_once_fusion", "names may be free in the function", "for free in (fvf(g), fvf(h)) → for free in (fvf(g),)"),
     twin("left_out_behind", "the first place is taken for none", 'call2("ge", Ex(p) → call2("gt", Ex(p)'),
     # --- scans
