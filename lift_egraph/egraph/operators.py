@@ -83,7 +83,7 @@ def _facts_of(use: Use, _: int) -> tuple[ActionLike, ...]:
             facts.append(sorts.commutative(op))
         if laws.neutral(f, use.initial):
             facts.append(sorts.neutral(op, to_egg(use.initial)))
-        if use.pattern in ir.SCANS and laws.right_identity(f, use.initial):
+        if use.pattern in (ir.Reduce, *ir.SCANS) and laws.right_identity(f, use.initial):
             facts.append(sorts.identity(op, to_egg(use.initial)))
         if found := laws.built_in(f):
             facts.append(sorts.built_in(op, String(found[0])))

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.baseline import computes
 from lift_egraph.language import ir
-from lift_egraph.language.binders import unique_names
+from lift_egraph.language.binders import alpha_equal, unique_names
 from lift_egraph.language.check import codomain, domain, type_of
 from lift_egraph.language.layout import is_pure
 
@@ -75,7 +76,8 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
         case ir.Map() if computes(term.function):
             body = replace(term, array=_cut(term.array, made, times))
         case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
-            body = replace(term, initial=_cut(term.initial, made, times), array=_cut_read(term.array, made, times))
+            start = _cut_start(term.initial, term.operator, made, times)
+            body = replace(term, initial=start, array=_cut_read(term.array, made, times))
         case ir.ReduceByIndex() | ir.ReduceByIndexGlb() | ir.ReduceByIndexAtomic():
             body = ir.map_parts(term, lambda p: _cut_read(p, made, times) if isinstance(p, ir.Expr) else p)
         case ir.Generate():
@@ -85,6 +87,13 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
     stage = ir.Input(f"stage {len(made.stages)}", type_of(term))
     made.stages[stage], made.times[stage] = body, times
     return stage
+
+
+def _cut_start(start: ir.Expr, operator: ir.Function, made: Cut, times: int) -> ir.Expr:
+    """What a fold begins with: of a fold of the same, which has what its operator leaves as it is, the names too."""
+    if isinstance(start, ir.Reduce) and known_operator(operator) is None and alpha_equal(start.operator, operator):
+        return replace(start, operator=operator, array=_cut_read(start.array, made, times))
+    return _cut(start, made, times)
 
 
 def _cut_read(array: ir.Expr, made: Cut, times: int) -> ir.Expr:

@@ -148,3 +148,19 @@ def test_loops_by_built_in_operations_are_reductions(fold: str, rules: str):
     found = explain_way(program, (Leg("algebra", term, 2, "cpu"),))
     assert found.steps[0].step.rule.name == rules
     assert found.sound
+
+
+@pytest.mark.parametrize(
+    "body", ["reduce(max, xs[0], xs)", "map(fun row => reduce(add, row[1], map(abs, row)), split(8, xs))"]
+)
+def test_reductions_begin_with_what_is_neutral(body: str):
+    program = parse_program(f"program p(xs: [f32]64) = {body}")
+    made = with_actions(program.body)
+    assert made is not None
+    (found,) = [t for t in ir.subterms(made) if isinstance(t, ir.Reduce)]
+    assert isinstance(found.initial, ir.Literal)
+    *_, reached = run_phase(program.body, Leg("algebra", made, 8, "cpu").phase)
+    assert locate(reached.graph, reached.root, made) is not None
+    inputs = random_inputs(program, 0, "integer")
+    assert equal_values(evaluate(program.body, inputs), evaluate(made, inputs))
+    assert with_actions(parse_program("program p(xs: [f32]64) = reduce(max, 0.5, xs)").body) is None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph.saturate import Limits, run_phase
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.cost import StructuralCost
@@ -15,9 +16,10 @@ from lift_egraph.language.syntax import parse_program
 from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
+from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.phases import Found, Leg, invariants_phase, stages_phase
 from lift_egraph.workbench.stage_cut import cut
-from lift_egraph.workbench.stages import has_invariants, has_stages, joined, of_others, twins
+from lift_egraph.workbench.stages import has_invariants, has_stages, joined, of_others, rests, twins
 
 # a program, and how many maps that compute are in its cheapest version
 STAGES = {
@@ -181,3 +183,43 @@ def test_a_phase_takes_several_stages_in_the_order_of_each():
 def test_an_iterate_of_one_stage(body: str, stages: int | None):
     parts = cut(parse_program(f"program p(x: [f32]8) = {body}").body)
     assert (parts and len(parts.stages)) == stages
+
+
+def test_a_long_fold_beside_larger_stages_is_no_rest_where_one_work_item_would_take_it():
+    text = (
+        "program p(x: [f32]40000, A: [[f32]4000]400) = let m = reduce(add, 0.0, x) in "
+        "map(fun row => reduce(add, m, map(fun a => a * a, row)), A)"
+    )
+    parts = cut(parse_program(text).body)
+    assert parts is not None
+    (fold,) = rests(parts, POCL)
+    assert isinstance(parts.stages[fold], ir.Reduce)
+    assert rests(parts, NVIDIA) == []
+
+
+def test_a_scan_begins_with_a_fold_of_the_same_in_its_own_stage():
+    operator = "fun ((a, b), (c, d)) => (c * a, c * b + d)"
+    pairs = "map(fun v => (v, v + 1), {})"
+    text = (
+        f"program p(x: [i32]64) = let s = scanExclusive({operator}, reduce({operator}, (1, 0), "
+        f"{pairs.format('slice(0, 3, x)')}), {pairs.format('slice(3, 61, x)')}) in map(fun (a, b) => a - b, s)"
+    )
+    program = parse_program(text)
+    parts = cut(program.body)
+    assert parts is not None
+    scan, _ = parts.stages.values()
+    assert isinstance(scan, ir.ScanExclusive)
+    assert isinstance(scan.initial, ir.Reduce)
+    assert scan.initial.operator == scan.operator  # by its names, too: what is neutral for one is for the other
+    inputs = random_inputs(program, 0, "integer")
+    assert equal_values(evaluate(parts.joined(parts.stages), inputs), evaluate(program.body, inputs))
+
+
+def test_lets_in_what_a_fold_begins_with_are_no_stages():
+    text = (
+        "program p(x: [f32]64) = let s = scan(max, let (a, b) = (0.5, 2.0) in a, x) in "
+        "reduce(add, 0.0, map(fun (v, w) => v * w, zip(s, x)))"
+    )
+    parts = cut(parse_program(text).body)
+    assert parts is not None
+    assert len(parts.stages) == 2
