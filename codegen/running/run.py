@@ -76,8 +76,9 @@ def find_device(text: str | None = None, description: Device | None = None) -> D
     Parameters
     ----------
     text
-        An index such as ``0:1`` (``0`` is ``0:0``), or a part of the platform's or the device's name in any
-        case. Without it the variable ``PYOPENCL_CTX`` counts, then PoCL, then the first device.
+        An index such as ``0:1`` (``0`` is ``0:0``), the name of a description such as ``pocl``, or a part of the
+        platform's or the device's name, in any case. Without it the variable ``PYOPENCL_CTX`` counts, then PoCL, then
+        the first device.
 
     Raises
     ------
@@ -94,6 +95,9 @@ def find_device(text: str | None = None, description: Device | None = None) -> D
     index = wanted if ":" in wanted else f"{wanted}:0"
     for device in devices:
         if device.index == index:
+            return device
+    for device in devices:
+        if wanted.lower() == describe(device).name:
             return device
     for device in devices:
         if wanted.lower() in f"{device.platform} / {device.name}".lower():

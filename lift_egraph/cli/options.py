@@ -23,7 +23,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdo
 ProgramText = Annotated[str, typer.Argument(help="The name of a bundled program, or a .lift file.")]
 DeviceText = Annotated[
     str | None,
-    typer.Option("--device", help="An index as `devices` shows it, or a part of the platform's or device's name."),
+    typer.Option("--device", help="An index or a description as `devices` shows them, or a part of a name."),
 ]
 RecordsText = Annotated[
     str | None,

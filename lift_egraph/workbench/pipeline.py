@@ -38,7 +38,7 @@ from lift_egraph.language.check import specialise
 from lift_egraph.learned.model import Model
 from lift_egraph.learned.strategies import CORRECTED, ByFamily, Strategy
 from lift_egraph.meaning.in_order import unlike
-from lift_egraph.process.child import Stream
+from lift_egraph.process.child import End, Ended, Stream
 from lift_egraph.records.journal import journal_at
 from lift_egraph.soundness.many_rules import EXAMPLES
 from lift_egraph.workbench.additions import Plans, additions_of
@@ -170,9 +170,14 @@ def optimize(
     baseline = _baseline(special, info, model, performance, exact)
     naive = [baseline] if isinstance(baseline, Candidate) else []
     inbox: SimpleQueue[Any] = SimpleQueue()
-    seconds, memory = max(budget.search_seconds - clock.spent, 0.0), budget.limits.memory_mb << 20
+    seconds, memory = max(clock.left - budget.turns_seconds, 0.0), budget.limits.memory_mb << 20
+
+    def end_in_time() -> None:
+        if race.lets_search_end(budget, clock):
+            raise Ended(End("time", "its share of the time is over"))
+
     given = special, model, budget, structural, additions, program, exact
-    stream = Stream(search, *given, time_limit=seconds, memory_limit=memory)
+    stream = Stream(search, *given, time_limit=seconds, memory_limit=memory, on_tick=end_in_time)
 
     def make(found: Found) -> Candidate:
         lowered = replace(special, body=found.term)

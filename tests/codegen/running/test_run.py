@@ -11,6 +11,7 @@ from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import join_outputs, load_plan, save_plan, split_inputs
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running import worker
+from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.running.run import Runner, check_limits, find_device, list_devices, run_directory
 from lift_egraph.errors import BuildProblem, DeviceProblem, InputProblem, OutputProblem, RunProblem
 from lift_egraph.process.child import End, Ended
@@ -233,6 +234,7 @@ class TestDevices:
         for found in list_devices():
             assert find_device(found.index).name == found.name
         assert find_device(device.platform.upper()).platform == device.platform
+        assert find_device(describe(device).name.upper()).platform == device.platform
 
     def test_the_variable(self, device, monkeypatch):
         monkeypatch.setenv("PYOPENCL_CTX", device.index)
