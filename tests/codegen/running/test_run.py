@@ -11,7 +11,6 @@ from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.plans.arrays import join_outputs, load_plan, save_plan, split_inputs
 from lift_egraph.codegen.plans.kernel import Argument, BufferInfo, Kernel, Launch, Plan, ScalarInfo
 from lift_egraph.codegen.running import worker
-from lift_egraph.codegen.devices import describe
 from lift_egraph.codegen.running.run import Runner, check_limits, find_device, list_devices, run_directory
 from lift_egraph.errors import BuildProblem, DeviceProblem, InputProblem, OutputProblem, RunProblem
 from lift_egraph.process.child import End, Ended
