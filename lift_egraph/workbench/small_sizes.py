@@ -21,6 +21,7 @@ MOST_EFFORT = 6e6  # of the small program: 0.15 seconds
 LEAST = 12  # of a small size
 LARGE = 10_000  # what is no small size of a loop
 TURNS = 3  # of each loop over tiles, if that is not too much
+NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")  # a whole one: 90.0 is no size
 TRIES = 200  # terms that are read for one plan
 LONG = 64  # elements of a chunk that may be shorter at small sizes: no vector or block is so long
 
@@ -122,7 +123,7 @@ def _shorter(
     for name, value in sizes.items():
         chunks, rest = _long_chunks(value, numbers)
         whole, less = value - rest, (small[name] - rest) * fewer
-        for n in {int(word) for word in re.findall(r"\b\d+\b", text)} if chunks else ():
+        for n in {int(word) for word in NUMBER.findall(text)} if chunks else ():
             if n >= LONG and whole % n == 0 and 0 < less <= whole:
                 if less * n % whole:
                     return {}  # so few elements have no such part
@@ -181,13 +182,15 @@ def _texts(
     small: Mapping[str, int],
     numbers: set[int],
 ) -> Iterator[str]:
-    """The term as text: as it is, with the program's sizes in it replaced, with what these make, too, with what is left
-    of them beside a rest, with their parts by its numbers, and with as many chunks or fewer, but shorter ones.
+    """The term as text: as it is, unless it has sizes of the program, with these replaced, with what they make, too,
+    with what is left of them beside a rest, with their parts by its numbers, and with as many chunks or fewer, but
+    shorter ones.
     """
     text = print_program(lowered)
-    yield text
     head, equals, body = text.partition("=\n")
     whole = {sizes[name]: small[name] for name in sizes}
+    if {int(word) for word in NUMBER.findall(body)}.isdisjoint({n for n, s in whole.items() if n != s} - numbers):
+        yield text
     made = {n: s for n, s in derived.items() if n not in numbers} | whole
     rests = range(1, max(numbers, default=0) + 1)
     divided = {v - r: s - r for v, s in sorted(made.items(), reverse=True) for r in rests if r < s and v not in numbers}
@@ -197,7 +200,7 @@ def _texts(
     shorter = (_shorter(sizes, small, numbers, body, fewer) | whole for fewer in (1, EVEN, EVEN**2))
     told = {body}
     for renamed in (whole, made, *kept, *shorter):
-        replaced = re.sub(r"\b\d+\b", lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
+        replaced = NUMBER.sub(lambda m, to=renamed: str(to.get(int(m[0]), m[0])), body)
         if replaced not in told:
             told.add(replaced)
             yield head + equals + replaced

@@ -76,6 +76,18 @@ def test_large_sizes_are_checked_at_small_ones(runner: Runner):
     assert found.message.startswith("with i32 for f32, on random 32-bit integers at K = 64, M = 64, N = 64: all 4096")
 
 
+STEPS = """program p(v: [f32]P) where P = 200003, steps = 60 =
+  map(fun x => {} reduceSeq(fun (s, k) => s * x, 0.5, generate(steps, id)), v)"""
+
+
+@needs_opencl
+@pytest.mark.parametrize("before", ["", "60.0 +", "reduceSeq(fun (s, k) => s + x, 0.5, generate(60, id)) +"])
+def test_small_sizes_are_those_of_all_loops_and_of_no_other_numbers(runner: Runner, before: str):
+    program = parse_program(STEPS.format(before))
+    found = held(program, naive_term(specialise(program)), runner)
+    assert found is None if "generate" in before else found is not None and found.valid
+
+
 @pytest.mark.parametrize("name", ["asum", "scan", "nbody"])
 def test_nothing_is_said_of_other_programs(name: str):
     program = programs.load(name)
