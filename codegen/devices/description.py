@@ -82,6 +82,9 @@ class Dialect:
     atomics
         Reductions by index outside of all loops combine their elements in memory, with a work-item for each, by
         atomic operations; on a CPU the results of chunks are as fast (`lift_egraph.workbench.placed`).
+    bins
+        Bytes of local memory at most for results of their own that groups combine their elements with first, by atomic
+        operations; what they have is then combined with all results.
     inline_ptx
         The compiler takes PTX between its lines: a sum of floats in memory is then one instruction.
     groups_of_256
@@ -111,6 +114,7 @@ class Dialect:
     transposes: bool = False
     loops_together: bool = False
     atomics: bool = False
+    bins: int = 0
     inline_ptx: bool = False
     groups_of_256: bool = False
     contracts: bool = True

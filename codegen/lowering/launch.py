@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from math import prod
 
 from lift_egraph.codegen.devices import Device
+from lift_egraph.codegen.lowering.atomics import groups_with_bins
 from lift_egraph.codegen.plans.kernel import Freedom, Launch
 from lift_egraph.errors import DeviceProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import iterate_step, size_of
 from lift_egraph.language.describe import blame
 from lift_egraph.language.nat import Nat, maximum, nat
-from lift_egraph.language.nesting import GLOBAL, GROUPS
+from lift_egraph.language.nesting import GLOBAL, GROUPS, LOCAL
 
 _GROUPS_OF_256 = {1: (256, 1, 1), 2: (32, 8, 1), 3: (32, 4, 2)}  # 1.2 times as fast as (16, 16, 1), H100
 _OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whose length is open, by their number
@@ -99,6 +100,8 @@ def launch_sizes(term: ir.Part, device: Device, wanted: Launch | None, *, any_la
         local = wanted.local_size
     else:
         size, local = _groups(_of_groups(term, lengths, device), device) if "wrg" in kinds else _items(lengths, device)
+    if local and not (wanted or any_launch) and (groups := groups_with_bins(term, device)):
+        size, lengths = (nat(groups * local[0]), nat(1), nat(1)), {**lengths, LOCAL: nat(local[0])}
     is_free = any_launch or any(length.constant is None for length in lengths.values())
     keeps_local = not any_launch or bool(wanted and wanted.local_size)
     items = local or (1, 1, 1)

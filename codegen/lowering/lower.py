@@ -23,6 +23,7 @@ from lift_egraph.codegen.c_ast import (
     Load,
     Name,
     Operate,
+    Store,
     any_index,
     computed_index,
     known_index,
@@ -35,7 +36,7 @@ from lift_egraph.codegen.lowering.look_back import look_back
 from lift_egraph.codegen.lowering.memory import declared_space, largest_array
 from lift_egraph.codegen.lowering.ownership import is_shared_out
 from lift_egraph.codegen.lowering.places import is_within
-from lift_egraph.codegen.lowering.sharing import allocate_for, copy, copy_for, store_data
+from lift_egraph.codegen.lowering.sharing import allocate, allocate_for, by_one, copy, copy_for, store_data
 from lift_egraph.codegen.lowering.state import State
 from lift_egraph.codegen.lowering.term_views import Environment, Mapped
 from lift_egraph.codegen.lowering.views import Access, Component, Pairs, Repeat, Shifted, Value, View
@@ -45,7 +46,7 @@ from lift_egraph.language.check import size_of, type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.layout import is_layout, is_pure
 from lift_egraph.language.nat import Nat, maximum, nat
-from lift_egraph.language.nesting import GLOBAL
+from lift_egraph.language.nesting import GLOBAL, LOCAL
 from lift_egraph.language.types import F16, I32, Array, DataType, Pair, is_data, leaves
 
 P = ParamSpec("P")
@@ -299,8 +300,13 @@ class Lowering(State):
         level = ir.SEQ if isinstance(term, ir.ReduceByIndexSeq) else GLOBAL
         is_there = acceptor.space in ("global", "local")
         target = acceptor if is_there or level is GLOBAL else allocate_for(self, "bins", term, "global")
+        combined = combination(term) if isinstance(term, ir.ReduceByIndexAtomic) else None
+        bins = allocate(self, "bins", t, "local") if combined and LOCAL in self.threads else None
         if level is ir.SEQ:
             copy(self, self.consume(term.initial), target, t)
+        if combined and bins:
+            with self.loop(size, LOCAL) as index:
+                self.store_at_once(Access(index, bins), self.consume(combined.neutral))
         place, operator = ir.function_body(term.place), ir.function_body(term.operator)
         array = self.consume(term.array)
         assert isinstance(t, Array)
@@ -310,7 +316,7 @@ class Lowering(State):
             wanted = self.name("place", computed)
             given, known = any_index(wanted), known_index(wanted, size - 1)
             with self.block() as step:
-                current = Access(known, target)
+                current = Access(known, bins or target)
                 if isinstance(operator.binder, ir.PairBinder):
                     self.environment |= term_views.bindings(operator.binder.first, current)
                     self.bind(operator.binder.second, Access(index, array))
@@ -318,19 +324,26 @@ class Lowering(State):
                 else:
                     self.environment[operator.binder] = Pairs(current, Access(index, array))
                     accumulator = operator.binder
-                if isinstance(term, ir.ReduceByIndexAtomic):
-                    if combined := combination(term):
-                        self.combines, added = combined
-                        store_data(self, self.consume(added), current, t.element)
-                        self.combines = ""
-                else:
+                if combined:
+                    self.store_at_once(current, self.consume(combined.added), combined.op, everywhere=bins is not None)
+                elif not isinstance(term, ir.ReduceByIndexAtomic):
                     self.update(operator.body, accumulator, current, t.element, term)
             if is_within(computed, size):
                 self.statements += step
             else:
                 self.emit(If((given, size - 1 - given), tuple(step)))
-        if target is not acceptor:
+        if combined and bins:
+            with self.loop(size, LOCAL) as index:
+                self.store_at_once(Access(index, target), Access(index, bins), combined.op)
+        elif target is not acceptor:
             copy(self, target, acceptor, t)
+
+    def store_at_once(self, place: View, value: View, by: str = "", everywhere: bool = True) -> None:
+        """Writes a scalar, or combines it with what is there: in all groups, or in one of those that do alike."""
+        target = place.resolve((), ())
+        made = Store(target, value.resolve((), ()), by=by, origin=self.term)
+        assert isinstance(target, Load)
+        self.emit(made if everywhere else by_one(self, target, made))
 
     @contextmanager
     def steps(self, term: Loop, target: View) -> Iterator[tuple[Nat, Callable[[], None]]]:

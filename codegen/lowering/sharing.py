@@ -22,6 +22,7 @@ from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat
+from lift_egraph.language.nesting import LOCAL
 from lift_egraph.language.types import Array, DataType, Pair, Vector, is_data, leaves, width_of
 
 GROUP_INDEX = {"glb": "get_global_id", "wrg": "get_group_id", "lcl": "get_local_id"}
@@ -35,7 +36,7 @@ def allocate(lowering: State, name: str, t: DataType, space: str, owners: Owners
     levels = {level for level, _, _ in lowering.loops}
     prefix: tuple[tuple[Nat, Nat], ...] = ()
     if space == "local":
-        if not any(level.kind == "wrg" for level in levels):
+        if not any(level.kind == "wrg" for level in levels) and LOCAL not in lowering.threads:
             raise NestingProblem(f"{name} : {t} is placed in local memory outside of mapWrg: there is no work-group")
         prefix = tuple((index, count) for level, index, count in lowering.loops if level.kind == "lcl")
     if space == "global":
@@ -161,9 +162,7 @@ def store(lowering: State, place: c_ast.CExpr, value: c_ast.CExpr) -> None:
             lowering.emit(c_ast.Store(place, value))
         else:
             streamed = lowering.streams and target.buffer.space == "global"
-            lowering.emit(
-                by_one(lowering, target, c_ast.Store(place, value, streamed, lowering.combines, origin=lowering.term))
-            )
+            lowering.emit(by_one(lowering, target, c_ast.Store(place, value, streamed, origin=lowering.term)))
     elif isinstance(place, c_ast.Choose):
         _store_where(lowering, place, value)
     elif isinstance(place, c_ast.Nowhere):

@@ -34,8 +34,7 @@ class State(ABC):
     `homes` are the dimensions of mapLcl that each private array belongs to, `owned` those that share it out,
     `makers` the terms for which private memory was chosen though they do not ask for it, `shared` those that
     need local memory instead. `most_private` are the scalars of an array up to which private memory is chosen.
-    `streams`: what is written to global memory goes around the caches. `combines`: it is combined with what is there,
-    by this operation.
+    `streams`: what is written to global memory goes around the caches.
     """
 
     environment: dict[ir.Var | ir.Input, View]
@@ -54,7 +53,6 @@ class State(ABC):
     shared: frozenset[ir.Expr] = frozenset()
     most_private: int = PRIVATE_CHOICE
     streams: bool = False
-    combines: str = ""
 
     # --- loops and scopes -----------------------------------------------------------------------
 

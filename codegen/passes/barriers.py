@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from math import inf
 
-from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, LookBack, Statement
+from lift_egraph.codegen.c_ast import Barrier, Block, Body, Buffer, For, If, Load, LookBack, Statement, Store
 from lift_egraph.codegen.c_walk import loads, statements, stores, walk, with_body
 from lift_egraph.codegen.lowering.views import ThreadVar
 from lift_egraph.errors import NestingProblem
@@ -28,18 +28,21 @@ from lift_egraph.language.nat import Nat, NatVar, nat, operations
 class _Accesses:
     """What was read and written since the last barrier: by buffer, the first addresses and how many elements.
 
-    `by_others` has the buffers that not only the first work-item of the group touched.
+    `by_others` has the buffers that not only the first work-item of the group touched, `plain` those that were touched
+    otherwise than by atomic operations, which do not race with each other.
     """
 
     reads: dict[str, set[tuple[Nat, int]]] = field(default_factory=dict)
     writes: dict[str, set[tuple[Nat, int]]] = field(default_factory=dict)
     by_others: set[str] = field(default_factory=set)
+    plain: set[str] = field(default_factory=set)
 
     def merge(self, other: _Accesses) -> None:
         for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
             for name, addresses in theirs.items():
                 mine[name] = mine.get(name, set()) | addresses
         self.by_others |= other.by_others
+        self.plain |= other.plain
 
     def copy(self) -> _Accesses:
         made = _Accesses()
@@ -47,7 +50,7 @@ class _Accesses:
         return made
 
     def clear(self) -> None:
-        self.reads, self.writes, self.by_others = {}, {}, set()
+        self.reads, self.writes, self.by_others, self.plain = {}, {}, set(), set()
 
 
 class _Placing:
@@ -67,6 +70,8 @@ class _Placing:
                         target.setdefault(name, set()).add((_canonical(place.index), place.width))
         if not self.is_of_first_item(item):
             found.by_others = {*found.reads, *found.writes}
+        alone = (s for s in statements(item) if not (isinstance(s, Store) and s.by))
+        found.plain = {*found.reads, *(name for s in alone for p in stores(s) for name in _names(p, through_pointers))}
         return found
 
     def writes(self, item: Statement) -> bool:
@@ -91,7 +96,7 @@ class _Placing:
             a_reads, a_writes = after.reads.get(name, set()), after.writes.get(name, set())
             if not ((b_writes and (a_reads or a_writes)) or (b_reads and a_writes)):
                 continue
-            if name not in before.by_others | after.by_others:
+            if name not in before.by_others | after.by_others or name not in before.plain | after.plain:
                 continue
             key = self.single, frozenset(b_reads | b_writes | a_reads | a_writes)
             if key not in self.known:

@@ -238,7 +238,8 @@ class Printer:
                 assert isinstance(place, c_ast.Load)
                 added = broadcast(self.text(value), value.type, place.type)
                 self.packs |= SCALAR_BYTES[scalar_of(place.type).name] == 8
-                return [f"{self.scalars.atomic(by, scalar_of(place.type))}({self.address(place)}, {added})"]
+                combine = self.scalars.atomic(by, scalar_of(place.type), place.buffer.space)
+                return [f"{combine}({self.address(place)}, {added})"]
             case c_ast.Store(place=place, value=value, streamed=streamed):
                 return [self.store(place, value, streamed)]
             case c_ast.Barrier(spaces=spaces):

@@ -214,27 +214,29 @@ class ScalarText:
         mask = scalar_of(source) == BOOL
         return self.convert(f"-({text})" if mask else text, C_NAMES[to.name], width_of(source))
 
-    def atomic(self, op: str, t: Scalar) -> str:
-        """The name of the function that combines an element of global memory with a value; remembers its text.
+    def atomic(self, op: str, t: Scalar, space: str) -> str:
+        """The name of the function that combines an element of global or local memory with a value; remembers its text.
 
         Where OpenCL has none for the type, what is there is exchanged for the result if nobody changed it meanwhile.
         """
         c_type, size = C_NAMES[t.name], SCALAR_BYTES[t.name]
-        own, name = _ATOMIC.get(op) if t in (I32, U32) else None, f"atomic_{op}_{c_type}"
+        own = _ATOMIC.get(op) if t in (I32, U32) else None
+        name = f"{'local_' * (space == 'local')}atomic_{op}_{c_type}"
         if self.dialect.inline_ptx and op == "add" and t in (F32, F64):
             kind = "f" if size == 4 else "d"
-            text = f'asm volatile("red.global.add.f{8 * size} [%0], %1;" :: "l"(p), "{kind}"(b) : "memory");'
+            where = "shared" if space == "local" else space
+            text = f'asm volatile("red.{where}.add.f{8 * size} [%0], %1;" :: "l"(p), "{kind}"(b) : "memory");'
         elif own:
             text = f"{own}(p, b);"
         else:
             bits, exchange = ("int", "atomic_cmpxchg") if size == 4 else ("long", "atom_cmpxchg")
             made, _ = self.operation(Operate(op, (Name("a", t), Name("b", t)), t), [("a", POSTFIX), ("b", POSTFIX)])
             text = (
-                f"volatile global {bits} *at = (volatile global {bits} *)p; {bits} was, seen = *at; "
+                f"volatile {space} {bits} *at = (volatile {space} {bits} *)p; {bits} was, seen = *at; "
                 f"do {{ was = seen; const {c_type} a = as_{c_type}(was); const {bits} next = as_{bits}({made}); "
                 f"if (next == was) break; seen = {exchange}(at, was, next); }} while (seen != was);"
             )
-        self.helpers[name] = f"static inline void {name}(volatile global {c_type} *p, {c_type} b) {{ {text} }}"
+        self.helpers[name] = f"static inline void {name}(volatile {space} {c_type} *p, {c_type} b) {{ {text} }}"
         return name
 
     def whole_power(self, t: Scalar | Vector) -> str:

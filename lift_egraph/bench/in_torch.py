@@ -44,6 +44,8 @@ def torch_makers() -> dict[str, tuple[str, Make]]:
         **{name: ("", partial(partial, call)) for name, call in calls.items()},
         **dict.fromkeys(copies, ("a copy", lambda A, *_: A.clone)),
         "spmv": ("CSR", _spmv),
+        "kmeans": ("sums as a product", _kmeans),
+        "bfs": ("edge by edge", _bfs),
     }
 
 
@@ -52,6 +54,40 @@ def _spmv(offsets: Any, cols: Any, values: Any, x: Any) -> Callable[[], object]:
 
     matrix = torch.sparse_csr_tensor(offsets, cols, values, (len(offsets) - 1, len(x)))
     return lambda: matrix @ x
+
+
+def _kmeans(points: Any, centres: Any) -> Callable[[], object]:
+    """Distances by a product of matrices, sums by one with a row of ones and zeros for each point."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    numbers = torch.arange(len(centres), device=points.device)
+
+    def step() -> tuple[Any, Any]:
+        far = (centres * centres).sum(1)[:, None] - 2 * (centres @ points)
+        nearest = far.argmin(0)
+        ones = (nearest[:, None] == numbers).to(points.dtype)
+        return nearest.to(torch.int32), points @ ones / ones.sum(0).clamp(min=1)
+
+    return step
+
+
+def _bfs(offsets: Any, neighbours: Any, source: Any) -> Callable[[], object]:
+    """The least distance of all edges of a vertex, by atomics; which vertex an edge is of is known beforehand."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    count = len(offsets) - 1
+    vertex = torch.repeat_interleave(torch.arange(count, device=offsets.device), (offsets[1:] - offsets[:-1]).long())
+    first, places = torch.full((count,), 1000000, dtype=torch.int32, device=offsets.device), neighbours.long()
+    first[int(source)] = 0
+    reached = places[int(offsets[0]) : int(offsets[-1])]
+
+    def steps() -> Any:
+        distance = first
+        for _ in range(10):
+            distance = distance.scatter_reduce(0, vertex, 1 + distance[reached], "amin")
+        return distance
+
+    return steps
 
 
 def on_the_gpu(make: Make, inputs: Mapping[str, Any], rounds: int) -> float:

@@ -9,7 +9,7 @@ from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
 from lift_egraph.language.describe import blame
 
-GLOBAL, GROUPS = ir.Level("glb", 0), ir.Level("wrg", 0)
+GLOBAL, GROUPS, LOCAL = (ir.Level(kind, 0) for kind in ("glb", "wrg", "lcl"))
 
 
 def check_nesting(term: ir.Part, above: tuple[ir.Level, ...] = ()) -> None:

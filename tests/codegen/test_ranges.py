@@ -30,8 +30,9 @@ from lift_egraph.api import (
     type_of,
 )
 from lift_egraph.codegen.compiler import compile_open, compile_program
-from lift_egraph.codegen.devices import NVIDIA, POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL, Device
 from lift_egraph.codegen.plans.arrays import load_plan, save_plan
+from lift_egraph.codegen.plans.kernel import Launch
 from lift_egraph.egraph.locate import locate
 from lift_egraph.language import ir
 from lift_egraph.meaning.bounds import evaluate_bounded
@@ -163,24 +164,49 @@ def test_folds_by_index_leave_out_what_is_outside(body: str, runner: Runner) -> 
     assert equal_values(runner.run(compile_program(naive_term(program), POCL), "inputs"), value)
 
 
+WITH_BINS = replace(POCL, compute_units=1, emission=replace(POCL.emission, groups_of_256=True, bins=64))
+
+
+@pytest.mark.parametrize("device", [POCL, WITH_BINS], ids=["all at once", "groups first"])
 @pytest.mark.parametrize(
     ("op", "element"),
     [("add", "i32"), ("add", "f32"), ("max", "f32"), ("bit_xor", "u32"), ("min", "i64"), ("mul", "f64")],
 )
-def test_work_items_combine_elements_in_memory(op: str, element: str, runner: Runner) -> None:
+def test_work_items_combine_elements_in_memory(op: str, element: str, device: Device, runner: Runner) -> None:
     program = parse_program(
         f"program p(zs: [{element}]7, is: [i32]5003 in -2..9, xs: [{element}]5003) = "
         f"reduceByIndexAtomic(fun (i, x) => i, fun (acc, (i, x)) => {op}(acc, x), zs, zip(is, xs))"
     )
     inputs = random_inputs(program, 3, "integer")
     runner.load_inputs("atomic", inputs)
-    found = np.asarray(runner.run(compile_program(program, POCL), "atomic"))
+    plan = compile_program(program, device)
+    assert ("local" in plan.source) is (device is WITH_BINS)
+    found = np.asarray(runner.run(plan, "atomic"))
     assert np.allclose(found, np.asarray(run(program, inputs)), rtol=1e-3, equal_nan=True)
     start, places, xs = (np.asarray(inputs[i.name]) for i in program.inputs)
     counted = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply, "bit_xor": np.bitwise_xor}[op]
     wanted, inside = start.copy(), (places >= 0) & (places < 7)
     counted.at(wanted, places[inside], xs[inside])
     assert np.allclose(found, wanted, rtol=1e-3, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("results", "elements", "launch"), [(9, 5003, None), (8, 31, None), (7, 5003, Launch((64, 2, 1), (32, 1, 1)))]
+)
+def test_groups_have_results_of_their_own_where_these_are_few(
+    results: int, elements: int, launch: Launch | None, runner: Runner
+) -> None:
+    """Not where local memory shall not hold them, where combining them is all the work, or with another launch."""
+    program = parse_program(
+        f"program p(zs: [i64]{results}, is: [i32]{elements} in 0..{results}) = "
+        "reduceByIndexAtomic(fun i => i, fun (acc, i) => acc + to_i64(1), zs, is)"
+    )
+    plan = compile_program(program, WITH_BINS, launch=launch)
+    assert "local" not in plan.source
+    inputs = random_inputs(program, 3, "integer")
+    runner.load_inputs("atomic", inputs)
+    counts = np.bincount(np.asarray(inputs["is"]), minlength=results)
+    assert np.array_equal(np.asarray(runner.run(plan, "atomic")), np.asarray(inputs["zs"]) + counts)
 
 
 @pytest.mark.parametrize("step", ["acc - x", "x", "acc + acc", "acc + x * acc"])
