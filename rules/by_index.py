@@ -26,8 +26,10 @@ from lift_egraph.dsl import (
     Fn,
     Op,
     P,
+    String,
     Ty,
     V,
+    absent,
     app,
     associative,
     at,
@@ -62,7 +64,7 @@ from lift_egraph.dsl import (
     zip_,
 )
 
-PLACE, PLACES, CHUNK, INDEX = "$place", "$places", "$chunk", "$i"
+PLACE, PLACES, CHUNK, INDEX, FIRST, SECOND = "$place", "$places", "$chunk", "$i", "$first", "$second"
 PLACE_OF, INDEX_OF = (f"V({name}, Ty.scalar(i32))" for name in (PLACE, INDEX))
 SPARE = "what has no place behind the results is left out as well: with n of them no element needs a branch"
 RESULT, ADDED, EITHER_SIDE = f"Ex(V({ACCUMULATOR}, t))", f"Ex(V({ELEMENT}, v))", "the operator commutes"
@@ -242,6 +244,37 @@ def reduce_by_index_map_to_atomic(
 
 
 @rule(
+    "reduceByIndex (λ((p, q), (r, s)). (x, y)) zs is xs = zip (reduceByIndex (λ(p, r). x) (map first zs) is (map first "
+    "xs)) (reduceByIndex (λ(q, s). y) (map second zs) is (map second xs)),  q and s not free in x, p and r not in y",
+    source="new: Meijer et al.'s banana split, from right to left",
+)
+def reduce_by_index_of_sides(
+    a: Ex, p: P, q: P, r: P, s: P, x: Ex, y: Ex, zs: Ex, places: Ex, xs: Ex, t: Ty, u: Ty, n: i64
+):
+    step = Fn.lam(P.pair(P.pair(p, q), P.pair(r, s)), make_pair(x, y))
+    left, starts = reduce_by_index(Op.fn(step), zs, places, xs), eq(Ty.arr(n, Ty.pair(t, u))).to(ty(zs))
+    first, second = V(FIRST, t), V(SECOND, u)
+    yield egglog.rule(eq(a).to(left), starts).then(first, second)
+    sides = P.pair(P.var(first), P.var(second))
+    one, other = Fn.lam(sides, Ex(first)), Fn.lam(sides, Ex(second))
+    yield rewrite(left).to(
+        zip_(
+            reduce_by_index(Op.fn(Fn.lam(P.pair(p, r), x)), map_(one, zs), places, map_(one, xs)),
+            reduce_by_index(Op.fn(Fn.lam(P.pair(q, s), y)), map_(other, zs), places, map_(other, xs)),
+        ),
+        starts,
+        *(absent(of_second, x) for of_second in (q, s)),
+        *(absent(of_first, y) for of_first in (p, r)),
+    )
+
+
+@rule("reduceByIndex (λ(a, b). op(a, b)) zs is xs = reduceByIndex op zs is xs", source="new: eta")
+def reduce_by_index_in_plain_words(s: String, a: V, b: V, zs: Ex, places: Ex, xs: Ex):
+    step = Fn.lam(P.pair(P.var(a), P.var(b)), call2(s, Ex(a), Ex(b)))
+    yield rewrite(reduce_by_index(Op.fn(step), zs, places, xs)).to(reduce_by_index(Op.scalar(s), zs, places, xs))
+
+
+@rule(
     "reduceByIndexGlb f g zs (zip (map h is) xs) = reduceByIndexGlb (λ(i, x). f (h i, x)) (λ(acc, (i, x)). g (acc, (h "
     "i, x))) zs (zip is xs);  the same for zip is (map h xs)",
     source="new, as 000 Listing 5.7",
@@ -303,6 +336,9 @@ def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n
 
 
 distinct_index_rules = (reduce_by_index_to_glb, at_once_fusion, left_out_behind)
-atomic_index_rules = (reduce_by_index_to_atomic, reduce_by_index_map_to_atomic)
+atomic_index_rules = (
+    *(reduce_by_index_of_sides, reduce_by_index_in_plain_words),
+    *(reduce_by_index_to_atomic, reduce_by_index_map_to_atomic),
+)
 chunked_index_rules = (reduce_by_index_in_chunks, reduce_by_index_of_map_in_chunks, reduce_by_index_of_maps_in_chunks)
 index_loop_rules = (reduce_by_index_to_seq, reduce_by_index_map_to_seq, reduce_by_index_maps_to_seq)

@@ -16,7 +16,7 @@ from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.check import element_type, size_of
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import I32
+from lift_egraph.language.types import I32, Pair
 from lift_egraph.workbench.outside import map_outside
 
 T = TypeVar("T", bound=ir.Part)
@@ -55,14 +55,19 @@ def _placed(term: ir.Expr, known: Mapping[ir.Expr, str], behind: bool) -> ir.Exp
 
 def with_atomics(term: ir.Expr) -> ir.Expr:
     """The term with those of its reductions by index that are outside of all loops as loops with a work-item for each
-    element, where the operator is one that devices have for memory.
+    element, where the operator is one that devices have for memory, or has one for each component of its pairs.
     """
     made = map_outside(term, with_atomics)
-    if not isinstance(made, ir.ReduceByIndex):
-        return made
+    return _at_once(made) or made if isinstance(made, ir.ReduceByIndex) else made
+
+
+def _at_once(made: ir.ReduceByIndex) -> ir.Expr | None:
+    if (sides := _sides(made)) is not None:
+        first, second = map(_at_once, sides)
+        return None if first is None or second is None else ir.Zip(first, second)
     known, t = known_operator(made.operator), element_type(made.initial)
     if known is None or known[1] or not is_atomic(known[0], t):
-        return made
+        return None
     g, array = _mapped(made.array)
     place, x, acc = (
         ir.Var(name, element_type(xs)) for name, xs in (("place", made.indices), ("x", array), ("acc", made.initial))
@@ -70,6 +75,34 @@ def with_atomics(term: ir.Expr) -> ir.Expr:
     each = ir.PairBinder(place, x)
     step = ir.Lambda(ir.PairBinder(acc, each), _combined(made.operator, acc, x if g is None else ir.Apply(g, x)))
     return ir.ReduceByIndexAtomic(ir.Lambda(each, place), step, made.initial, ir.Zip(made.indices, array))
+
+
+def _sides(made: ir.ReduceByIndex) -> tuple[ir.ReduceByIndex, ir.ReduceByIndex] | None:
+    """The reductions of the first and of the second components of pairs, if the operator treats each by itself."""
+    match made.operator:
+        case ir.Lambda(
+            binder=ir.PairBinder(ir.PairBinder(p, q), ir.PairBinder(r, s)), body=ir.MakePair(first=x, second=y)
+        ) if not (_mentions(x, q, s) or _mentions(y, p, r)):
+            steps = ir.Lambda(ir.PairBinder(p, r), x), ir.Lambda(ir.PairBinder(q, s), y)
+        case _:
+            return None
+    parts = (tuple(_side(at, array) for array in (made.initial, made.array)) for at in (0, 1))
+    first, second = (
+        ir.ReduceByIndex(step, initial, made.indices, array)
+        for step, (initial, array) in zip(steps, parts, strict=True)
+    )
+    return first, second
+
+
+def _mentions(term: ir.Expr, *binders: ir.Binder) -> bool:
+    return any(v in ir.free_variables(term) for binder in binders for v in ir.bound_variables(binder))
+
+
+def _side(at: int, pairs: ir.Expr) -> ir.Expr:
+    t = element_type(pairs)
+    assert isinstance(t, Pair)
+    sides = ir.Var("first", t.first), ir.Var("second", t.second)
+    return ir.Map(ir.Lambda(ir.PairBinder(*sides), sides[at]), pairs)
 
 
 def _fused(fold: ir.ReduceByIndexGlb) -> ir.ReduceByIndexGlb:

@@ -87,6 +87,10 @@ def test_places_that_may_be_one_are_none(name: str):
         "reduceByIndex(max, fill(9, 1.0), map(fun i => i + 1, is), map(abs, xs))",
         "let a = reduceByIndex(min, fill(9, 1.0), is, map(abs, xs)) in map(fun y => y + a[0], a)",
         "reduceByIndex(bit_xor, fill(9, 1), map(fun i => i / 2, is), is)",
+        "reduceByIndex(fun ((a, b), (x, y)) => (a + x, max(b, y)), fill(9, (0.0, 1.0)), is, map(fun x => (1.0, x), "
+        "xs))",
+        "reduceByIndex(fun ((a, b, c), (x, y, z)) => (a + x, b + y, min(c, z)), fill(9, (0, 0.0, 0)), is, zip(is, "
+        "xs, is))",
     ],
 )
 def test_elements_are_combined_in_memory_where_devices_can(body: str):
@@ -106,7 +110,8 @@ def test_elements_are_combined_in_memory_where_devices_can(body: str):
         "reduceByIndex(fun (a, x) => x, fill(9, 1.0), is, xs)",
         "reduceByIndex(fun (a, x) => a - x, fill(9, 1.0), is, xs)",
         "map(fun row => reduceByIndex(add, fill(9, 1.0), fill(4, 2), row), split(4, xs))",
-        "reduceByIndex(fun ((a, b), (x, y)) => (a + x, b + y), fill(9, (0.0, 0.0)), is, zip(xs, xs))",
+        "reduceByIndex(fun ((a, b), (x, y)) => (a + y, b + x), fill(9, (0.0, 0.0)), is, zip(xs, xs))",
+        "reduceByIndex(fun ((a, b), (x, y)) => (a + x, b - y), fill(9, (0.0, 0.0)), is, zip(xs, xs))",
         "reduceByIndex(and, fill(9, true), is, map(fun x => x > 0.5, xs))",
     ],
 )
