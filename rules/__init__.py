@@ -193,7 +193,7 @@ invariants: tuple[Rule, ...] = (*epilogue_rules, *invariant_rules)
 remainders: tuple[Rule, ...] = remainder_rules + generate_rules
 algebra: tuple[Rule, ...] = (*algebra_rules, *cascade_rules, *apart_rules, *let_simplification)
 distinct_places: tuple[Rule, ...] = distinct_index_rules
-atomic_places: tuple[Rule, ...] = atomic_index_rules
+atomic_places: tuple[Rule, ...] = atomic_index_rules + named_rules
 siblings: tuple[Rule, ...] = (
     *sibling_rules, name_reduction, let_out_of_pair, let_reduction, let_outwards
 )  # fmt: skip

@@ -30,9 +30,11 @@ from lift_egraph.dsl import (
     Ty,
     V,
     absent,
+    absent_in_operator,
     app,
     associative,
     at,
+    bvs,
     call2,
     call3,
     chunked,
@@ -42,12 +44,14 @@ from lift_egraph.dsl import (
     distinct,
     eq,
     fill,
+    fresh,
     fv,
     fvf,
     fvo,
     generate,
     i64,
     identity,
+    join,
     make_pair,
     map_,
     reduce_,
@@ -64,7 +68,7 @@ from lift_egraph.dsl import (
     zip_,
 )
 
-PLACE, PLACES, CHUNK, INDEX, FIRST, SECOND = "$place", "$places", "$chunk", "$i", "$first", "$second"
+PLACE, PLACES, CHUNK, INDEX, FIRST, SECOND, ROW = "$place", "$places", "$chunk", "$i", "$first", "$second", "$row"
 PLACE_OF, INDEX_OF = (f"V({name}, Ty.scalar(i32))" for name in (PLACE, INDEX))
 SPARE = "what has no place behind the results is left out as well: with n of them no element needs a branch"
 RESULT, ADDED, EITHER_SIDE = f"Ex(V({ACCUMULATOR}, t))", f"Ex(V({ELEMENT}, v))", "the operator commutes"
@@ -268,6 +272,64 @@ def reduce_by_index_of_sides(
     )
 
 
+@rule(
+    "map f (zip (reduceByIndex ⊕ zs is xs) ys) = let s = reduceByIndex ⊕ zs is xs in map f (zip s ys),  s fresh;  the "
+    "same for zip ys (reduceByIndex ⊕ zs is xs), for that alone, and for pairs with ys",
+    source="new: what is computed of each row is a stage of its own, `map_of_let_named`",
+)
+def let_reduction_by_index(a: Ex, f: Fn, op: Op, zs: Ex, places: Ex, xs: Ex, ys: Ex, n: i64, t: Ty):
+    results, starts = reduce_by_index(op, zs, places, xs), eq(Ty.arr(n, t)).to(ty(zs))
+    one, other = (V(name, Ty.arr(n, t)) for name in ("$results", "$others"))
+    for form, s, unused in (
+        (lambda r: map_(f, zip_(r, ys)), one, (fvf(f).not_contains(one), fresh(one, ys))),
+        (lambda r: map_(f, zip_(ys, r)), other, (fvf(f).not_contains(other), fresh(other, ys))),
+        (lambda r: map_(f, r), one, (fvf(f).not_contains(one),)),
+        (lambda r: make_pair(r, ys), one, (fresh(one, ys),)),
+        (lambda r: make_pair(ys, r), other, (fresh(other, ys),)),
+    ):
+        yield egglog.rule(eq(a).to(form(results)), starts).then(s)
+        yield rewrite(form(results)).to(app(Fn.lam(P.var(s), form(Ex(s))), results), starts, *unused)
+
+
+@rule(
+    "map (λp. reduceByIndex ⊕ zs is vs) xs = split k (reduceByIndexAtomic (λ((d, i), x). if 0 <= i && i < k then "
+    "d * k + i else -1) (λ(acc, ((d, i), x)). acc ⊕ x) (join (map (λp. zs) xs)) (join (map (λ(d, p). map (λ(i, x). "
+    "((d, i), x)) (zip is vs)) (zip (generate n (λd. d)) xs)))),  k > 0 and n the lengths of zs and xs, n k < 2^31, "
+    "⊕ associative and commutative",
+    source="Henriksen et al.: one histogram for all threads, of all rows",
+    phase="lowering",
+    reassociates=True,
+    commutes=True,
+    notes={f"combine(op, {RESULT}, {ADDED}) becomes combine(op, {ADDED}, {RESULT})": EITHER_SIDE},
+)
+def reduce_by_index_of_rows(
+    a: Ex, p: P, op: Op, zs: Ex, places: Ex, vs: Ex, xs: Ex, t: Ty, v: Ty, w: Ty, k: i64, m: i64, n: i64
+):
+    whole = Ty.scalar("i32")
+    acc, i, x, d = V(ACCUMULATOR, t), V(PLACE, whole), V(ELEMENT, v), V(ROW, whole)
+    rows = map_(Fn.lam(p, reduce_by_index(op, zs, places, vs)), xs)
+    where = (
+        *(eq(Ty.arr(k, t)).to(ty(zs)), eq(Ty.arr(m, whole)).to(ty(places)), eq(Ty.arr(m, v)).to(ty(vs))),
+        *(eq(Ty.arr(n, w)).to(ty(xs)), k > 0, n * k < i64(1 << 31), associative(op), commutative(op)),
+    )
+    yield egglog.rule(eq(a).to(rows), *where).then(acc, i, x, d)  # the conditions need them to exist
+    number, length = P.pair(P.var(d), P.var(i)), Ex.literal(k.to_string(), whole)
+    inside = call2("and", call2("ge", Ex(i), Ex.literal("0", whole)), call2("lt", Ex(i), length))
+    place = call3("select", inside, call2("add", call2("mul", Ex(d), length), Ex(i)), Ex.literal("-1", whole))
+    each = P.pair(number, P.var(x))
+    of_row = Fn.lam(P.pair(P.var(i), P.var(x)), make_pair(make_pair(Ex(d), Ex(i)), Ex(x)))
+    rows_of = generate(n, Fn.lam(P.var(d), Ex(d)))
+    elements = map_(Fn.lam(P.pair(P.var(d), p), map_(of_row, zip_(places, vs))), zip_(rows_of, xs))
+    step = Fn.lam(P.pair(P.var(acc), each), combine(op, Ex(acc), Ex(x)))
+    made = reduce_by_index_atomic(Fn.lam(each, place), step, join(map_(Fn.lam(p, zs), xs)), join(elements))
+    yield rewrite(rows).to(
+        split(k, made),
+        *where,
+        *(fvo(op).not_contains(name) for name in (acc, i, x, d)),
+        *(absent_in_operator(p, op), fresh(d, places), fresh(d, vs), bvs(p).not_contains(d)),
+    )
+
+
 @rule("reduceByIndex (λ(a, b). op(a, b)) zs is xs = reduceByIndex op zs is xs", source="new: eta")
 def reduce_by_index_in_plain_words(s: String, a: V, b: V, zs: Ex, places: Ex, xs: Ex):
     step = Fn.lam(P.pair(P.var(a), P.var(b)), call2(s, Ex(a), Ex(b)))
@@ -337,7 +399,7 @@ def left_out_behind(a: Ex, f: Fn, g: Fn, zs: Ex, xs: Ex, t: Ty, v: Ty, m: i64, n
 
 distinct_index_rules = (reduce_by_index_to_glb, at_once_fusion, left_out_behind)
 atomic_index_rules = (
-    *(reduce_by_index_of_sides, reduce_by_index_in_plain_words),
+    *(reduce_by_index_of_sides, reduce_by_index_in_plain_words, let_reduction_by_index, reduce_by_index_of_rows),
     *(reduce_by_index_to_atomic, reduce_by_index_map_to_atomic),
 )
 chunked_index_rules = (reduce_by_index_in_chunks, reduce_by_index_of_map_in_chunks, reduce_by_index_of_maps_in_chunks)

@@ -63,7 +63,7 @@ class Changes:
         rows = Rows(self.device)
         return (
             _once("distinct_places", lambda term: with_distinct_places(term, not self.device.has_groups)),
-            _once("atomic_places", lambda term: with_atomics(term) if self.device.emission.atomics else None),
+            _once("atomic_places", self._atomic_places),
             _once("algebra", lambda term: with_bounds(term, rows)),
             _once("algebra", with_recalled),
             lambda term: ((step.phase, step.tiling, step.term) for step in cascade_steps(term, rows)),
@@ -73,6 +73,9 @@ class Changes:
             _once("rows_apart", LongRows(rows).apart),
             self._long_rows,
         )
+
+    def _atomic_places(self, term: ir.Expr) -> ir.Expr | None:
+        return with_atomics(term, self.device.compute_units) if self.device.emission.atomics else None
 
     def _long_rows(self, term: ir.Expr) -> Iterator[Goal]:
         plan = LongRows(Rows(self.device))

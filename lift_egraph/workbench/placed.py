@@ -7,17 +7,20 @@ The terms are built here as the rules of `lift_egraph.rules.by_index` build them
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import inf
 from typing import TypeVar
 
 from lift_egraph.algebra.places import MOST_PLACES, distinct_in
 from lift_egraph.codegen.lowering.atomics import is_atomic
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
-from lift_egraph.language.check import element_type, size_of
+from lift_egraph.language.check import element_type, size_of, type_of
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Pair
 from lift_egraph.workbench.outside import map_outside
+from lift_egraph.workbench.plan import LONG
 
 T = TypeVar("T", bound=ir.Part)
 
@@ -53,20 +56,26 @@ def _placed(term: ir.Expr, known: Mapping[ir.Expr, str], behind: bool) -> ir.Exp
     return made
 
 
-def with_atomics(term: ir.Expr) -> ir.Expr:
+def with_atomics(term: ir.Expr, few: int = 0) -> ir.Expr:
     """The term with those of its reductions by index that are outside of all loops as loops with a work-item for each
     element, where the operator is one that devices have for memory, or has one for each component of its pairs.
+
+    So are those of a `few` rows at most that are long together: of all rows at once.
     """
-    made = map_outside(term, with_atomics)
-    return _at_once(made) or made if isinstance(made, ir.ReduceByIndex) else made
+    made = map_outside(term, lambda part: with_atomics(part, few))
+    match made:
+        case ir.ReduceByIndex():
+            return _at_once(made) or made
+        case ir.Map(function=ir.Lambda(binder=p, body=body), array=xs) if (size_of(xs).constant or inf) <= few:
+            return _of_rows(p, body, xs, 0) or made
+    return made
 
 
 def _at_once(made: ir.ReduceByIndex) -> ir.Expr | None:
     if (sides := _sides(made)) is not None:
         first, second = map(_at_once, sides)
         return None if first is None or second is None else ir.Zip(first, second)
-    known, t = known_operator(made.operator), element_type(made.initial)
-    if known is None or known[1] or not is_atomic(known[0], t):
+    if not _is_atomic(made):
         return None
     g, array = _mapped(made.array)
     place, x, acc = (
@@ -75,6 +84,74 @@ def _at_once(made: ir.ReduceByIndex) -> ir.Expr | None:
     each = ir.PairBinder(place, x)
     step = ir.Lambda(ir.PairBinder(acc, each), _combined(made.operator, acc, x if g is None else ir.Apply(g, x)))
     return ir.ReduceByIndexAtomic(ir.Lambda(each, place), step, made.initial, ir.Zip(made.indices, array))
+
+
+def _is_atomic(made: ir.ReduceByIndex) -> bool:
+    known = known_operator(made.operator)
+    return known is not None and not known[1] and is_atomic(known[0], element_type(made.initial))
+
+
+def _of_rows(p: ir.Binder, body: ir.Expr, xs: ir.Expr, number: int) -> ir.Expr | None:
+    """A map of a function with reductions by index, each of all rows at once, and of what else it does with them."""
+    if isinstance(body, ir.ReduceByIndex):
+        return _rows_at_once(p, body, xs)
+    if (found := _named(body, number)) is None:
+        return None
+    s, fold, rest = found
+    made = _rows_at_once(p, fold, xs)
+    if made is None:
+        return None
+    rows = ir.Var(f"$results{number}", type_of(made))
+    each, array = ir.PairBinder(s, p), ir.Zip(rows, xs)
+    then = _of_rows(each, rest, array, number + 1) or ir.Map(ir.Lambda(each, rest), array)
+    return ir.Apply(ir.Lambda(rows, then), made)
+
+
+def _named(body: ir.Expr, number: int) -> tuple[ir.Binder, ir.ReduceByIndex, ir.Expr] | None:
+    """A reduction by index that a body does something with, the name for its results, and the rest of the body."""
+
+    def of(fold: ir.ReduceByIndex, rest: Callable[[ir.Expr], ir.Expr]) -> tuple[ir.Binder, ir.ReduceByIndex, ir.Expr]:
+        s = ir.Var(f"$row{number}", type_of(fold))
+        return s, fold, rest(s)
+
+    match body:
+        case ir.Apply(function=ir.Lambda(binder=q, body=rest), argument=ir.ReduceByIndex() as fold):
+            return q, fold, rest
+        case ir.Map(array=ir.ReduceByIndex() as fold):
+            return of(fold, lambda s: replace(body, array=s))
+        case ir.Map(array=ir.Zip(first=ir.ReduceByIndex() as fold, second=b)):
+            return of(fold, lambda s: replace(body, array=ir.Zip(s, b)))
+        case ir.Map(array=ir.Zip(first=b, second=ir.ReduceByIndex() as fold)):
+            return of(fold, lambda s: replace(body, array=ir.Zip(b, s)))
+        case ir.MakePair(first=ir.ReduceByIndex() as fold, second=b):
+            return of(fold, lambda s: ir.MakePair(s, b))
+        case ir.MakePair(first=b, second=ir.ReduceByIndex() as fold):
+            return of(fold, lambda s: ir.MakePair(b, s))
+    return None
+
+
+def _rows_at_once(p: ir.Binder, fold: ir.ReduceByIndex, xs: ir.Expr) -> ir.Expr | None:
+    k, m, n = (size_of(part).constant for part in (fold, fold.array, xs))
+    if not (k and m and n) or n * k >= 1 << 31 or n * m < LONG:
+        return None
+    if not _is_atomic(fold) or element_type(fold.indices) != I32:
+        return None
+    d, i, x = (ir.Var("row", I32), ir.Var("place", I32), ir.Var("x", element_type(fold.array)))
+    acc, length = ir.Var("acc", element_type(fold.initial)), ir.Literal(k, I32)
+    inside = ir.Call("and", (ir.Call("ge", (i, ir.Literal(0, I32))), ir.Call("lt", (i, length))))
+    place = ir.Call("select", (inside, ir.Call("add", (ir.Call("mul", (d, length)), i)), ir.Literal(-1, I32)))
+    each = ir.PairBinder(ir.PairBinder(d, i), x)
+    row = ir.Map(
+        ir.Lambda(ir.PairBinder(i, x), ir.MakePair(ir.MakePair(d, i), x)), ir.Zip(fold.indices, fold.array)
+    )
+    elements = ir.Map(ir.Lambda(ir.PairBinder(d, p), row), ir.Zip(ir.Generate(nat(n), ir.Lambda(d, d)), xs))
+    made = ir.ReduceByIndexAtomic(
+        ir.Lambda(each, place),
+        ir.Lambda(ir.PairBinder(acc, each), _combined(fold.operator, acc, x)),
+        ir.Join(ir.Map(ir.Lambda(p, fold.initial), xs)),
+        ir.Join(elements),
+    )
+    return ir.Split(nat(k), made)
 
 
 def _sides(made: ir.ReduceByIndex) -> tuple[ir.ReduceByIndex, ir.ReduceByIndex] | None:

@@ -104,6 +104,33 @@ def test_elements_are_combined_in_memory_where_devices_can(body: str):
     assert equal_values(evaluate(program.body, inputs), evaluate(made, inputs))
 
 
+HISTOGRAM = "reduceByIndex(add, fill(9, 1.0), {}, {})"
+
+
+@pytest.mark.parametrize(
+    ("body", "folds"),
+    [
+        (HISTOGRAM.format("is", "row"), 1),
+        (f"map(fun (s, y) => s * y, zip({HISTOGRAM.format('is', 'row')}, zs))", 1),
+        (f"let s = {HISTOGRAM.format('map(to_i32, row)', 'row')} in map(fun y => y + s[0], s)", 1),
+        (f"({HISTOGRAM.format('is', 'map(abs, row)')}, map(abs, {HISTOGRAM.format('is', 'row')}))", 1),
+        (f"map(add, zip({HISTOGRAM.format('is', 'row')}, {HISTOGRAM.format('map(to_i32, row)', 'row')}))", 2),
+    ],
+)
+def test_elements_of_a_few_long_rows_are_combined_in_memory_at_once(body: str, folds: int):
+    text = "program p(is: [i32]{0} in -1..11, xss: [[f32]{0}]3, zs: [f32]9) = map(fun row => {1}, xss)"
+    long, short = (parse_program(text.format(length, body)) for length in (20_000, 6))
+    assert with_atomics(long.body, 2) == long.body
+    assert with_atomics(short.body, 3) == short.body
+    made = with_atomics(long.body, 3)
+    assert sum(isinstance(t, ir.ReduceByIndexAtomic) for t in ir.subterms(made)) == folds
+    leg = Leg("atomic_places", made, 8, NVIDIA.mapping)
+    *_, reached = run_phase(long.body, leg.phase)
+    assert locate(reached.graph, reached.root, made) is not None
+    inputs = random_inputs(long, 0, "integer")
+    assert equal_values(evaluate(long.body, inputs), evaluate(made, inputs))
+
+
 @pytest.mark.parametrize(
     "body",
     [
