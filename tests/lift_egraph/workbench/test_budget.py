@@ -224,14 +224,18 @@ def alike(plan: Plan, device: Device) -> float:
     return 1.0
 
 
+FEW: dict[str, Any] = {"cpu_blocks": (4,), "lowered": 1, "staged": 0}  # for knobs of what comes before
+LEAST: dict[str, Any] = {**FEW, "plan_iterations": 1}
+TUNED: dict[str, Any] = {"tuning_share": 1.0, "seeds": 1}
 MM = {"program": "mm", "cpu_blocks": (4,), "copies": 30}
-TWO = {"program": "program p(x: [f32]16) = let y = map(abs, x) in map(add, zip(y, gather(reverse, y)))"}
+TWO = {"program": "program p(x: [f32]16) = let y = map(abs, x) in map(add, zip(y, gather(reverse, y)))", **LEAST}
 HALVES = {
     "program": "program p(x: [f32]64) = reduce(add, 0.0, x) alternative p where c in 2..9 = "
     "reduce(add, 0.0, map(fun y => reduce(add, 0.0, y), split(c, x)))",
     "seeds": 1,
+    **LEAST,
 }
-NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(fun v => v / s, x)", "seeds": 1}
+NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(fun v => v / s, x)", "seeds": 1, **FEW}
 # Knob, a value that asks for less of something, what that is, and where it shows.
 KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("seconds", 10, lambda s: s.limits["kernel"], {"least_kernel": 1}),
@@ -252,14 +256,14 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("gpu_blocks", (4,), lambda s: len(s.tilings), {"device": GPU}),
     ("long_array", 64, lambda s: len(s.tilings), {}),
     ("chunks_per_unit", 1, lambda s: -max(s.tilings[0][64]), {"long_array": 64}),
-    ("tiled_first", 0, lambda s: s.items.index(s.restructured[0]), {"program": "mm"}),
+    ("tiled_first", 0, lambda s: s.items.index(s.restructured[0]), {"program": "mm", **LEAST}),
     ("widths", 1, lambda s: len(s.found[0].way[1].widths), {}),
     ("stage_iterations", 1, lambda s: max(f.way[0].iterations for f in s.found if f.way[0].name == "stages"), TWO),
     ("variants", 1, lambda s: s.phases("algorithmic"), TWO),
     ("versions", 1, lambda s: s.phases("alternatives"), HALVES),
     ("plan_iterations", 1, lambda s: len(s.planned), {}),
-    ("tuning_share", 0, lambda s: sum(isinstance(item, Tunable) for item in s.items), {"tuning_share": 1.0}),
-    ("points", 0, lambda s: len(s.measured), {"tuning_share": 1.0, "performance": alike}),
+    ("tuning_share", 0, lambda s: sum(isinstance(item, Tunable) for item in s.items), {**FEW, **TUNED}),
+    ("points", 0, lambda s: len(s.measured), {**FEW, **TUNED, "performance": alike}),
     ("stages_share", 0, lambda s: len(s.planned), NORM),
     ("stage_seeds", 1, lambda s: s.phases("lowering"), NORM),
     ("stage_terms", 1, lambda s: len(s.found), NORM),
@@ -275,7 +279,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("copies", 1, lambda s: s.ends("memory"), {}),
     ("copy_tries", 1, lambda s: s.ends("memory"), {**MM, "copies_per_shape": 5}),
     ("copies_per_shape", 1, lambda s: s.ends("memory"), {**MM, "copies_per_shape": 5}),
-    ("patience", 0, lambda s: s.phases("lowering"), {"seeds": 12}),
+    ("patience", 0, lambda s: s.phases("lowering"), {"seeds": 12, "lowered": 1, "staged": 0}),
     ("measured", 2, lambda s: len(s.measured), {"measured_per_rank": 0}),
     ("measured_per_rank", 1, lambda s: len(s.measured), {"measured": 0}),
     ("long_source", 600, lambda s: length(s.measured[0]), {"performance": longest}),
