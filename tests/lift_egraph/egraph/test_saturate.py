@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
 import time
 from dataclasses import replace
-from threading import Timer
 
 import cloudpickle
 import pytest
@@ -24,6 +21,7 @@ from lift_egraph.rules.opencl_vector import vectorise_reduce
 from lift_egraph.rules.packing import pack_vectors
 from lift_egraph.rules.partition import reduce_reordered
 from lift_egraph.rules.rows import map_of_operands
+from tests.command import ctrl_c
 from tests.in_process import no_children
 
 
@@ -116,25 +114,9 @@ def test_memory_is_bounded_and_the_last_graph_kept():
 @pytest.mark.alone
 @pytest.mark.usefixtures("interruptible")
 def test_interrupt_returns_within_two_seconds():
-    sent: list[float] = []
-
-    def interrupt() -> None:
-        sent.append(time.perf_counter())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = Timer(0.5, interrupt)
-
-    def begin(state: Saturation) -> None:
-        if len(state.iterations) == 1:
-            timer.start()
-
-    try:
-        done = saturate(mm(), phase(Limits(50, 10**9, 60.0), {64: (2, 4, 8, 16, 32)}), on_iteration=begin)
-    except KeyboardInterrupt:
-        pytest.fail("nothing is kept")
-    finally:
-        timer.cancel()
-    assert time.perf_counter() - sent[0] < 2
+    searched = phase(Limits(50, 10**9, 60.0), {64: (2, 4, 8, 16, 32)})
+    with ctrl_c(0.5) as soon:
+        done = saturate(mm(), searched, on_iteration=lambda state: soon() if state.iterations else None)
     assert done.stop_reason is StopReason.INTERRUPTED
     assert done.iterations
 
