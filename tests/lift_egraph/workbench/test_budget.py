@@ -31,6 +31,7 @@ from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.learned.strategies import ByFamily
+from lift_egraph.process.child import Ended
 from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, measuring, optimize, pipeline, search
 from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.plan import PLANNED
@@ -130,10 +131,21 @@ def see(
 ) -> Seen:
     """Optimise a small program, measuring after the search; in this process, if no `child` is."""
     seen = Seen()
+    ticks: list[Callable[[], None]] = []
+
+    def ends(spent: int) -> bool:
+        """Whether the search, which has found something, ends after so many seconds."""
+        patch.setattr(Unhurried, "spent", float(spent))
+        try:
+            ticks[0]()
+        except Ended:
+            return True
+        return False
 
     class Listed(Here):
-        def __init__(self, function, *arguments, time_limit, memory_limit):
-            seen.limits |= {"search": time_limit, "memory": memory_limit}
+        def __init__(self, function, *arguments, time_limit, memory_limit, on_tick):
+            seen.limits["memory"] = memory_limit
+            ticks.append(on_tick)
             seen.items = list(function(*arguments))  # in this thread, which alone may use its e-graphs
             super().__init__(lambda: iter(seen.items))
 
@@ -202,7 +214,10 @@ def see(
         source = parse_program(program) if " " in program else programs.load(program)
         models = {"structural": structural, "performance": performance}
         sizes = {name: 64 if program == "asum" else 8 for name, _ in source.sizes}
-        report = optimize(source, sizes, device=device, top=1, budget=replace(SMALL, **knobs), **models)
+        budget = replace(SMALL, **knobs)
+        report = optimize(source, sizes, device=device, top=1, budget=budget, **models)
+        if ticks:
+            seen.limits["search"] = next((n for n in range(round(budget.seconds)) if ends(n)), budget.seconds)
     seen.measured = seen.measured[not report.no_baseline :]
     return seen
 
