@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from typer.testing import CliRunner
@@ -93,3 +94,23 @@ def interrupted(process: subprocess.Popen[str], stream: str, line: str, pause: f
         process.kill()
     assert "Traceback" not in complaints
     return shown, complaints
+
+
+@contextmanager
+def ctrl_c(pause: float) -> Iterator[Callable[[], None]]:
+    """What is called has this process get Ctrl-C some seconds later, at which what runs here ends soon."""
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = Timer(pause, interrupt)
+    try:
+        yield lambda: timer.start() if timer.ident is None else None
+        assert sent, "it ended before"
+        assert time.perf_counter() - sent[0] < 2
+    except KeyboardInterrupt:
+        pytest.fail("Ctrl-C went through")
+    finally:
+        timer.cancel()

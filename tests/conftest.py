@@ -23,6 +23,8 @@ from tests.in_process import no_children
 from tests.kept import kept_workers
 from tests.warm import warm_children
 
+collect_ignore = ["forked.py"]  # to import it makes a process one that forks
+
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of workers and children: its threads wait busily

@@ -13,7 +13,7 @@ from egglog import EGraph, Expr, i64, i64Like, rewrite, ruleset, var
 
 from lift_egraph.process import child_process
 from lift_egraph.process.child import Server, Stream, call
-from tests.warm import FRESH, Fork, _Promised
+from tests.warm import FRESH, Fork, _Later, _Promised
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="children are fresh elsewhere")
 
@@ -55,6 +55,10 @@ def test_a_fork_is_a_child_whose_end_is_seen():
         os.kill(child.pid, signal.SIGKILL)
         assert child._process.wait(10) == -signal.SIGKILL
         assert not child.alive
+
+
+def test_this_process_does_not_wait_to_load_egglog():
+    assert not isinstance(sys.modules["egglog.bindings"], _Later)
 
 
 class Count(Expr):

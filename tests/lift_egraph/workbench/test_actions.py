@@ -28,6 +28,8 @@ from lift_egraph.workbench.phases import Leg, lowering_phase
 from lift_egraph.workbench.plan import planned_phase
 from lift_egraph.workbench.plans import plans
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 
 def test_the_maximum_segment_sum_runs_in_the_lanes_of_vectors():
     program = specialise(programs.load("mss"), {"N": 512})

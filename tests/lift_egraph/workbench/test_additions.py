@@ -40,7 +40,7 @@ from tests.command import lift, search_little
 from tests.in_process import no_children
 
 CPU = replace(POCL, compute_units=2, vector_width=4)
-FAST = Budget(limits=Limits(iterations=2, nodes=5_000), seeds=2, lowered=2, staged=1)
+FAST = Budget(limits=Limits(iterations=2, nodes=5_000), cpu_blocks=(4,), seeds=2, lowered=2, staged=1)
 HEAD = """\
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ from lift_egraph.guided.stages import Stage, search_stage
 from lift_egraph.language import ir
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.learned.strategies import ByFamily
+from lift_egraph.process.child import Ended
 from lift_egraph.workbench import Budget, Found, PhaseSummary, candidates, measuring, optimize, pipeline, search
 from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.plan import PLANNED
@@ -130,10 +131,21 @@ def see(
 ) -> Seen:
     """Optimise a small program, measuring after the search; in this process, if no `child` is."""
     seen = Seen()
+    ticks: list[Callable[[], None]] = []
+
+    def ends(spent: int) -> bool:
+        """Whether the search, which has found something, ends after so many seconds."""
+        patch.setattr(Unhurried, "spent", float(spent))
+        try:
+            ticks[0]()
+        except Ended:
+            return True
+        return False
 
     class Listed(Here):
-        def __init__(self, function, *arguments, time_limit, memory_limit):
-            seen.limits |= {"search": time_limit, "memory": memory_limit}
+        def __init__(self, function, *arguments, time_limit, memory_limit, on_tick):
+            seen.limits["memory"] = memory_limit
+            ticks.append(on_tick)
             seen.items = list(function(*arguments))  # in this thread, which alone may use its e-graphs
             super().__init__(lambda: iter(seen.items))
 
@@ -202,7 +214,10 @@ def see(
         source = parse_program(program) if " " in program else programs.load(program)
         models = {"structural": structural, "performance": performance}
         sizes = {name: 64 if program == "asum" else 8 for name, _ in source.sizes}
-        report = optimize(source, sizes, device=device, top=1, budget=replace(SMALL, **knobs), **models)
+        budget = replace(SMALL, **knobs)
+        report = optimize(source, sizes, device=device, top=1, budget=budget, **models)
+        if ticks:
+            seen.limits["search"] = next((n for n in range(round(budget.seconds)) if ends(n)), budget.seconds)
     seen.measured = seen.measured[not report.no_baseline :]
     return seen
 
@@ -224,14 +239,18 @@ def alike(plan: Plan, device: Device) -> float:
     return 1.0
 
 
+FEW: dict[str, Any] = {"cpu_blocks": (4,), "lowered": 1, "staged": 0}  # for knobs of what comes before
+LEAST: dict[str, Any] = {**FEW, "plan_iterations": 1}
+TUNED: dict[str, Any] = {"tuning_share": 1.0, "seeds": 1}
 MM = {"program": "mm", "cpu_blocks": (4,), "copies": 30}
-TWO = {"program": "program p(x: [f32]16) = let y = map(abs, x) in map(add, zip(y, gather(reverse, y)))"}
+TWO = {"program": "program p(x: [f32]16) = let y = map(abs, x) in map(add, zip(y, gather(reverse, y)))", **LEAST}
 HALVES = {
     "program": "program p(x: [f32]64) = reduce(add, 0.0, x) alternative p where c in 2..9 = "
     "reduce(add, 0.0, map(fun y => reduce(add, 0.0, y), split(c, x)))",
     "seeds": 1,
+    **LEAST,
 }
-NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(fun v => v / s, x)", "seeds": 1}
+NORM = {"program": "program p(x: [f32]64) = let s = reduce(add, 0.0, x) in map(fun v => v / s, x)", "seeds": 1, **FEW}
 # Knob, a value that asks for less of something, what that is, and where it shows.
 KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("seconds", 10, lambda s: s.limits["kernel"], {"least_kernel": 1}),
@@ -252,14 +271,14 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("gpu_blocks", (4,), lambda s: len(s.tilings), {"device": GPU}),
     ("long_array", 64, lambda s: len(s.tilings), {}),
     ("chunks_per_unit", 1, lambda s: -max(s.tilings[0][64]), {"long_array": 64}),
-    ("tiled_first", 0, lambda s: s.items.index(s.restructured[0]), {"program": "mm"}),
+    ("tiled_first", 0, lambda s: s.items.index(s.restructured[0]), {"program": "mm", **LEAST}),
     ("widths", 1, lambda s: len(s.found[0].way[1].widths), {}),
     ("stage_iterations", 1, lambda s: max(f.way[0].iterations for f in s.found if f.way[0].name == "stages"), TWO),
     ("variants", 1, lambda s: s.phases("algorithmic"), TWO),
     ("versions", 1, lambda s: s.phases("alternatives"), HALVES),
     ("plan_iterations", 1, lambda s: len(s.planned), {}),
-    ("tuning_share", 0, lambda s: sum(isinstance(item, Tunable) for item in s.items), {"tuning_share": 1.0}),
-    ("points", 0, lambda s: len(s.measured), {"tuning_share": 1.0, "performance": alike}),
+    ("tuning_share", 0, lambda s: sum(isinstance(item, Tunable) for item in s.items), {**FEW, **TUNED}),
+    ("points", 0, lambda s: len(s.measured), {**FEW, **TUNED, "performance": alike}),
     ("stages_share", 0, lambda s: len(s.planned), NORM),
     ("stage_seeds", 1, lambda s: s.phases("lowering"), NORM),
     ("stage_terms", 1, lambda s: len(s.found), NORM),
@@ -275,7 +294,7 @@ KNOBS: list[tuple[str, Any, Callable[[Seen], float], dict[str, Any]]] = [
     ("copies", 1, lambda s: s.ends("memory"), {}),
     ("copy_tries", 1, lambda s: s.ends("memory"), {**MM, "copies_per_shape": 5}),
     ("copies_per_shape", 1, lambda s: s.ends("memory"), {**MM, "copies_per_shape": 5}),
-    ("patience", 0, lambda s: s.phases("lowering"), {"seeds": 12}),
+    ("patience", 0, lambda s: s.phases("lowering"), {"seeds": 12, "lowered": 1, "staged": 0}),
     ("measured", 2, lambda s: len(s.measured), {"measured_per_rank": 0}),
     ("measured_per_rank", 1, lambda s: len(s.measured), {"measured": 0}),
     ("long_source", 600, lambda s: length(s.measured[0]), {"performance": longest}),
