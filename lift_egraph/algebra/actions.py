@@ -33,6 +33,7 @@ from lift_egraph.algebra.expressions import (
 )
 from lift_egraph.algebra.linear import NotLinear, linear_form
 from lift_egraph.algebra.matrices import Block, closed_block
+from lift_egraph.algebra.moebius import Moebius, moebius
 from lift_egraph.algebra.once import Once, once
 from lift_egraph.algebra.own_semirings import own_semirings
 from lift_egraph.algebra.residues import Residues, residues_in
@@ -45,7 +46,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
-Acting = Union[Block, Clamp, ScaledClamp, Table, Once, Adjoined]
+Acting = Union[Block, Clamp, ScaledClamp, Moebius, Table, Once, Adjoined]
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
     if sum(len(b.entries) for b in blocks) > MOST_ENTRIES:
         return Refusal(f"its matrix has more than {MOST_ENTRIES} entries")
     made = _action(op, blocks, type_of(ir.function_body(function).body))
-    if not _acts(op, made):
+    if not _acts(op, made, blocks):
         return Refusal("what was found of it is wrong on random values")
     if any(isinstance(b, Block) and not b.semiring.has_normal_forms for b in blocks):
         try:  # what is believed of a semiring of the user's makes the product associative: that is no proof of ours
@@ -185,7 +186,7 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
         return closed_block(semiring, t, tuple(group), rows)
     v = op.first[group[0]]
     if len(group) == 1 and isinstance(v.type, Scalar):
-        for made in (clamp, scaled_clamp, table) if v.type.is_float else (table, clamp):
+        for made in (clamp, scaled_clamp, table, moebius) if v.type.is_float else (table, clamp):
             with suppress(NotLinear):
                 return made(v.type, group[0], op.results[group[0]], v)
     with suppress(NotLinear):
@@ -212,7 +213,7 @@ def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
     )
     return Action(
         ir.Lambda(op.second, computed_once(right_nested(given))),
-        ir.Lambda(ir.PairBinder(binder_of(first), binder_of(second)), right_nested(products)),
+        ir.Lambda(ir.PairBinder(binder_of(first), binder_of(second)), computed_once(right_nested(products))),
         right_nested([one for b in blocks for one in b.ones]),
         ir.Lambda(
             ir.PairBinder(binder_of(matrix), shaped_binder(state, t)),
@@ -222,7 +223,7 @@ def _action(op: Binary, blocks: Sequence[Acting], t: DataType) -> Action:
     )
 
 
-def _acts(op: Binary, made: Action) -> bool:
+def _acts(op: Binary, made: Action, blocks: Sequence[Acting]) -> bool:
     """Whether random values bear out what an action is."""
     act, times = opened(made.act, both=True), opened(made.operator, both=True)
     given = opened(ir.Lambda(ir.PairBinder(ir.Var("$none", op.first[0].type), op.second), made.matrix.body))
@@ -233,7 +234,8 @@ def _acts(op: Binary, made: Action) -> bool:
     p, q = times.first, ir.bound_variables(times.second)
     assert all(isinstance(v, ir.Var) for v in q)
     laws = ((op.results, act.at(matrix, op.first)), (act.at(times.at(p, q), op.first), act.at(q, act.at(p, op.first))))
-    return all(counterexample(left, right) is None for left, right in laws)
+    poles = any(isinstance(b, Moebius) for b in blocks)  # where the one divides by zero, and the other does not
+    return all(counterexample(left, right, fractions=poles) is None for left, right in laws)
 
 
 def _names(variables: Sequence[ir.Var]) -> str:

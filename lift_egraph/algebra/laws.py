@@ -15,6 +15,7 @@ from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import HOW, is_believed
 from lift_egraph.algebra.equations import Leaves, arguments_of, leaves_of_value, operator, sides
 from lift_egraph.algebra.keys import Keys
+from lift_egraph.algebra.moebius import multiplies_fractions
 from lift_egraph.algebra.normal_forms import equal_over
 from lift_egraph.algebra.orders import equal_in_all_orders
 from lift_egraph.algebra.polynomials import multiplies_polynomials
@@ -28,6 +29,7 @@ from lift_egraph.language.scalar import LAWS
 from lift_egraph.language.types import Scalar
 
 OF_POLYNOMIALS, PRODUCTS = ("associative", "commutative"), "products of polynomials modulo one"
+FRACTIONS = "products of matrices, all multiples of which are one"
 
 
 def proof(left: Leaves, right: Leaves) -> str | None:
@@ -76,6 +78,8 @@ def _proven(name: str, function: ir.Function, about: ir.Expr | ir.Function | Non
     if name in OF_POLYNOMIALS and multiplies_polynomials(function):
         return PRODUCTS
     found = None if compensates(function) else sides(name, function, about)
+    if found and name == "associative" and multiplies_fractions(function):
+        return FRACTIONS if counterexample(*found) is None else None
     return None if found is None else proof(*found)
 
 

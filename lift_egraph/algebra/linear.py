@@ -105,7 +105,7 @@ class _Forms:
             case ir.Call(op=op) if op == self.semiring.times:
                 return "multiplies the accumulator with itself"
             case ir.Call(op="div", arguments=(_, b)) if not self.is_free(b):
-                return "divides by the accumulator"
+                return "divides by the accumulator" + ("" if self.t.is_float else " and cuts off")
             case ir.Call(op=op):
                 return f"applies {OPERATIONS[op].symbol or op} to the accumulator"
         return "hides the accumulator"

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.chunked import in_chunks
 from lift_egraph.algebra.actions import Action, Refusal, action_of
-from lift_egraph.algebra.laws import associative, commutative, neutral
+from lift_egraph.algebra.laws import (
+    FRACTIONS,
+    against_associativity,
+    associative,
+    commutative,
+    neutral,
+    right_identity,
+)
 from lift_egraph.language import ir
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
@@ -74,7 +83,9 @@ LINEAR = {
 NOT_LINEAR = {
     "square": ("fun (s, x) => s * s + x", "0.0", "xs", "multiplies the accumulator with itself"),
     "branch": ("fun (s, x) => select(s > 1.0, s - 1.0, s + x)", "0.0", "xs", "branches on the accumulator"),
-    "division": ("fun (s, x) => x / s", "1.0", "xs", "divides by the accumulator"),
+    "division": ("fun (s, y) => y / s", "1", "ys", "divides by the accumulator and cuts off"),
+    "mean of a fraction": ("fun (s, x) => 0.5 * (s + x / s)", "1.0", "xs", "divides by the accumulator"),
+    "fraction of squares": ("fun (s, x) => x / (1.0 + s * s)", "1.0", "xs", "divides by the accumulator"),
     "absolute": ("fun (s, x) => abs(s) + x", "0.0", "xs", "applies abs to the accumulator"),
     "root": ("fun (s, x) => sqrt(s) + x", "0.0", "xs", "applies sqrt"),
     "product of two": ("fun ((a, b), x) => (a * b, b + x)", "(1.0, 1.0)", "xs", "multiplies the accumulator"),
@@ -181,6 +192,54 @@ def test_products_of_what_is_multiplied_and_clamped_act_as_the_fold_does(text: s
     for seed in range(5):
         inputs = random_inputs(program, seed, "integer")
         assert equal_values(evaluate(folded, inputs), evaluate(acted, inputs))
+
+
+@pytest.mark.parametrize(
+    ("text", "matrix"),
+    [
+        ("fun (s, x) => (x * s + 1.0) / (s + 5.0)", "true, x, 1.0, 1.0, 5.0"),
+        ("fun (s, x) => x + 6.0 + 1.0 / s", "true, x + 6.0, 1.0, 1.0, 0.0"),
+        ("fun (s, x) => x / (4.0 - 0.5 * s)", "true, 0.0, x, -0.5, 4.0"),
+        ("fun (s, x) => 1.0 / (1.0 / (s + abs(x)) + 1.0)", "true, 1.0, abs(x), 1.0, 1.0 + abs(x)"),
+        (  # of 1 - w / (w + 1) is 1 left: what is taken away does not round it off
+            "fun (s, x) => let w = s + abs(x) in (1.0 - w / (w + 1.0)) * w",
+            "true, 1.0, abs(x), 1.0, abs(x) + 1.0",
+        ),
+    ],
+)
+def test_products_of_fractions_act_as_the_fold_does(text: str, matrix: str) -> None:
+    program = fold(text, "1.5")
+    found, folded = action_of(program.body.operator), program.body
+    assert isinstance(found, Action), str(found)
+    assert found.why == "s is a fraction of linear functions of the accumulator"
+    assert print_term(found.matrix.body) == f"({matrix})"
+    assert associative(found.operator) == FRACTIONS
+    assert right_identity(found.operator, found.one)
+    assert neutral(found.operator, found.one)
+    changed = with_actions(folded)
+    assert changed is not None
+    inputs = random_inputs(program, 0)
+    for term in (changed, in_chunks(changed)):
+        np.testing.assert_allclose(evaluate(term, inputs), evaluate(folded, inputs), rtol=1e-5)
+
+
+def test_products_of_fractions_stay_between_bounds() -> None:
+    """Entries of 9 to the power of 400 are no floats."""
+    program = parse_program("program p(xs: [f32]400 in 8..9) = reduceSeq(fun (s, x) => 1.0 / (x + s), 0.0, xs)")
+    changed, inputs = with_actions(program.body), random_inputs(program, 0)
+    assert changed is not None
+    np.testing.assert_allclose(evaluate(changed, inputs), evaluate(program.body, inputs), rtol=1e-6)
+
+
+def test_products_that_are_divided_by_a_negative_number_are_not_associative() -> None:
+    def signed(part: Any) -> Any:
+        return part.arguments[0] if isinstance(part, ir.Call) and part.op == "abs" else ir.map_parts(part, signed)
+
+    found = action_of(fold("fun (s, x) => x / (4.0 - s)", "0.0").body.operator)
+    assert isinstance(found, Action)
+    assert associative(found.operator)
+    assert associative(signed(found.operator)) is None
+    assert against_associativity(signed(found.operator))
 
 
 @pytest.mark.parametrize("name", NOT_LINEAR)
