@@ -10,8 +10,8 @@ No matrix is neutral then: what is divided has changed. So one is adjoined (`lif
 
 Whole numbers have no such fractions: their division cuts off.
 
-Source: Stone, "An efficient parallel algorithm for the solution of a tridiagonal linear system of equations", JACM 1973;
-Hassan, Särkkä and García-Fernández, "Temporal parallelization of inference in hidden Markov models", 2021, divide too.
+Source: Stone, "An efficient parallel algorithm for the solution of a tridiagonal linear system of equations",
+JACM 1973.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lift_egraph.algebra.equations import arguments_of, operator
-from lift_egraph.algebra.expressions import numbered
 from lift_egraph.algebra.linear import NotLinear
 from lift_egraph.algebra.normal_forms import NoNormalForm, Polynomial, equal_over, polynomial
 from lift_egraph.algebra.semirings import SEMIRINGS
@@ -124,7 +123,7 @@ def moebius(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Moebi
     >>> from lift_egraph.language.types import F32
     >>> s, x = ir.Var("s", F32), ir.Var("x", F32)
     >>> print(*map(print_term, moebius(F32, 0, x + 1.0 / (x - s), s).matrix), sep=", ")
-    -x, x * x + 1.0, -1.0, x
+    x * -1.0, x * x + 1.0, -1.0, x
     """
     if not t.is_float:
         raise NotLinear("division of whole numbers cuts off")
@@ -179,12 +178,15 @@ class _Fractions:
     def written(self, found: Polynomial) -> ir.Expr:
         made = self.zero
         for monomial, count in found.items():
-            part: ir.Expr = ir.Literal(float(count), self.t)
+            part: ir.Expr = self.one
             for atom, power in monomial:
                 for _ in range(power):
                     part = RING.product(part, atom, self.t)
-            made = RING.sum(made, part, self.t)
+            made = RING.sum(made, self.scaled(part, float(count)), self.t)
         return made
+
+    def scaled(self, part: ir.Expr, by: float) -> ir.Expr:
+        return ir.Call("neg", (part,)) if by == -1.0 else RING.product(ir.Literal(by, self.t), part, self.t)
 
     def plus(self, a: _Line, b: _Line) -> _Line:
         return _Line(self.added(a.by, b.by), self.added(a.rest, b.rest))

@@ -10,14 +10,7 @@ import pytest
 
 from benchmarks.chunked import in_chunks
 from lift_egraph.algebra.actions import Action, Refusal, action_of
-from lift_egraph.algebra.laws import (
-    FRACTIONS,
-    against_associativity,
-    associative,
-    commutative,
-    neutral,
-    right_identity,
-)
+from lift_egraph.algebra.laws import FRACTIONS, against_associativity, associative, commutative, neutral, right_identity
 from lift_egraph.language import ir
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
