@@ -57,7 +57,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.describe import blame, describe
 from lift_egraph.language.nat import Nat, NatLike, nat
-from lift_egraph.language.ranges import Offsets
+from lift_egraph.language.ranges import Offsets, Range
 from lift_egraph.language.sizes import substitute_nats
 from lift_egraph.language.types import DataType, Vector, leaves, scalar_of, width_of
 
@@ -375,12 +375,18 @@ def _work(body: Body) -> int:
 
 def _buffers(program: ir.Program, host: Host, result: Memory) -> tuple[OpenBuffer, ...]:
     known = set(open_sizes(program))
-    ends = {name: v.end for name, v in program.ranges if isinstance(v, Offsets) and v.sizes <= known}
+    ranges = {name: v for name, v in program.ranges if v.sizes <= known}
 
     def info(buffer: Buffer, role: str, value: str, path: tuple[int, ...], t: DataType) -> OpenBuffer:
         shape = {components: _shape(sizes, leaf) for components, sizes, leaf in leaves(t)}.get(path, ())
-        element, end = scalar_of(buffer.element).name, ends.get(value) if role == "input" else None
-        return OpenBuffer(buffer.name, role, element, buffer.elements, value, path, shape, end)
+        element, within = scalar_of(buffer.element), ranges.get(value) if role == "input" else None
+        made = OpenBuffer(buffer.name, role, element.name, buffer.elements, value, path, shape)
+        match within:
+            case Offsets(end=end):
+                return replace(made, offsets=end)
+            case Range(low=Nat() as low, high=Nat() as high) if shape and element.is_integer:
+                return replace(made, low=low, high=high)
+        return made
 
     types = {i.name: i.type for i in program.inputs}
     inputs = [info(b, "input", value, path, types[value]) for value, path, b in host.inputs]

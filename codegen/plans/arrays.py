@@ -18,7 +18,7 @@ from lift_egraph.codegen.plans.open_plan import OpenPlan
 from lift_egraph.errors import InputProblem, LiftError
 from lift_egraph.files import json_text, read_json, read_text, write_texts
 from lift_egraph.language.nat import nat
-from lift_egraph.language.ranges import Offsets
+from lift_egraph.language.ranges import Offsets, Range
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import SCALAR_BYTES
 from lift_egraph.meaning.values import Value
@@ -94,18 +94,25 @@ def array_of(place: BufferInfo | ScalarInfo, value: Any) -> np.ndarray:
     Raises
     ------
     InputProblem
-        If it is of another type or shape, or no offsets where the program takes offsets.
+        If it is of another type or shape, no offsets where the program takes offsets, or has whole numbers outside of
+        their range.
     """
     array, dtype = np.asarray(value), np.dtype(NUMPY_TYPES[place.element])
     is_number = isinstance(value, bool | int | float)
     is_castable = is_number and np.can_cast(array.dtype, dtype, "same_kind")
     require_form(place, dtype if is_castable else array.dtype, array.shape)
     array = np.ascontiguousarray(array, dtype).reshape(array.shape)
-    if isinstance(place, BufferInfo) and place.offsets is not None:
-        problem = Offsets(nat(place.offsets)).problem(array)
-        if problem:
-            raise InputProblem(f"{shown(place)}: {problem}")
+    if problem := isinstance(place, BufferInfo) and _problem(place, array):
+        raise InputProblem(f"{shown(place)}: {problem}")
     return array
+
+
+def _problem(place: BufferInfo, array: np.ndarray) -> str | None:
+    if place.offsets is not None:
+        return Offsets(nat(place.offsets)).problem(array)
+    if place.low is not None and place.high is not None:
+        return Range(nat(place.low), nat(place.high)).problem(array)
+    return None
 
 
 def join_outputs(plan: Plan, outputs: Mapping[str, np.ndarray]) -> Value:

@@ -67,7 +67,7 @@ class BufferInfo:
     and `components` the tuple components that lead to this leaf; `element` is a scalar type of the language
     (a ``bool`` is one byte, 0 or 1); `length` counts elements, `shape` says how they are arranged, row-major
     (the lanes of a vector last; empty for temporaries and single values). An input may have to be `offsets` that end
-    with a number (`lift_egraph.language.ranges.Offsets`).
+    with a number (`lift_egraph.language.ranges.Offsets`), or whole numbers from `low` on and below `high`.
 
     Raises
     ------
@@ -83,6 +83,8 @@ class BufferInfo:
     components: tuple[int, ...] = ()
     shape: tuple[int, ...] = ()
     offsets: int | None = None
+    low: int | None = None
+    high: int | None = None
 
     def __post_init__(self) -> None:
         if self.length < 0 or (self.shape and (min(self.shape) < 0 or prod(self.shape) != self.length)):

@@ -16,7 +16,7 @@ from lift_egraph.language.nat import Nat, nat
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.syntax import parse_size
 
-FORMAT = 3
+FORMAT = 4
 
 CName = Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
 Element = Annotated[str, Meta(pattern=f"^({'|'.join(NUMPY_TYPES)})$")]
@@ -24,6 +24,7 @@ Role = Annotated[str, Meta(pattern="^(input|output|temporary)$")]
 Kind = Annotated[str, Meta(pattern="^(buffer|scalar|size)$")]
 Text = Annotated[str, Meta(max_length=10_000)]
 Number = Annotated[int, Meta(ge=0)] | Text
+Bound = int | Text
 CInt = Annotated[int, Meta(ge=0, lt=2**31)]
 Path = list[Annotated[int, Meta(ge=0, le=1)]]
 Dimensions = Annotated[list[Annotated[int, Meta(ge=0, le=2)]], Meta(max_length=3)]
@@ -59,6 +60,8 @@ class BufferPart(Part, frozen=True):
     components: Path
     shape: list[Number]
     offsets: Number | UnsetType = UNSET
+    low: Bound | UnsetType = UNSET
+    high: Bound | UnsetType = UNSET
 
 
 class ScalarPart(Part, frozen=True):
@@ -90,7 +93,7 @@ class KernelPart(Part, frozen=True):
 class LaunchFile(Part, frozen=True):
     """How to run the kernels of ``kernel.cl``."""
 
-    format: Literal[3]
+    format: Literal[4]
     program: str
     dialect: str
     kernel_sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -130,7 +133,7 @@ def launch_of(plan: Plan | OpenPlan) -> LaunchFile:
                 b.value,
                 list(b.components),
                 list(map(number_or_text, b.shape)),
-                UNSET if b.offsets is None else number_or_text(b.offsets),
+                *(UNSET if n is None else number_or_text(n) for n in (b.offsets, b.low, b.high)),
             )
             for b in plan.buffers
         ],
@@ -176,7 +179,7 @@ def plan_of(content: LaunchFile, source: str) -> Plan | OpenPlan:
             b.value,
             tuple(b.components),
             tuple(map(_expression, b.shape)),
-            None if b.offsets is UNSET else _expression(b.offsets),
+            *(None if n is UNSET else _expression(n) for n in (b.offsets, b.low, b.high)),
         )
         for b in content.buffers
     )

@@ -48,6 +48,8 @@ class OpenBuffer:
     components: tuple[int, ...] = ()
     shape: tuple[Nat, ...] = ()
     offsets: Nat | None = None
+    low: Nat | None = None
+    high: Nat | None = None
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,10 @@ class OpenPlan(Buffers[OpenBuffer]):
 
         def buffer(b: OpenBuffer) -> BufferInfo:
             shape = tuple(n.evaluate(values) for n in b.shape)
-            end = None if b.offsets is None else b.offsets.evaluate(values)
-            return BufferInfo(**vars(b) | {"length": b.length.evaluate(values), "shape": shape, "offsets": end})
+            end, low, high = (None if n is None else n.evaluate(values) for n in (b.offsets, b.low, b.high))
+            return BufferInfo(
+                b.name, b.role, b.element, b.length.evaluate(values), b.value, b.components, shape, end, low, high
+            )
 
         return Plan(
             self.name,

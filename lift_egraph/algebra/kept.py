@@ -86,7 +86,8 @@ def against_bounds(function: ir.Function, initial: ir.Expr, given: ir.Lambda | N
                 low, high = bounds(a, known)
                 if low < 0 and not ir.free_variables(a).isdisjoint(op.first):
                     known_of = f"{print_term(a)} is only known to be from {low} to {high}"
-                    return f"modulo {m} it may be linear, but {known_of}: types such as u8, % and masks give bounds"
+                    giving = "types such as u8, %, masks and ranges of inputs give bounds"
+                    return f"modulo {m} it may be linear, but {known_of}: {giving}"
     return None
 
 

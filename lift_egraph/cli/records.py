@@ -44,8 +44,9 @@ def best(
     from lift_egraph.language.check import specialise
     from lift_egraph.records.known import grouped
     from lift_egraph.records.record import program_hash
+    from lift_egraph.workbench.ranged import with_ranges
 
-    special = specialise(source, read_sizes(size or []))
+    special = specialise(with_ranges(source), read_sizes(size or []))
     journal = _journal(records)
     contents = journal.read(program_hash(special))
     _tell(journal, contents)

@@ -2,8 +2,9 @@
 
 ``x: [f32]N in 0.1..10`` has numbers from 0.1 on and below 10, ``cols: [i32]M in 0..N`` whole numbers from 0 to N - 1.
 ``starts: [i32](M + 1) in offsets(K)`` says where each of M rows begins in an array of K elements, and the last ends.
-A range is no part of a type: a kernel may be given other values, but it was not validated on them. Only offsets are
-checked, for those that decrease or point outside are a mistake.
+A range is no part of a type. Of floats it says what kernels are validated on, and they may be given other values.
+Arrays of whole numbers are checked when a kernel is run, as what is known of a fold may rest on their range; so are
+offsets, for those that decrease or point outside are a mistake.
 """
 
 from __future__ import annotations
@@ -48,6 +49,16 @@ class Range:
     def sizes(self) -> frozenset[str]:
         """The names of the sizes in it."""
         return frozenset(v.name for b in (self.low, self.high) if isinstance(b, Nat) for v in b.variables)
+
+    def problem(self, values: np.ndarray) -> str | None:
+        """What is wrong with whole numbers for it, at known bounds; None also for floats, and for a single number."""
+        if self.numbers is None or values.dtype.kind not in "iu" or not values.ndim or not values.size:
+            return None
+        low, high = self.numbers
+        if low <= int(values.min()) and int(values.max()) < high:
+            return None
+        place = np.unravel_index(int(np.argmax((values < low) | (values >= high))), values.shape)
+        return f"element {', '.join(map(str, place))} is {values[place]}, outside of the range {self}"
 
 
 @dataclass(frozen=True)

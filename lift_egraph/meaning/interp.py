@@ -23,7 +23,6 @@ from lift_egraph.language.check import iterate_step, type_of
 from lift_egraph.language.index_arrays import boundary, index_values, number
 from lift_egraph.language.nat import nat
 from lift_egraph.language.plain import plain_look_back
-from lift_egraph.language.ranges import Offsets
 from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import I32, DataType, Scalar, Vector, leaves, scalar_of
 from lift_egraph.meaning.contractions import product_of
@@ -90,7 +89,8 @@ def run(program: ir.Program, inputs: Mapping[str, Value]) -> Value:
     Raises
     ------
     InputProblem
-        If an input is missing or unknown, or has the wrong shape or element type, or is no offsets where it should be.
+        If an input is missing or unknown, has the wrong shape or element type, is no offsets where it should be, or has
+        whole numbers outside of their range.
     SizeProblem
         If a size is open, or an index is outside its array.
     """
@@ -101,7 +101,7 @@ def run(program: ir.Program, inputs: Mapping[str, Value]) -> Value:
     for item in program.inputs:
         checked("input", item.name, item.type, inputs)
     for name, values in program.ranges:
-        problem = values.problem(inputs[name]) if isinstance(values, Offsets) else None  # pyright: ignore
+        problem = values.problem(inputs[name])  # pyright: ignore[reportArgumentType]
         if problem:
             raise InputProblem(f"the input {name} of {program.name}: {problem}")
     return evaluate(program.body, inputs)

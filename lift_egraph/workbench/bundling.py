@@ -32,6 +32,7 @@ from lift_egraph.workbench.demands import data_bytes, require_elements, require_
 from lift_egraph.workbench.few_steps import FewSteps
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.pipeline import STRUCTURAL, found_device
+from lift_egraph.workbench.ranged import with_ranges
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener
 from lift_egraph.workbench.sampled import Sampled
@@ -84,6 +85,7 @@ def bundle(
     """
     budget = budget if isinstance(budget, Budget) else Budget(budget)
     require_elements(program, sizes or {})
+    program = with_ranges(program)
     special = specialise(program, sizes)
     require_result(special)
     if data_bytes(special) > MOST_BYTES:

@@ -29,6 +29,7 @@ from lift_egraph.workbench.drawing import drawn
 from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked
 from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.pipeline import found_device
+from lift_egraph.workbench.ranged import with_ranges
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener
 from lift_egraph.workbench.surveying import survey
@@ -103,6 +104,7 @@ def collect(
         If the journal is none, or cannot be written to. What is in it stays.
     """
     require_elements(program, sizes or {})
+    program = with_ranges(program)
     special = specialise(program, sizes)
     require_result(special)
     given = device, description

@@ -49,6 +49,7 @@ from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked, prepare
 from lift_egraph.workbench.measuring import Clock, Finder, Lanes, stopped
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.race import Race
+from lift_egraph.workbench.ranged import with_ranges
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report
@@ -157,6 +158,7 @@ def optimize(
     _require_portable(plans, "the function for plans")
     require_elements(program, sizes or {})
     laws = believe(program.laws, budget.checks_seconds)
+    program = with_ranges(program)
     special = specialise(program, sizes)
     require_result(special)
     given_device = device, description

@@ -1,0 +1,75 @@
+"""Programs whose folds know between which numbers their elements lie.
+
+The range of an input of whole numbers, which is checked when a kernel is run, says so, and so do types, remainders and
+masks in what makes the elements. Where a fold is parallel for such elements alone, a map before it moves them between
+these numbers, where they are anyway: then the rules of `lift_egraph.rules.algebra` see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from lift_egraph.algebra.bounded import Interval
+from lift_egraph.algebra.kept import keeping_of
+from lift_egraph.algebra.ranged import Known, bound, leaf_bounds, moved_between
+from lift_egraph.egraph.operators import making
+from lift_egraph.language import ir
+from lift_egraph.language.ranges import Range, Values
+from lift_egraph.language.types import Array, DataType, scalar_of
+
+T = TypeVar("T", bound=ir.Part)
+FOLDS = (ir.Reduce, ir.ReduceSeq, *ir.SCANS, *ir.SCAN_LOOPS)
+
+
+def with_ranges(program: ir.Program) -> ir.Program:
+    """The program with the elements of folds between their bounds, where that makes these parallel. One that has
+    alternatives stays as it is, as these stand for what is written.
+
+    Examples
+    --------
+    >>> from lift_egraph.language.pretty import print_term
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> clock = parse_program("program clock(xs: [i32]N in 0..60) = reduceSeq(fun (s, x) => (s + x) % 12, 0, xs)")
+    >>> print_term(with_ranges(clock).body.array)
+    'map(fun e0 => min(max(e0, 0), 59), xs)'
+    """
+    if program.alternatives:
+        return program
+    types = {i.name: i.type for i in program.inputs}
+    ranges = {name: found for name, values in program.ranges if (found := _whole(types[name], values))}
+    body = _ranged(program.body, ranges, {})
+    return program if body is program.body else replace(program, body=body)
+
+
+def _whole(t: DataType, values: Values) -> Interval | None:
+    """The bounds of an array of whole numbers, if it has a range that is known."""
+    if not isinstance(values, Range) or not isinstance(t, Array) or values.numbers is None:
+        return None
+    while isinstance(t, Array):
+        t = t.element
+    low, high = values.numbers
+    return (int(low), int(high) - 1) if scalar_of(t).is_integer else None
+
+
+def _ranged(term: T, ranges: Mapping[str, Interval], known: Known) -> T:
+    if isinstance(term, ir.Map | ir.Apply) and isinstance(term.function, ir.Lambda):
+        given = term.array if isinstance(term, ir.Map) else term.argument
+        names = bound(term.function.binder, leaf_bounds(given, ranges, known))
+        body = _ranged(term.function.body, ranges, {**known, **names})
+        own = _ranged(given, ranges, known)
+        if body is term.function.body and own is given:
+            return term
+        return type(term)(ir.Lambda(term.function.binder, body), own)  # pyright: ignore
+    if isinstance(term, ir.Lambda):
+        hidden = set(ir.bound_variables(term.binder))
+        known = {v: own for v, own in known.items() if v not in hidden}
+    made = ir.map_parts(term, lambda part: _ranged(part, ranges, known))
+    if not isinstance(made, FOLDS) or not isinstance(made.operator, ir.Lambda):
+        return made
+    f, z = made.operator, made.initial
+    moved = moved_between(made.array, ranges, known)
+    if moved is None or keeping_of(f, z) or keeping_of(f, z, making(made)) or not keeping_of(f, z, moved):
+        return made
+    return replace(made, array=ir.Map(moved, made.array))  # pyright: ignore

@@ -1,0 +1,96 @@
+"""Folds that are parallel for the values that their inputs have: ranges count, and whatever else bounds elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lift_egraph.algebra.bounded import Interval
+from lift_egraph.algebra.ranged import leaf_bounds
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.language import ir
+from lift_egraph.language.check import specialise
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.meaning.inputs import random_inputs
+from lift_egraph.meaning.interp import evaluate
+from lift_egraph.meaning.values import leaves_of
+from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.bounded import with_bounds
+from lift_egraph.workbench.long_rows import Rows
+from lift_egraph.workbench.ranged import with_ranges
+
+HASH = "fun (h, c) => (h * 31 + c) % 65521"
+INPUTS = (
+    "xs: [i32]N in 0..256, ys: [i32]N in -9..10, zs: [i32]N, fs: [f32]N in 0..9, m: [[i32]N]3 in 0..60, "
+    "u: [i32]N in 0..N"
+)
+DO = {
+    "a hash": f"reduceSeq({HASH}, 7, xs)",
+    "beside floats": "scanSeq(fun (s, (y, f)) => max(0, min(s + y, 255)), 0, zip(ys, fs))",
+    "of a part": f"reduceSeq({HASH}, 7, slice(3, N - 3, xs))",
+    "of rows": "map(fun row => scanSeq(fun (s, x) => (s + x) % 12, 0, row), m)",
+    "of what a let binds": f"let t = gather(reverse, xs) in reduceSeq({HASH}, 7, t)",
+    "of a map beside another array": "reduceSeq(fun (h, (c, f)) => (h * 31 + c) % 65521, 7, "
+    "zip(map(fun z => z % 99 + 98, zs), fs))",
+    "of places": f"reduceSeq({HASH}, 7, generate(24, fun i => 3 * i))",
+    "of both ends": f"reduceSeq({HASH}, 7, concat(xs, map(abs, ys)))",
+}
+DO_NOT = {
+    "no range": f"reduceSeq({HASH}, 7, zs)",
+    "negative": f"reduceSeq({HASH}, 7, ys)",
+    "one that has none beside it": "reduceSeq(fun (h, (c, z)) => (h * 31 + c + z) % 65521, 7, zip(xs, zs))",
+    "it is parallel anyway": "reduceSeq(fun (h, c) => h * 31 + c, 7, xs)",
+    "a size that is not known yet": f"reduceSeq({HASH}, 7, u)",
+    "a name that is another inside": f"map(fun xs => reduceSeq({HASH}, 7, xs), "
+    "map(fun (x, z) => fill(4, z), zip(xs, zs)))",
+}  # fmt: skip
+
+
+def of(body: str) -> ir.Program:
+    return parse_program(f"program p({INPUTS}) where N = 24 = {body}")
+
+
+@pytest.mark.parametrize("name", DO)
+def test_folds_of_elements_in_ranges_are_parallel(name: str) -> None:
+    given = of(DO[name])
+    made = with_ranges(given)
+    assert made.body != given.body
+    assert with_ranges(made) is made
+    before, after = specialise(given), specialise(made)
+    bounded = with_bounds(after.body, Rows(POCL)) or after.body
+    assert name == "of rows" or bounded != after.body
+    for seed in range(3):
+        inputs = random_inputs(before, seed, "integer")
+        for term in (after.body, bounded):
+            assert equal_values(evaluate(before.body, inputs), evaluate(term, inputs))
+
+
+@pytest.mark.parametrize("name", DO_NOT)
+def test_others_stay(name: str) -> None:
+    given = of(DO_NOT[name])
+    assert with_ranges(given) is given
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "zip(map(fun (x, f) => (x % 7, f, x + 1), zip(xs, fs)), ys)",
+        "map(fun w => w[1], slide(3, 1, concat(xs, ys)))",
+        "map(fun row => map(fun (r, x) => r - x, zip(row, xs)), m)",
+        "(lookup(zs, ys), transpose(m), fill(3, 5), generate(N, fun i => N - i))",
+        "let (a, b) = (xs, ys) in map(fun (x, y) => min(x, y), zip(b, a))",
+        "map(fun p => let (x, y) = p in (y, x), zip(xs, zs))",
+        "reduce(add, 0, xs)",
+    ],
+)
+def test_elements_are_between_their_bounds(body: str) -> None:
+    program = specialise(of(body))
+    ranges: dict[str, Interval] = {"xs": (0, 255), "ys": (-9, 9), "m": (0, 59)}
+    found = leaf_bounds(program.body, ranges, {})
+    inputs = random_inputs(program, 1)
+    leaves = tuple(leaves_of(evaluate(program.body, inputs)))
+    assert len(found) == len(leaves)
+    for interval, leaf in zip(found, leaves, strict=True):
+        assert (interval is None) == (np.asarray(leaf).dtype.kind == "f")
+        assert interval is None or (interval[0] <= np.min(leaf) and np.max(leaf) <= interval[1])
+    assert "reduce" in body or any(i is not None and i[0] > -300 for i in found)
