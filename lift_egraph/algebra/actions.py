@@ -38,7 +38,7 @@ from lift_egraph.algebra.once import Once, once
 from lift_egraph.algebra.own_semirings import own_semirings
 from lift_egraph.algebra.residues import Residues, residues_in
 from lift_egraph.algebra.semirings import SEMIRINGS, Semiring, semirings_on
-from lift_egraph.algebra.tables import Table, table
+from lift_egraph.algebra.tables import Table, moved_table, table
 from lift_egraph.algebra.trials import counterexample
 from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
@@ -186,7 +186,7 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
         return closed_block(semiring, t, tuple(group), rows)
     v = op.first[group[0]]
     if len(group) == 1 and isinstance(v.type, Scalar):
-        for made in (clamp, scaled_clamp, table, moebius) if v.type.is_float else (table, clamp):
+        for made in (clamp, scaled_clamp, table, moebius) if v.type.is_float else (table, clamp, moved_table):
             with suppress(NotLinear):
                 return made(v.type, group[0], op.results[group[0]], v)
     with suppress(NotLinear):

@@ -7,6 +7,7 @@ Source: Moore, "Interval Analysis", 1966.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from lift_egraph.language.scalar import NUMPY_TYPES
 from lift_egraph.language.types import BOOL, Scalar
 
 Interval = tuple[int, int]  # both ends are in it
-Known = Mapping[ir.Var, Interval]
+Known = Mapping[Any, Interval]  # of variables and of other parts
+FLIPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 def limits(t: Scalar) -> Interval:
@@ -41,7 +44,7 @@ def bounds(term: ir.Expr, known: Known | None = None) -> Interval:
     Parameters
     ----------
     known
-        Those of some variables.
+        Those of some variables, or of other parts.
 
     Examples
     --------
@@ -51,6 +54,11 @@ def bounds(term: ir.Expr, known: Known | None = None) -> Interval:
     (0, 65520)
     >>> bounds((s * 31 + ir.Call("to_i32", (c,))) % 65521)
     (-65520, 65520)
+
+    What is chosen is known to fulfil its condition:
+
+    >>> bounds(ir.Call("select", (s > 4, s - 5, s)), {s: (0, 9)})
+    (0, 4)
     """
     exact = exact_bounds(term, known or {})
     t = type_of(term)
@@ -60,20 +68,49 @@ def bounds(term: ir.Expr, known: Known | None = None) -> Interval:
 
 def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
     """The interval of what the last operation of an expression gives before it wraps around, if that is known."""
-    if isinstance(term, ir.Var) and term in known:
+    if known and isinstance(term, ir.Var | ir.Call) and term in known:
         return known[term]
     match term:
         case ir.Literal(value=value):
             return int(value), int(value)
         case ir.Var(type=Scalar() as t):
             return limits(t)
-        case ir.Call(op="select", arguments=(_, a, b)):
-            return hull(bounds(a, known), bounds(b, known))
+        case ir.Call(op="select", arguments=(condition, a, b)):
+            return hull(bounds(a, _where(condition, True, known)), bounds(b, _where(condition, False, known)))
         case ir.Call(op=op, arguments=arguments) if all(is_whole(a) for a in arguments):
             return _of_operation(op, [bounds(a, known) for a in arguments])
         case ir.Call(op=op, arguments=(a,)) if op.startswith("to_") and type_of(a) == BOOL:
             return 0, 1
     return None
+
+
+def _where(condition: ir.Expr, holds: bool, known: Known) -> Known:
+    """What is known where a condition holds, or does not: of a comparison with a number, and of several of these."""
+    match condition:
+        case ir.Call(op="not", arguments=(a,)):
+            return _where(a, not holds, known)
+        case ir.Call(op="and" | "or" as op, arguments=(a, b)) if holds == (op == "and"):
+            return _where(b, holds, _where(a, holds, known))
+        case ir.Call(op=op, arguments=(a, ir.Literal(value=value))) if op in FLIPPED and is_whole(a):
+            low, high = bounds(a, known)
+            least, most = _fulfilling(op if holds else OPPOSITE[op], int(value), (low, high))
+            return known if least > most else {**known, a: (least, most)}
+        case ir.Call(op=op, arguments=(ir.Literal() as a, b)) if op in FLIPPED and not isinstance(b, ir.Literal):
+            return _where(ir.Call(FLIPPED[op], (b, a)), holds, known)
+    return known
+
+
+def _fulfilling(op: str, value: int, interval: Interval) -> Interval:
+    """The least interval of those numbers in another one that compare so with a value."""
+    low, high = interval
+    match op:
+        case "lt" | "le":
+            return low, min(high, value - (op == "lt"))
+        case "gt" | "ge":
+            return max(low, value + (op == "gt")), high
+        case "eq":
+            return max(low, value), min(high, value)
+    return low + (low == value), high - (high == value)
 
 
 def is_exact(term: ir.Expr) -> bool:

@@ -26,7 +26,7 @@ from lift_egraph.language.check import domain, type_of
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.types import DataType, Pair, Scalar
 
-MOST_TURNS = 16
+MOST_TURNS, MOST_EXACT = 20, 4  # the first of them without widening, so that a carry is known to be 0 or 1
 
 
 @lru_cache(maxsize=1024)
@@ -123,11 +123,12 @@ def _stable(
     terms = (e for r in results.values() for e in ir.subterms(r))
     literals = {int(e.value) for e in terms if isinstance(e, ir.Literal) and _is_whole(e.type)}
     ends = sorted({0, *literals, *(n - 1 for n in literals), *(1 - n for n in literals)})
-    for _ in range(MOST_TURNS):
+    for turn in range(MOST_TURNS):
         made = {v: hull(known[v], bounds(r, {**others, **known})) for v, r in results.items()}
         if made == known:
             return known
-        known = {v: _widened(v, known[v], interval, ends) for v, interval in made.items()}
+        exact = turn < MOST_EXACT
+        known = made if exact else {v: _widened(v, known[v], interval, ends) for v, interval in made.items()}
     return {}
 
 

@@ -2,18 +2,20 @@
 
 What an element makes of each of them is a table, and a table after a table is a table: what the second makes of what
 the first gives. A truth value has two states; a whole number that is compared with literals alone has one for each of
-these, and for what is between them.
+these, and for what is between them. So does one that is first moved between two literals, a state for each number from
+the one to the other: the carry of an addition is of this kind.
 
 Source: Hillis and Steele, "Data parallel algorithms", CACM 1986 (lexical analysis by a scan of tables).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from lift_egraph.algebra.bounded import FLIPPED
 from lift_egraph.algebra.cases import decided
 from lift_egraph.algebra.linear import NotLinear
 from lift_egraph.language import ir
@@ -21,7 +23,6 @@ from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
 from lift_egraph.language.types import BOOL, Scalar
 
 MOST_STATES = 6
-FLIPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 Test = tuple[str, ir.Literal]  # a comparison with a literal
 
 
@@ -84,8 +85,13 @@ class Table:
         return made
 
 
-def table(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Table:
+def table(t: Scalar, component: int, term: ir.Expr, variable: ir.Var, *, moved: bool = False) -> Table:
     """An expression as a table of what a variable may be.
+
+    Parameters
+    ----------
+    moved
+        Whether it may be used as a number, where it is moved between two literals first.
 
     Raises
     ------
@@ -95,7 +101,7 @@ def table(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Table:
     if t == BOOL:
         tests, ones = (("eq", ir.Literal(True, t)),), (ir.Literal(True, t), ir.Literal(False, t))
     elif t.is_integer:
-        tests, ones = _states(t, set(_compared(term, variable)))
+        tests, ones = _states(t, set(_compared(term, variable, moved)))
     else:
         raise NotLinear("a float has more than a few states")
     if len(ones) > MOST_STATES:
@@ -108,9 +114,21 @@ def table(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Table:
     )  # fmt: skip
 
 
-def _compared(term: ir.Expr, variable: ir.Var) -> Iterator[tuple[str, int]]:
-    """The comparisons of the variable with literals in an expression in which it does not occur otherwise."""
+def moved_table(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Table:
+    """An expression as a table of the few numbers that a variable may be moved to."""
+    return table(t, component, term, variable, moved=True)
+
+
+def _compared(term: ir.Expr, variable: ir.Var, moved: bool) -> Iterator[tuple[str, int]]:
+    """The comparisons of the variable with literals in an expression in which it does not occur otherwise; ``up to``
+    where all up to a literal are one.
+    """
     match term:
+        case ir.Call(
+            op="min",
+            arguments=(ir.Call(op="max", arguments=(ir.Var() as v, ir.Literal(value=low))), ir.Literal(value=high)),
+        ) if moved and v == variable and low < high < low + MOST_STATES:
+            yield from (("up to", n) for n in range(int(low), int(high)))
         case ir.Var() if term == variable:
             raise NotLinear("it is more than compared")
         case ir.Call(op=op, arguments=(a, b)) if OPERATIONS[op].kind == "comparison" and variable in (a, b):
@@ -120,7 +138,7 @@ def _compared(term: ir.Expr, variable: ir.Var) -> Iterator[tuple[str, int]]:
             yield op, int(other.value)
         case ir.Call(arguments=arguments):
             for a in arguments:
-                yield from _compared(a, variable)
+                yield from _compared(a, variable, moved)
         case _ if variable in ir.free_variables(term):
             raise NotLinear("it is more than compared")
 
@@ -128,10 +146,12 @@ def _compared(term: ir.Expr, variable: ir.Var) -> Iterator[tuple[str, int]]:
 def _states(t: Scalar, compared: set[tuple[str, int]]) -> tuple[tuple[Test, ...], tuple[ir.Literal, ...]]:
     """Tests that tell the states apart, and a value of each."""
     literals = sorted({value for _, value in compared})
+    if literals and {op for op, _ in compared} == {"up to"}:
+        return tuple(("le", ir.Literal(v, t)) for v in literals), _literals(t, (*literals, literals[-1] + 1))
     limits = np.iinfo(NUMPY_TYPES[t.name])
     if {op for op, _ in compared} <= {"eq", "ne"}:
         other = next(v for v in range(len(literals) + 1) if v not in literals)
-        return (tuple(("eq", ir.Literal(v, t)) for v in literals), tuple(ir.Literal(v, t) for v in (*literals, other)))
+        return tuple(("eq", ir.Literal(v, t)) for v in literals), _literals(t, (*literals, other))
     tests: list[Test] = []
     ones: list[int] = []
     below = int(limits.min) - 1  # all up to it have a state
@@ -146,4 +166,8 @@ def _states(t: Scalar, compared: set[tuple[str, int]]) -> tuple[tuple[Test, ...]
         ones.append(below + 1)
     else:
         tests.pop()
-    return tuple(tests), tuple(ir.Literal(v, t) for v in ones)
+    return tuple(tests), _literals(t, ones)
+
+
+def _literals(t: Scalar, values: Iterable[int]) -> tuple[ir.Literal, ...]:
+    return tuple(ir.Literal(v, t) for v in values)

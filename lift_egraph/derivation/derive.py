@@ -248,12 +248,17 @@ def _replaced(term: Node, parts: Mapping[Path, Node]) -> Node:
 
 
 def _repeat(world: World, now: Node, rule: Rule, rest: Sequence[Rule], target: ir.Expr, most: int) -> Taken | None:
-    """At the most so many applications of a rule, one at a time, from which the rest of the schedule leads on."""
+    """At the most so many applications of a rule, one at a time, from which the rest of the schedule leads on.
+
+    What makes the term less complex is tried first: a rule that leaves out a let may also put one in wherever there is
+    a name that the e-graph knows to be equal, and each of these would have to be left out again.
+    """
     seen = {now}
     again = [rule, *rest]
 
     def from_here(term: Node, left: int) -> Taken | None:
         found = [step for step in _applied_once(world, term, rule) if step[1] not in seen]
+        found.sort(key=lambda step: not step[1].complexity < term.complexity)
         for step in found:
             if world.reaches(step[1], rest, target):
                 return [step]

@@ -143,7 +143,7 @@ class TestDirectory:
             ("{", "does not follow its schema: Input data was truncated"),
             ("[]", "does not follow its schema: Expected `object`, got `array`"),
             ("{}", "does not follow its schema: Object missing required field `format`"),
-            ('{"format": 2}', "has the format 2, expected 3"),
+            ('{"format": 2}', "has the format 2, expected 4"),
         ],
     )
     def test_a_broken_description(self, tmp_path, text, message):

@@ -62,6 +62,10 @@ LINEAR = {
         "(if y == 3 then 0 else 2))", "0", ", ys: [i32]16", "ys", 4,
     ),
     "in order": ("fun (s, y) => if s < 1 then y else (if s <= 2 then 3 else -y)", "0", ", ys: [i32]16", "ys", 5),
+    "carry": ("fun (c, y) => (min(max(c, -1), 1) + y) / 3", "0", ", ys: [i32]16", "ys", 4),
+    "carry that is also compared": (
+        "fun (c, y) => select(c < 5, min(max(c, 0), 1) * y, 7)", "0", ", ys: [i32]16", "ys", None,
+    ),
     "first place": ("fun (p, (y, i)) => if p < 0 && y == 2 then i else p", "-1", ", ys: [i32]16", "zip(ys, ys)", 2),
     "first of all": (
         "fun ((f, m), x) => if f == 0 && x > 1.0 then (1, x) else (f, m)", "(0, -1.0)", "", "xs", 3,
@@ -93,6 +97,7 @@ NOT_LINEAR = {
         "xs",
         "branches on the accum",
     ),
+    "carry of many": ("fun (s, y) => (min(max(s, 0), 6) + y) / 3", "0", "ys", "applies / to the accumulator"),
     "cast": ("fun (s, x) => to_f32(to_i32(s)) + x", "0.0", "xs", "applies to_f32"),
     "negated maximum": ("fun (s, x) => 0.0 - max(s, x)", "0.0", "xs", "not linear"),
     "unused element": ("fun (s, x) => s", "0.0", "xs", "leaves the accumulator as it is"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lift_egraph.api import alpha_equal, equal_values, evaluate, parse_program, programs, rules, specialise
+from lift_egraph.codegen.devices import POCL
 from lift_egraph.derivation.derive import Derivation, Step, derive, explain, explain_stage, replay
 from lift_egraph.derivation.parts import abridged
 from lift_egraph.derivation.steps import World, applications
@@ -22,6 +23,9 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.rules.macros import Macro, register_blocking_2d, stage, vectorised_loads
 from lift_egraph.rules.simplification import apply_pattern, join_of_split, transpose_of_transpose
 from lift_egraph.rules.stages import generate_by_map
+from lift_egraph.workbench.cascades import cascade_steps
+from lift_egraph.workbench.long_rows import Rows
+from lift_egraph.workbench.plan import planned_phase
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -107,6 +111,17 @@ def test_one_application_goes_before_many_of_another_rule():
     steps = [item.rule.name for item in found if isinstance(item, Step)]
     assert steps == ["map_fission", "map_in_one_chunk", "map_fission"]
     assert not any("reordering" in item for item in found if isinstance(item, str))
+
+
+def test_what_is_left_out_in_two_places_is_not_put_in_at_others_first() -> None:
+    """A rule that leaves out what is bound and not used also puts that in wherever there is such a name."""
+    step = "let k = min(max(c, 0), 3) + select(x > 0.2, 1, -1) in (k, select(k == 3, true, select(k == 0, false, on)))"
+    program = parse_program(f"program p(xs: [f32]16) = scanSeq(fun ((c, on), x) => {step}, (0, false), xs)")
+    (cascade,) = cascade_steps(program.body, Rows(POCL), least=2)
+    phase = planned_phase(cascade.phase, cascade.tiling, (), Limits())
+    steps = [item.rule.name for item in derive(program.body, cascade.term, phase) if isinstance(item, Step)]
+    assert steps.count("let_unused") == 2
+    assert steps[0] == "scan_of_cascade"
 
 
 def test_a_term_that_the_stage_does_not_reach_is_refused(blocked: tuple[Guided, list[Derivation]]):

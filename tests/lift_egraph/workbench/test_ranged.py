@@ -33,6 +33,10 @@ DO = {
     "of a map beside another array": "reduceSeq(fun (h, (c, f)) => (h * 31 + c) % 65521, 7, "
     "zip(map(fun z => z % 99 + 98, zs), fs))",
     "of places": f"reduceSeq({HASH}, 7, generate(24, fun i => 3 * i))",
+    "carries of decimals": "scanSeq(fun ((c, d), (x, y)) => let t = x + y + c in (t / 10, t % 10), (0, 0), "
+    "zip(map(fun x => x % 10, xs), map(fun y => abs(y), ys)))",
+    "a check digit": "reduceSeq(fun ((s, odd), d) => let t = (if odd then (if d > 4 then 2 * d - 9 else 2 * d) else d) "
+    "in ((s + t) % 10, !odd), (0, false), gather(reverse, map(fun x => x % 10, xs)))",
     "of both ends": f"reduceSeq({HASH}, 7, concat(xs, map(abs, ys)))",
 }
 DO_NOT = {
