@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute, unique_names
 from lift_egraph.language.check import type_of
@@ -146,6 +147,9 @@ def _loop(
             inner = unique_names(array.function)
             value = _applied(operator, acc, _lower(inner.body, 0))
             return made(ir.Lambda(ir.PairBinder(acc, inner.binder), value), initial, *ends, lower(array.array))
+    if known_operator(ir.function_body(term.operator)) is None:  # as the rules for loops write it
+        x = ir.Var("x", type_of(term.initial))
+        operator = ir.Lambda(ir.PairBinder(acc, x), ir.Apply(operator, ir.MakePair(acc, x)))
     return made(operator, initial, *ends, lower(array))
 
 

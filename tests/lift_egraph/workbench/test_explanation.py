@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lift_egraph.api import Limits, StructuralCost, alpha_equal, programs, rules, specialise, workbench
+from lift_egraph.api import Limits, StructuralCost, alpha_equal, naive_term, programs, rules, specialise, workbench
 from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.derivation.steps import World
 from lift_egraph.errors import InputProblem
@@ -68,6 +68,20 @@ def test_the_steps_lead_from_the_program_to_the_term(name: str):
     assert alpha_equal(now, cheapest(name).term)
     assert len(found.legs[0].steps) >= 1
     assert len(found.legs[1].steps) >= 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "scanExclusive(fun ((a, b), (c, d)) => (a * c, b * c + d), (1.0, 0.0), zip(xs, xs))",
+        "reduce(fun (a, b) => a + b + a * b, 0.0, xs)",
+    ],
+)
+def test_naive_loops_by_functions_are_those_that_rules_make(body: str) -> None:
+    program = specialise(parse_program(f"program p(xs: [f32]N) where N = 16 = {body}"))
+    with no_children():
+        found = explain_way(program, (naive_leg(naive_term(program).body, "cpu"),), time_limit=120)
+    assert found.complete, [leg.problem for leg in found.legs]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
