@@ -40,11 +40,11 @@ def best(
     nothing is known.
     """
     source = read_program(program)
+    from lift_egraph.algebra.within_ranges import with_ranges
     from lift_egraph.cli.show import assignments, print_json
     from lift_egraph.language.check import specialise
     from lift_egraph.records.known import grouped
     from lift_egraph.records.record import program_hash
-    from lift_egraph.workbench.ranged import with_ranges
 
     special = specialise(with_ranges(source), read_sizes(size or []))
     journal = _journal(records)

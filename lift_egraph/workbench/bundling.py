@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
@@ -32,7 +33,6 @@ from lift_egraph.workbench.demands import data_bytes, require_elements, require_
 from lift_egraph.workbench.few_steps import FewSteps
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.pipeline import STRUCTURAL, found_device
-from lift_egraph.workbench.ranged import with_ranges
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener
 from lift_egraph.workbench.sampled import Sampled

@@ -16,6 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device
@@ -29,7 +30,6 @@ from lift_egraph.workbench.drawing import drawn
 from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked
 from lift_egraph.workbench.measuring import Clock, Lanes
 from lift_egraph.workbench.pipeline import found_device
-from lift_egraph.workbench.ranged import with_ranges
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener
 from lift_egraph.workbench.surveying import survey

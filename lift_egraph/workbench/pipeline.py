@@ -13,6 +13,7 @@ from typing import Any
 import cloudpickle
 
 from lift_egraph.algebra.declared import believe
+from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.device_info import DeviceInfo
 from lift_egraph.codegen.devices import Device, describe
@@ -49,7 +50,6 @@ from lift_egraph.workbench.executors import ANSWER, Job, Workers, asked, prepare
 from lift_egraph.workbench.measuring import Clock, Finder, Lanes, stopped
 from lift_egraph.workbench.phases import Found, naive_leg
 from lift_egraph.workbench.race import Race
-from lift_egraph.workbench.ranged import with_ranges
 from lift_egraph.workbench.rates import numpy_ms, roofline
 from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import Candidate, Event, Listener, Report

@@ -14,7 +14,6 @@ from typing import TypeVar
 from lift_egraph.algebra.bounded import Interval
 from lift_egraph.algebra.kept import keeping_of
 from lift_egraph.algebra.ranged import Known, bound, leaf_bounds, moved_between
-from lift_egraph.egraph.operators import making
 from lift_egraph.language import ir
 from lift_egraph.language.ranges import Range, Values
 from lift_egraph.language.types import Array, DataType, scalar_of
@@ -70,6 +69,8 @@ def _ranged(term: T, ranges: Mapping[str, Interval], known: Known) -> T:
         return made
     f, z = made.operator, made.initial
     moved = moved_between(made.array, ranges, known)
-    if moved is None or keeping_of(f, z) or keeping_of(f, z, making(made)) or not keeping_of(f, z, moved):
+    given = made.array.function if isinstance(made.array, ir.Map) else None
+    given = given if isinstance(given, ir.Lambda) else None
+    if moved is None or keeping_of(f, z) or keeping_of(f, z, given) or not keeping_of(f, z, moved):
         return made
     return replace(made, array=ir.Map(moved, made.array))  # pyright: ignore

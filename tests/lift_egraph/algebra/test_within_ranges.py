@@ -7,6 +7,7 @@ import pytest
 
 from lift_egraph.algebra.bounded import Interval
 from lift_egraph.algebra.ranged import leaf_bounds
+from lift_egraph.algebra.within_ranges import with_ranges
 from lift_egraph.codegen.devices import POCL
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
@@ -17,7 +18,6 @@ from lift_egraph.meaning.values import leaves_of
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.bounded import with_bounds
 from lift_egraph.workbench.long_rows import Rows
-from lift_egraph.workbench.ranged import with_ranges
 
 HASH = "fun (h, c) => (h * 31 + c) % 65521"
 INPUTS = (
