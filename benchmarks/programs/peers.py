@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view as windows
 
+from .fields import FIELDS
 from .pipelines import PIPELINES
 from .studies import STUDIES
 from .surveys import SURVEYS
@@ -362,6 +363,7 @@ def _resonator(x: A, c: Any) -> A:
 
 
 PEERS: dict[str, Callable[..., Any]] = {
+    **FIELDS,
     **PIPELINES,
     **STUDIES,
     **SURVEYS,

@@ -81,16 +81,16 @@ from lift_egraph.language.types import (
 
 __all__ = [
     "BOOL", "F16", "F32", "F64", "I32", "I64", "U8", "U32", "Input", "abs_", "add", "and_", "array", "as_scalar",
-    "as_vector", "at", "bit_and", "bit_not", "bit_or", "bit_xor", "ceil", "concat", "constant", "cos", "div", "dot",
-    "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_", "iterate", "join", "le", "let",
-    "literal", "log", "look_back", "lookup", "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl", "map_seq", "map_wrg",
-    "max_", "min_", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pad3d", "pow_", "program",
-    "reduce_", "reduce_by_index", "reduce_by_index_atomic", "reduce_by_index_glb", "reduce_by_index_seq",
-    "reduce_range", "reduce_range_seq", "reduce_seq", "rest", "reverse", "rsqrt", "scan", "scan_exclusive",
-    "scan_exclusive_seq", "scan_seq", "scatter", "select", "shift_left", "shift_right", "sin", "slice_", "slide",
-    "slide2d", "slide3d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32", "to_f64", "to_global",
-    "to_i32", "to_i64", "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_", "type_of", "vectorize",
-    "zip2d", "zip3d", "zip_",
+    "as_vector", "at", "bit_and", "bit_not", "bit_or", "bit_xor", "ceil", "clamp", "concat", "constant", "cos", "div",
+    "dot", "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_", "iterate", "join", "le",
+    "let", "literal", "log", "look_back", "lookup", "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl", "map_seq",
+    "map_wrg", "max_", "min_", "mirror", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pad3d",
+    "pow_", "program", "reduce_", "reduce_by_index", "reduce_by_index_atomic", "reduce_by_index_glb",
+    "reduce_by_index_seq", "reduce_range", "reduce_range_seq", "reduce_seq", "rest", "reverse", "rsqrt", "scan",
+    "scan_exclusive", "scan_exclusive_seq", "scan_seq", "scatter", "select", "shift_left", "shift_right", "sin",
+    "slice_", "slide", "slide2d", "slide3d", "split", "sqrt", "stride", "sub", "tan", "tanh", "to_f16", "to_f32",
+    "to_f64", "to_global", "to_i32", "to_i64", "to_local", "to_private", "to_u8", "to_u32", "transpose", "tuple_",
+    "type_of", "vectorize", "wrap", "zip2d", "zip3d", "zip_",
 ]  # fmt: skip
 
 # --- scalar operations: applied to terms, or functions by themselves ---------------------------------
@@ -154,6 +154,7 @@ class constant:
 
 
 BoundaryLike = ir.Boundary | constant | str
+clamp, mirror, wrap = "clamp", "mirror", "wrap"
 
 
 def boundary(value: BoundaryLike, element: DataType) -> ir.Boundary:

@@ -266,6 +266,7 @@ def _shown(value: Any) -> Any:
     return type_of(value) if isinstance(value, ir.Expr) else value
 
 
+_INDICES = "the indices are i32, got {indices.element}; a cast is to_i32(x)"
 # What is wrong where an argument does not fit the arguments before it, and where a condition of the signature does
 # not hold; the names are those of the signature, and its parameters (the types of terms).
 MISFITS: dict[tuple[type, str], tuple[type[TypeProblem | SizeProblem], str]] = {
@@ -273,8 +274,8 @@ MISFITS: dict[tuple[type, str], tuple[type[TypeProblem | SizeProblem], str]] = {
         SizeProblem, "zip needs arrays of one length, got {first.size} and {second.size} ({first} and {second})"
     ),
     (ir.Concat, "second"): (TypeProblem, "concat needs arrays of elements of one type, got {first} and {second}"),
-    (ir.Lookup, "indices"): (TypeProblem, "lookup: the indices are i32, got {indices.element}"),
-    (ir.ReduceByIndex, "indices"): (TypeProblem, "reduceByIndex: the indices are i32, got {indices.element}"),
+    (ir.Lookup, "indices"): (TypeProblem, "lookup: " + _INDICES),
+    (ir.ReduceByIndex, "indices"): (TypeProblem, "reduceByIndex: " + _INDICES),
     (ir.ReduceByIndex, "array"): (
         TypeProblem, "reduceByIndex needs an index for each element, and elements like those it starts with; got "
         "{indices}, {array} and {initial}"

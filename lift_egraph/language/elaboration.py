@@ -20,7 +20,18 @@ from lift_egraph.language.nat import ARITHMETIC, Nat, nat
 from lift_egraph.language.other_words import UNKNOWN
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.type_text import read_size, read_type, size_infix
-from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar, size_names, substitute_sizes
+from lift_egraph.language.types import (
+    F64,
+    I32,
+    Array,
+    DataType,
+    Pair,
+    Scalar,
+    leaves,
+    scalar_of,
+    size_names,
+    substitute_sizes,
+)
 from lift_egraph.language.unapplied import Met
 
 INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
@@ -85,6 +96,35 @@ def body_of(tree: Tree, scope: Scope) -> ir.Expr:
     with functions.opened():
         made = value_of(tree, replace(scope, lets=lets))
     return functions.checked(in_lets(lets, made))
+
+
+def whole_body_of(tree: Tree, scope: Scope) -> ir.Expr:
+    """The body of a text that is right wherever it is read.
+
+    Where its types do not fit, and inputs are doubles, so are all numbers with a point and no type, if it fits so.
+    """
+    try:
+        return _right_body(tree, scope)
+    except (Misplaced, TypeProblem) as problem:
+        doubles = _in_doubles(tree)
+        is_of_types = not isinstance(problem, Misplaced) or problem.kind is TypeProblem
+        if not is_of_types or doubles == tree or not any(map(_has_doubles, scope.values.values())):
+            raise
+        try:
+            return _right_body(doubles, replace(scope, met=Met()))
+        except (Misplaced, TypeProblem, SizeProblem):
+            raise problem from None
+
+
+def _right_body(tree: Tree, scope: Scope) -> ir.Expr:
+    made = body_of(tree, scope)
+    scope.met.require_right()
+    return made
+
+
+def _has_doubles(meaning: Any) -> bool:
+    is_input = isinstance(meaning, ir.Input)
+    return is_input and any(scalar_of(t) == F64 for _, _, t in leaves(meaning.type))
 
 
 def _as_value(meaning: Any, place: Place) -> ir.Expr:

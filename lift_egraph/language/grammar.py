@@ -143,6 +143,10 @@ _HINTS: tuple[tuple[set[str], str, str], ...] = (  # for what may stand in a pla
     ({"NUMBER", "INF"}, "COMPOSE", "; a number is 0.5"),
     ({"FUN", "MINUS"}, "LSQB", "; arrays are inputs, or made by generate, fill and concat"),
     ({"PLUS", "TIMES"}, "EQUAL", f"; {NAMED}"),
+    ({"ARROW"}, "COMMA", "; several parameters are fun (x, y) => …"),
+    ({"COMMA", "EQUAL"}, "LET", "; = stands before what a program gives"),
+    ({"NAME", "NUMBER"}, "LSQB", "; arrays are [f32]N, arrays of arrays [[f32]M]N"),
+    ({"PROGRAM"}, "NAME", "; a program is program f(x: [f32]N) = …"),
 )
 _ONLY = ({"ARROW"}, "NAME", "; several parameters are fun (x, y) => …")  # where nothing else may stand
 _STARTS = {"NAME", "NUMBER", "FUN", "LET", "IF", "TRUE", "FALSE", "INF", "INF16", "INF64", "OPEN", "LPAR"}
@@ -218,7 +222,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if meant := ELSEWHERE.get(name):
         return f"; {meant}"
     names = list(known)
-    swapped = [k for k in names if sorted(k) == sorted(name)]
+    swapped = [k for k in names if sorted(k.lower()) == sorted(name.lower())]
     close = swapped or (get_close_matches(name, names, n=1, cutoff=0.5) if len(name) > 1 else [])
     return f"; did you mean {close[0]!r}?" if close else ""
 

@@ -27,7 +27,7 @@ from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.siblings import siblings_together
 from lift_egraph.workbench.stages import Start
 
-MOST_STEPS = 12  # iterations until lengths are in parts
+MOST_STEPS = 16  # iterations until lengths are in parts
 
 Goal = tuple[str, Tiling, ir.Expr]  # the name of a phase, the lengths of parts, and the term that it leads to
 

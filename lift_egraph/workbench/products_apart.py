@@ -2,25 +2,28 @@
 
 In ``map(λx. let s = map(λy. x · y) ys in b) xs`` the rows s are a matrix, which a map of its own computes. What stands
 before a product, such as the row that it multiplies, is named as well; so is the first of two products whose elements
-are combined, as in a sum of them, for the second can read it. The terms are built here as the rules of
-`lift_egraph.rules` name what maps compute; that they do is what the phase ``products_apart`` shows.
+are combined, as in a sum of them, for the second can read it. What is named of each x of a batch,
+``map (λx. map (λy. b) x) xs``, is named of all. The terms are built here as the rules of `lift_egraph.rules` name what
+maps compute; that they do is what the phase ``products_apart`` shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 
 from lift_egraph.algebra.laws import associative
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
+from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.workbench.long_rows import in_maps
 from lift_egraph.workbench.plan import length_of
 
 LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside another one's
 FEW = 8  # elements of a row or a column, and products of a row, that are computed as they stand
 Variables = frozenset[ir.Var]
+Mapped = Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]  # a map, or what is made of it, by parameter, body and array
 
 
 def with_products_apart(term: ir.Expr, large: int = LARGE) -> ir.Expr:
@@ -31,10 +34,8 @@ def with_products_apart(term: ir.Expr, large: int = LARGE) -> ir.Expr:
 
     def apart(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         match body:
-            case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c) if _has_product(body, _bound(p)):
-                of_rows = apart(*_one_side(p, c, xs))
-                s = ir.Var(f"$matrix{next(numbers)}", type_of(of_rows))
-                return ir.Apply(ir.Lambda(s, apart(*_one_side(ir.PairBinder(q, p), b, ir.Zip(s, xs)))), of_rows)
+            case ir.Apply(function=ir.Lambda()) if _has_product(body, _bound(p)):
+                return first_named(p, body, xs, apart, apart)
             case ir.Map(array=ir.Zip(first=ir.Map() as first, second=ir.Map() as second)) if all(
                 length_of(xs) * _work(side, _bound(p)) >= large for side in (first, second)
             ):
@@ -43,7 +44,29 @@ def with_products_apart(term: ir.Expr, large: int = LARGE) -> ir.Expr:
                 q, array = ir.PairBinder(other, ir.PairBinder(one, p)), ir.Zip(sides[1], ir.Zip(sides[0], xs))
                 return _map(*_one_side(q, ir.Map(body.function, ir.Zip(one, other)), array))
         named = of_columns(p, body, length_of(xs))
-        return _map(p, body, xs) if named is None else apart(p, named, xs)
+        return of_batch(p, body, xs) if named is None else apart(p, named, xs)
+
+    def of_batch(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+        """A map whose elements have rows of their own: what is named of each of them is named of all."""
+        match body:
+            case ir.Map(function=ir.Lambda(binder=q, body=b), array=ys) if is_pure(ys):
+                return of_all(p, apart(q, b, ys), xs)
+            case ir.Apply(function=ir.Lambda(), argument=view) if _is_view(view):
+                made = first_named(p, body, xs, _map, of_batch)
+                if isinstance(made.function.body, ir.Apply):  # pyright: ignore[reportAttributeAccessIssue]
+                    return made
+        return _map(p, body, xs)
+
+    def of_all(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
+        return first_named(p, body, xs, _map, of_all) if isinstance(body, ir.Apply) else _map(p, body, xs)
+
+    def first_named(p: ir.Binder, body: ir.Apply, xs: ir.Expr, named: Mapped, then: Mapped) -> ir.Apply:
+        """What a function of rows names first, of all rows, and what is made of the rest."""
+        assert isinstance(body.function, ir.Lambda)
+        of_rows = named(*_one_side(p, body.argument, xs))
+        s = ir.Var(f"$matrix{next(numbers)}", type_of(of_rows))
+        rest = ir.PairBinder(body.function.binder, p), body.function.body, ir.Zip(s, xs)
+        return ir.Apply(ir.Lambda(s, then(*_one_side(*rest))), of_rows)
 
     def of_columns(p: ir.Binder, body: ir.Expr, rows: int) -> ir.Expr | None:
         """The first product of each row named, if a function of columns has several, or names it."""
@@ -139,6 +162,11 @@ def _products(term: ir.Part, rows: Variables, columns: Variables) -> Iterator[ir
             return
     for part in ir.parts(term):
         yield from _products(part, rows, columns)
+
+
+def _is_view(xs: ir.Part) -> bool:
+    """Whether an array is that of a name in another order."""
+    return isinstance(xs, ir.Var | ir.Input) or (isinstance(xs, LAYOUT) and all(map(_is_view, ir.parts(xs))))
 
 
 def _one_side(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> tuple[ir.Binder, ir.Expr, ir.Expr]:

@@ -54,7 +54,7 @@ def chunk_for(device: Device, long: int, chunks_per_unit: int) -> Chunk:
         if is_good or n < SHORTEST * least:
             return None
         chunks = (2 * least, least) if of_scalars else (least, least // 2)
-        return next((k for k in chunks if n % k <= n * LARGEST_REST), chunks[-1])
+        return next((k for k in chunks if n % k <= min(n * LARGEST_REST, chunks[-1] - 1)), chunks[-1])
 
     return chunk
 

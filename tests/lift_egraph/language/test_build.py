@@ -97,6 +97,7 @@ def test_numbers_take_the_type_of_the_term_beside_them() -> None:
         (b.scatter(lambda i, n: (i + 1) % n, XS), "scatter(i => (i + 1) % n, xs)"),
         (b.gather(b.stride(4), XS), "gather(stride(4), xs)"), (b.at(2, M), "at(2, m)"),
         (b.slide(3, 1, b.pad(1, 1, "clamp", XS)), "slide(3, 1, pad(1, 1, clamp, xs))"),
+        (b.pad(1, 2, b.wrap, b.pad(1, 0, b.mirror, XS)), "pad(1, 2, wrap, pad(1, 0, mirror, xs))"),
         (b.pad(1, 0, b.constant(2), XS), "pad(1, 0, constant(2.0), xs)"),
         (
             b.iterate(2, lambda p: b.map_(b.at(0), b.split(2, p)), XS),

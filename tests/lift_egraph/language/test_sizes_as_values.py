@@ -76,6 +76,27 @@ def test_numbers_that_a_fold_starts_from_are_doubles_where_its_function_needs_th
     assert alpha_equal(parse_program(head + written).body, parse_program(head + meant).body)
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("let s = 1.0 / sqrt(2.0) in map(fun v => s * v, x)", "let s = 1.0f64 / sqrt(2f64) in map(fun v => s * v, x)"),
+        ("let s = 1.0 / N in map(fun v => s * v, x)", "let s = 1.0f64 / N in map(fun v => s * v, x)"),
+        (
+            "map(fun (v, w) => v * w, zip(x, map(fun v => if v > 0 then 1.0 else 0.0, x)))",
+            "map(fun (v, w) => v * w, zip(x, map(fun v => if v > 0 then 1.0f64 else 0f64, x)))",
+        ),
+    ],
+)
+def test_numbers_are_doubles_where_they_would_not_fit_else(written: str, meant: str) -> None:
+    head = "program f(x: [f64]N) where N = 8 = "
+    assert alpha_equal(parse_program(head + written).body, parse_program(head + meant).body)
+
+
+def test_what_fits_with_neither_is_refused_as_it_was_written() -> None:
+    with pytest.raises(LiftError, match="1:68: mul needs arguments of one type, got f64, f32"):
+        parse_program("program f(x: [f64]N, y: f32) = let s = 1.0 / 3.0 in map(fun v => v * s * y, x)")
+
+
 def test_a_let_names_a_size() -> None:
     """And a whole number, which takes the type beside it; an index function has names of its own."""
     text = """program f(x: [f32]N) where N = 12 =

@@ -51,10 +51,28 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("name", BODIES)
+BATCH = """program p(A: [[[f32]16]9]4, B: [[[f32]16]8]4, C: [[[f32]16]8]4) =
+  map(fun (as, bs, cs) => let ct = transpose(cs) in {}, zip(A, B, C))"""
+BATCHES = {
+    "two in a batch, of matrices and of what the first gives": (
+        f"map(fun a => let s = map(fun b => {PRODUCT.format('a', 'b')}, bs) in "
+        f"map(fun c => {PRODUCT.format('s', 'c')}, ct), as)",
+        2,
+    ),
+    "one in a batch before a sum of each row": (
+        f"map(fun a => let s = map(fun b => {PRODUCT.format('a', 'b')}, bs) in let t = reduce(add, 0.0, s) in "
+        "map(fun v => v * t * ct[0][0], s), as)",
+        1,
+    ),
+}
+PROGRAMS = {name: (HEAD.format(body), count) for name, (body, count) in BODIES.items()}
+PROGRAMS |= {name: (BATCH.format(body), count) for name, (body, count) in BATCHES.items()}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_products_are_apart(name: str):
-    body, count = BODIES[name]
-    program = parse_program(HEAD.format(body))
+    text, count = PROGRAMS[name]
+    program = parse_program(text)
     term = with_products_apart(program.body, large=1)
     found = [product for nest in nests(term) if (product := product_of(nest)) is not None]
     assert len(found) == count
@@ -76,6 +94,11 @@ def test_products_are_apart(name: str):
 )
 def test_what_has_none_is_left(body: str):
     program = parse_program(HEAD.format(body))
+    assert alpha_equal(with_products_apart(program.body), program.body)
+
+
+def test_a_batch_of_products_alone_is_left():
+    program = parse_program(BATCH.format(f"map(fun a => map(fun b => {PRODUCT.format('a', 'b')}, bs), as)"))
     assert alpha_equal(with_products_apart(program.body), program.body)
 
 

@@ -166,6 +166,13 @@ def test_a_prime_length_gets_vectors(n: int) -> None:
     assert min(len(compile_program(replace(program, body=f.term), CPU).kernels) for f in found if len(f.way) > 2) == 1
 
 
+@pytest.mark.parametrize(("n", "rest"), [(1291, 11), (1009, 1), (777, 9), (1021, 13)])
+def test_a_rest_is_shorter_than_what_a_smaller_chunk_divides(n: int, rest: int) -> None:
+    chunk = chunk_for(CPU, LONG, 8)(n, True)
+    assert chunk is not None
+    assert n % chunk == rest
+
+
 @pytest.mark.parametrize("n", [32771, 100003, 500009, 1_000_003, 16_777_213])
 def test_groups_have_the_longest_part_that_their_chunks_divide(n: int) -> None:
     """One work-item takes the rest, so it is not as long as what all items of all groups have one element of."""
