@@ -107,8 +107,7 @@ class Host:
         elif isinstance(term, ir.Slice) and isinstance(term.array, ir.AT_ONCE):
             self.emit(copied(self.hoist(term, True)), acceptor)  # it is written in no order: where it is, all has room
         elif not is_parallel(term):
-            is_copy = is_layout(term) and isinstance(type_of(term), Array)
-            self.emit(copied(term) if is_copy else term, acceptor)
+            self.emit(_shared_out(term), acceptor)
         elif isinstance(term, ir.Iterate) and is_parallel(term.function):
             self.iterate(term, acceptor)
         elif isinstance(term, ir.Zip | ir.MakePair):
@@ -119,7 +118,8 @@ class Host:
         elif (step := write_step(term, acceptor)) is not None:
             self.produce(*step)
         else:
-            self.emit(ir.map_parts(term, lambda p: self.hoist(p, False) if isinstance(p, ir.Expr) else p), acceptor)
+            made = ir.map_parts(term, lambda p: self.hoist(p, False) if isinstance(p, ir.Expr) else p)
+            self.emit(_shared_out(made), acceptor)
 
     def concat(self, term: ir.Concat, acceptor: View) -> None:
         """Both parts, in one kernel where the launch of the first has work-items for the second."""
@@ -308,6 +308,11 @@ def copied(array: ir.Expr, dimensions: int = 3) -> ir.Expr:
     while isinstance(t, Array) and inside < dimensions - 1:
         t, inside = t.element, inside + 1
     return ir.MapLevel(ir.Level("glb", inside), ir.Lambda(x, copied(x, inside) if inside else x), array)
+
+
+def _shared_out(term: ir.Expr) -> ir.Expr:
+    """A term that only moves the elements of an array, with a work-item for each; others as they are."""
+    return copied(term) if is_layout(term) and isinstance(type_of(term), Array) else term
 
 
 def _longest(types: list[Array]) -> Array:

@@ -27,6 +27,9 @@ program a_value_read_before_the_loop_that_follows(xs: [[f32]K]N) where N = 3, K 
       let kept = toPrivate(mapSeq(fun x => x + 1.0, row)) in
       let first = at(0, kept) in reduceSeq(fun (acc, x) => acc + x * first, 0.0, kept) * first,
     xs)
+program a_component_of_what_several_kernels_compute(xs: [f32]N) where N = 48 =
+  map(fun (a, b) => b,
+    let s = toGlobal(mapGlb(0, fun x => x + 1.0, xs)) in join(mapGlb(0, mapSeq(fun x => (x, x * 2.0)), split(4, s))))
 program argmax(xs: [f32]N) where N = 37 =
   reduceSeq(
     fun (best, x) =>
@@ -300,6 +303,11 @@ def test_iterates_too_long_to_unroll_agree(
     monkeypatch.setattr("lift_egraph.codegen.lowering.iterate.UNROLLED_TERMS", 0)
     special = specialise(made, {"N": size})
     check(runner, special, compile_program(special, DEVICES["pocl"]))
+
+
+def test_all_work_items_move_what_others_have_computed():
+    program = specialise(PROGRAMS["a_component_of_what_several_kernels_compute"])
+    assert [k.launch.global_size for k in compile_program(program, DEVICES["pocl"]).kernels][-1] == (48, 1, 1)
 
 
 def test_a_work_item_that_is_alone_asks_for_all_it_reads_at_once():
