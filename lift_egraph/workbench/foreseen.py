@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import inf, isinf
 
 from lift_egraph.codegen.compiler import compile_program
@@ -16,7 +17,10 @@ from lift_egraph.language import ir
 from lift_egraph.workbench.phases import LOW_LEVEL, Found
 from lift_egraph.workbench.spectrum import Version, kind_of, versions
 
+KEPT = 1024  # predictions: a stage's terms are ranked when they are found, and again among those of later rounds
 
+
+@lru_cache(KEPT)
 def predicted_ms(low_level: ir.Program, device: Device) -> float:
     """The time of a low-level program; infinite for what is legal in the e-graph's eyes, but not on the device."""
     try:
@@ -28,6 +32,8 @@ def predicted_ms(low_level: ir.Program, device: Device) -> float:
 def ranked(program: ir.Program, found: Sequence[Found], device: Device) -> list[Found]:
     """Different low-level terms of a program, the best first."""
     terms = {f.term: f for f in found if f.way[-1].name in LOW_LEVEL}
+    if len(terms) < 2:
+        return [*terms.values()]
     times = {term: predicted_ms(replace(program, body=term), device) for term in terms}
     return sorted(terms.values(), key=lambda f: (times[f.term], f.cost))
 
