@@ -61,8 +61,8 @@ def groups_with_bins(term: ir.Part, device: Device) -> int | None:
     """How many groups combine the elements of a `reduceByIndexAtomic` with results of their own, in local memory,
     before they add these to the results of all; None where that is not worth it, or lengths are open.
 
-    Updates of few places wait for each other: 2^24 numbers in 8 classes take 9.6 ms on an H100 where all groups update
-    the same results.
+    Updates of few places wait for each other: 2^24 whole numbers in 8 classes take 2.7 ms on an H100 where all groups
+    update the same results, and 0.07 ms so.
     """
     if not isinstance(term, ir.ReduceByIndexAtomic) or combination(term) is None:
         return None
