@@ -45,8 +45,10 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
     """The larger of instructions and traffic, each slowed down where too few warps hide its latency."""
     group = prod(kernel.launch.local_size or (min(256, kernel.launch.global_size[0]), 1, 1))
     groups = max(prod(kernel.launch.global_size) // group, 1)
+    working = min(group, ceil(_working(root) / groups))  # items of a group
     used = min(groups, device.compute_units)
-    work = _count(root, kernel, device, gpu)
+    lanes = min(working, gpu.warp)  # of a warp, that have anything to do
+    work = _count(root, kernel, device, gpu, lanes)
 
     registers, unit = min(work.registers, device.registers), device.level("group")
     together = min(
@@ -56,32 +58,32 @@ def gpu_time(kernel: Kernel, root: Region, footprint: Footprint, device: Device,
         ceil(groups / device.compute_units),
     )
     together = max(together, 1)
-    warps = together * ceil(group / gpu.warp)
+    warps = together * ceil(working / gpu.warp)
 
     clock = device.clock_mhz / 1000  # cycles of a nanosecond
     share = ceil(groups / used) / groups  # of the compute unit with the most work
-    busy = max(work.instructions / gpu.lanes, work.load_cycles)
+    lanes_a_cycle = gpu.lanes * lanes / gpu.warp
+    busy = max(work.instructions / lanes_a_cycle, work.load_cycles)
     hidden = min(1.0, warps * min(work.chains, 8) / _WARPS_TO_HIDE_ARITHMETIC)
-    idle_lanes = gpu.warp / min(group, gpu.warp)
     waits = work.barriers * gpu.barrier_cycles + work.look_backs * _LATENCIES * gpu.memory_latency * clock
-    cycles = busy * idle_lanes / hidden * share + waits * share / together
+    cycles = busy / hidden * share + waits * share / together
     compute = cycles / (clock * 1e6)
 
-    in_flight = warps * gpu.warp * work.bytes_in_flight * used
+    in_flight = together * working * work.bytes_in_flight * used
     reached = min(1.0, in_flight / (device.bandwidth * gpu.memory_latency))
     last = device.cache
     moved = 0.0
     if (size := footprint.size()) > last:  # work-items of a group run together, so L1 bounds it too
         moved = max(size, work.missed, min(footprint.fetched(last).lines * LINE, work.l2_bytes))
     memory = max(moved, work.l2_bytes / gpu.l2_bandwidth) / (device.bandwidth * reached) / 1e6
-    spread = idle_lanes * share / (clock * 1e6)
-    issued, waiting, passing = work.instructions / gpu.lanes, busy * (1 / hidden - 1), waits / idle_lanes / together
-    spent = issued, waiting, work.spilling / gpu.lanes, work.load_cycles, 0.0, 0.0, passing
+    spread = share / (clock * 1e6)
+    issued, waiting, passing = work.instructions / lanes_a_cycle, busy * (1 / hidden - 1), waits / together
+    spent = issued, waiting, work.spilling / lanes_a_cycle, work.load_cycles, 0.0, 0.0, passing
     parts = {name: cycles * spread for name, cycles in zip(PARTS, spent, strict=True)}
     return Estimate(max(compute, memory) + _LEAST_MS, compute, memory, moved, used, parts, reached)
 
 
-def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
+def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu, lanes: int) -> _Work:
     resident = min(gpu.resident_items, ceil(prod(kernel.launch.global_size) / device.compute_units))
     local = kernel.launch.local_size or (1, 1, 1)
     work = _Work()
@@ -100,7 +102,7 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
         is_kept = lines * resident * gpu.l1_line <= device.caches[0]
         is_kept_beyond = is_kept or lines * resident * device.compute_units * gpu.sector <= device.cache
         for access, share in zip(region.accesses, shares, strict=True):
-            work.load_cycles += times / gpu.warp * _load_cycles(access, region, gpu) * share.loads
+            work.load_cycles += times / lanes * _load_cycles(access, region, gpu, lanes) * share.loads
             if access.space == "global":
                 traffic = times * _l2_bytes(access, region, local, is_kept, gpu)
                 traffic *= share.bytes
@@ -118,6 +120,11 @@ def _count(root: Region, kernel: Kernel, device: Device, gpu: Gpu) -> _Work:
         work.spilling = work.instructions * _SPILL_INSTRUCTIONS * excess / work.registers
         work.instructions += work.spilling
     return work
+
+
+def _working(root: Region) -> int:
+    """How many work-items have anything to do: a launch may have more."""
+    return max(prod(loop.trips for loop in r.path if loop.kind != "seq") for r, _ in root.walk())
 
 
 class _Share(NamedTuple):
@@ -163,20 +170,20 @@ def _bytes_at_once(region: Region) -> int:
     return own + sum(_bytes_at_once(c) for c in region.children if c.loop is not None and c.loop.kind == "lcl")
 
 
-def _load_cycles(access: Access, region: Region, gpu: Gpu) -> float:
-    """Cycles of a warp for one access."""
+def _load_cycles(access: Access, region: Region, gpu: Gpu, lanes: int) -> float:
+    """Cycles of a warp for one access by so many of its lanes."""
     if access.space == "local":
         return _local_cycles(access, region, gpu)
-    sectors, lines = _of_warp(access, region, gpu)
+    sectors, lines = _of_warp(access, region, gpu, lanes)
     return max(sectors / gpu.sectors_a_cycle, lines)
 
 
-def _of_warp(access: Access, region: Region, gpu: Gpu) -> tuple[int, int]:
-    """Sectors and cache lines that one access of a warp touches."""
+def _of_warp(access: Access, region: Region, gpu: Gpu, lanes: int) -> tuple[int, int]:
+    """Sectors and cache lines that one access by so many lanes of a warp touches."""
     stride = gpu.l1_line if access.irregular else abs(neighbour_stride(access, region.path)) * access.element_bytes
-    span = stride * (gpu.warp - 1) + access.bytes
-    sectors = min(gpu.warp * ceil(access.bytes / gpu.sector), ceil(span / gpu.sector))
-    return sectors, min(gpu.warp, ceil(span / gpu.l1_line))
+    span = stride * (lanes - 1) + access.bytes
+    sectors = min(lanes * ceil(access.bytes / gpu.sector), ceil(span / gpu.sector))
+    return sectors, min(lanes, ceil(span / gpu.l1_line))
 
 
 def _lines_of_item(region: Region, gpu: Gpu) -> float:
@@ -185,7 +192,7 @@ def _lines_of_item(region: Region, gpu: Gpu) -> float:
     for access in region.accesses:
         if access.space == "global" and access.kind == "load":
             place = access.start * access.element_bytes // gpu.l1_line
-            lines[access.buffer, access.strides, place] = _of_warp(access, region, gpu)[1] / gpu.warp
+            lines[access.buffer, access.strides, place] = _of_warp(access, region, gpu, gpu.warp)[1] / gpu.warp
     return sum(lines.values())
 
 
@@ -193,7 +200,7 @@ def _l2_bytes(access: Access, region: Region, local: tuple[int, int, int], is_ke
     """Bytes from beyond L1 for one access of one work-item; the steps of a loop share sectors if L1 keeps their lines,
     and so does a group.
     """
-    sectors, _ = _of_warp(access, region, gpu)
+    sectors, _ = _of_warp(access, region, gpu, gpu.warp)
     traffic = sectors * gpu.sector / gpu.warp
     steps = [abs(s) for s, loop in zip(access.strides, region.path, strict=True) if loop.kind == "seq" and s]
     if steps and is_kept:

@@ -203,8 +203,8 @@ products_apart: tuple[Rule, ...] = (
 )  # fmt: skip
 rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, *named_rules)
 long_rows: tuple[Rule, ...] = (
-    *(name_reduction, let_out_of_pair, let_reduction, let_outwards, map_fission, *reduced_rules, map_fission_of_side),
-    *(partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
+    *(name_reduction, let_out_of_pair, let_out_of_array, let_reduction, let_outwards, map_fission, *reduced_rules),
+    *(map_fission_of_side, partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
     *(*pattern_fusion_rules, *chunked_action_rules, *chunked_scan_rules, scan_with_rest, *first_rest_rules),
     *(*named_rules, *named_chunk_rules, *chunked_cascade_rules),
 )

@@ -118,7 +118,8 @@ class Host:
         elif (step := write_step(term, acceptor)) is not None:
             self.produce(*step)
         else:
-            made = ir.map_parts(term, lambda p: self.hoist(p, False) if isinstance(p, ir.Expr) else p)
+            whole = _only_moves(term)
+            made = ir.map_parts(term, lambda p: self.hoist(p, whole) if isinstance(p, ir.Expr) else p)
             self.emit(_shared_out(made), acceptor)
 
     def concat(self, term: ir.Concat, acceptor: View) -> None:
@@ -207,8 +208,7 @@ class Host:
             return term
         if isinstance(term, ir.Apply) and not isinstance(term.function, ir.Vectorize):
             return self.hoist(self.bind(term), everything)
-        is_view = isinstance(term, LAYOUT) or (isinstance(term, ir.Map) and is_layout(term.function))
-        if is_view or (not everything and isinstance(term, (ir.Call, *ir.FOLD_LOOPS))):
+        if _only_moves(term) or (not everything and isinstance(term, (ir.Call, *ir.FOLD_LOOPS))):
             return ir.map_parts(term, lambda p: self.hoist(p, everything) if isinstance(p, ir.Expr) else p)
         t = type_of(term)
         view = self.temporary(t)
@@ -308,6 +308,11 @@ def copied(array: ir.Expr, dimensions: int = 3) -> ir.Expr:
     while isinstance(t, Array) and inside < dimensions - 1:
         t, inside = t.element, inside + 1
     return ir.MapLevel(ir.Level("glb", inside), ir.Lambda(x, copied(x, inside) if inside else x), array)
+
+
+def _only_moves(term: ir.Expr) -> bool:
+    """Whether a term only moves the elements of what it reads, whatever that computes."""
+    return isinstance(term, LAYOUT) or (isinstance(term, ir.Map) and is_layout(term.function))
 
 
 def _shared_out(term: ir.Expr) -> ir.Expr:

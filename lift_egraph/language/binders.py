@@ -113,6 +113,15 @@ def in_lets(lets: Sequence[Let], body: ir.Expr) -> ir.Expr:
     return body
 
 
+def out_of_lets(term: ir.Expr) -> tuple[tuple[Let, ...], ir.Expr]:
+    """The lets that a term is inside of, the outermost first, and what they are around: `in_lets` the other way."""
+    lets: list[Let] = []
+    while isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda):
+        lets.append((term.function.binder, term.argument))
+        term = term.function.body
+    return tuple(lets), term
+
+
 def alpha_equal(left: Any, right: Any) -> bool:
     """Whether two terms are equal up to the names of their binders."""
     return canonical(left) == canonical(right)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from math import isqrt
 
 from lift_egraph.algebra.actions import Action, action_of
 from lift_egraph.algebra.expressions import scalars
@@ -18,7 +19,7 @@ from lift_egraph.algebra.steady import steady_of
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
-from lift_egraph.language.binders import Let, in_lets
+from lift_egraph.language.binders import Let, in_lets, out_of_lets
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
@@ -57,6 +58,8 @@ class Rows:
         if rows >= device.compute_units * max(lanes, 2):
             return None
         wanted = lanes * max(device.groups // rows, 1)
+        if device.has_groups:
+            wanted = min(wanted, max(isqrt(length) // lanes, 1) * lanes)
         while wanted > lanes and length // wanted < RUN:
             wanted -= lanes
         return wanted if length // wanted >= RUN else None
@@ -144,12 +147,14 @@ class LongRows:
         """A long fold or scan of so many rows as lets and what is made of them, if it multiplies by one matrix; so a
         scan by an associative operator, in rows. What remains stands first.
         """
-        if self.rows.device.has_groups or not isinstance(term, FOLDS + SCANS) or not is_pure(_mapped(term.array)):
+        if not isinstance(term, FOLDS + SCANS) or not is_pure(_mapped(term.array)):
             return None
         n = length_of(term.array)
+        if self.rows.device.has_groups and rows == 1 and isinstance(term, FOLDS):
+            return None
         found = steady_of(term.operator)
-        takes_long = found is not None and found.takes_long
-        aside = self.rows.aside(rows, n) if isinstance(term, FOLDS) and not takes_long else None
+        has_lanes = found is not None and not found.takes_long and not self.rows.device.has_groups
+        aside = self.rows.aside(rows, n) if isinstance(term, FOLDS) and has_lanes else None
         chunks = aside or self.rows.chunks(rows, n, in_lanes=True)
         if not chunks:
             return None
@@ -160,7 +165,7 @@ class LongRows:
         rest = n - chunk * chunks
         if rest >= chunk:
             return None
-        widths = () if takes_long else self.rows.device.widths
+        widths = self.rows.device.widths if has_lanes else ()
         lanes = next((w for w in widths if chunk % w == 0 and chunk >= EVEN * w), None)
         first = part(0, rest, term.array) if rest else None
         start = replace(_fold_of(term), array=first) if first is not None else term.initial
@@ -374,6 +379,9 @@ def in_maps(
             return change(binder, body, array)
     if is_pure(term):
         return term
+    if isinstance(term, ir.Map) and not isinstance(term.array, ir.Apply):
+        lets, array = out_of_lets(in_maps(term.array, change, outside))
+        return in_lets(lets, replace(term, array=array))
     return ir.map_parts(term, lambda p: in_maps(p, change, outside) if isinstance(p, ir.Expr) else p)
 
 

@@ -17,7 +17,7 @@ from lift_egraph.algebra.laws import associative, commutative
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.baseline import computes
 from lift_egraph.language import ir
-from lift_egraph.language.binders import Let, fresh_name, in_lets, names_in, unique_names
+from lift_egraph.language.binders import Let, fresh_name, in_lets, names_in, out_of_lets, unique_names
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.scalar import LAWS
@@ -49,7 +49,7 @@ class _Place:
 
 def _reductions(term: ir.Expr) -> list[ir.Expr] | None:
     """The steps to two reductions as one; None if there are none that read the same."""
-    lets, result = _chain(unique_names(term))
+    lets, result = out_of_lets(unique_names(term))
     found = [p for i, (_, c) in enumerate((*lets, (None, result))) for p in _places(i, c, i < len(lets))]
     for one, other in combinations(found, 2):
         if one.reduction is other.reduction:
@@ -60,15 +60,6 @@ def _reductions(term: ir.Expr) -> list[ir.Expr] | None:
         elif _are_alike(one.reduction, other.reduction) and not _needs(lets, one.let, other):
             return _named_together(lets, result, one, other)
     return None
-
-
-def _chain(term: ir.Expr) -> tuple[list[Let], ir.Expr]:
-    """What the lets of a term bind, from outside to inside, and what stands in them."""
-    lets: list[Let] = []
-    while isinstance(term, ir.Apply) and isinstance(term.function, ir.Lambda):
-        lets.append((term.function.binder, term.argument))
-        term = term.function.body
-    return lets, term
 
 
 def _places(number: int, term: ir.Expr, is_let: bool, is_bound: bool = True) -> Iterator[_Place]:
@@ -121,7 +112,7 @@ def _needs(lets: Sequence[Let], first: int, other: _Place) -> bool:
     return any(not free.isdisjoint(ir.bound_variables(binder)) for binder, _ in lets[first : other.let])
 
 
-def _named_together(lets: list[Let], result: ir.Expr, one: _Place, other: _Place) -> list[ir.Expr]:
+def _named_together(lets: Sequence[Let], result: ir.Expr, one: _Place, other: _Place) -> list[ir.Expr]:
     """The steps to two reductions in one let: each has a let of its own first."""
     steps: list[ir.Expr] = []
     parts = list(lets)
@@ -188,7 +179,7 @@ Made = Union[ir.Map, "tuple[ir.Var, ir.Map, ir.Expr]"]  # a map, or what a let b
 
 def _maps(term: ir.Expr) -> list[ir.Expr] | None:
     """The step to two maps as one in the program's result; None if there are none that read the same."""
-    lets, result = _chain(unique_names(term))
+    lets, result = out_of_lets(unique_names(term))
     made = _with_maps(result)
     return None if made is result else [in_lets(lets, made)]
 

@@ -65,8 +65,9 @@ def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> T
     best: Twin | None = None
     for value in sorted(set(sizes.values()), reverse=True):
         names = [name for name, v in sizes.items() if v == value]
+        others = sum({v for v in chosen.values() if v < min(value, LARGE)})
         working: list[tuple[int, Twin]] = []
-        for small, _ in zip(_candidates(value, numbers), tries, strict=False):
+        for small, _ in zip(_candidates(value, numbers, others), tries, strict=False):
             at_small = {**chosen, **dict.fromkeys(names, small)}
             made = _at(source, at_small, sizes, lowered, numbers)
             if made is not None:
@@ -92,17 +93,21 @@ def _numbers(body: ir.Expr) -> set[int]:
     return {n for n in found if n is not None and n > 1}
 
 
-def _candidates(value: int, numbers: set[int]) -> Iterator[int]:
-    """Sizes below one, smallest first: its divisors, and what leaves the same rests; or any, where none is small."""
+def _candidates(value: int, numbers: set[int], others: int) -> Iterator[int]:
+    """Sizes below one, smallest first: its divisors, and what leaves the same rests; or any, where none is small.
+
+    There are some above what all the `others` are together: a length is not below that of its windows.
+    """
     found = {d for k in range(1, math.isqrt(value) + 1) if value % k == 0 for d in (k, value // k)}
     for period in (math.lcm(*numbers), math.prod(numbers)):
-        found |= {value % period + turns * period for turns in range(1, 2 * TURNS)}
+        for above in (0, others // period * period):
+            found |= {value % period + above + turns * period for turns in range(1, 2 * TURNS)}
     chunks, rest = _long_chunks(value, numbers)
     turns = [t * even for even in (1, EVEN, EVEN**2) for t in range(1, 2 * TURNS) if t * even > 1]
     found |= {rest + t * math.lcm(*(value // c for c in chunks)) for t in turns if chunks}
     found = {n for n in found if LEAST <= n < value}
     if min(found, default=LARGE) >= LARGE:
-        found |= {turns * LEAST for turns in range(1, 2 * TURNS)}
+        found |= {above + turns * LEAST for above in (0, others) for turns in range(1, 2 * TURNS)}
     yield from sorted(n for n in found if n < value)
 
 

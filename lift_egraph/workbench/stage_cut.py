@@ -75,7 +75,7 @@ def _cut(term: ir.Expr, made: Cut, times: int = 1) -> ir.Expr:
             return stands
         case ir.Map() if computes(term.function):
             body = replace(term, array=_cut(term.array, made, times))
-        case ir.Reduce() | ir.Scan() | ir.ScanExclusive():
+        case ir.Reduce() | ir.Scan() | ir.ScanExclusive() | ir.ReduceSeq() | ir.ScanSeq() | ir.ScanExclusiveSeq():
             start = _cut_start(term.initial, term.operator, made, times)
             body = replace(term, initial=start, array=_cut_read(term.array, made, times))
         case ir.ReduceByIndex() | ir.ReduceByIndexGlb() | ir.ReduceByIndexAtomic():

@@ -30,6 +30,11 @@ program a_value_read_before_the_loop_that_follows(xs: [[f32]K]N) where N = 3, K 
 program a_component_of_what_several_kernels_compute(xs: [f32]N) where N = 48 =
   map(fun (a, b) => b,
     let s = toGlobal(mapGlb(0, fun x => x + 1.0, xs)) in join(mapGlb(0, mapSeq(fun x => (x, x * 2.0)), split(4, s))))
+program a_component_of_what_stands_behind_a_loop(xs: [f32]N) where N = 51 =
+  map(fun (a, b) => b,
+    concat(
+      scanSeq(fun ((a, b), x) => (a + x, b * x), (0.0, 1.0), slice(0, 3, xs)),
+      join(mapGlb(0, mapSeq(fun x => (x, x * 2.0)), split(4, slice(3, 48, xs))))))
 program argmax(xs: [f32]N) where N = 37 =
   reduceSeq(
     fun (best, x) =>
@@ -305,9 +310,13 @@ def test_iterates_too_long_to_unroll_agree(
     check(runner, special, compile_program(special, DEVICES["pocl"]))
 
 
-def test_all_work_items_move_what_others_have_computed():
-    program = specialise(PROGRAMS["a_component_of_what_several_kernels_compute"])
-    assert [k.launch.global_size for k in compile_program(program, DEVICES["pocl"]).kernels][-1] == (48, 1, 1)
+@pytest.mark.parametrize(
+    ("name", "elements"),
+    [("a_component_of_what_several_kernels_compute", 48), ("a_component_of_what_stands_behind_a_loop", 51)],
+)
+def test_all_work_items_move_what_others_have_computed(name: str, elements: int):
+    kernels = compile_program(specialise(PROGRAMS[name]), DEVICES["pocl"]).kernels
+    assert kernels[-1].launch.global_size == (elements, 1, 1)
 
 
 def test_a_work_item_that_is_alone_asks_for_all_it_reads_at_once():

@@ -220,6 +220,19 @@ def test_a_chain_goes_on_through_a_loop_that_leaves_its_accumulator_alone(device
     assert ms(one, device, N=144) > 3 * ms(rows, device, N=144)  # each row begins another chain, beside the last
 
 
+def test_one_item_of_a_group_hides_nothing():
+    """A kernel of 1000003 elements, by one work-item of its group, took 11.7 ms on an H100."""
+    loop = "reduceSeq(fun (h, x) => h * 31 + x, 7)"
+    one = parse_program(f"program p(xs: [i32]1000003) = mapGlb(0, {loop}, split(1000003, xs))")
+    assert 4 < ms(one, NVIDIA) < 50
+
+
+def test_lanes_that_have_nothing_to_do_load_nothing():
+    lanes = [parse_program(f"program p(xs: [f32]N) = mapGlb(0, reduceSeq(add, 0.0), split({MILLION} / {n}, xs))") for n in (1, 8)]
+    one, eight = (prediction(term, NVIDIA, N=MILLION).kernels[0].parts["strided"] for term in lanes)
+    assert eight == pytest.approx(one, rel=0.1)
+
+
 def test_mathematical_functions_are_heavy():
     exponentials = parse_program("program p(xs: [f32]N) = join(mapGlb(0, mapSeq(exp), split(65536, xs)))")
     assert ms(exponentials, N=MILLION) > 5 * ms(low.scal(65536, 16), N=MILLION)

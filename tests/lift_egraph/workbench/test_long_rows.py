@@ -22,6 +22,7 @@ from lift_egraph.workbench.long_rows import LongRows, Rows
 from lift_egraph.workbench.phases import Leg
 from lift_egraph.workbench.plan import LONG, nests
 from lift_egraph.workbench.plans import plans
+from lift_egraph.workbench.stage_cut import cut
 from tests.in_process import no_children
 
 DEVICE = POCL
@@ -195,6 +196,34 @@ def test_a_gpu_has_a_chunk_for_each_item_of_a_warp_and_shares_sums_in_groups():
     assert chunks is not None
     assert chunks % 32 == 0
     assert rows.chunks(19, 4801, in_lanes=False) is None  # a group has a row
+
+
+@pytest.mark.parametrize(
+    ("rows", "fold"),
+    [
+        (2, "map(fun row => reduceSeq(fun (s, x) => s * k + x, 0.0, row), xs)"),
+        (1, f"scanSeq({BIQUAD}, (0.0, (0.0, 0.0)), xs)"),
+    ],
+    ids=["rows", "scan"],
+)
+def test_a_gpu_takes_recurrences_in_about_as_many_chunks_as_each_has_elements(rows: int, fold: str):
+    n = 1000003
+    t = f"[f32]{n}" if rows == 1 else f"[[f32]{n}]{rows}"
+    plan = LongRows(Rows(NVIDIA))
+    plan.in_chunks(parse_program(f"program p(xs: {t}, k: f32) = {fold}").body)
+    (chunk,) = min((chunks for length, chunks in plan.tiling.items() if length > n // 2), key=len)
+    assert 1 / 2 < chunk / (n / chunk) < 2  # what the chunks give is folded by one work-item
+
+
+def test_the_lets_of_a_scan_stand_before_what_takes_a_component():
+    program = parse_program(
+        f"program p(xs: [f32]{N}, k: f32 in 0..1) = map(fun (y, s) => y, scanSeq({BIQUAD}, (0.0, (0.0, 0.0)), xs))"
+    )
+    (leg,) = legs(program.body)
+    parts = cut(leg.term)
+    assert parts is not None
+    assert sum(isinstance(stage, ir.Map) for stage in parts.stages.values()) == 2  # what chunks give, and their scans
+    check(program, (leg,))
 
 
 @pytest.mark.parametrize("length", [600011, 1 << 20, 100003])

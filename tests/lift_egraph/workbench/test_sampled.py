@@ -22,6 +22,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate, run
 from lift_egraph.meaning.samples import leaf_at
 from lift_egraph.meaning.values import Value, leaves_of
+from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench import validation
 from lift_egraph.workbench.sampled import Sampled
 from lift_egraph.workbench.small_sizes import twin
@@ -102,6 +103,19 @@ def test_a_loop_of_a_length_with_large_divisors_alone_is_checked_at_a_small_one(
     found = twin(source, {"N": 2000001}, lowered)
     assert found is not None
     assert found.program.sizes[0][1] < 100
+
+
+def test_a_small_length_is_not_below_that_of_its_windows():
+    source = parse_program("""program p(x: [f32]N) where N = 1000003, L = 200, S = 20 =
+      let sums = map(fun w => reduce(add, 0.0, w), slide(L, 1, x)) in
+      zip(sums, map(fun w => reduce(add, 0.0, w), slide(S, 1, slice(L - S, N - L + S, x))))""")
+    lowered = parse_program("""program p(x: [f32]1000003) =
+      let sums = mapGlb(0, reduceSeq(add, 0.0), slide(200, 1, x)) in
+      zip(sums, mapGlb(0, reduceSeq(add, 0.0), slide(20, 1, slice(180, 999823, x))))""")
+    found = twin(source, dict(source.sizes), lowered)
+    assert found is not None
+    inputs = random_inputs(found.program, 0, "integer")
+    assert equal_values(run(found.lowered, inputs), run(found.program, inputs))
 
 
 def test_long_chunks_are_shorter_at_small_sizes():

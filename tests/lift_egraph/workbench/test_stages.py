@@ -135,6 +135,14 @@ def test_stages_are_programs_that_make_up_the_whole():
     assert cut(parse_program(f"program p(x: [f32]8) = {let_inside}").body) is None
 
 
+def test_a_loop_of_one_work_item_is_a_stage_beside_others():
+    text = """program p(x: [f32]64) =
+      let y = scanSeq(fun (s, v) => s * s * 0.1 + v, 0.0, map(abs, x)) in map(fun v => v * 2.0, y)"""
+    parts = cut(parse_program(text).body)
+    assert parts is not None
+    assert [type(stage) for stage in parts.stages.values()] == [ir.ScanSeq, ir.Map]
+
+
 ITERATED = """program p(A: [[f32]8]8, x: [f32]8) =
   map(abs, iterate(3, fun v =>
     let y = map(fun r => reduce(add, 0.0, map(mul, zip(r, v))), A) in
