@@ -74,6 +74,21 @@ def _scan(chunks: int) -> Shape:
     return shape
 
 
+def _fold(name: str, scalars: tuple[str, ...], results: tuple[str, ...], kept: int, chunks: int, run: int) -> Shape:
+    """A chunk each for work-items, of which so many numbers are `kept`; lanes have runs of neighbours, if any."""
+
+    def shape(sizes: Sizes) -> ByHand | None:
+        if sizes["N"] % (chunks * 16 * max(run, 4)):
+            return None
+        kernels = (
+            HandKernel(name, ("xs", *scalars, "partial"), (chunks,), ONE),
+            HandKernel(f"{name}_of_chunks", (*scalars, "partial", *results), ONE, ONE),
+        )
+        return ByHand("folds", kernels, {"N": sizes["N"], "CHUNKS": chunks, "RUN": run}, {"partial": kept * chunks})
+
+    return shape
+
+
 def _stencils(name: str, inputs: tuple[str, ...] = ("A",)) -> dict[str, Shape]:
     shapes = {f"{n} rows": _rows("stencils", name, inputs, n, 0) for n in (4, 32)}
     return shapes | {f"{n} rows, streamed": _rows("stencils", name, inputs, n, 1) for n in (4, 32)}
@@ -94,6 +109,10 @@ SHAPES: dict[str, dict[str, Shape]] = {
     },
     "conv_layer": {"two filters": _convolved},
     "scan": {"64 chunks": _scan(64)},
+    "horner": {f"{n} chunks": _fold("horner", ("k",), ("result",), 1, n, 0) for n in (16, 256)},
+    "mss": {
+        f"64 chunks, runs of {n}": _fold("mss", (), ("result_0", "result_1"), 4, 64, n) for n in (32, 64, 256)
+    },
 }
 
 

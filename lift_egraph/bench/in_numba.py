@@ -17,6 +17,7 @@ from numba import prange
 FAR = 1000000
 _loops = numba.njit(parallel=True, fastmath=True)
 _plain = numba.njit(fastmath=True)
+_ordered, _ordered_loops = numba.njit, numba.njit(parallel=True)  # with infinities
 
 
 @_loops
@@ -217,6 +218,56 @@ def _scan_chunks(xs, sums, out):
             out[i] = total
 
 
+@_plain
+def _horner_once(xs, k, out):
+    total = np.float32(0)
+    for x in xs:
+        total = total * k + x
+    out[0] = total
+
+
+@_loops
+def _horner_chunks(xs, k, sums, out):
+    chunk = (len(xs) + len(sums) - 1) // len(sums)
+    for part in prange(len(sums)):
+        total = np.float32(0)
+        for i in range(part * chunk, min((part + 1) * chunk, len(xs))):
+            total = total * k + xs[i]
+        sums[part] = total
+    total = np.float32(0)
+    for part in range(len(sums)):
+        total = total * k ** max(min((part + 1) * chunk, len(xs)) - part * chunk, 0) + sums[part]
+    out[0] = total
+
+
+@_ordered
+def _mss_once(xs, best, here):
+    largest = ends = np.float32(-np.inf)
+    for x in xs:
+        ends = max(ends + x, x)
+        largest = max(largest, ends)
+    best[0], here[0] = largest, ends
+
+
+@_ordered_loops
+def _mss_chunks(xs, states, best, here):
+    chunk = (len(xs) + len(states) - 1) // len(states)
+    for part in prange(len(states)):
+        whole = np.float32(0)
+        first = last = anywhere = np.float32(-np.inf)
+        for i in range(part * chunk, min((part + 1) * chunk, len(xs))):
+            last = max(last + xs[i], xs[i])
+            anywhere = max(anywhere, last)
+            whole += xs[i]
+            first = max(first, whole)
+        states[part, 0], states[part, 1], states[part, 2], states[part, 3] = whole, first, last, anywhere
+    largest = ends = np.float32(-np.inf)
+    for part in range(len(states)):
+        largest = max(largest, states[part, 3], ends + states[part, 1])
+        ends = max(states[part, 2], ends + states[part, 0])
+    best[0], here[0] = largest, ends
+
+
 @_loops
 def _spmv(offsets, cols, values, x, out):
     for i in prange(len(out)):
@@ -298,6 +349,14 @@ def _one(*arrays: Any) -> Any:
     return np.empty(1, np.float32)
 
 
+def _parts(*_: Any) -> Any:
+    return np.empty(2 * numba.get_num_threads(), np.float32), np.empty(1, np.float32)
+
+
+def _both(*made: Any) -> Any:
+    return made[-2:]
+
+
 def _like(array: Any, *_: Any) -> Any:
     return np.empty_like(array)
 
@@ -331,6 +390,11 @@ MAKERS: dict[str, dict[str, Make]] = {
     "scan": {
         "in order": _into(_scan_once, _like),
         "chunks": _into(_scan_chunks, lambda xs: (np.empty(2 * numba.get_num_threads(), xs.dtype), np.empty_like(xs))),
+    },
+    "horner": {"in order": _into(_horner_once, _one), "chunks": _into(_horner_chunks, _parts)},
+    "mss": {
+        "in order": _into(_mss_once, lambda xs: (_one(), _one()), _both),
+        "chunks": _into(_mss_chunks, lambda xs: (np.empty((len(_parts()[0]), 4), np.float32), _one(), _one()), _both),
     },
     "spmv": {"rows": _into(_spmv, lambda offsets, *_: np.empty(len(offsets) - 1, np.float32))},
     "kmeans": {"chunks": _into(_kmeans, _of_means, lambda nearest, sums, counts, means: (nearest, means))},

@@ -47,6 +47,16 @@ def _norm(X: A, g: A, b: A) -> A:
     return (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + np.float32(1e-5)) * g + b
 
 
+def _horner(xs: A, k: Any) -> A:
+    return np.float32(xs @ np.float64(k) ** np.arange(len(xs) - 1, -1, -1))
+
+
+def _mss(xs: A) -> tuple[A, A]:
+    after = np.cumsum(xs, dtype=np.float64)  # the sums of all that begin first
+    least = np.minimum.accumulate(np.concatenate(([0.0], after[:-1])))
+    return np.float32((after - least).max()), np.float32(after[-1] - least[-1])
+
+
 def _spmv(offsets: A, cols: A, values: A, x: A) -> A:
     products, lengths = values * x[cols], np.diff(offsets)
     sums = np.add.reduceat(np.append(products, np.float32(0)), np.minimum(offsets[:-1], len(products)))
@@ -89,6 +99,8 @@ CALLS: dict[str, Call] = {
     "conv_layer": _convolved,
     "softmax_rows": _softmax,
     "norm_rows": _norm,
+    "horner": _horner,
+    "mss": _mss,
     "spmv": _spmv,
     "kmeans": _kmeans,
     "bfs": _bfs,
