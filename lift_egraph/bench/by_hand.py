@@ -61,7 +61,7 @@ def _convolved(sizes: Sizes) -> ByHand | None:
     return ByHand("convolution", kernels, {"C": channels}, {"padded": channels * 58 * 64})
 
 
-def _scan(chunks: int) -> Shape:
+def _scan(chunks: int, element: str, spelled: str) -> Shape:
     def shape(sizes: Sizes) -> ByHand | None:
         if sizes["N"] % (32 * chunks):
             return None
@@ -69,7 +69,8 @@ def _scan(chunks: int) -> Shape:
             HandKernel("sums", ("xs", "partial"), (chunks,), ONE),
             HandKernel("scanned", ("xs", "partial", "result"), (chunks,), ONE),
         )
-        return ByHand("scan", kernels, {"N": sizes["N"], "CHUNKS": chunks}, {"partial": chunks}, "i32")
+        defines = {"N": sizes["N"], "CHUNKS": chunks, "T": spelled}
+        return ByHand("scan", kernels, defines, {"partial": chunks}, element)
 
     return shape
 
@@ -108,7 +109,8 @@ SHAPES: dict[str, dict[str, Shape]] = {
         "16 rows, streamed": _rows("rows", "norm_rows", ("X", "g", "b"), 16, 1, 64),
     },
     "conv_layer": {"two filters": _convolved},
-    "scan": {"64 chunks": _scan(64)},
+    "scan": {"64 chunks": _scan(64, "i32", "int")},
+    "scan_f32": {"64 chunks": _scan(64, "f32", "float")},
     "horner": {f"{n} chunks": _fold("horner", ("k",), ("result",), 1, n, 0) for n in (16, 256)},
     "mss": {
         f"64 chunks, runs of {n}": _fold("mss", (), ("result_0", "result_1"), 4, 64, n) for n in (32, 64, 256)

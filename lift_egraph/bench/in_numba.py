@@ -376,6 +376,10 @@ def _distances(offsets: Any, *_: Any) -> Any:
     return np.empty(len(offsets) - 1, np.int32), np.empty(len(offsets) - 1, np.int32)
 
 
+_SCANS: dict[str, Make] = {
+    "in order": _into(_scan_once, _like),
+    "chunks": _into(_scan_chunks, lambda xs: (np.empty(2 * numba.get_num_threads(), xs.dtype), np.empty_like(xs))),
+}
 MAKERS: dict[str, dict[str, Make]] = {
     "asum": {"chunks": _into(_asum, _one)},
     "dot": {"chunks": _into(_dot, _one)},
@@ -387,10 +391,8 @@ MAKERS: dict[str, dict[str, Make]] = {
     "softmax_rows": {"rows": _into(_softmax, _like)},
     "norm_rows": {"rows": _into(_norm, _like)},
     "conv_layer": {"filters": _into(_convolved, _places)},
-    "scan": {
-        "in order": _into(_scan_once, _like),
-        "chunks": _into(_scan_chunks, lambda xs: (np.empty(2 * numba.get_num_threads(), xs.dtype), np.empty_like(xs))),
-    },
+    "scan": _SCANS,
+    "scan_f32": _SCANS,
     "horner": {"in order": _into(_horner_once, _one), "chunks": _into(_horner_chunks, _parts)},
     "mss": {
         "in order": _into(_mss_once, lambda xs: (_one(), _one()), _both),

@@ -92,6 +92,7 @@ CALLS: dict[str, Call] = {
     "asum": lambda x: np.abs(x).sum(),
     "dot": lambda x, y: x.dot(y),
     "scan": lambda xs: xs.cumsum(dtype=xs.dtype),
+    "scan_f32": lambda xs: xs.cumsum(dtype=xs.dtype),
     "jacobi5": _jacobi,
     "gauss25": _gauss,
     "j2d9pt": _box,

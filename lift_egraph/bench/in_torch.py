@@ -35,6 +35,7 @@ def torch_makers() -> dict[str, tuple[str, Make]]:
         "asum": lambda x: x.sum(),
         "dot": torch.dot,
         "scan": lambda xs: xs.cumsum(0, dtype=xs.dtype),
+        "scan_f32": lambda xs: xs.cumsum(0),
         "conv_layer": lambda X, F: own.conv2d(X[None], F, padding=1),
         "softmax_rows": lambda X: torch.softmax(X, -1),
         "norm_rows": lambda X, g, b: own.layer_norm(X, (X.shape[-1],), g, b),

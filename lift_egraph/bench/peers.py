@@ -35,7 +35,7 @@ HELD_BY = {
     "SciPy": ("spmv", "bfs"),
     "Numba": (
         "asum", "dot", "matvec", "jacobi5", "j2d9pt", "gauss25", "laplace7", "softmax_rows", "norm_rows", "conv_layer",
-        "scan", "horner", "mss", "spmv", "kmeans", "bfs",
+        "scan", "scan_f32", "horner", "mss", "spmv", "kmeans", "bfs",
     ),
     "Halide": ("jacobi5", "j2d9pt", "gauss25", "laplace7", "conv_layer", "softmax_rows", "norm_rows"),
 }  # fmt: skip
@@ -44,7 +44,7 @@ HELD_BY = {
 WORK = (
     "mm:M=512,K=512,N=512", "mm", "mm:M=2048,K=2048,N=2048", "mm_batch", "mm_tn", "mm_nt", "matvec", "vecmat",
     "matvec:M=524288,N=128", "matvec:M=128,N=524288", "asum", "dot", "jacobi5", "j2d9pt", "gauss25", "laplace7",
-    "conv_layer", "softmax_rows", "norm_rows", "scan", "horner", "mss", "spmv", "kmeans", "bfs",
+    "conv_layer", "softmax_rows", "norm_rows", "scan", "scan_f32", "horner", "mss", "spmv", "kmeans", "bfs",
     "dgemm:M=2048,K=2048,N=2048",
 )  # fmt: skip
 """What a benchmark measures by default: programs, with sizes where these are not their defaults."""

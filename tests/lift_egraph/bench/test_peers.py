@@ -26,7 +26,7 @@ BY_HAND = {
     "asum": {"N": 16384}, "dot": {"N": 16384}, "matvec": {"M": 64, "N": 48}, "jacobi5": {"M": 32, "N": 48},
     "j2d9pt": {"M": 32, "N": 48}, "gauss25": {"M": 32, "N": 48}, "laplace7": {"M": 8, "N": 32, "L": 48},
     "softmax_rows": {"M": 32, "N": 64}, "norm_rows": {"M": 32, "N": 64}, "conv_layer": {"C": 3, "O": 4},
-    "scan": {"N": 4096}, "horner": {"N": 16384}, "mss": {"N": 1 << 18},
+    "scan": {"N": 4096}, "scan_f32": {"N": 4096}, "horner": {"N": 16384}, "mss": {"N": 1 << 18},
 }  # fmt: skip
 
 
