@@ -48,13 +48,14 @@ def _norm(X: A, g: A, b: A) -> A:
 
 
 def _horner(xs: A, k: Any) -> A:
-    return np.float32(xs @ np.float64(k) ** np.arange(len(xs) - 1, -1, -1))
+    return np.asarray(xs @ np.float64(k) ** np.arange(len(xs) - 1, -1, -1), np.float32)
 
 
 def _mss(xs: A) -> tuple[A, A]:
     after = np.cumsum(xs, dtype=np.float64)  # the sums of all that begin first
     least = np.minimum.accumulate(np.concatenate(([0.0], after[:-1])))
-    return np.float32((after - least).max()), np.float32(after[-1] - least[-1])
+    found = (after - least).max(), after[-1] - least[-1]
+    return np.asarray(found[0], np.float32), np.asarray(found[1], np.float32)
 
 
 def _spmv(offsets: A, cols: A, values: A, x: A) -> A:

@@ -150,10 +150,12 @@ class LongRows:
         if not isinstance(term, FOLDS + SCANS) or not is_pure(_mapped(term.array)):
             return None
         n = length_of(term.array)
-        if self.rows.device.has_groups and rows == 1 and isinstance(term, FOLDS):
-            return None
         found = steady_of(term.operator)
-        has_lanes = found is not None and not found.takes_long and not self.rows.device.has_groups
+        takes_long = found is not None and found.takes_long
+        has_groups = self.rows.device.has_groups
+        if has_groups and rows == 1 and isinstance(term, FOLDS) and not takes_long:
+            return None  # groups share it, by other plans
+        has_lanes = found is not None and not takes_long and not has_groups
         aside = self.rows.aside(rows, n) if isinstance(term, FOLDS) and has_lanes else None
         chunks = aside or self.rows.chunks(rows, n, in_lanes=True)
         if not chunks:

@@ -77,6 +77,8 @@ def test_the_folds_of_few_long_rows_are_taken_apart(name: str):
     check(program, way)
 
 
+SHIFTED = "select(bit_and(c, 1u32) == 1u32, bit_xor(shift_right(c, 1u32), 3988292384u32), shift_right(c, 1u32))"
+CRC = f"fun (c, x) => bit_xor({SHIFTED}, x)"
 BIQUAD = """fun ((y, (s, t)), x) =>
   let out = 2.0 * x + s in (out, (3.0 * x - out + t, 2.0 * x + (k - 1.0) * out))"""  # sums stay small for k = 1
 
@@ -110,8 +112,7 @@ def test_neighbours_are_in_lanes_of_a_long_fold_by_one_matrix(fold: str, rows: i
 
 
 def test_words_of_bits_are_folded_in_chunks_whose_matrix_is_a_word():
-    step = "select(bit_and(c, 1u32) == 1u32, bit_xor(shift_right(c, 1u32), 3988292384u32), shift_right(c, 1u32))"
-    program = parse_program(f"program p(xs: [u32]{N}) = reduceSeq(fun (c, x) => bit_xor({step}, x), 7u32, xs)")
+    program = parse_program(f"program p(xs: [u32]{N}) = reduceSeq({CRC}, 7u32, xs)")
     way = legs(program.body)
     (leg,) = way
     assert not any(
@@ -203,12 +204,14 @@ def test_a_gpu_has_a_chunk_for_each_item_of_a_warp_and_shares_sums_in_groups():
     [
         (2, "map(fun row => reduceSeq(fun (s, x) => s * k + x, 0.0, row), xs)"),
         (1, f"scanSeq({BIQUAD}, (0.0, (0.0, 0.0)), xs)"),
+        (1, f"reduceSeq({CRC}, 7u32, xs)"),
     ],
-    ids=["rows", "scan"],
+    ids=["rows", "scan", "bits"],
 )
 def test_a_gpu_takes_recurrences_in_about_as_many_chunks_as_each_has_elements(rows: int, fold: str):
     n = 1000003
-    t = f"[f32]{n}" if rows == 1 else f"[[f32]{n}]{rows}"
+    element = "u32" if "u32" in fold else "f32"
+    t = f"[{element}]{n}" if rows == 1 else f"[[{element}]{n}]{rows}"
     plan = LongRows(Rows(NVIDIA))
     plan.in_chunks(parse_program(f"program p(xs: {t}, k: f32) = {fold}").body)
     (chunk,) = min((chunks for length, chunks in plan.tiling.items() if length > n // 2), key=len)
