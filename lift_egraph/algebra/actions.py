@@ -18,6 +18,7 @@ from typing import Union
 
 from lift_egraph.algebra.adjoined import Adjoined, adjoined
 from lift_egraph.algebra.against import against_linearity, not_associative, not_distributive
+from lift_egraph.algebra.automata import Automaton, automaton
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import believe, believed
@@ -46,7 +47,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
-Acting = Union[Block, Clamp, ScaledClamp, Moebius, Table, Once, Adjoined]
+Acting = Union[Block, Clamp, ScaledClamp, Moebius, Table, Automaton, Once, Adjoined]
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
         return closed_block(semiring, t, tuple(group), rows)
     v = op.first[group[0]]
     if len(group) == 1 and isinstance(v.type, Scalar):
-        for made in (clamp, scaled_clamp, table, moebius) if v.type.is_float else (table, clamp, moved_table):
+        for made in (clamp, scaled_clamp, table, moebius) if v.type.is_float else (table, clamp, moved_table, automaton):
             with suppress(NotLinear):
                 return made(v.type, group[0], op.results[group[0]], v)
     with suppress(NotLinear):

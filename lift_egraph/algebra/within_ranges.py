@@ -12,8 +12,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lift_egraph.algebra.bounded import Interval
+from lift_egraph.algebra.expressions import looked_up
 from lift_egraph.algebra.kept import keeping_of
 from lift_egraph.algebra.ranged import Known, bound, leaf_bounds, moved_between
+from lift_egraph.algebra.residues import kept
 from lift_egraph.language import ir
 from lift_egraph.language.ranges import Range, Values
 from lift_egraph.language.types import Array, DataType, scalar_of
@@ -68,9 +70,31 @@ def _ranged(term: T, ranges: Mapping[str, Interval], known: Known) -> T:
     if not isinstance(made, FOLDS) or not isinstance(made.operator, ir.Lambda):
         return made
     f, z = made.operator, made.initial
-    moved = moved_between(made.array, ranges, known)
     given = made.array.function if isinstance(made.array, ir.Map) else None
     given = given if isinstance(given, ir.Lambda) else None
-    if moved is None or keeping_of(f, z) or keeping_of(f, z, given) or not keeping_of(f, z, moved):
+    if keeping_of(f, z) or keeping_of(f, z, given):
         return made
-    return replace(made, array=ir.Map(moved, made.array))  # pyright: ignore
+    moved = moved_between(made.array, ranges, known)
+    found = _found_between(f, ranges, known)
+    for g, h in ((f, moved), (found, None), (found, given), (found, moved)):
+        if (g is not f or h) and keeping_of(g, z, h):
+            array = made.array if h is not moved or h is None else ir.Map(moved, made.array)
+            return replace(made, operator=g, array=array)  # pyright: ignore
+    return made
+
+
+def _found_between(function: ir.Lambda, ranges: Mapping[str, Interval], known: Known) -> ir.Lambda:
+    """A function with the whole numbers that it finds at computed places of arrays moved between their bounds, which
+    changes none of them.
+    """
+
+    def found(term: T) -> T:
+        made = ir.map_parts(term, found)
+        if not isinstance(made, ir.Expr) or looked_up(made) is None:
+            return made
+        (interval, *others) = leaf_bounds(made, ranges, known)
+        return made if interval is None or others else kept(made, interval)  # pyright: ignore[reportReturnType]
+
+    names = set(ir.bound_variables(function.binder))
+    known = {v: own for v, own in known.items() if v not in names}
+    return ir.Lambda(function.binder, found(function.body))

@@ -22,7 +22,7 @@ from lift_egraph.workbench.long_rows import Rows
 HASH = "fun (h, c) => (h * 31 + c) % 65521"
 INPUTS = (
     "xs: [i32]N in 0..256, ys: [i32]N in -9..10, zs: [i32]N, fs: [f32]N in 0..9, m: [[i32]N]3 in 0..60, "
-    "u: [i32]N in 0..N"
+    "u: [i32]N in 0..N, t: [[i32]4]9 in 0..9, v: [u8]16 in 0..4, w: [i32]99, h: [i32]80 in 0..20"
 )
 DO = {
     "a hash": f"reduceSeq({HASH}, 7, xs)",
@@ -37,6 +37,11 @@ DO = {
     "zip(map(fun x => x % 10, xs), map(fun y => abs(y), ys)))",
     "a check digit": "reduceSeq(fun ((s, odd), d) => let t = (if odd then (if d > 4 then 2 * d - 9 else 2 * d) else d) "
     "in ((s + t) % 10, !odd), (0, false), gather(reverse, map(fun x => x % 10, xs)))",
+    "a table of next states": "reduceSeq(fun (s, c) => t[s][c % 4], 0, zs)",
+    "one of states that are counted": "scanSeq(fun ((n, s), c) => let q = v[to_i32(s) * 4 + c % 4] in "
+    "((if q == s then n + 1 else n), q), (0, 1u8), xs)",
+    "one that is computed": "let a = generate(36, fun i => (i * 5 + i / 3) % 9) in "
+    "scanExclusiveSeq(fun (s, c) => a[s * 4 + c % 4], 8, xs)",
     "of both ends": f"reduceSeq({HASH}, 7, concat(xs, map(abs, ys)))",
 }
 DO_NOT = {
@@ -44,6 +49,8 @@ DO_NOT = {
     "negative": f"reduceSeq({HASH}, 7, ys)",
     "one that has none beside it": "reduceSeq(fun (h, (c, z)) => (h * 31 + c + z) % 65521, 7, zip(xs, zs))",
     "it is parallel anyway": "reduceSeq(fun (h, c) => h * 31 + c, 7, xs)",
+    "a table of any numbers": "reduceSeq(fun (s, c) => w[s * 4 + c], 0, xs)",
+    "a table of many states": "reduceSeq(fun (s, c) => h[s * 4 + c % 4], 0, xs)",
     "a size that is not known yet": f"reduceSeq({HASH}, 7, u)",
     "a name that is another inside": f"map(fun xs => reduceSeq({HASH}, 7, xs), "
     "map(fun (x, z) => fill(4, z), zip(xs, zs)))",
