@@ -187,7 +187,8 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
         return closed_block(semiring, t, tuple(group), rows)
     v = op.first[group[0]]
     if len(group) == 1 and isinstance(v.type, Scalar):
-        for made in (clamp, scaled_clamp, table, moebius) if v.type.is_float else (table, clamp, moved_table, automaton):
+        of_floats, of_others = (clamp, scaled_clamp, table, moebius), (table, clamp, moved_table, automaton)
+        for made in of_floats if v.type.is_float else of_others:
             with suppress(NotLinear):
                 return made(v.type, group[0], op.results[group[0]], v)
     with suppress(NotLinear):
