@@ -149,3 +149,17 @@ def words_in(op: Binary) -> list[int]:
         for i, v in enumerate(first[1:])
         if v.type in WORDS and list(op.results[i : i + 2]) == composed(v.type, first[i : i + 2], second[i : i + 2])
     ]
+
+
+def composes_words(op: Binary) -> bool:
+    """Whether an operator composes words of its first argument with others: it is a reduction's, and nothing else that
+    its large expressions might be is looked for.
+    """
+    for i, v in enumerate(op.first[1:]):
+        first, made = op.first[i : i + 2], list(op.results[i : i + 2])
+        match made[1]:
+            case ir.Call(op="select", arguments=(is_word, ir.Call(op="select", arguments=(_, _, word)), _)) if (
+                v.type in WORDS and made == composed(v.type, first, (is_word, word))
+            ):
+                return True
+    return False

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.chunked import in_chunks
 from lift_egraph.algebra.actions import Action, Refusal, action_of
+from lift_egraph.algebra.expressions import right_nested
 from lift_egraph.algebra.laws import (
     COMPOSED,
     FRACTIONS,
@@ -263,7 +264,12 @@ def test_words_of_next_states_are_composed_in_one_way_alone() -> None:
     text = wrapping.replace("abs(y)", "abs(y % 9)")
     found = action_of(fold(text, "0", array="ys").body.operator)
     assert isinstance(found, Action)
+    assert isinstance(found.operator.binder, ir.PairBinder)
     assert associative(found.operator) == COMPOSED
+    composing = ir.Lambda(ir.PairBinder(found.operator.binder.first, found.matrix.binder), ir.Apply(
+        found.operator, ir.MakePair(right_nested(ir.bound_variables(found.operator.binder.first)), found.matrix.body)
+    ))  # fmt: skip
+    assert str(action_of(composing)) == "it composes what becomes of each state"
     for change in (swapped, wide):
         other = ir.Lambda(found.operator.binder, change(found.operator.body))
         assert associative(other) is None
