@@ -18,6 +18,7 @@ from typing import Union
 
 from lift_egraph.algebra.adjoined import Adjoined, adjoined
 from lift_egraph.algebra.against import against_linearity, not_associative, not_distributive
+from lift_egraph.algebra.automata import Automaton, automaton, composes_words
 from lift_egraph.algebra.clamps import Clamp, ScaledClamp, clamp, scaled_clamp
 from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import believe, believed
@@ -46,7 +47,7 @@ from lift_egraph.language.check import type_of
 from lift_egraph.language.types import DataType, Scalar
 
 MOST_ENTRIES = 16
-Acting = Union[Block, Clamp, ScaledClamp, Moebius, Table, Once, Adjoined]
+Acting = Union[Block, Clamp, ScaledClamp, Moebius, Table, Automaton, Once, Adjoined]
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,9 @@ class Refusal:
         return self.why
 
 
+COMPOSES = Refusal("it composes what becomes of each state")
+
+
 def action_of(function: ir.Function) -> Action | Refusal:
     """A fold's operator as the action of a monoid, or why it is none that is known.
 
@@ -89,7 +93,7 @@ def action_of(function: ir.Function) -> Action | Refusal:
     's is linear in the accumulator over (+, ·)'
     """
     found = _action_of(function, believed())
-    if isinstance(found, Refusal) and (also := not_associative(function)):
+    if isinstance(found, Refusal) and found != COMPOSES and (also := not_associative(function)):
         return Refusal(f"{found}; {also}")
     return found
 
@@ -110,6 +114,8 @@ def _action_of(function: ir.Function, _: int) -> Action | Refusal:
         return Refusal("the accumulator has other components than the result")
     if why := compensates(function):
         return Refusal(why)
+    if composes_words(op):
+        return COMPOSES
     blocks: list[Acting] = []
     for group in op.independent():
         found = _block(op, group)
@@ -186,7 +192,8 @@ def _block(op: Binary, group: Sequence[int]) -> Acting | Refusal:
         return closed_block(semiring, t, tuple(group), rows)
     v = op.first[group[0]]
     if len(group) == 1 and isinstance(v.type, Scalar):
-        for made in (clamp, scaled_clamp, table, moebius) if v.type.is_float else (table, clamp, moved_table):
+        of_floats, of_others = (clamp, scaled_clamp, table, moebius), (table, clamp, moved_table, automaton)
+        for made in of_floats if v.type.is_float else of_others:
             with suppress(NotLinear):
                 return made(v.type, group[0], op.results[group[0]], v)
     with suppress(NotLinear):

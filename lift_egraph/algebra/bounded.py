@@ -59,6 +59,11 @@ def bounds(term: ir.Expr, known: Known | None = None) -> Interval:
 
     >>> bounds(ir.Call("select", (s > 4, s - 5, s)), {s: (0, 9)})
     (0, 4)
+
+    What is never chosen does not count:
+
+    >>> bounds(ir.Call("select", (s > 4, s - 9, s)), {s: (0, 4)})
+    (0, 4)
     """
     exact = exact_bounds(term, known or {})
     t = type_of(term)
@@ -76,7 +81,9 @@ def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
         case ir.Var(type=Scalar() as t):
             return limits(t)
         case ir.Call(op="select", arguments=(condition, a, b)):
-            return hull(bounds(a, _where(condition, True, known)), bounds(b, _where(condition, False, known)))
+            ways = (a, _where(condition, True, known)), (b, _where(condition, False, known))
+            ends = [bounds(e, there) for e, there in ways if there is not None]
+            return hull(ends[0], ends[-1]) if ends else hull(bounds(a, known), bounds(b, known))
         case ir.Call(op=op, arguments=arguments) if all(is_whole(a) for a in arguments):
             return _of_operation(op, [bounds(a, known) for a in arguments])
         case ir.Call(op=op, arguments=(a,)) if op.startswith("to_") and type_of(a) == BOOL:
@@ -84,17 +91,20 @@ def exact_bounds(term: ir.Expr, known: Known) -> Interval | None:
     return None
 
 
-def _where(condition: ir.Expr, holds: bool, known: Known) -> Known:
-    """What is known where a condition holds, or does not: of a comparison with a number, and of several of these."""
+def _where(condition: ir.Expr, holds: bool, known: Known) -> Known | None:
+    """What is known where a condition holds, or does not: of a comparison with a number, and of several of these. None
+    if that is never so.
+    """
     match condition:
         case ir.Call(op="not", arguments=(a,)):
             return _where(a, not holds, known)
         case ir.Call(op="and" | "or" as op, arguments=(a, b)) if holds == (op == "and"):
-            return _where(b, holds, _where(a, holds, known))
+            first = _where(a, holds, known)
+            return None if first is None else _where(b, holds, first)
         case ir.Call(op=op, arguments=(a, ir.Literal(value=value))) if op in FLIPPED and is_whole(a):
             low, high = bounds(a, known)
             least, most = _fulfilling(op if holds else OPPOSITE[op], int(value), (low, high))
-            return known if least > most else {**known, a: (least, most)}
+            return None if least > most else {**known, a: (least, most)}
         case ir.Call(op=op, arguments=(ir.Literal() as a, b)) if op in FLIPPED and not isinstance(b, ir.Literal):
             return _where(ir.Call(FLIPPED[op], (b, a)), holds, known)
     return known

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lift_egraph.algebra.actions import Action, action_of
+from lift_egraph.algebra.actions import COMPOSES, Action, action_of
 from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.expressions import binder_of, opened, packed, right_nested, shaped_binder
@@ -89,7 +89,8 @@ def parts_of(f: ir.Function) -> Cascade | None:
     """A fold's operator in two parts that are reductions, or cascades again; None if it is a reduction as it is, or a
     part is not.
     """
-    if isinstance(action_of(f), Action) or combining_of(f) or associative(f) or compensates(f):
+    acting = action_of(f)
+    if isinstance(acting, Action) or acting == COMPOSES or combining_of(f) or associative(f) or compensates(f):
         return None
     found = cascade_of(f)
     return found if found and _is_parallel(found.step) and _is_parallel(found.rest) else None

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import permutations
 
 from lift_egraph.algebra import laws
+from lift_egraph.algebra.automata import composes_words
 from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import believed
 from lift_egraph.algebra.expressions import (
@@ -67,6 +68,8 @@ def combining_of(function: ir.Function) -> Combining | None:
 def _combining_of(function: ir.Function, _: int) -> Combining | None:
     op = opened(function)
     if op is None or [v.type for v in op.first] != [type_of(r) for r in op.results] or compensates(function):
+        return None
+    if composes_words(op):
         return None
     given = numbered("e", [v.type for v in op.first])
     proofs: dict[str, None] = {}

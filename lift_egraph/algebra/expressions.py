@@ -211,6 +211,19 @@ def chosen(term: ir.Call) -> ir.Expr:
     return term
 
 
+def looked_up(term: ir.Expr) -> tuple[ir.Expr, tuple[ir.Expr, ...]] | None:
+    """The array and the computed places of a scalar in it, from outside; None for other terms."""
+    return _found_in(term) if isinstance(term, ir.At) and isinstance(type_of(term), Scalar) else None
+
+
+def _found_in(term: ir.Expr) -> tuple[ir.Expr, tuple[ir.Expr, ...]] | None:
+    match term:
+        case ir.At(index=at, array=ir.Lookup(indices=ir.Fill(value=place), array=array)) if at.constant == 0:
+            inner = _found_in(array)
+            return (array, (place,)) if inner is None else (inner[0], (*inner[1], place))
+    return None
+
+
 def part(index: int, pair: ir.Expr) -> ir.Expr:
     """A component of a pair."""
     if isinstance(pair, ir.MakePair):

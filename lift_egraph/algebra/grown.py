@@ -16,8 +16,11 @@ MOST_BEFORE = limits(I32)[1] - 1  # elements that stand before one of an array
 Growth = tuple[int, float]  # what is added at most, and what is given at most otherwise, if anything
 
 
-def grown_bounds(v: ir.Var, result: ir.Expr, first: Interval, known: Known) -> Interval | None:
-    """Bounds of an accumulator v before each element of any array, which a step makes `result`; None if none are known.
+def grown_bounds(
+    v: ir.Var, result: ir.Expr, first: Interval, known: Known, before: int = MOST_BEFORE
+) -> Interval | None:
+    """Bounds of an accumulator v that a step makes `result`, where at most so many elements stand before; None if none
+    are known.
 
     Examples
     --------
@@ -34,7 +37,7 @@ def grown_bounds(v: ir.Var, result: ir.Expr, first: Interval, known: Known) -> I
             return None
         step, otherwise = made
         most = max(most, step)
-        ends.append(sign * (int(max(sign * start, otherwise)) + step * MOST_BEFORE))
+        ends.append(sign * (int(max(sign * start, otherwise)) + step * before))
     assert isinstance(v.type, Scalar)
     low, high = limits(v.type)
     return (ends[0], ends[1]) if low <= ends[0] - most and ends[1] + most <= high else None

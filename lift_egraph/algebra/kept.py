@@ -17,7 +17,7 @@ from lift_egraph.algebra.cascades import acts_associatively, parts_of
 from lift_egraph.algebra.elements import combining_of
 from lift_egraph.algebra.equations import leaves_of_value
 from lift_egraph.algebra.expressions import Binary, computed_once, opened, packed, shaped_binder
-from lift_egraph.algebra.grown import grown_bounds
+from lift_egraph.algebra.grown import MOST_BEFORE, grown_bounds
 from lift_egraph.algebra.residues import kept
 from lift_egraph.algebra.steady import steady_of
 from lift_egraph.language import ir
@@ -31,7 +31,7 @@ MOST_TURNS, MOST_EXACT = 20, 4  # the first of them without widening, so that a 
 
 @lru_cache(maxsize=1024)
 def kept_of(
-    function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None, *, grown: bool = False
+    function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None, *, before: int | None = None
 ) -> ir.Lambda | None:
     """A fold's operator with its whole numbers moved between those bounds that folds from a value never leave, whatever
     the elements are; None if none are known.
@@ -40,8 +40,8 @@ def kept_of(
     ----------
     given
         What makes the elements, if that is known: they are moved between its bounds as well.
-    grown
-        Whether those bounds count that an accumulator does not leave in as many steps as arrays may have elements.
+    before
+        How many elements may stand before one: those bounds count that an accumulator does not leave in so many steps.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def kept_of(
     'fun (s, x) => (min(max(s, 0), 96) * 31 + to_i32(x)) % 97'
     """
     op = opened(function, both=True)
-    known = _known(op, initial, given, grown) if op else {}
+    known = _known(op, initial, given, before) if op else {}
     if op is None or not known:
         return None
     moved: dict[ir.Var, ir.Expr] = {v: kept(v, interval) for v, interval in known.items()}
@@ -68,10 +68,18 @@ def kept_of(
 
 def keeping_of(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None) -> ir.Lambda | None:
     """A fold's operator with its whole numbers between bounds, if the fold is parallel then, and is not as it is."""
-    if _is_parallel(function):
+    if is_parallel(function):
         return None
-    tried = (kept_of(function, initial, given, grown=grown) for grown in (False, True))
-    return next((found for found in tried if found and _is_parallel(found)), None)
+    tried = (kept_of(function, initial, given, before=before) for before in (None, MOST_BEFORE))
+    return next((found for found in tried if found and is_parallel(found)), None)
+
+
+def keeping_in(
+    function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None, *, length: int
+) -> ir.Lambda | None:
+    """The same where no array has more than so many elements, if it is parallel for no other reason."""
+    found = kept_of(function, initial, given, before=length - 1)
+    return found if found and is_parallel(found) else None
 
 
 def against_bounds(function: ir.Function, initial: ir.Expr, given: ir.Lambda | None = None) -> str | None:
@@ -79,7 +87,7 @@ def against_bounds(function: ir.Function, initial: ir.Expr, given: ir.Lambda | N
     op = opened(function, both=True)
     if op is None:
         return None
-    known = _known(op, initial, given, grown=False)
+    known = _known(op, initial, given, None)
     for part in (p for r in op.results for p in ir.subterms(r)):
         match part:
             case ir.Call(op="mod", arguments=(a, ir.Literal(value=m))) if m > 1:
@@ -91,11 +99,12 @@ def against_bounds(function: ir.Function, initial: ir.Expr, given: ir.Lambda | N
     return None
 
 
-def _is_parallel(f: ir.Function) -> bool:
+def is_parallel(f: ir.Function) -> bool:
+    """Whether a fold by an operator is parallel as it is."""
     return any(known(f) is not None for known in (acts_associatively, steady_of, combining_of, parts_of))
 
 
-def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None, grown: bool) -> dict[ir.Var, Interval]:
+def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None, before: int | None) -> dict[ir.Var, Interval]:
     """The bounds of the whole numbers in a fold's accumulator, and in its elements; none where they are not known."""
     z = leaves_of_value(initial)
     if z is None or [v.type for v in op.first] != [type_of(e) for e in z]:
@@ -107,8 +116,8 @@ def _known(op: Binary, initial: ir.Expr, given: ir.Lambda | None, grown: bool) -
     results = {op.first[i]: op.results[i] for i in whole}
     first = {op.first[i]: bounds(z[i]) for i in whole}
     stable = _stable(results, first, of_elements)
-    if grown:
-        found = ((v, grown_bounds(v, r, first[v], {**of_elements, **stable})) for v, r in results.items())
+    if before is not None:
+        found = ((v, grown_bounds(v, r, first[v], {**of_elements, **stable}, before)) for v, r in results.items())
         growing = {v: interval for v, interval in found if interval and stable.get(v, limits_of(v)) == limits_of(v)}
         others = {v: r for v, r in results.items() if v not in growing}
         stable = {**growing, **_stable(others, {v: first[v] for v in others}, {**of_elements, **growing})}

@@ -8,12 +8,14 @@ Source: 003 §4.1, §5.3.4 and §8.3, where operators are opaque and have to be 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 
+from lift_egraph.algebra.automata import words_in
 from lift_egraph.algebra.cases import equal_in_all_cases
 from lift_egraph.algebra.compensated import compensates
 from lift_egraph.algebra.declared import HOW, is_believed
-from lift_egraph.algebra.equations import Leaves, arguments_of, leaves_of_value, operator, sides
+from lift_egraph.algebra.equations import Leaves, Sides, arguments_of, leaves_of_value, operator, sides
 from lift_egraph.algebra.keys import Keys
 from lift_egraph.algebra.moebius import multiplies_fractions
 from lift_egraph.algebra.normal_forms import equal_over
@@ -26,10 +28,11 @@ from lift_egraph.algebra.trials import Counterexample, counterexample
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import LAWS
-from lift_egraph.language.types import Scalar
+from lift_egraph.language.types import BOOL, Scalar
 
 OF_POLYNOMIALS, PRODUCTS = ("associative", "commutative"), "products of polynomials modulo one"
 FRACTIONS = "products of matrices, all multiples of which are one"
+NO_WORD, COMPOSED = ir.Literal(False, BOOL), "what becomes of each state, one step after the other"
 
 
 def proof(left: Leaves, right: Leaves) -> str | None:
@@ -80,7 +83,21 @@ def _proven(name: str, function: ir.Function, about: ir.Expr | ir.Function | Non
     found = None if compensates(function) else sides(name, function, about)
     if found and name == "associative" and multiplies_fractions(function):
         return FRACTIONS if counterexample(*found) is None else None
+    op = operator(function)
+    if op and found and name == "associative":
+        return _proof_beside([j for i in words_in(op) for j in (i, i + 1)], found)
     return None if found is None else proof(*found)
+
+
+def _proof_beside(known: Collection[int], found: Sides) -> str | None:
+    """Why expressions are equal one by one, of which some are known to be."""
+    if not known:
+        return proof(*found)
+    left, right = ([e for i, e in enumerate(side) if i not in known] for side in found)
+    how = COMPOSED if len(known) == len(found[0]) else proof(left, right)
+    if how is None or counterexample(*found) is not None:
+        return None
+    return how if how == COMPOSED else f"{COMPOSED}, and {how}"
 
 
 def _why(name: str, function: ir.Function, about: ir.Expr | ir.Function | None = None) -> str | None:
@@ -118,7 +135,7 @@ def _changes_nothing_behind(function: ir.Function, value: ir.Expr) -> str | None
     if op is None or e is None or len(e) != len(op.first):
         return None
     a, *_ = arguments_of(op)
-    return proof(op.at(a, e), a)
+    return _proof_beside([j for i in words_in(op) if e[i] == NO_WORD for j in (i, i + 1)], (op.at(a, e), a))
 
 
 def annihilating(function: ir.Function, value: ir.Expr) -> str | None:
@@ -147,8 +164,9 @@ def _begins_again(function: ir.Function, start: ir.Expr) -> str | None:
     if op is None or z is None or len(z) != len(op.first):
         return None
     a, *_ = arguments_of(op)
-    begun = op.at(z, a)
-    return proof((*op.at(begun, z), *op.at(z, z)), (*begun, *z))
+    begun, count = op.at(z, a), len(z)
+    known = [j for i in words_in(op) if z[i] == NO_WORD for j in (i, i + 1, i + count, i + 1 + count)]
+    return _proof_beside(known, ((*op.at(begun, z), *op.at(z, z)), (*begun, *z)))
 
 
 def in_parts(pattern: type[ir.Expr], operator: ir.Function, start: ir.Expr) -> bool:

@@ -13,7 +13,7 @@ from lift_egraph.algebra.expressions import numbered, packed, scalars, shaped_bi
 from lift_egraph.algebra.residues import kept
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
-from lift_egraph.language.types import Array, DataType, Pair, Scalar
+from lift_egraph.language.types import I32, Array, DataType, Pair, Scalar
 
 Leaves = tuple["Interval | None", ...]  # of each scalar in a value, or in the elements of an array; None where unknown
 Known = Mapping[ir.Var, Leaves]
@@ -73,8 +73,9 @@ def leaf_bounds(term: ir.Expr, ranges: Mapping[str, Interval], known: Known) -> 
             return tuple(None if a is None or b is None else hull(a, b) for a, b in pairs)
         case ir.Fill(value=value):
             return leaf_bounds(value, ranges, known)
-        case ir.Generate(size=size, function=ir.Lambda(binder=ir.Var() as i, body=body)) if size.constant:
-            return leaf_bounds(body, ranges, {**known, i: ((0, size.constant - 1),)})
+        case ir.Generate(size=size, function=ir.Lambda(binder=ir.Var() as i, body=body)):
+            last = limits(I32)[1] if size.constant is None else size.constant
+            return leaf_bounds(body, ranges, {**known, i: ((0, last - 1),)})
     types = _leaf_types(type_of(term))
     numbers = {v: own[0] for v, own in known.items() if len(own) == 1 and own[0] is not None}
     made = leaves_of_value(term) or (None,) * len(types)

@@ -8,15 +8,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from lift_egraph.algebra.expressions import simplified
+from lift_egraph.algebra.expressions import looked_up, simplified
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import NUMPY_TYPES, OPERATIONS
-from lift_egraph.language.types import BOOL, F16, F32, F64, I32, Scalar
+from lift_egraph.language.types import BOOL, F16, F32, F64, I32, Array, Scalar
 
 COUNT = 256
+PLACES = 64  # of arrays, whose elements at other places are those of the rests modulo so many
 MOST_STEPS = 64  # of a loop
 _CLOSE = {F16: 2e-2, F32: 2e-6, F64: 1e-9}  # numbers that were computed beforehand are rounded to the type
 Scope = Mapping[ir.Expr, np.ndarray]
@@ -84,6 +85,11 @@ def evaluate(term: ir.Expr, scope: Scope) -> np.ndarray:
     """A scalar expression on arrays of values for its variables, inputs and other parts; floats are doubles."""
     if term in scope:
         return scope[term]
+    if (found := looked_up(term)) is not None and found[0] in scope:
+        place = np.zeros(COUNT, np.int64)
+        for p in found[1]:
+            place = place * 17 + evaluate(p, scope)
+        return scope[found[0]][np.arange(COUNT), place % PLACES]
     if isinstance(term, ir.Literal):
         return np.asarray(term.value, np.float64 if term.type.is_float else NUMPY_TYPES[term.type.name])
     if (loop := counted(term)) is not None:
@@ -105,6 +111,12 @@ def atoms(term: ir.Expr) -> Iterator[ir.Expr]:
         yield from atoms(loop.initial)
         yield from (a for a in atoms(loop.body) if a not in (loop.accumulator, loop.element))
         yield from atoms(loop.at(0))
+    elif (found := looked_up(term)) is not None and (
+        isinstance(found[0], ir.Var) or not ir.free_variables(found[0])
+    ):
+        yield found[0]
+        for place in found[1]:
+            yield from atoms(place)
     elif not isinstance(term, ir.Literal):
         yield term
 
@@ -134,7 +146,7 @@ def tried(
         differs = np.asarray(~_same(x, y, type_of(a)))
         if differs.any():
             at = int(np.argmax(differs))
-            values = tuple((shown(n), scope[n][at].item()) for n in names)
+            values = tuple((shown(n), scope[n][at].item()) for n in names if scope[n].ndim == 1)
             return Counterexample(values, x[at].item(), y[at].item()), 0
         known &= np.isfinite(x) | np.isfinite(y) | (x == y)
     return None, int(known.sum())
@@ -149,7 +161,11 @@ def _same(x: np.ndarray, y: np.ndarray, t: object) -> np.ndarray:
 
 
 def drawn(t: object, generator: np.random.Generator, fractions: bool) -> np.ndarray:
-    """Random values of a scalar type."""
+    """Random values of a scalar type; for an array, such elements."""
+    if isinstance(t, Array):
+        while isinstance(t, Array):
+            t = t.element
+        return np.stack([drawn(t, generator, fractions) for _ in range(PLACES)], axis=1)
     assert isinstance(t, Scalar)
     if t == BOOL:
         return generator.integers(0, 2, COUNT).astype(bool)

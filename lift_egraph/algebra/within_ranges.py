@@ -8,23 +8,33 @@ these numbers, where they are anyway: then the rules of `lift_egraph.rules.algeb
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar, Union
 
 from lift_egraph.algebra.bounded import Interval
-from lift_egraph.algebra.kept import keeping_of
+from lift_egraph.algebra.expressions import looked_up
+from lift_egraph.algebra.kept import is_parallel, keeping_in, keeping_of
 from lift_egraph.algebra.ranged import Known, bound, leaf_bounds, moved_between
+from lift_egraph.algebra.residues import kept
 from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
 from lift_egraph.language.ranges import Range, Values
 from lift_egraph.language.types import Array, DataType, scalar_of
 
 T = TypeVar("T", bound=ir.Part)
 FOLDS = (ir.Reduce, ir.ReduceSeq, *ir.SCANS, *ir.SCAN_LOOPS)
+Fold = Union[ir.Reduce, ir.ReduceSeq, ir.Scan, ir.ScanExclusive, ir.ScanSeq, ir.ScanExclusiveSeq]
 
 
-def with_ranges(program: ir.Program) -> ir.Program:
+def with_ranges(program: ir.Program, sizes: Mapping[str, int] | None = None) -> ir.Program:
     """The program with the elements of folds between their bounds, where that makes these parallel. One that has
     alternatives stays as it is, as these stand for what is written.
+
+    Parameters
+    ----------
+    sizes
+        Values for sizes, beside those of the program: ranges may end with them, and folds have no more elements. The
+        result is for these sizes.
 
     Examples
     --------
@@ -37,8 +47,10 @@ def with_ranges(program: ir.Program) -> ir.Program:
     if program.alternatives:
         return program
     types = {i.name: i.type for i in program.inputs}
-    ranges = {name: found for name, values in program.ranges if (found := _whole(types[name], values))}
-    body = _ranged(program.body, ranges, {})
+    of_sizes = {**dict(program.sizes), **(sizes or {})}
+    own = ((name, values.substitute(of_sizes)) for name, values in program.ranges)
+    ranges = {name: found for name, values in own if (found := _whole(types[name], values))}
+    body = _Ranged(ranges, of_sizes)(program.body, {})
     return program if body is program.body else replace(program, body=body)
 
 
@@ -52,25 +64,62 @@ def _whole(t: DataType, values: Values) -> Interval | None:
     return (int(low), int(high) - 1) if scalar_of(t).is_integer else None
 
 
-def _ranged(term: T, ranges: Mapping[str, Interval], known: Known) -> T:
-    if isinstance(term, ir.Map | ir.Apply) and isinstance(term.function, ir.Lambda):
-        given = term.array if isinstance(term, ir.Map) else term.argument
-        names = bound(term.function.binder, leaf_bounds(given, ranges, known))
-        body = _ranged(term.function.body, ranges, {**known, **names})
-        own = _ranged(given, ranges, known)
-        if body is term.function.body and own is given:
-            return term
-        return type(term)(ir.Lambda(term.function.binder, body), own)  # pyright: ignore
-    if isinstance(term, ir.Lambda):
-        hidden = set(ir.bound_variables(term.binder))
-        known = {v: own for v, own in known.items() if v not in hidden}
-    made = ir.map_parts(term, lambda part: _ranged(part, ranges, known))
-    if not isinstance(made, FOLDS) or not isinstance(made.operator, ir.Lambda):
+@dataclass(frozen=True)
+class _Ranged:
+    """Terms with the elements of their folds between bounds, by the ranges of inputs and the values of sizes."""
+
+    ranges: Mapping[str, Interval]
+    sizes: Mapping[str, int]
+
+    def __call__(self, term: T, known: Known) -> T:
+        if isinstance(term, ir.Map | ir.Apply) and isinstance(term.function, ir.Lambda):
+            given = term.array if isinstance(term, ir.Map) else term.argument
+            names = bound(term.function.binder, leaf_bounds(given, self.ranges, known))
+            body = self(term.function.body, {**known, **names})
+            own = self(given, known)
+            if body is term.function.body and own is given:
+                return term
+            return type(term)(ir.Lambda(term.function.binder, body), own)  # pyright: ignore
+        if isinstance(term, ir.Lambda):
+            hidden = set(ir.bound_variables(term.binder))
+            known = {v: own for v, own in known.items() if v not in hidden}
+        made = ir.map_parts(term, lambda part: self(part, known))
+        if isinstance(made, FOLDS) and isinstance(made.operator, ir.Lambda):
+            return self._fold(made, made.operator, known)  # pyright: ignore
         return made
-    f, z = made.operator, made.initial
-    moved = moved_between(made.array, ranges, known)
-    given = made.array.function if isinstance(made.array, ir.Map) else None
-    given = given if isinstance(given, ir.Lambda) else None
-    if moved is None or keeping_of(f, z) or keeping_of(f, z, given) or not keeping_of(f, z, moved):
-        return made
-    return replace(made, array=ir.Map(moved, made.array))  # pyright: ignore
+
+    def _fold(self, made: Fold, f: ir.Lambda, known: Known) -> Fold:
+        z, given = made.initial, made.array.function if isinstance(made.array, ir.Map) else None
+        given = given if isinstance(given, ir.Lambda) else None
+        if keeping_of(f, z) or keeping_of(f, z, given):
+            return made
+        moved = moved_between(made.array, self.ranges, known)
+        found = _found_between(f, self.ranges, known)
+        for g, h in ((f, moved), (found, None), (found, given), (found, moved)):
+            if (g is not f or h) and keeping_of(g, z, h):
+                array = ir.Map(moved, made.array) if moved and h is moved else made.array
+                return replace(made, operator=g, array=array)
+        length = self._length(made.array)
+        kept_in = length and (keeping_in(f, z, moved, length=length) or keeping_in(f, z, given, length=length))
+        return replace(made, operator=kept_in) if kept_in and not is_parallel(f) else made
+
+    def _length(self, array: ir.Expr) -> int | None:
+        t = type_of(array)
+        return t.size.substitute(self.sizes).constant if isinstance(t, Array) else None
+
+
+def _found_between(function: ir.Lambda, ranges: Mapping[str, Interval], known: Known) -> ir.Lambda:
+    """A function with the whole numbers that it finds at computed places of arrays moved between their bounds, which
+    changes none of them.
+    """
+
+    def found(term: T) -> T:
+        made = ir.map_parts(term, found)
+        if not isinstance(made, ir.Expr) or looked_up(made) is None:
+            return made
+        (interval, *others) = leaf_bounds(made, ranges, known)
+        return made if interval is None or others else kept(made, interval)  # pyright: ignore[reportReturnType]
+
+    names = set(ir.bound_variables(function.binder))
+    known = {v: own for v, own in known.items() if v not in names}
+    return ir.Lambda(function.binder, found(function.body))

@@ -46,7 +46,8 @@ def best(
     from lift_egraph.records.known import grouped
     from lift_egraph.records.record import program_hash
 
-    special = specialise(with_ranges(source), read_sizes(size or []))
+    values = read_sizes(size or [])
+    special = specialise(with_ranges(source, values), values)
     journal = _journal(records)
     contents = journal.read(program_hash(special))
     _tell(journal, contents)

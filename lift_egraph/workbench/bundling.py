@@ -85,7 +85,7 @@ def bundle(
     """
     budget = budget if isinstance(budget, Budget) else Budget(budget)
     require_elements(program, sizes or {})
-    program = with_ranges(program)
+    program = with_ranges(program, sizes)
     special = specialise(program, sizes)
     require_result(special)
     if data_bytes(special) > MOST_BYTES:

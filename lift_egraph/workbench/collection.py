@@ -104,7 +104,7 @@ def collect(
         If the journal is none, or cannot be written to. What is in it stays.
     """
     require_elements(program, sizes or {})
-    program = with_ranges(program)
+    program = with_ranges(program, sizes)
     special = specialise(program, sizes)
     require_result(special)
     given = device, description

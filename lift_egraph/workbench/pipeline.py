@@ -158,7 +158,7 @@ def optimize(
     _require_portable(plans, "the function for plans")
     require_elements(program, sizes or {})
     laws = believe(program.laws, budget.checks_seconds)
-    program = with_ranges(program)
+    program = with_ranges(program, sizes)
     special = specialise(program, sizes)
     require_result(special)
     given_device = device, description

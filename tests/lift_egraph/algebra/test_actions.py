@@ -10,7 +10,16 @@ import pytest
 
 from benchmarks.chunked import in_chunks
 from lift_egraph.algebra.actions import Action, Refusal, action_of
-from lift_egraph.algebra.laws import FRACTIONS, against_associativity, associative, commutative, neutral, right_identity
+from lift_egraph.algebra.expressions import right_nested
+from lift_egraph.algebra.laws import (
+    COMPOSED,
+    FRACTIONS,
+    against_associativity,
+    associative,
+    commutative,
+    neutral,
+    right_identity,
+)
 from lift_egraph.language import ir
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.syntax import parse_program
@@ -65,6 +74,13 @@ LINEAR = {
     "carry": ("fun (c, y) => (min(max(c, -1), 1) + y) / 3", "0", ", ys: [i32]16", "ys", 4),
     "carry that is also compared": (
         "fun (c, y) => select(c < 5, min(max(c, 0), 1) * y, 7)", "0", ", ys: [i32]16", "ys", None,
+    ),
+    "one of many states": (
+        "fun (s, y) => let t = min(max(s, 2), 13) in (t * t + y % 3 + 3) % 12 + 2", "5", ", ys: [i32]16", "ys", 2,
+    ),
+    "eight states and a sum": (
+        "fun ((n, s), y) => let t = min(max(s, -4), 3) in (n + y, (t * t + abs(y % 9)) % 8 - 4)", "(0, 2)",
+        ", ys: [i32]16", "ys", 3,
     ),
     "first place": ("fun (p, (y, i)) => if p < 0 && y == 2 then i else p", "-1", ", ys: [i32]16", "zip(ys, ys)", 2),
     "first of all": (
@@ -227,6 +243,37 @@ def test_products_of_fractions_stay_between_bounds() -> None:
     changed, inputs = with_actions(program.body), random_inputs(program, 0)
     assert changed is not None
     np.testing.assert_allclose(evaluate(changed, inputs), evaluate(program.body, inputs), rtol=1e-6)
+
+
+def test_words_of_next_states_are_composed_in_one_way_alone() -> None:
+    """What the first says of what the second says is no such operator, nor is a word whose fields are too wide."""
+
+    def swapped(part: Any) -> Any:
+        others = {"$p1": "$q1", "$q1": "$p1"}
+        return ir.Var(others[part.name], part.type) if isinstance(part, ir.Var) and part.name in others else (
+            ir.map_parts(part, swapped)
+        )  # fmt: skip
+
+    def wide(part: Any) -> Any:
+        return ir.Literal(15, part.type) if isinstance(part, ir.Literal) and part.value == 7 else (
+            ir.map_parts(part, wide)
+        )  # fmt: skip
+
+    wrapping = "fun (s, y) => let t = min(max(s, 0), 6) in (t * t + abs(y)) % 7"
+    assert isinstance(action_of(fold(wrapping, "0", array="ys").body.operator), Refusal)
+    text = wrapping.replace("abs(y)", "abs(y % 9)")
+    found = action_of(fold(text, "0", array="ys").body.operator)
+    assert isinstance(found, Action)
+    assert isinstance(found.operator.binder, ir.PairBinder)
+    assert associative(found.operator) == COMPOSED
+    composing = ir.Lambda(ir.PairBinder(found.operator.binder.first, found.matrix.binder), ir.Apply(
+        found.operator, ir.MakePair(right_nested(ir.bound_variables(found.operator.binder.first)), found.matrix.body)
+    ))  # fmt: skip
+    assert str(action_of(composing)) == "it composes what becomes of each state"
+    for change in (swapped, wide):
+        other = ir.Lambda(found.operator.binder, change(found.operator.body))
+        assert associative(other) is None
+        assert against_associativity(other)
 
 
 def test_products_that_are_divided_by_a_negative_number_are_not_associative() -> None:
