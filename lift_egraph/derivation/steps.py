@@ -246,6 +246,7 @@ class World:
 
     def begin(self, term: Node) -> None:
         """Keep a term in the e-graph for a while, as many schedules are going to begin with it."""
+        _ = self._cleaning  # no rule can be told to an e-graph that holds a term
         self._about(term)
 
     def _about(self, term: Node) -> _Present:
