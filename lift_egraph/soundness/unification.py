@@ -313,6 +313,7 @@ class Typing:
             name = names[depth]
             domain = self._domain(name, determined[depth], values)
             place = {v: n for n, v in enumerate(domain, 1)}
+            needed = checks[depth + 1]
             for value in sorted(domain, key=lambda v: place[v] * rng.random()):
                 steps[0] += 1
                 if steps[0] > STEPS * most:
@@ -320,7 +321,10 @@ class Typing:
                 more = {**values, name: value}
                 if value >= MANY and len(domain) > 1 and sum(v >= MANY for v in more.values()) > 1:
                     continue
-                if all(check(more) for check in checks[depth + 1]):
+                for check in needed:
+                    if not check(more):
+                        break
+                else:
                     done = extend(more)
                     if done is not None:
                         return done
@@ -399,11 +403,14 @@ def _value_of(size: Size) -> Callable[[Mapping[str, int]], int | None]:
     parts = [_value_of(p) for p in size.parts]
 
     def computed(values: Mapping[str, int]) -> int | None:
-        made = [part(values) for part in parts]
-        if None in made:
-            return None
+        made: list[int] = []
+        for part in parts:
+            value = part(values)
+            if value is None:
+                return None
+            made.append(value)
         try:
-            return compute(*made)  # pyright: ignore[reportArgumentType]
+            return compute(*made)
         except ZeroDivisionError:
             return None
 
