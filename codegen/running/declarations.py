@@ -21,7 +21,7 @@ _Item = tuple[tuple[str, ...], str, str | None]  # conditions, a text, and the n
 
 
 def declared(source: str, platform: str) -> str | None:
-    """A program behind the declarations of what it names, to be built with `WITHOUT_HEADER`; its lines keep their numbers.
+    """A program behind the declarations of what it names, for a build `WITHOUT_HEADER`; its lines keep their numbers.
 
     It may need others, by macros of PoCL: then it does not build.
 
