@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyopencl as cl
 
 from lift_egraph.codegen.plans.kernel import Kernel, Origins, Plan
 from lift_egraph.codegen.plans.open_plan import OpenPlan
+from lift_egraph.codegen.running.declarations import WITHOUT_HEADER, declared
 from lift_egraph.codegen.running.host_cpu import name_host_cpu
 from lift_egraph.errors import BuildProblem, RunProblem
 
@@ -33,8 +35,12 @@ def build(context: cl.Context, plan: Plan | OpenPlan) -> cl.Program:
     """
     for device in context.devices:
         name_host_cpu(device)
+    short = declared(plan.source, context.devices[0].platform.version)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)
+        if short is not None:
+            with suppress(cl.RuntimeError):
+                return cl.Program(context, short).build([*plan.options, WITHOUT_HEADER])
         try:
             return cl.Program(context, plan.source).build(list(plan.options))
         except cl.RuntimeError as error:

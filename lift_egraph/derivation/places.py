@@ -66,13 +66,14 @@ def near_misses(view: View, rule: Rule) -> list[NearMiss]:
     """
     found: list[tuple[tuple[int, int], NearMiss]] = []
     unlike: dict[tuple[Path, Any], list[Mismatch]] = {}
+    rewrites = forms(rule)
     for path, _, owner in view.places:
-        fits = [fit for form in forms(rule) for fit in view.matcher.fits(form, owner)]
+        fits = [fit for form in rewrites for fit in view.matcher.fits(form, owner)]
         for fit in fits:
             if fit.failed:
                 miss = view.near_miss(rule, path, tuple(view.failures(fit)), True)
                 found.append(((0, len(fit.failed)), miss))
-        for form in () if fits else forms(rule):
+        for form in () if fits else rewrites:
             mismatch = view.matcher.nearest(form, owner)
             if mismatch is not None:
                 unlike.setdefault((path, mismatch.found), []).append(mismatch)

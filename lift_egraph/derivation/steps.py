@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import egglog
@@ -128,13 +129,17 @@ class _Present:
         return self.held.freeze()
 
 
+@cache
+def _blank() -> Scratch:
+    return Scratch()
+
+
 class World:
     """An e-graph with the facts of a phase, into which terms are put for a moment to run rules on them."""
 
     def __init__(self, phase: Phase):
         self.phase = phase
         self._scratch = Scratch(phase.facts)
-        self._blank = Scratch(())  # the facts name terms, which rules may have rewritten
         steps = (r.ruleset for r in phase.simplification if r.name not in DEFINITIONS)
         self.simplification = together(steps)
         definitions = [r.ruleset for r in phase.simplification if r.name in DEFINITIONS]
@@ -171,7 +176,7 @@ class World:
 
     def encode(self, term: ir.Expr) -> Node:
         """A term with the names of its binders as they are."""
-        with self._blank.holding(to_egg(term)) as held:
+        with _blank().holding(to_egg(term)) as held:  # facts name terms, which rules may have rewritten
             frozen = held.freeze()
         return read_only_member(frozen, frozen.roots[ROOT])
 
@@ -246,6 +251,7 @@ class World:
 
     def begin(self, term: Node) -> None:
         """Keep a term in the e-graph for a while, as many schedules are going to begin with it."""
+        _ = self._cleaning  # no rule can be told to an e-graph that holds a term
         self._about(term)
 
     def _about(self, term: Node) -> _Present:

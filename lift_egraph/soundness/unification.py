@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -302,6 +302,7 @@ class Typing:
             return []
         rng = random.Random(0)
         self.sizes = (*SIZES, *self._near_constants())
+        determined = [_determined(name, ready[n + 1], names[:n]) for n, name in enumerate(names)]
         found: dict[tuple[int, ...], dict[str, int]] = {}
         steps = [0]
 
@@ -310,16 +311,20 @@ class Typing:
             if depth == len(names):
                 return values
             name = names[depth]
-            domain = self._domain(name, ready[depth + 1], values)
+            domain = self._domain(name, determined[depth], values)
             place = {v: n for n, v in enumerate(domain, 1)}
+            needed = checks[depth + 1]
             for value in sorted(domain, key=lambda v: place[v] * rng.random()):
                 steps[0] += 1
                 if steps[0] > STEPS * most:
                     return None
                 more = {**values, name: value}
-                if sum(v >= MANY for v in more.values()) > 1 and value >= MANY and len(domain) > 1:
+                if value >= MANY and len(domain) > 1 and sum(v >= MANY for v in more.values()) > 1:
                     continue
-                if all(check(more) for check in checks[depth + 1]):
+                for check in needed:
+                    if not check(more):
+                        break
+                else:
                     done = extend(more)
                     if done is not None:
                         return done
@@ -332,16 +337,15 @@ class Typing:
             found[tuple(one[n] for n in names)] = one
         return [found[key] for key in sorted(found, key=lambda k: (sum(k), k))]
 
-    def _domain(self, name: str, ready: list[tuple[str, Size, Size]], values: dict[str, int]) -> tuple[int, ...]:
+    def _domain(
+        self, name: str, determined: Callable[[Mapping[str, int]], int | None] | None, values: dict[str, int]
+    ) -> tuple[int, ...]:
         if name in self.domains:
             return self.domains[name]
-        for relation, a, b in ready:  # a variable that an equation determines
-            if relation == "==":
-                for hole, value in ((a, b), (b, a)):
-                    if isinstance(hole, Hole) and hole.name == name and all(h.name in values for h in holes(value)):
-                        known = size_value(value, values)
-                        return () if known is None or not 0 < known <= max(LARGE, *self.sizes) else (known,)
-        return self.sizes
+        if determined is None:
+            return self.sizes
+        known = determined(values)
+        return () if known is None or not 0 < known <= max(LARGE, *self.sizes) else (known,)
 
     def _near_constants(self) -> list[int]:
         """Sizes about the numbers that conditions mention: a rule for large arrays needs large ones."""
@@ -399,15 +403,30 @@ def _value_of(size: Size) -> Callable[[Mapping[str, int]], int | None]:
     parts = [_value_of(p) for p in size.parts]
 
     def computed(values: Mapping[str, int]) -> int | None:
-        made = [part(values) for part in parts]
-        if None in made:
-            return None
+        made: list[int] = []
+        for part in parts:
+            value = part(values)
+            if value is None:
+                return None
+            made.append(value)
         try:
-            return compute(*made)  # pyright: ignore[reportArgumentType]
+            return compute(*made)
         except ZeroDivisionError:
             return None
 
     return computed
+
+
+def _determined(
+    name: str, conditions: Iterable[tuple[str, Size, Size]], before: Container[str]
+) -> Callable[[Mapping[str, int]], int | None] | None:
+    """What an equation says of a variable, by the values of those before it; None where none does."""
+    for relation, a, b in conditions:
+        if relation == "==":
+            for hole, value in ((a, b), (b, a)):
+                if isinstance(hole, Hole) and hole.name == name and all(h.name in before for h in holes(value)):
+                    return _value_of(value)
+    return None
 
 
 def _check(condition: tuple[str, Size, Size]) -> Callable[[Mapping[str, int]], bool]:

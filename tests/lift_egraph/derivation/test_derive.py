@@ -15,6 +15,7 @@ from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.operators import uses_in
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.saturate import Limits, Phase, run_phase
+from lift_egraph.egraph.scratch import Scratch
 from lift_egraph.errors import SearchProblem
 from lift_egraph.guided.sketch import ANY, call, map_seq, nest, reduce_seq
 from lift_egraph.guided.stages import Guided, guide
@@ -218,3 +219,25 @@ def test_a_step_shows_what_it_changes_as_its_law_does():
     (step,) = applications(nested.body, apply_pattern, Phase("lets", (), rules.simplification))
     assert step.part == "reduce(add, 0.0)(map(abs, x))"
     assert step.result == "reduce(add, 0.0, map(abs, x))"
+
+
+def test_a_term_is_put_into_the_e_graph_once_for_all_schedules_that_begin_with_it(monkeypatch: pytest.MonkeyPatch):
+    term, target = (
+        parse_program(f"program p(xs: [f32]8) = {body}").body
+        for body in ("map(sqrt, join(split(4, join(split(2, xs)))))", "map(sqrt, xs)")
+    )
+    terms, hold = [], Scratch._hold  # pyright: ignore[reportPrivateUsage]
+
+    def holding(scratch: Scratch, *told):
+        terms.append(told)
+        return hold(scratch, *told)
+
+    world = World(Phase("joined", (join_of_split,), ()))
+    start = world.encode(term)
+    monkeypatch.setattr(Scratch, "_hold", holding)
+    world.learn([join_of_split])
+    world.begin(start)
+    assert world.reaches(start, [join_of_split], target)
+    assert not world.reaches(start, [], target)
+    assert world.matching_together(start, [join_of_split], 2, target) == [True]
+    assert len(terms) == 1

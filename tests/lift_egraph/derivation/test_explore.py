@@ -9,11 +9,13 @@ import pytest
 from egglog import eq, i64, rewrite
 
 from lift_egraph.api import Phase, alpha_equal, equal_values, evaluate, programs, random_inputs, rules, specialise
+from lift_egraph.derivation import places
 from lift_egraph.derivation.explore import Explorer
 from lift_egraph.derivation.places import View, matching_places, near_misses
 from lift_egraph.derivation.steps import DEFINITIONS, World, makes_names, replay
 from lift_egraph.egraph.exact_terms import Node
 from lift_egraph.egraph.rule import Rule, rule
+from lift_egraph.egraph.rule_forms import forms
 from lift_egraph.egraph.sorts import Ex, Ty, join, transpose, ty
 from lift_egraph.errors import ExplorationProblem, RuleProblem, SizeProblem
 from lift_egraph.language.syntax import parse_program, print_term
@@ -51,6 +53,13 @@ def test_the_rules_that_match_are_counted_by_places(fixed: Explorer):
     for name in ("map_fission", "map_map_interchange", "partial_reduce", "map_fusion"):
         assert counts.get(name, 0) == len(fixed.matches(name))
     assert not set(DEFINITIONS) & set(counts)
+
+
+def test_a_rule_is_read_once_for_all_places(fixed: Explorer, monkeypatch: pytest.MonkeyPatch):
+    read = []
+    monkeypatch.setattr(places, "forms", lambda chosen: read.append(chosen) or forms(chosen))
+    assert len(fixed.near_misses("map_fusion")) > 1
+    assert len(read) == 1
 
 
 def test_steps_keep_the_result_and_are_undone():
