@@ -9,8 +9,9 @@ from math import isinf, isnan
 
 import numpy as np
 
-from lift_egraph.codegen.c_ast import CExpr, Const, Name, Operate
+from lift_egraph.codegen.c_ast import Name, Operate
 from lift_egraph.codegen.devices import Dialect
+from lift_egraph.codegen.text import inline_math
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import (
     BOOL,
@@ -51,8 +52,6 @@ _INDEX_BODIES = {
     "index_floor_mod": "(a % b + b) % b",
 }  # b > 0
 UNARY, POSTFIX, TERNARY = 11, 12, 0
-_LEAST_NORMAL, _LARGEST = "1.17549435e-38f", "3.40282347e+38f"
-_LARGEST_EXPONENT = 8  # of powers by logarithms: a larger one makes more of what the logarithm is wrong by
 
 
 def _register_bytes(t: Scalar | Vector) -> int:
@@ -154,9 +153,9 @@ class ScalarText:
             return f"{op}({', '.join(texts)})", POSTFIX
         if op == "pow" and types[1] == I32:
             return f"{self.whole_power(item.type)}({broadcast(texts[0], types[0], item.type)}, {texts[1]})", POSTFIX
-        if op == "pow" and self.dialect.powers_by_logs and (parts := _exponent_in_parts(item.arguments[1])):
-            name = self.fractional_power(item.type)
-            return f"{name}({', '.join((broadcast(texts[0], types[0], item.type), *parts))})", POSTFIX
+        if self.dialect.inline_math and (own := inline_math.function(item, self.dialect.math_bytes)):
+            self.helpers[own.name] = own.text
+            return f"{own.name}({', '.join((broadcast(texts[0], types[0], item.type), *own.numbers))})", POSTFIX
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
         if has_helper:
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX
@@ -176,7 +175,7 @@ class ScalarText:
         pieces, size = [""], _register_bytes(t)
         while size > widest:
             pieces, size = [f"{piece}.{half}" for piece in pieces for half in ("lo", "hi")], size // 2
-        c_type, names = type_name(t), "ab"[: OPERATIONS[op].arity if op in OPERATIONS else 1]
+        c_type, names = type_name(t), "ab"[: OPERATIONS[op].arity]
         results = ", ".join(f"{op}({', '.join(f'{n}{piece}' for n in names)})" for piece in pieces)
         name, parameters = f"{op}_{c_type}", ", ".join(f"{c_type} {n}" for n in names)
         self.helpers[name] = f"static inline {c_type} {name}({parameters}) {{ return ({c_type})({results}); }}"
@@ -256,30 +255,6 @@ class ScalarText:
         )
         return name
 
-    def fractional_power(self, t: Scalar | Vector) -> str:
-        """The name of the function for powers by a fixed number between whole ones, given as the sum of two.
-
-        The binary exponent of `a` is multiplied apart from the rest, whose logarithm is small: so the result is wrong
-        by no more units than OpenCL allows. The product of the exponent with `high` is exact.
-        """
-        c_type, lanes = type_name(t), str(width_of(t)) if width_of(t) > 1 else ""
-        name, ints, pieces = f"power_of_{c_type}", f"int{lanes}", _register_bytes(t) > self.dialect.math_bytes
-        exp2, log2 = (self.in_pieces(f, t, self.dialect.math_bytes) if pieces else f for f in ("exp2", "log2"))
-        self.helpers[name] = (
-            f"static inline {c_type} {name}({c_type} a, float high, float low) {{\n"
-            f"  const {ints} normal = ((a >= {_LEAST_NORMAL}) & (a <= {_LARGEST})) ? ({ints})(-1) : ({ints})(0);\n"
-            f"  const {ints} whole = ((as_{ints}(a) - 0x3f3504f3) >> 23) & normal;\n"
-            f"  const {c_type} e = {self.convert('whole', 'float', width_of(t)) if lanes else '(float)(whole)'};\n"
-            f"  {c_type} n = high * e;\n"
-            f"  n = n < -254.0f ? ({c_type})(-254.0f) : n;\n  n = n > 256.0f ? ({c_type})(256.0f) : n;\n"
-            f"  n = (n + 12582912.0f) - 12582912.0f;\n"
-            f"  const {c_type} rest = {log2}(as_{c_type}(as_{ints}(a) - (whole << 23)));\n"
-            f"  const {c_type} made = {exp2}((high * e - n) + (low * e + (high + low) * rest));\n"
-            f"  const {ints} by = {self.convert('n', 'int', width_of(t)) if lanes else '(int)(n)'}, half_of_it = by >> 1;\n"
-            f"  return made * as_{c_type}((half_of_it + 127) << 23) * as_{c_type}((by - half_of_it + 127) << 23);\n}}"
-        )
-        return name
-
     def helper(self, op: str, t: Scalar | Vector) -> str:
         """The name of the function for an operation on a type; remembers its text."""
         c_type, scalar = type_name(t), scalar_of(t)
@@ -309,17 +284,6 @@ class ScalarText:
         parameters = f"{c_type} a" + (f", {c_type} b" if OPERATIONS[op].arity == 2 else "")
         self.helpers[name] = f"static inline {c_type} {name}({parameters}) {{ return {body}; }}"
         return name
-
-
-def _exponent_in_parts(exponent: CExpr) -> tuple[str, str] | None:
-    """A fixed exponent that is no whole number and not large, as its first 12 bits and the others."""
-    if not isinstance(exponent, Const) or scalar_of(exponent.type) != F32:
-        return None
-    number = np.float32(exponent.value)
-    if not abs(number) <= _LARGEST_EXPONENT or number == np.rint(number):
-        return None
-    high = (number.view(np.int32) & np.int32(~0xFFF)).view(np.float32)
-    return literal(float(high), F32), literal(float(number - high), F32)
 
 
 def index_helpers(names: set[str]) -> list[str]:
