@@ -2,8 +2,8 @@
 
 PoCL 3.0 calls a function that is not inlined for each scalar, and prepares sine and cosine of the largest numbers in
 each lane. These are wrong by no more units in the last place than OpenCL allows (4 for sine and cosine, 16 for powers,
-3 for the others); for arguments that they are not made for they call the compiler's own. Coefficients: those of SLEEF
-for sine, cosine and exp, of FreeBSD's libm for log.
+3 for the others); sine, cosine and log call the compiler's own for arguments that they are not made for. Coefficients:
+those of SLEEF for sine, cosine and exp, of FreeBSD's libm for log.
 """
 
 from __future__ import annotations
@@ -38,13 +38,23 @@ _TEXTS = {
   const {f} e = {to_float}, r = as_{f}(as_{i}(a) - (whole << 23)) - 1.0f, s = r / (2.0f + r), z = s * s, w = z * z;
   const {f} u = z * (0.666666627f + w * 0.284987867f) + w * (0.400009722f + w * 0.242790788f), h = 0.5f * r * r;
   return s * (h + u) + e * 9.05800061e-06f - h + r + e * 0.693138123f;""",
-    "pow": """const {i} normal = {normal} ? ({i})(-1) : ({i})(0), whole = ((as_{i}(a) - 0x3f3504f3) >> 23) & normal;
-  const {f} e = {to_float}, t = high * e < -254.0f ? ({f})(-254.0f) : high * e;
-  const {f} n = ((t > 256.0f ? ({f})(256.0f) : t) + {round}f) - {round}f;
-  const {f} rest = log2(as_{f}(as_{i}(a) - (whole << 23)));
-  const {f} made = exp2((high * e - n) + (low * e + (high + low) * rest));
+    "pow": """const {i} tiny = a < 1.17549435e-38f ? ({i})(23) : ({i})(0);
+  const {f} b = a < 1.17549435e-38f ? a * 8388608.0f : a;
+  const {i} up = (as_{i}(b) - 0x3f3504f3) >> 23, whole = up - tiny;
+  const {f} e = {to_float}, m = as_{f}(as_{i}(b) - (up << 23)) - 1.0f, s = m / (2.0f + m), z = s * s, w = z * z;
+  const {f} u = z * (0.666666627f + w * 0.284987867f) + w * (0.400009722f + w * 0.242790788f), h = 0.5f * m * m;
+  const {f} rest = (s * (h + u) - h + m) * 1.44269504f;
+  const {f} p = high * e, t = p < -280.0f ? ({f})(-280.0f) : p > 280.0f ? ({f})(280.0f) : p;
+  const {f} k = (t + {round}f) - {round}f, q = (p - k) + (low * e + (high + low) * rest);
+  const {f} d = (q + {round}f) - {round}f, r = (q - d) * 0.693147181f;
+  const {f} v = 0.166666672f + r * (0.0416664854f + r * (0.00833336078f + r * (0.00139304355f + r * 0.000198527618f)));
+  const {f} made = 1.0f + (r + r * r * (0.5f + r * v)), last = k + d;
+  const {f} n = last < -252.0f ? ({f})(-252.0f) : last > 254.0f ? ({f})(254.0f) : last;
   const {i} by = {to_int}, half_of_it = by >> 1;
-  return made * as_{f}((half_of_it + 127) << 23) * as_{f}((by - half_of_it + 127) << 23);""",
+  const {f} found = made * as_{f}((half_of_it + 127) << 23) * as_{f}((by - half_of_it + 127) << 23);
+  const {f} zero = ({f})(high > 0.0f ? 0.0f : INFINITY), most = ({f})(high > 0.0f ? INFINITY : 0.0f);
+  const {f} at_end = a == 0.0f ? zero : a > 0.0f ? most : ({f})(NAN);
+  return ((a > 0.0f) & (a <= 3.40282347e+38f)) ? found : at_end;""",
 }  # of powers the product of the binary exponent with the first bits of the other is exact
 _LANES = ("sin", "cos", "pow")  # of which lanes are slow, too
 

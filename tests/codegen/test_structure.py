@@ -471,6 +471,21 @@ def test_small_whole_powers_are_products(runner: Runner) -> None:
         np.testing.assert_allclose(found, right, rtol=1e-3 if found.dtype == np.float16 else 1e-6)
 
 
+@pytest.mark.parametrize(("results_each", "stays"), [(4, False), (49, True)])
+def test_private_arrays_stay_arrays_where_a_compiler_would_unroll_the_loops_for_each_variable(
+    results_each: int, stays: bool
+) -> None:
+    """PoCL took 18 s for 49 loops of 64 steps."""
+    plan = plan_of(
+        f"""program blocks(x: [[f32]64]N, y: [[f32]64]{results_each}) =
+             mapGlb(0, fun row =>
+               let s = toPrivate(mapSeq(fun k => reduceSeq(fun (t, (a, b)) => t + abs(a - b), 0.0, zip(k, row)), y)) in
+               reduceSeq(fun (t, a) => min(t, a), inf, s), x)""",
+        N=128,
+    )  # fmt: skip
+    assert (f"[{results_each}];" in text_of(plan)) == stays
+
+
 SPECIAL = [0, 1, np.inf, 3e38, 1.2e-38, np.nan, -1, -0.0]
 GEOMETRIC = np.geomspace(2e-38, 3e38, 56)
 
