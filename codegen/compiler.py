@@ -334,7 +334,8 @@ def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Bo
     """The body with private arrays as variables, and which of them stay arrays.
 
     Those that no registers hold do, where one work-item a group is right. So do more of them where the text would
-    become long, also by the loops that the compiler unrolls: it takes seconds for what is spilt in the end. Blocks of results of groups that share tiles are meant to be variables.
+    become long, also by the loops that the compiler unrolls: it takes seconds for what is spilt in the end. Blocks of
+    results of groups that share tiles are meant to be variables.
     """
     named = device.emission.named_arrays
     if not alone and not device.emission.indexed_private:

@@ -28,7 +28,7 @@ ALONE_LIMIT = 1536  # … and, where its work-items share nothing, up to which a
 FUNCTION = 8  # statements that one of a float counts for
 SOME_VARIABLES = 16  # of an array that is variables, where these make a long text
 OWN_STEPS = 64  # of loops that a CPU's compiler unrolls by itself
-OWN_LIMIT = 3000  # statements that these may make: PoCL took 18 s for 49 differences of blocks of 8 by 8
+OWN_LIMIT = 3072  # statements that these may make: PoCL took 18 s for 49 differences of blocks of 8 by 8
 LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 
