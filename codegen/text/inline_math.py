@@ -61,10 +61,10 @@ _LANES = ("sin", "cos", "pow")  # of which lanes are slow, too
 
 @dataclass(frozen=True)
 class Function:
-    """A function: its name, its text, and what it is given behind its first argument."""
+    """A function: its name, the texts of what it needs and its own, and what it is given behind its first argument."""
 
     name: str
-    text: str
+    texts: dict[str, str]
     numbers: tuple[str, ...] = ()
 
 
@@ -75,7 +75,7 @@ def function(item: Operate, widest: int) -> Function | None:
     if op not in _TEXTS or scalar_of(t) != F32 or (lanes > 1 and op not in _LANES):
         return None
     if op != "pow":
-        return Function(f"own_{op}_{_type_name('float', lanes)}", _text(op, lanes, widest))
+        return Function(_name(op, lanes), _texts(op, lanes, widest))
     exponent = item.arguments[1]
     if not isinstance(exponent, Const) or scalar_of(exponent.type) != F32:
         return None
@@ -84,17 +84,22 @@ def function(item: Operate, widest: int) -> Function | None:
         return None
     high = (number.view(np.int32) & np.int32(~0xFFF)).view(np.float32)
     parts = _number(high), _number(number - high)
-    return Function(f"own_pow_{_type_name('float', lanes)}", _text(op, lanes, widest), parts)
+    return Function(_name(op, lanes), _texts(op, lanes, widest), parts)
 
 
-def _text(op: str, lanes: int, widest: int) -> str:
+def _name(op: str, lanes: int) -> str:
+    return f"own_{op}_{_type_name('float', lanes)}"
+
+
+def _texts(op: str, lanes: int, widest: int) -> dict[str, str]:
     f, i = _type_name("float", lanes), _type_name("int", lanes)
     others = (("float", "high"), ("float", "low")) if op == "pow" else ()
     head = f"static inline {f} own_{op}_{f}({', '.join(f'{t} {n}' for t, n in ((f, 'a'), *others))}) {{\n"
     if 4 * lanes > widest:
-        half = f"own_{op}_{_type_name('float', lanes // 2)}"
+        half = _name(op, lanes // 2)
         calls = (f"{half}({', '.join((f'a.{side}', *(n for _, n in others)))})" for side in ("lo", "hi"))
-        return f"{_text(op, lanes // 2, widest)}\n{head}  return ({f})({', '.join(calls)});\n}}"
+        whole = f"{head}  return ({f})({', '.join(calls)});\n}}"
+        return {**_texts(op, lanes // 2, widest), _name(op, lanes): whole}
     numbers = [part / 2 if op == "cos" else part for part in _PI]
     body = _TEXTS[op].format(
         f=f,
@@ -108,7 +113,7 @@ def _text(op: str, lanes: int, widest: int) -> str:
         to_float=_as("whole", f),
         **{f"p{k}": _number(np.float32(part)).rstrip("f") for k, part in enumerate(numbers)},
     )
-    return f"{head}  {body}\n}}"
+    return {_name(op, lanes): f"{head}  {body}\n}}"}
 
 
 def _as(name: str, c_type: str) -> str:

@@ -154,7 +154,7 @@ class ScalarText:
         if op == "pow" and types[1] == I32:
             return f"{self.whole_power(item.type)}({broadcast(texts[0], types[0], item.type)}, {texts[1]})", POSTFIX
         if self.dialect.inline_math and (own := inline_math.function(item, self.dialect.math_bytes)):
-            self.helpers[own.name] = own.text
+            self.helpers |= own.texts
             return f"{own.name}({', '.join((broadcast(texts[0], types[0], item.type), *own.numbers))})", POSTFIX
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
         if has_helper:
