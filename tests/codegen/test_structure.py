@@ -487,6 +487,13 @@ def test_private_arrays_stay_arrays_where_a_compiler_would_unroll_the_loops_for_
     assert (f"[{results_each}];" in text_of(plan)) == stays
 
 
+@needs_opencl
+def test_a_program_without_inputs_is_run(runner: Runner) -> None:
+    plan = plan_of(parse_program("program squares() = mapGlb(0, fun i => i * i, generate(5, id))"))
+    (found,) = results(runner, plan, {})
+    assert found.tolist() == [0, 1, 4, 9, 16]
+
+
 SPECIAL = [0, 1, np.inf, 3e38, 1.2e-38, np.nan, -1, -0.0]
 GEOMETRIC = np.geomspace(2e-38, 3e38, 56)
 
