@@ -37,10 +37,13 @@ from lift_egraph.codegen.passes.transposed import transposed_reads
 from lift_egraph.codegen.passes.unrolling import (
     ALONE_LIMIT,
     LONG_TEXT,
+    OWN_LIMIT,
+    SOME_VARIABLES,
     UNROLL_LIMIT,
     Stays,
     UnrollingProblem,
     as_asked,
+    by_itself,
     mark_short_loops,
     nothing_stays,
     unroll,
@@ -331,8 +334,8 @@ def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Bo
     """The body with private arrays as variables, and which of them stay arrays.
 
     Those that no registers hold do, where one work-item a group is right. So do more of them where the text would
-    become long, on a GPU also by the loops that its compiler is asked to unroll: it takes seconds for what is spilt in
-    the end. Blocks of results of groups that share tiles are meant to be variables.
+    become long, also by the loops that the compiler unrolls: it takes seconds for what is spilt in the end. Blocks of
+    results of groups that share tiles are meant to be variables.
     """
     named = device.emission.named_arrays
     if not alone and not device.emission.indexed_private:
@@ -341,6 +344,8 @@ def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Bo
     try:
         limit = LONG_TEXT if is_cpu else UNROLL_LIMIT
         made = unroll(body, named_arrays=named, stays=_is_long, limit=limit)
+        if is_cpu and by_itself(made) > OWN_LIMIT:
+            return unroll(body, named_arrays=named, stays=_has_some), _has_some
         if is_cpu or shares or as_asked(made, device.emission) <= ALONE_LIMIT:
             return made, _is_long
     except UnrollingProblem:
@@ -355,6 +360,10 @@ def _is_long(buffer: Buffer) -> bool:
 
 def _has_many(buffer: Buffer) -> bool:
     return buffer.has_many
+
+
+def _has_some(buffer: Buffer) -> bool:
+    return buffer.space == "private" and bool(buffer.shape) and buffer.length > SOME_VARIABLES
 
 
 def _keeps(body: Body, stays: Stays) -> bool:

@@ -60,6 +60,9 @@ class Dialect:
         1.4 times as fast). Not so where the loads go to places that are read from memory (molecular dynamics).
     sincos
         Sine and cosine of one value are computed together (1.4 times as fast on an H100).
+    inline_math
+        Sine, cosine, and powers by a fixed number of ``f32``, and exp and log of scalars, are spelled out
+        (`lift_egraph.codegen.text.inline_math`): PoCL's take 4 times as long in lanes, and 5 to 20 times alone.
     volatile_rereads
         Global memory that a kernel writes and reads again is volatile where work-groups may have several work-items:
         PoCL 3.0 reads some of it before it is written.
@@ -106,6 +109,7 @@ class Dialect:
     sums_apart: bool = False
     unroll_long: int = 0
     sincos: bool = False
+    inline_math: bool = False
     volatile_rereads: bool = False
     reads_ahead: bool = False
     to_and_fro: bool = False
@@ -124,7 +128,7 @@ class Dialect:
     def exact(self) -> Dialect:
         """The same, for kernels whose operations on floats each round as IEEE 754 says."""
         options = (*(option for option in self.options if option not in _INEXACT), _CORRECTLY_ROUNDED)
-        return replace(self, contracts=False, options=options)
+        return replace(self, contracts=False, inline_math=False, options=options)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from lift_egraph.codegen import c_ast, c_walk
 from lift_egraph.codegen.c_ast import CExpr, Const, Operate
 from lift_egraph.codegen.lowering.places import bounds_of
-from lift_egraph.language.types import F16, I32, scalar_of, width_of
+from lift_egraph.language.scalar import OPERATIONS
+from lift_egraph.language.types import F16, F32, I32, scalar_of, width_of
 
 MOST = 32  # factors, of which each rounds by half a unit in the last place: the function may be wrong by 16
 _CASTS, _SUMS = ("to_f32", "to_f64"), ("add", "sub", "neg")
@@ -26,9 +29,11 @@ def whole_powers(body: c_ast.Body, known: Mapping[str, CExpr] | None = None) -> 
     def change(part: Any) -> Any:
         match part:
             case Operate(op="pow", arguments=(base, exponent)) if scalar_of(part.type) != F16:
+                exponent = _folded(exponent)
                 whole = _whole(exponent, found)
                 if whole is not None and (bounds := bounds_of(whole)) and -MOST <= bounds[0] <= bounds[1] <= MOST:
-                    return replace(part, arguments=(c_walk.rewrite(base, change), whole))
+                    exponent = whole
+                return replace(part, arguments=(c_walk.rewrite(base, change), exponent))
         return None
 
     for statement in body:
@@ -41,6 +46,18 @@ def whole_powers(body: c_ast.Body, known: Mapping[str, CExpr] | None = None) -> 
             found = {name: value for name, value in found.items() if name != statement.name}
             found |= {} if whole is None else {statement.name: whole}
     return tuple(made)
+
+
+def _folded(value: CExpr) -> CExpr:
+    """The number that an exponent of single precision made of numbers is, as ``1.0 / 2.2``."""
+    match value:
+        case Operate(op="add" | "sub" | "mul" | "div" | "neg" as op, arguments=arguments, type=t) if t == F32:
+            parts = [_folded(a) for a in arguments]
+            if all(isinstance(p, Const) for p in parts):
+                with np.errstate(all="ignore"):
+                    made = OPERATIONS[op].meaning(*(np.float32(p.value) for p in parts if isinstance(p, Const)))
+                return Const(float(made), F32)
+    return value
 
 
 def _whole(value: CExpr, known: Mapping[str, CExpr]) -> CExpr | None:

@@ -26,6 +26,9 @@ ASKED_LIMIT = 16_384  # statements of a GPU's kernel up to which its long loops 
 ALONE_LIMIT = 1536  # … and, where its work-items share nothing, up to which all arrays are variables: NVIDIA's
 # compiler took 18 s for rows of 254 results with a sine each, and more than 40 s for attention with 256 scores
 FUNCTION = 8  # statements that one of a float counts for
+SOME_VARIABLES = 16  # of an array that is variables, where these make a long text
+OWN_STEPS = 64  # of loops that a CPU's compiler unrolls by itself
+OWN_LIMIT = 3072  # statements that these may make: PoCL took 18 s for 49 differences of blocks of 8 by 8
 LONG_TEXT = 1024  # … and not in a body that has more then: PoCL took 80 s for attention with 97 scores a work-item
 
 
@@ -158,6 +161,11 @@ def as_asked(body: c_ast.Body, dialect: Dialect) -> int:
         return _long_factor(loop, dialect) if dialect.unroll_long else 1
 
     return _counted(body, times, lambda statement: 1 + FUNCTION * _functions(statement))
+
+
+def by_itself(body: c_ast.Body) -> int:
+    """The statements of a body with those loops unrolled that a device's compiler unrolls without being asked to."""
+    return _counted(body, lambda loop: loop.most if loop.pragma or loop.most <= OWN_STEPS else 1)
 
 
 def _counted(

@@ -298,7 +298,7 @@ class _Worker:
         self._programs[key] = program, number
 
     def _input_buffers(self, plan: Plan, name: str) -> dict[str, _Guarded]:
-        ready = self._on_device[name]
+        ready = self._on_device.setdefault(name, {})  # of a program without inputs nothing is loaded
         for buffer in plan.inputs:
             if buffer.name not in ready:
                 size = memory_of(byte_size(buffer))

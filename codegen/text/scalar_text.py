@@ -11,6 +11,7 @@ import numpy as np
 
 from lift_egraph.codegen.c_ast import Name, Operate
 from lift_egraph.codegen.devices import Dialect
+from lift_egraph.codegen.text import inline_math
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.types import (
     BOOL,
@@ -152,6 +153,9 @@ class ScalarText:
             return f"{op}({', '.join(texts)})", POSTFIX
         if op == "pow" and types[1] == I32:
             return f"{self.whole_power(item.type)}({broadcast(texts[0], types[0], item.type)}, {texts[1]})", POSTFIX
+        if self.dialect.inline_math and (own := inline_math.function(item, self.dialect.math_bytes)):
+            self.helpers |= own.texts
+            return f"{own.name}({', '.join((broadcast(texts[0], types[0], item.type), *own.numbers))})", POSTFIX
         texts = [broadcast(x, t, item.type) for x, t in zip(texts, types, strict=True)]
         if has_helper:
             return f"{self.helper(op, item.type)}({', '.join(texts)})", POSTFIX

@@ -6,7 +6,7 @@ the functions of `lift_egraph.language.build`, whose complaints get the place of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from typing import Any
@@ -17,10 +17,13 @@ from lift_egraph.language.binders import Let, in_lets, substitute
 from lift_egraph.language.check import type_of
 from lift_egraph.language.grammar import SUFFIXES, Misplaced, Place, Tree, suggestion
 from lift_egraph.language.nat import ARITHMETIC, Nat, nat
+from lift_egraph.language.operators import item
 from lift_egraph.language.other_words import UNKNOWN
+from lift_egraph.language.retyped import chooses_numbers, chosen_in, in_doubles, number_of, otherwise
 from lift_egraph.language.scalar import OPERATIONS
 from lift_egraph.language.type_text import read_size, read_type, size_infix
 from lift_egraph.language.types import (
+    BOOL,
     F64,
     I32,
     Array,
@@ -106,7 +109,7 @@ def whole_body_of(tree: Tree, scope: Scope) -> ir.Expr:
     try:
         return _right_body(tree, scope)
     except (Misplaced, TypeProblem) as problem:
-        doubles = _in_doubles(tree)
+        doubles = in_doubles(tree)
         is_of_types = not isinstance(problem, Misplaced) or problem.kind is TypeProblem
         if not is_of_types or doubles == tree or not any(map(_has_doubles, scope.values.values())):
             raise
@@ -145,18 +148,18 @@ def _meaning(tree: Tree, scope: Scope) -> Any:
             case Tree("number", (value, type_name)):
                 return functions.literal(value, None if type_name is None else Scalar(type_name))
             case Tree("infix", (sign, left, right)):
-                return _infix(sign, operand_of(left, scope), operand_of(right, scope), tree.place)
+                return _fitting(lambda a, b: _infix(sign, a, b, tree.place), (left, right), scope)
             case Tree("fun", _):
                 return abstraction_of(tree, scope)
             case Tree("let", (pattern, value, body)):
                 return _let(pattern, value, body, scope)
             case Tree("choice", parts):
-                return functions.Section("select")(*(operand_of(part, scope) for part in parts))
+                return _fitting(functions.Section("select"), parts, scope)
             case Tree("tuple", items):
                 return build.tuple_(*(value_of(i, scope) for i in items))
             case Tree("element", (array, index)):
                 operand = operand_of(index, scope)
-                return functions.indexed(value_of(array, scope), operand if (i := _whole(operand)) is None else i)
+                return item(value_of(array, scope), operand if (i := _whole(operand)) is None else i)
             case Tree("negate", (value,)):
                 inner = operand_of(value, scope)
                 return -inner if isinstance(inner, Nat | float) else functions.Section("neg")(inner)
@@ -176,7 +179,7 @@ def _let(pattern: Tree, value: Tree, body: Tree, scope: Scope) -> Any:
     """
     meaning = value_of(value, scope) if pattern.kind != "bind" else _meaning(value, scope)
     untyped = pattern.kind == "bind" and pattern.items[1] is None
-    if untyped and (number := _number(value)) is not None:
+    if untyped and (number := number_of(value)) is not None:
         meaning = number if isinstance(number, float) else nat(number)
     if isinstance(meaning, ir.Expr) or (isinstance(meaning, Nat | float) and not untyped):
         return build.let(meaning, abstraction_of(Tree("fun", (pattern, body), pattern.place), scope))
@@ -203,18 +206,27 @@ def _name(name: str, place: Place, scope: Scope) -> Any:
 
 def operand_of(tree: Tree, scope: Scope) -> Any:
     """The term, the size or the number without a type that a tree denotes: the last two take one from beside."""
-    if (number := _number(tree)) is not None:
+    if (number := number_of(tree)) is not None:
         return number
     meaning = _meaning(tree, scope)
     return meaning if isinstance(meaning, Nat | float) else _as_value(meaning, tree.place)
 
 
-def _number(tree: Tree) -> int | float | None:
-    """The number that is written without a type."""
-    match tree:
-        case Tree("number", (int() | float() as number, None)) if not isinstance(number, bool):
-            return number
-    return None
+def _fitting(operation: Callable[..., Any], trees: Iterable[Tree], scope: Scope) -> Any:
+    """An operation on operands, of which choices between numbers take the type of the others if it fits not else."""
+    trees = [*trees]
+    operands = [operand_of(tree, scope) for tree in trees]
+    try:
+        return operation(*operands)
+    except TypeProblem:
+        known = [o for o, t in zip(operands, trees, strict=True) if isinstance(o, ir.Expr) and not chooses_numbers(t)]
+        types = {type_of(o) for o in known} - {BOOL}
+        if len(types) != 1 or not isinstance(t := types.pop(), Scalar):
+            raise
+        typed = [chosen_in(tree, t) if chooses_numbers(tree) else tree for tree in trees]
+        if typed == trees:
+            raise
+        return operation(*(operand_of(tree, scope) for tree in typed))
 
 
 def _infix(sign: str, left: Any, right: Any, place: Place) -> Any:
@@ -238,7 +250,7 @@ def function_of(tree: Tree, scope: Scope) -> Any:
     if isinstance(function, Nat):
         function = functions.as_expr(function)
     if isinstance(function, ir.Expr):
-        hint = f"; a number with a point is {tree.items[0]}.0" if isinstance(_number(tree), int) else ""
+        hint = f"; a number with a point is {tree.items[0]}.0" if isinstance(number_of(tree), int) else ""
         message = f"this is a value of the type {type_of(function)}, not a function{hint}"
         raise Misplaced(message, tree.place, TypeProblem)
     return function
@@ -252,7 +264,7 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
             return _given(function, arguments, scope)
         return function(*arguments)  # says how many it takes
     if isinstance(function, functions.Section):
-        return function(*(operand_of(a, scope) for a in arguments))
+        return _fitting(function, arguments, scope)
     meanings = [_meaning(a, scope) for a in arguments]
     if isinstance(function, functions.Abstraction) and any(map(functions.is_function, meanings)):
         return _with_functions(function, [*zip(meanings, arguments, strict=True)], scope, callee.place)
@@ -266,20 +278,28 @@ def _call(callee: Tree, arguments: list[Tree], scope: Scope) -> Any:
 
 
 def _given(pattern: functions.PartialPattern, arguments: list[Tree], scope: Scope) -> Any:
-    """A pattern with more of its arguments; numbers that it starts from are doubles where its function needs them."""
-    named = [*zip(pattern.called[len(pattern.given) :] or repeat(""), arguments, strict=False)]
-    doubles = [_in_doubles(argument) if name == "initial" else argument for name, argument in named]
+    """A pattern with more of its arguments; numbers that it starts from have the types that its function needs."""
     count = len(scope.lets or ())
     try:
         return _complete(pattern, arguments, scope)
     except (Misplaced, TypeProblem) as problem:
-        if doubles == arguments or (isinstance(problem, Misplaced) and problem.kind is not TypeProblem):
+        if isinstance(problem, Misplaced) and problem.kind is not TypeProblem:
             raise
-        try:
-            del (scope.lets or [])[count:]
-            return _complete(pattern, doubles, scope)
-        except (Misplaced, TypeProblem, SizeProblem):
-            raise problem from None
+        named = [*zip(pattern.called[len(pattern.given) :] or repeat(""), arguments, strict=False)]
+        starts = [place for place, (name, _) in enumerate(named) if name == "initial" or pattern.name == "concat"]
+        for place in starts:
+            for other in otherwise(arguments[place], _types_in(scope)):
+                try:
+                    del (scope.lets or [])[count:]
+                    return _complete(pattern, [*arguments[:place], other, *arguments[place + 1 :]], scope)
+                except (Misplaced, TypeProblem, SizeProblem):
+                    continue
+        raise
+
+
+def _types_in(scope: Scope) -> set[Scalar]:
+    values = (v for v in scope.values.values() if isinstance(v, ir.Expr))
+    return {scalar_of(leaf) for v in values for _, _, leaf in leaves(type_of(v))}
 
 
 def _complete(pattern: functions.PartialPattern, arguments: Iterable[Tree], scope: Scope) -> Any:
@@ -287,13 +307,6 @@ def _complete(pattern: functions.PartialPattern, arguments: Iterable[Tree], scop
     for kind, argument in zip(pattern.kinds[len(pattern.given) :], arguments, strict=False):
         made = made(_argument(made, kind, argument, scope))
     return made
-
-
-def _in_doubles(tree: Tree) -> Tree:
-    """The tree with those numbers with a point that have no type as doubles."""
-    if isinstance(number := _number(tree), float):
-        return replace(tree, items=(number, "f64"))
-    return replace(tree, items=tuple(_in_doubles(i) if isinstance(i, Tree) else i for i in tree.items))
 
 
 def _has_array(t: DataType) -> bool:

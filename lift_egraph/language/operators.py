@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from lift_egraph.errors import TypeProblem
-from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.functions import indexed, scalar_call
 from lift_egraph.language.ir import Call, Expr
+from lift_egraph.language.nat import Nat
 from lift_egraph.language.scalar import COMPARISONS, OF_BOOLS, OPERATIONS
-from lift_egraph.language.types import BOOL, Array, Pair, tuple_components
+from lift_egraph.language.tuples import components
+from lift_egraph.language.types import BOOL, Array, Pair
 
 ELEMENTS = "map_(f, xs) for what is done with each element, reduce_(add, 0.0, xs) for their sum"
 LAID_OUT = "the patterns say how arrays are laid out: split, join, transpose, slice_"
@@ -79,25 +80,19 @@ def _elements(self: Expr) -> Iterator[Expr]:
     t = type_of(self)
     if not isinstance(t, Pair):
         raise TypeProblem(f"Python cannot go through {t} while a term is built; write {ELEMENTS}")
-    return _components(self, len(tuple_components(t)))
+    return components(self)
 
 
-def _item(self: Expr, index: Any) -> Expr:
+def item(value: Expr, index: Any) -> Expr:
     """An element of an array, or a component of a tuple."""
-    t = type_of(self)
-    if not isinstance(t, Pair):
-        return indexed(self, index)
-    components = [*_elements(self)]
-    if isinstance(index, bool) or not isinstance(index, int) or not -len(components) <= index < len(components):
-        raise TypeProblem(f"a component of {t} is one of 0 to {len(components) - 1}, got {index}")
-    return components[index]
-
-
-def _components(term: Expr, count: int) -> Iterator[Expr]:
-    for _ in range(count - 1):
-        yield ir.Component(0, term)
-        term = ir.Component(1, term)
-    yield term
+    if not isinstance(type_of(value), Pair):
+        return indexed(value, index)
+    parts = [*components(value)]
+    place = index.constant if isinstance(index, Nat) else index
+    if isinstance(place, bool) or not isinstance(place, int) or not -len(parts) <= place < len(parts):
+        given = f"a value of the type {type_of(index)}" if isinstance(index, Expr) else index
+        raise TypeProblem(f"a component of {type_of(value)} is one of 0 to {len(parts) - 1}, got {given}")
+    return parts[place]
 
 
 def _length(self: Expr) -> NoReturn:
@@ -151,7 +146,7 @@ for _op in OPERATIONS.values():
 for _name, _told in NO_NUMBERS.items():
     setattr(Expr, f"__{_name}__", _no_number(*_told))
 Expr.__bool__ = _truth
-Expr.__getitem__ = _item
+Expr.__getitem__ = item
 Expr.__iter__ = _elements
 Expr.__len__ = _length
 Expr.__getattr__ = _missing

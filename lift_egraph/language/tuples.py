@@ -1,4 +1,4 @@
-"""Selecting between and comparing tuples: scalar operations on their components.
+"""The components of tuples, and selecting between and comparing tuples: scalar operations on their components.
 
 ``select(c, p, q)`` is a tuple of selects. ``p == q`` holds where all components are equal, and ``p < q`` where the
 first two components that differ are in this order.
@@ -6,14 +6,24 @@ first two components that differ are in this order.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lift_egraph.errors import TypeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import fresh_name, names_in
 from lift_egraph.language.check import type_of
 from lift_egraph.language.scalar import OPERATIONS
-from lift_egraph.language.types import Pair
+from lift_egraph.language.types import Pair, tuple_components
 
 _STRICT = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
+
+
+def components(value: ir.Expr) -> Iterator[ir.Expr]:
+    """The components of a tuple."""
+    for _ in range(len(tuple_components(type_of(value))) - 1):
+        yield ir.Component(0, value)
+        value = ir.Component(1, value)
+    yield value
 
 
 def on_tuples(op: str, arguments: tuple[ir.Expr, ...]) -> ir.Expr:

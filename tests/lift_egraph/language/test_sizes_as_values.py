@@ -79,6 +79,60 @@ def test_numbers_that_a_fold_starts_from_are_doubles_where_its_function_needs_th
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
+        ("reduceSeq(fun (a, v) => a + v * v, 0, x)", "reduceSeq(fun (a, v) => a + v * v, 0f32, x)"),
+        ("scanSeq(fun (a, v) => max(a, v), -1, x)", "scanSeq(fun (a, v) => max(a, v), -1f32, x)"),
+        (
+            "reduceSeq(fun ((a, n), v) => (a + v, n + 1), (0, 0), x)",
+            "reduceSeq(fun ((a, n), v) => (a + v, n + 1), (0f32, 0), x)",
+        ),
+        (
+            "reduceSeq(fun ((a, b), v) => (a * v, b + f64(v)), (1, 0.0), x)",
+            "reduceSeq(fun ((a, b), v) => (a * v, b + f64(v)), (1f32, 0f64), x)",
+        ),
+        ("reduce(fun (a, b) => a + b, 0, k)", "reduce(fun (a, b) => a + b, 0i64, k)"),
+        ("reduceByIndex(add, fill(4, 0), lookup(map(to_i32, k), fill(9, 1)), x)",
+         "reduceByIndex(add, fill(4, 0f32), lookup(map(to_i32, k), fill(9, 1)), x)"),
+        ("concat(fill(1, 0), x)", "concat(fill(1, 0f32), x)"),
+        ("concat(slice(0, 2, x), fill(2, 0))", "concat(slice(0, 2, x), fill(2, 0f32))"),
+    ],
+)  # fmt: skip
+def test_whole_numbers_that_a_pattern_starts_from_have_the_types_that_its_function_needs(
+    written: str, meant: str
+) -> None:
+    """No more of them than need be: a count beside a sum of floats stays whole."""
+    head = "program f(x: [f32]N, k: [i64]N) where N = 8 = "
+    assert alpha_equal(parse_program(head + written).body, parse_program(head + meant).body)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("v + (if v > 0 then 1 else 0)", "v + (if v > 0 then 1f64 else 0f64)"),
+        ("max(v, if v > 0 then -1 else 0.5)", "max(v, if v > 0 then -1f64 else 0.5f64)"),
+        ("if v > 9 then v else if v > 0 then 1 else 0", "if v > 9 then v else if v > 0 then 1f64 else 0f64"),
+    ],
+)
+def test_a_choice_between_numbers_takes_the_type_beside_it(written: str, meant: str) -> None:
+    texts = [f"program f(x: [f64]N) where N = 8 = map(fun v => {body}, x)" for body in (written, meant)]
+    first, second = (parse_program(text).body for text in texts)
+    assert alpha_equal(first, second)
+    with pytest.raises(LiftError, match="1:51: add needs arguments of one type, got i32, f32"):
+        parse_program("program f(x: [i32]N) where N = 8 = map(fun v => v + (if v > 0 then 0.5 else 1.5), x)")
+
+
+def test_a_component_of_a_tuple_is_written_as_an_element() -> None:
+    head = "program f(x: [(f32, i32, f32)]N) where N = 8 = "
+    written, meant = "map(fun t => t[0] * t[2], x)", "map(fun t => get(0, t) * get(2, t), x)"
+    assert alpha_equal(parse_program(head + written).body, parse_program(head + meant).body)
+    with pytest.raises(LiftError, match=r"a component of \(f32, i32, f32\) is one of 0 to 2, got 3"):
+        parse_program(head + "map(fun t => t[3], x)")
+    with pytest.raises(LiftError, match="is one of 0 to 2, got a value of the type i32"):
+        parse_program(head + "map(fun t => t[t[1]], x)")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
         ("let s = 1.0 / sqrt(2.0) in map(fun v => s * v, x)", "let s = 1.0f64 / sqrt(2f64) in map(fun v => s * v, x)"),
         ("let s = 1.0 / N in map(fun v => s * v, x)", "let s = 1.0f64 / N in map(fun v => s * v, x)"),
         (

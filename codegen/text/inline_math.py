@@ -1,0 +1,130 @@
+"""Functions of single precision as C text, where those of a device's compiler are slow.
+
+PoCL 3.0 calls a function that is not inlined for each scalar, and prepares sine and cosine of the largest numbers in
+each lane. These are wrong by no more units in the last place than OpenCL allows (4 for sine and cosine, 16 for powers,
+3 for the others); sine, cosine and log call the compiler's own for arguments that they are not made for. Coefficients:
+those of SLEEF for sine, cosine and exp, of FreeBSD's libm for log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lift_egraph.codegen.c_ast import Const, Operate
+from lift_egraph.language.types import F32, scalar_of, width_of
+
+LARGEST_EXPONENT = 8  # of powers: a larger one makes more of what the logarithm is wrong by
+_ROUND = 12582912.0  # added and taken away again it leaves a whole number
+_PI = (3.140625, 0.0009670257568359375, 6.2771141529083251953e-07, 1.2154201256553420762e-10)
+_WAVE = """
+  const {f} r = (((a - n * {p0}f) - n * {p1}f) - n * {p2}f) - n * {p3}f, s = r * r;
+  const {f} made = r + s * r * (-0.166666597f + s * (0.00833307858f + s * (-0.000198106907f + s * 2.60831598e-06f)));
+  const {f} found = as_{f}(as_{i}(made) ^ ({sign}));
+  const {i} large = !(as_{f}(as_{i}(a) & 0x7fffffff) < 39000.0f);
+  return {some}(large) ? (large ? {op}(a) : found) : found;"""
+_TEXTS = {
+    "sin": "const {f} n = (a * 0.318309886f + {round}f) - {round}f;" + _WAVE,
+    "cos": "const {f} n = 2.0f * ((a * 0.318309886f - 0.5f + {round}f) - {round}f) + 1.0f;" + _WAVE,
+    "exp": """const {f} b = a < -104.0f ? ({f})(-104.0f) : a, c = b > 89.0f ? ({f})(89.0f) : b;
+  const {f} n = (c * 1.44269504f + {round}f) - {round}f, r = (c - n * 0.693145752f) - n * 1.42860677e-06f;
+  const {f} u = 0.166666672f + r * (0.0416664854f + r * (0.00833336078f + r * (0.00139304355f + r * 0.000198527618f)));
+  const {f} made = 1.0f + (r + r * r * (0.5f + r * u));
+  const {i} by = {to_int}, half_of_it = by >> 1;
+  return made * as_{f}((half_of_it + 127) << 23) * as_{f}((by - half_of_it + 127) << 23);""",
+    "log": """if (!{normal}) return log(a);
+  const {i} whole = (as_{i}(a) - 0x3f3504f3) >> 23;
+  const {f} e = {to_float}, r = as_{f}(as_{i}(a) - (whole << 23)) - 1.0f, s = r / (2.0f + r), z = s * s, w = z * z;
+  const {f} u = z * (0.666666627f + w * 0.284987867f) + w * (0.400009722f + w * 0.242790788f), h = 0.5f * r * r;
+  return s * (h + u) + e * 9.05800061e-06f - h + r + e * 0.693138123f;""",
+    "pow": """const {i} tiny = a < 1.17549435e-38f ? ({i})(23) : ({i})(0);
+  const {f} b = a < 1.17549435e-38f ? a * 8388608.0f : a;
+  const {i} up = (as_{i}(b) - 0x3f3504f3) >> 23, whole = up - tiny;
+  const {f} e = {to_float}, m = as_{f}(as_{i}(b) - (up << 23)) - 1.0f, s = m / (2.0f + m), z = s * s, w = z * z;
+  const {f} u = z * (0.666666627f + w * 0.284987867f) + w * (0.400009722f + w * 0.242790788f), h = 0.5f * m * m;
+  const {f} rest = (s * (h + u) - h + m) * 1.44269504f;
+  const {f} p = high * e, t = p < -280.0f ? ({f})(-280.0f) : p > 280.0f ? ({f})(280.0f) : p;
+  const {f} k = (t + {round}f) - {round}f, q = (p - k) + (low * e + (high + low) * rest);
+  const {f} d = (q + {round}f) - {round}f, r = (q - d) * 0.693147181f;
+  const {f} v = 0.166666672f + r * (0.0416664854f + r * (0.00833336078f + r * (0.00139304355f + r * 0.000198527618f)));
+  const {f} made = 1.0f + (r + r * r * (0.5f + r * v)), last = k + d;
+  const {f} n = last < -252.0f ? ({f})(-252.0f) : last > 254.0f ? ({f})(254.0f) : last;
+  const {i} by = {to_int}, half_of_it = by >> 1;
+  const {f} found = made * as_{f}((half_of_it + 127) << 23) * as_{f}((by - half_of_it + 127) << 23);
+  const {f} zero = ({f})(high > 0.0f ? 0.0f : INFINITY), most = ({f})(high > 0.0f ? INFINITY : 0.0f);
+  const {f} at_end = a == 0.0f ? zero : a > 0.0f ? most : ({f})(NAN);
+  return ((a > 0.0f) & (a <= 3.40282347e+38f)) ? found : at_end;""",
+}  # of powers the product of the binary exponent with the first bits of the other is exact
+_LANES = ("sin", "cos", "pow")  # of which lanes are slow, too
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function: its name, the texts of what it needs and its own, and what it is given behind its first argument."""
+
+    name: str
+    texts: dict[str, str]
+    numbers: tuple[str, ...] = ()
+
+
+def function(item: Operate, widest: int) -> Function | None:
+    """The function for an operation, if there is one; wider lanes than `widest` bytes are computed in halves."""
+    op, t = item.op, item.type
+    lanes = width_of(t)
+    if op not in _TEXTS or scalar_of(t) != F32 or (lanes > 1 and op not in _LANES):
+        return None
+    if op != "pow":
+        return Function(_name(op, lanes), _texts(op, lanes, widest))
+    exponent = item.arguments[1]
+    if not isinstance(exponent, Const) or scalar_of(exponent.type) != F32:
+        return None
+    number = np.float32(exponent.value)
+    if not abs(number) <= LARGEST_EXPONENT or number == np.rint(number):
+        return None
+    high = (number.view(np.int32) & np.int32(~0xFFF)).view(np.float32)
+    parts = _number(high), _number(number - high)
+    return Function(_name(op, lanes), _texts(op, lanes, widest), parts)
+
+
+def _name(op: str, lanes: int) -> str:
+    return f"own_{op}_{_type_name('float', lanes)}"
+
+
+def _texts(op: str, lanes: int, widest: int) -> dict[str, str]:
+    f, i = _type_name("float", lanes), _type_name("int", lanes)
+    others = (("float", "high"), ("float", "low")) if op == "pow" else ()
+    head = f"static inline {f} own_{op}_{f}({', '.join(f'{t} {n}' for t, n in ((f, 'a'), *others))}) {{\n"
+    if 4 * lanes > widest:
+        half = _name(op, lanes // 2)
+        calls = (f"{half}({', '.join((f'a.{side}', *(n for _, n in others)))})" for side in ("lo", "hi"))
+        whole = f"{head}  return ({f})({', '.join(calls)});\n}}"
+        return {**_texts(op, lanes // 2, widest), _name(op, lanes): whole}
+    numbers = [part / 2 if op == "cos" else part for part in _PI]
+    body = _TEXTS[op].format(
+        f=f,
+        i=i,
+        op=op,
+        round=_ROUND,
+        some="any" if lanes > 1 else "",
+        sign=f"(~{_as('n', i)} & 2) << 30" if op == "cos" else f"{_as('n', i)} << 31",
+        normal="((a >= 1.17549435e-38f) & (a <= 3.40282347e+38f))",
+        to_int=_as("n", i),
+        to_float=_as("whole", f),
+        **{f"p{k}": _number(np.float32(part)).rstrip("f") for k, part in enumerate(numbers)},
+    )
+    return {_name(op, lanes): f"{head}  {body}\n}}"}
+
+
+def _as(name: str, c_type: str) -> str:
+    is_vector = c_type[-1].isdigit()
+    return f"__builtin_convertvector({name}, {c_type})" if is_vector else f"({c_type})({name})"
+
+
+def _type_name(scalar: str, lanes: int) -> str:
+    return f"{scalar}{lanes}" if lanes > 1 else scalar
+
+
+def _number(value: np.float32) -> str:
+    text = str(np.float32(value))
+    return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
