@@ -150,25 +150,15 @@ def _combined(fold: Fold) -> Fold:
     return made(found.operator, fold.initial, array)
 
 
-def refusals(term: ir.Expr, in_groups: bool = False) -> Iterator[str]:
-    """Why folds outside of all loops, or of rows, stay loops.
-
-    Parameters
-    ----------
-    in_groups
-        On a device with groups of work-items, which does not take folds by powers of one matrix in chunks.
-    """
+def refusals(term: ir.Expr) -> Iterator[str]:
+    """Why folds outside of all loops, or of rows, stay loops."""
     if _may_act(term):
         found = action_of(term.operator)
         f = term.operator
         is_parallel = _combined(term) is not term or _is_parallel_in_parts(f) or steady_of(f) is not None
         given = making(term)
         is_parallel = is_parallel or (keeping_of(f, term.initial) or keeping_of(f, term.initial, given)) is not None
-        steady = steady_of(f) if in_groups and isinstance(found, Refusal) else None
-        if steady is not None and _combined(term) is term and not _is_parallel_in_parts(f):
-            name, cpu = print_term(f), "CPUs take such folds in chunks, devices with work-groups do not yet"
-            yield f"the fold by {name} stays a loop here: {steady.why}; {cpu}"
-        elif isinstance(found, Refusal) and not is_parallel:
+        if isinstance(found, Refusal) and not is_parallel:
             bounds = against_bounds(f, term.initial, given)
             yield f"the fold by {print_term(term.operator)} stays a loop: {found}" + (f"; {bounds}" if bounds else "")
         elif (
@@ -181,9 +171,9 @@ def refusals(term: ir.Expr, in_groups: bool = False) -> Iterator[str]:
             yield f"the fold by {name} stays a loop: {not_linear(term.operator)}; {why}"
     for part in ir.parts(term):
         if isinstance(part, ir.Expr):
-            yield from refusals(part, in_groups)
+            yield from refusals(part)
     if isinstance(term, ir.Apply | ir.Map):
-        yield from refusals(ir.function_body(term.function).body, in_groups)
+        yield from refusals(ir.function_body(term.function).body)
 
 
 def _is_parallel_in_parts(f: ir.Function) -> bool:

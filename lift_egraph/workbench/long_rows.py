@@ -153,7 +153,7 @@ class LongRows:
         found = steady_of(term.operator)
         takes_long = found is not None and found.takes_long
         has_groups = self.rows.device.has_groups
-        if has_groups and rows == 1 and isinstance(term, FOLDS) and not takes_long:
+        if has_groups and rows == 1 and isinstance(term, FOLDS) and isinstance(action_of(term.operator), Action):
             return None  # groups share it, by other plans
         has_lanes = found is not None and not takes_long and not has_groups
         aside = self.rows.aside(rows, n) if isinstance(term, FOLDS) and has_lanes else None

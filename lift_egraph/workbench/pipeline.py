@@ -34,6 +34,7 @@ from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
 from lift_egraph.extract.cost import StructuralCost
 from lift_egraph.extract.models import PerformanceModel, StructuralModel
+from lift_egraph.garbage import drop_unused_e_graphs
 from lift_egraph.language import ir
 from lift_egraph.language.check import specialise
 from lift_egraph.learned.model import Model
@@ -205,6 +206,7 @@ def optimize(
     limits = 1e3 * kernel_seconds, 1e3 * first_seconds
     race = Race(naive, make, *limits, recording, tuning, together, chosen, place, others)
     how, in_numpy, roof = "", None, None
+    drop_unused_e_graphs()
     told = "timing the naive kernel" if naive else f"there is none: {baseline}"
     try:
         with Finder(stream, inbox) as finder:
@@ -226,9 +228,8 @@ def optimize(
     found = race.phases, race.candidates, top, clock.spent, no_baseline, tuple(race.refused), how, in_numpy, roof
     checks = (*map(str, laws), *additions.checks)
     report = Report(
-        special, str(info), race.stop_reason, *found, recording.summary(),
-        exact=exact, checks=checks, in_groups=model.has_groups,
-    )  # fmt: skip
+        special, str(info), race.stop_reason, *found, recording.summary(), exact=exact, checks=checks
+    )
     if not report.valid:
         messages = [c.message for c in report.rejected] or [r.message for r in report.refused]
         reasons = "; ".join(dict.fromkeys(messages)) or "the search found no legal term"

@@ -179,8 +179,6 @@ class Report:
         Whether kernels had to keep each bit of floats.
     checks
         How often declared laws and alternatives were tried.
-    in_groups
-        Whether the device runs groups of work-items, as GPUs do.
     """
 
     source: ir.Program
@@ -200,7 +198,6 @@ class Report:
     drawn: Callable[[int], Sequence[Found]] = lambda count: ()
     exact: bool = False
     checks: tuple[str, ...] = ()
-    in_groups: bool = False
 
     @property
     def valid(self) -> list[Candidate]:
@@ -281,7 +278,7 @@ class Report:
     @property
     def loops(self) -> tuple[str, ...]:
         """Why folds of the program stay loops."""
-        return tuple(dict.fromkeys(refusals(self.source.body, self.in_groups)))
+        return tuple(dict.fromkeys(refusals(self.source.body)))
 
     def rates(self, candidate: Candidate) -> tuple[float, float] | None:
         """GFLOP/s, of the program as it is written, and GB/s, of its inputs and its result once each."""
