@@ -96,13 +96,6 @@ def test_a_checksum_is_that_of_others_and_its_polynomial_is_found():
     assert word(opened(program.body.operator), [0]).modulus.value == 0x04C11DB7
 
 
-def test_that_devices_with_groups_have_no_chunks_of_words_is_said():
-    body = fold(*WORDS["crc of bytes"]).body
-    assert not [*refusals(body)]
-    (said,) = refusals(body, in_groups=True)
-    assert "stays a loop here: its bits are linear in those before" in said
-
-
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_words_stay_loops(name: str):
     f = fold(OTHERS[name], "u32", "(0u32, 0u32)" if name == "two words" else "0u32").body.operator
