@@ -52,7 +52,7 @@ class Buffer:
     targets: tuple[str, ...] = ()
     origin: Expr | None = field(default=None, compare=False, repr=False)
 
-    @property
+    @cached_property
     def length(self) -> int:
         """The number of elements.
 
@@ -63,7 +63,7 @@ class Buffer:
         """
         return self.elements.evaluate({})
 
-    @property
+    @cached_property
     def elements(self) -> Nat:
         """The number of elements as an expression of the open sizes."""
         return prod((nat(n) for n in self.shape), start=nat(1))

@@ -44,6 +44,7 @@ from lift_egraph.codegen.passes.unrolling import (
     UnrollingProblem,
     as_asked,
     by_itself,
+    extent,
     mark_short_loops,
     nothing_stays,
     unroll,
@@ -343,6 +344,11 @@ def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Bo
     is_cpu = not isinstance(device.throughput, Gpu)
     try:
         limit = LONG_TEXT if is_cpu else UNROLL_LIMIT
+        foreseen = extent(body, named_arrays=named, stays=_is_long) if is_cpu else None
+        if foreseen and foreseen.least > limit:
+            return unroll(body, named_arrays=named, stays=_has_many), _has_many
+        if foreseen and foreseen.most <= limit and foreseen.by_itself > OWN_LIMIT:
+            return unroll(body, named_arrays=named, stays=_has_some), _has_some
         made = unroll(body, named_arrays=named, stays=_is_long, limit=limit)
         if is_cpu and by_itself(made) > OWN_LIMIT:
             return unroll(body, named_arrays=named, stays=_has_some), _has_some

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 from lift_egraph.codegen.c_ast import (
@@ -74,7 +73,7 @@ class _Memory:
         buffer = load.buffer
         if buffer.space != "global" or buffer.name in self.written:
             return False
-        return not (prod((nat(n) for n in buffer.shape), start=nat(1)) % load.width).terms
+        return not (buffer.elements % load.width).terms
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def _together(part: Any) -> Load | None:
     first = elements[0] if elements else None
     if first is None or len(elements) < len(part.items) or any(e.buffer != first.buffer for e in elements):
         return None
-    if any((e.index - first.index).constant != n for n, e in enumerate(elements)):
+    if any(e.index.beyond(first.index) != n for n, e in enumerate(elements)):
         return None
     return Load(first.buffer, first.index, len(elements))
 

@@ -68,6 +68,89 @@ class _Ways(NamedTuple):
     named: bool
     stays: Stays
 
+    def selects_from(self, buffer: c_ast.Buffer) -> bool:
+        """Whether an array becomes variables."""
+        return self.named and buffer.space == "private" and not self.stays(buffer)
+
+
+class Extent(NamedTuple):
+    """How many statements `unroll` makes: at least and at most; and at least `by_itself` of what it makes."""
+
+    least: int
+    most: int
+    by_itself: int
+
+    def times(self, steps: int) -> Extent:
+        """That of several steps."""
+        return Extent(*(steps * number for number in self))
+
+
+def extent(body: c_ast.Body, *, named_arrays: bool, stays: Stays = nothing_stays) -> Extent | None:
+    """What `unroll` makes of a body, without a copy of any step; None where the length of a loop is not known.
+
+    The index of an inner loop may vanish from what it selects where that of an outer one is known, as ``i`` from
+    ``i * j`` where ``j`` is 0. Where that could be, a loop counts as unrolled, and as not.
+    """
+    return _extent(body, _Ways(named_arrays, stays))
+
+
+def _extent(body: c_ast.Body, ways: _Ways) -> Extent | None:
+    least = most = own = 0
+    for statement in body:
+        found: Extent | None = Extent(1, 1, 1)
+        if isinstance(statement, c_ast.For):
+            found = _extent_of_loop(statement, ways)
+        elif isinstance(statement, c_ast.If | c_ast.Block):
+            found = _extent(statement.body, ways)
+        if found is None:
+            return None
+        least, most, own = least + found.least, most + found.most, own + found.by_itself
+    return Extent(least, most, own)
+
+
+def _extent_of_loop(loop: c_ast.For, ways: _Ways) -> Extent | None:
+    count = loop.count.constant
+    if count == 0:
+        return Extent(0, 0, 0)
+    if (step := _extent(loop.body, ways)) is None:
+        return None
+    if _is_grid(loop) or not _selects(loop.body, loop.variable, ways):
+        if count is None:  # it may be 0, once the index of a loop around it is known
+            return Extent(0, step.most, 0)
+        unrolls = loop.most <= OWN_STEPS or _stays_selected(loop.body, loop.variable, ways._replace(named=True))
+        return step._replace(by_itself=step.by_itself * (loop.most if unrolls else 1))
+    if count is None or loop.threads is None:
+        return None
+    every = step.times(loop.trips)
+    return every if _stays_selected(loop.body, loop.variable, ways) else step._replace(most=every.most)
+
+
+def _stays_selected(body: c_ast.Body, variable: NatVar, ways: _Ways) -> bool:
+    """Whether a variable selects something, whatever the variables of loops around it are.
+
+    A lane of a vector is left out: once it is known which, only this may be left of the vector.
+    """
+    ahead: list[object] = list(body)
+    while ahead:
+        part = ahead.pop()
+        if variable.name not in c_walk.mentioned(part):
+            continue
+        if isinstance(part, c_ast.Lane):
+            if _is_apart(part.lane, variable):
+                return True
+        elif isinstance(part, c_ast.Load):
+            if ways.selects_from(part.buffer) and _is_apart(part.index, variable):
+                return True
+        else:
+            ahead += c_walk.children(part) if not isinstance(part, Nat) else ()
+    return False
+
+
+def _is_apart(index: Nat, variable: NatVar) -> bool:
+    """Whether a variable stands in a term of its own, and in no other."""
+    terms = [monomial for monomial, _ in index.terms if any(variable in nat(atom).variables for atom in monomial)]
+    return terms == [(variable,)]
+
 
 def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[c_ast.Statement]:
     if isinstance(statement, c_ast.If | c_ast.Block):
@@ -81,8 +164,7 @@ def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[
         return [statement]
     if statement.count.constant == 0:
         return []  # it never runs, and its indices lie in no array
-    is_grid = statement.level.kind in ("glb", "wrg") and statement.threads != 1  # no unrolling makes its index a number
-    if is_grid or not _selects(statement.body, statement.variable, ways):
+    if _is_grid(statement) or not _selects(statement.body, statement.variable, ways):
         made = c_walk.with_body(statement, [s for b in statement.body for s in _unroll(b, ways, budget)])
         asked = _selects(statement.body, statement.variable, ways._replace(named=True))
         return [made if made.pragma == asked else replace(made, pragma=asked)]
@@ -90,6 +172,11 @@ def _unroll(statement: c_ast.Statement, ways: _Ways, budget: list[int]) -> list[
         return _copies(statement, ways, budget)
     except NestingProblem as problem:
         raise blame(problem, statement.origin) from None
+
+
+def _is_grid(loop: c_ast.For) -> bool:
+    """Whether no unrolling makes the index of a loop a number."""
+    return loop.level.kind in ("glb", "wrg") and loop.threads != 1
 
 
 def _copies(statement: c_ast.For, ways: _Ways, budget: list[int]) -> list[c_ast.Statement]:
@@ -218,13 +305,7 @@ def _selects(body: c_ast.Body, variable: NatVar, ways: _Ways) -> bool:
     for part in c_walk.mentioning(body, variable):
         if isinstance(part, c_ast.Lane) and variable in part.lane.variables:
             return True
-        if (
-            ways.named
-            and isinstance(part, c_ast.Load)
-            and part.buffer.space == "private"
-            and not ways.stays(part.buffer)
-            and variable in part.index.variables
-        ):
+        if isinstance(part, c_ast.Load) and ways.selects_from(part.buffer) and variable in part.index.variables:
             return True
     return False
 

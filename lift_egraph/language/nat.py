@@ -197,7 +197,14 @@ class Nat:
         if self._apart is None:
             return _normal({**dict(self.terms), (): dict(self.terms).get((), 0) + number})
         others, own = self._apart
-        return Nat((*others, ((), own + number)) if own + number else others)
+        return Nat(_with_number(others, own + number))
+
+    def beyond(self, other: Nat) -> int | None:
+        """The difference to another expression, if that is a number."""
+        if self._apart is None or other._apart is None:
+            return (self - other).constant
+        (others, own), (of_other, number) = self._apart, other._apart
+        return own - number if others == of_other else None
 
     def __radd__(self, other: NatLike) -> Nat:
         return nat(other) + self
@@ -475,6 +482,10 @@ def _product_range(monomial: Monomial, coefficient: int) -> tuple[Bound, Bound]:
     return low, high
 
 
+def _with_number(terms: tuple[tuple[Monomial, int], ...], number: int) -> tuple[tuple[Monomial, int], ...]:
+    return (*terms, ((), number)) if number else terms
+
+
 def _normal(total: dict[Monomial, int]) -> Nat:
     kept = {m: c for m, c in total.items() if c}
     if len(kept) < 2:
@@ -549,8 +560,13 @@ def _split_by(value: Nat, divisor: Nat) -> tuple[Nat, Nat]:
     """``value = divisor * quotient + rest`` with as much as possible in the quotient."""
     if value == divisor:
         return nat(1), nat(0)
-    quotient, rest = nat(0), nat(0)
     number = divisor.constant
+    if number and (apart := value._apart):  # nothing is merged: the terms go to the one or the other
+        others, own = apart
+        divided = tuple((m, c // number) for m, c in others if not c % number)
+        left = others if not divided else tuple(term for term in others if term[1] % number)
+        return Nat(_with_number(divided, own // number)), Nat(_with_number(left, own % number))
+    quotient, rest = nat(0), nat(0)
     for monomial, coefficient in value.terms:
         exact = _exact_monomial(monomial, coefficient, divisor)
         if exact is not None:

@@ -71,6 +71,19 @@ def test_a_number_is_added_as_a_variable_that_becomes_it(sample: Sample, number:
     assert sample.simplified + number == (sample.simplified + nat("x")).substitute({"x": number})
 
 
+@given(expressions, expressions, st.integers(-9, 9))
+def test_the_distance_is_the_difference_where_that_is_a_number(one: Sample, other: Sample, number: int) -> None:
+    left, right = one.simplified, other.simplified
+    assert left.beyond(right) == (left - right).constant
+    assert (left + number).beyond(left) == number
+
+
+@given(expressions, st.integers(2, 8), st.integers(-9, 9))
+def test_what_a_number_divides_is_taken_out_of_a_sum(sample: Sample, number: int, more: int) -> None:
+    assert (number * sample.simplified + more) // number == sample.simplified + more // number
+    assert (number * sample.simplified + more) % number == nat(more % number)
+
+
 @given(expressions, expressions)
 def test_comparisons_hold_everywhere(left: Sample, right: Sample) -> None:
     for point in EVERYWHERE:

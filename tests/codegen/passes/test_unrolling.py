@@ -1,0 +1,98 @@
+"""What is foreseen of unrolling is what becomes of it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lift_egraph.codegen import compiler
+from lift_egraph.codegen.c_ast import Block, Body, Buffer, Const, For, If, Lane, Load, Name, Statement, Store
+from lift_egraph.codegen.compiler import compile_program
+from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.passes.unrolling import by_itself, extent, unroll
+from lift_egraph.language.ir import SEQ
+from lift_egraph.language.nat import Nat, NatVar, nat
+from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import F32, Vector
+
+PRIVATE = Buffer("held", "private", F32, (256,))
+GLOBAL = Buffer("out", "global", F32, (256,))
+
+
+def indices(rng: random.Random, variables: list[NatVar]) -> Nat:
+    i, j, k = (nat(variable) for variable in rng.choices(variables, k=3))
+    return rng.choice((nat(3), i, 2 * i + j, i * j, j - i * j, (i + j) // 2, i * j + k, k % (i + 1)))
+
+
+def statement(rng: random.Random, variables: list[NatVar], depth: int) -> Statement:
+    kind = rng.choice(("for", "for", "for", "if", "block", "store")) if depth < 4 else "store"
+    if kind == "store":
+        place = Load(rng.choice((PRIVATE, GLOBAL)), indices(rng, variables))
+        read = Load(rng.choice((PRIVATE, GLOBAL)), indices(rng, variables))
+        vector = Lane(Name("v", Vector(F32, 4)), indices(rng, variables))
+        return Store(place, rng.choice((read, vector, Const(0.0, F32))))
+    if kind == "for":
+        count = rng.choice((1, 2, 3, 70))
+        variable = NatVar(f"i{depth}", 0, count - 1)
+        inside = body(rng, [*variables, variable, variable], depth + 1)
+        return For(variable, nat(count), SEQ, 1, inside, pragma=rng.random() < 0.2)
+    inside = body(rng, variables, depth + 1)
+    return Block(inside) if kind == "block" else If((indices(rng, variables),), inside)
+
+
+def body(rng: random.Random, variables: list[NatVar], depth: int) -> Body:
+    return tuple(statement(rng, variables, depth) for _ in range(rng.choice((1, 1, 2))))
+
+
+def leaves(statements: Body) -> int:
+    return sum(leaves(s.body) if isinstance(s, For | If | Block) else 1 for s in statements)
+
+
+def test_what_is_foreseen_holds_for_random_nests() -> None:
+    exact = several = compared = 0
+    for seed in range(150):
+        nest = body(random.Random(seed), [NatVar("n", 0, 9)], 0)
+        foreseen = extent(nest, named_arrays=True)
+        assert foreseen is not None
+        if foreseen.most > 400:
+            continue
+        made = unroll(nest, named_arrays=True)
+        assert foreseen.least <= leaves(made) <= foreseen.most
+        assert foreseen.by_itself <= by_itself(made)
+        compared += 1
+        exact += foreseen.least == foreseen.most
+        several += foreseen.least > leaves(nest)
+    assert exact > 0.5 * compared > 37
+    assert several > 20
+
+
+def test_the_length_of_a_loop_that_is_not_known_is_not_foreseen() -> None:
+    i = NatVar("i", 0)
+    loop = For(i, nat("n"), SEQ, 1, (Store(Load(PRIVATE, nat(i)), Const(0.0, F32)),))
+    assert extent((loop,), named_arrays=True) is None
+    assert extent((replace(loop, count=nat(0)),), named_arrays=True) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("rows", "again"), [(4, 1), (97, 2), (500, 2)])
+def test_no_text_is_made_that_is_too_long(rows: int, again: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = parse_program(
+        f"""program scores(Q: [[f32]31]4, K: [[f32]31]{rows}) =
+              mapGlb(0, fun q =>
+                let s = toPrivate(mapSeq(fun k => reduceSeq(fun (t, (a, b)) => t + a * b, 0.0, zip(q, k)), K)) in
+                reduceSeq(fun (t, a) => t + exp(a), 0.0, s), Q)"""
+    )  # fmt: skip
+    runs: list[Body] = []
+
+    def counted(body: Body, **options: Any) -> Body:
+        runs.append(body)
+        return unroll(body, **options)
+
+    monkeypatch.setattr(compiler, "unroll", counted)
+    foreseen = compile_program(program, POCL)
+    assert len(runs) == 1
+    monkeypatch.setattr(compiler, "extent", lambda *_, **__: None)
+    assert compile_program(program, POCL) == foreseen
+    assert len(runs) == 1 + again
