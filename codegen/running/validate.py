@@ -75,8 +75,10 @@ class References:
 
     @property
     def bounded(self) -> bool:
-        """Whether any element of any set can be compared."""
-        return self.integers.bounded or self.floats.bounded
+        """Whether some element of each component can be compared, in one set at least."""
+        bounds = zip(leaves_of(self.integers.bound), leaves_of(self.floats.bound), strict=True)
+        known = [any(bool(np.isfinite(b).any()) for b in both) for both in bounds if both[0].size]
+        return bool(known) and all(known)
 
     def check(self, lowered: ir.Program, plan: Plan, runner: Runner) -> Verdict:
         """Run the plan of a low-level program on both sets of inputs, and compare with the interpreter's results."""

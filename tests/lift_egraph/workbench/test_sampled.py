@@ -329,3 +329,13 @@ def test_a_kernel_without_small_sizes_is_held_against_the_first_right_one(
     assert reference.check(naive, cast(Any, naive), runner).valid
     monkeypatch.setattr("lift_egraph.workbench.sampled.twin", lambda *_: None)
     assert reference.check(other, cast(Any, other), runner).valid == is_right
+
+
+def test_a_component_of_which_nothing_can_be_compared_is_checked_at_small_sizes():
+    """The bounds of a coupled recurrence grow with each step; the place that no element falls into is exact."""
+    source = parse_program("""program p(xs: [f32]N, k: f32 in 0.01..0.05) where N = 3001 =
+      let ys = map(fun (y, v) => y, scanSeq(fun ((y, v), x) => (y + v, 0.9 * v + k * (x - y)), (0.0, 0.0), xs)) in
+      (reduceByIndex(add, fill(2, 0.0), map(fun x => 0, xs), map(abs, ys)), reduce(add, 0.0, ys))""")
+    program = specialise(source)
+    reference = reference_of(source, program, room_for(program, INFO, 1), lambda p: cast(Any, p), seconds=30.0)
+    assert isinstance(reference, Sampled)
