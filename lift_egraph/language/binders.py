@@ -122,6 +122,13 @@ def out_of_lets(term: ir.Expr) -> tuple[tuple[Let, ...], ir.Expr]:
     return tuple(lets), term
 
 
+def with_part(term: ir.Expr, part: ir.Expr, instead: ir.Expr) -> ir.Expr:
+    """The term with another for a part of it, where that very part stands."""
+    if term is part:
+        return instead
+    return ir.map_parts(term, lambda p: with_part(p, part, instead) if isinstance(p, ir.Expr) else p)
+
+
 def alpha_equal(left: Any, right: Any) -> bool:
     """Whether two terms are equal up to the names of their binders."""
     return canonical(left) == canonical(right)

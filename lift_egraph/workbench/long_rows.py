@@ -19,7 +19,7 @@ from lift_egraph.algebra.steady import steady_of
 from lift_egraph.codegen.devices import Device, Gpu
 from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
-from lift_egraph.language.binders import Let, in_lets, out_of_lets
+from lift_egraph.language.binders import Let, in_lets, out_of_lets, with_part
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
@@ -317,7 +317,7 @@ class LongRows:
             return ir.Map(ir.Lambda(s, ir.Reduce(op, z, s)), partial)
         x = ir.Var("total", type_of(z))
         total = ir.Reduce(op, x, part(whole, rest, array)) if rest else x
-        let = ir.Apply(ir.Lambda(x, _with(body, fold, total)), ir.Reduce(op, z, s))
+        let = ir.Apply(ir.Lambda(x, with_part(body, fold, total)), ir.Reduce(op, z, s))
         return ir.Map(ir.Lambda(ir.PairBinder(s, p), let), ir.Zip(partial, xs))
 
 
@@ -385,10 +385,3 @@ def in_maps(
         lets, array = out_of_lets(in_maps(term.array, change, outside))
         return in_lets(lets, replace(term, array=array))
     return ir.map_parts(term, lambda p: in_maps(p, change, outside) if isinstance(p, ir.Expr) else p)
-
-
-def _with(body: ir.Expr, fold: ir.Expr, instead: ir.Expr) -> ir.Expr:
-    """The body with another term for a fold of it."""
-    if body is fold:
-        return instead
-    return ir.map_parts(body, lambda p: _with(p, fold, instead) if isinstance(p, ir.Expr) else p)

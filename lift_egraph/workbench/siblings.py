@@ -17,7 +17,7 @@ from lift_egraph.algebra.laws import associative, commutative
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.baseline import computes
 from lift_egraph.language import ir
-from lift_egraph.language.binders import Let, fresh_name, in_lets, names_in, out_of_lets, unique_names
+from lift_egraph.language.binders import Let, fresh_name, in_lets, names_in, out_of_lets, unique_names, with_part
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.scalar import LAWS
@@ -122,11 +122,11 @@ def _named_together(lets: Sequence[Let], result: ir.Expr, one: _Place, other: _P
         taken = names_in(in_lets(parts, result))
         x = ir.Var(fresh_name("total", taken), type_of(place.reduction.initial))
         if place.let == len(lets):
-            result = _with(result, place.reduction, x)
+            result = with_part(result, place.reduction, x)
             parts.append((x, place.reduction))
         else:
             binder, argument = parts[place.let]
-            parts[place.let : place.let + 1] = [(x, place.reduction), (binder, _with(argument, place.reduction, x))]
+            parts[place.let : place.let + 1] = [(x, place.reduction), (binder, with_part(argument, place.reduction, x))]
         steps.append(in_lets(parts, result))
     first, second = (i for i, (_, c) in enumerate(parts) if c is one.reduction or c is other.reduction)
     (p, r), (q, s) = parts[first], parts[second]
@@ -135,12 +135,6 @@ def _named_together(lets: Sequence[Let], result: ir.Expr, one: _Place, other: _P
     parts[first] = ir.PairBinder(p, q), _together(r, s)
     del parts[second]
     return [*steps, in_lets(parts, result)]
-
-
-def _with(term: ir.Expr, part: ir.Expr, instead: ir.Expr) -> ir.Expr:
-    if term is part:
-        return instead
-    return ir.map_parts(term, lambda p: _with(p, part, instead) if isinstance(p, ir.Expr) else p)
 
 
 def _together(one: ir.Reduce, other: ir.Reduce) -> ir.Reduce:
