@@ -32,7 +32,7 @@ class Reduced:
     free
         For each class that has a term of cost 0, the node that it begins with.
     forced
-        The classes that are in every DAG.
+        The classes that are in every DAG of what is left, of those within the bound.
     lower_bound
         What every DAG costs at least; infinite if there is none within the bound.
     is_large
