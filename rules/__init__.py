@@ -132,6 +132,8 @@ from lift_egraph.rules.remainders import (
     slice_of_map,
     slice_of_slice,
     slice_of_zip,
+    slice_outwards,
+    transpose_outwards,
 )
 from lift_egraph.rules.rows import let_out_of_pair, map_of_operands, map_of_pair, name_reduction, row_rules
 from lift_egraph.rules.scans import (
@@ -201,6 +203,10 @@ products_apart: tuple[Rule, ...] = (
     *(*named_rules, map_of_one_side, map_fission_of_side, *second_side_rules, *apart_rules),
     *(let_reduction, let_outwards, let_out_of_pair, let_out_of_array),
 )  # fmt: skip
+padding: tuple[Rule, ...] = (
+    *(*padding_rules, slice_outwards, transpose_outwards, let_out_of_array, let_out_of_map),
+    *(*let_rules, *epilogue_rules),
+)
 rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, *named_rules)
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_out_of_array, let_reduction, let_outwards, map_fission, *reduced_rules),

@@ -21,8 +21,10 @@ from lift_egraph.dsl import (
     V,
     app,
     associative,
+    call2,
     concat,
     eq,
+    fresh,
     fvf,
     i64,
     lane_width,
@@ -208,6 +210,45 @@ def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
     )
 
 
+@rule(
+    "reduce (+) z (map (·) (zip xs ys)) = reduce (+) z (map (·) (zip (pad 0 r 0 xs) (pad 0 r 0 ys))),  "
+    "r = k - n mod k",
+    signed_zero=True,
+    notes={
+        "(n % k) > 0": "what k divides needs no padding",
+        "n % k": ANY_PADDING,
+        "k - (n % k) becomes n": ANY_PADDING,
+        **_OTHER_PADDING,
+        **{f"0 becomes {size}": PADDING_BEFORE for size in ("1", "k", "k - (n % k)")},
+    },
+)
+def products_of_padded(z: Ex, xs: Ex, ys: Ex, a: V, b: V, n: i64, k: i64):
+    products = Fn.lam(P.pair(P.var(a), P.var(b)), call2("mul", Ex(a), Ex(b)))
+
+    def total(first: Ex, second: Ex) -> Ex:
+        return reduce_(Op.scalar("add"), z, map_(products, zip_(first, second)))
+
+    for name, number in (("f32", "0.0"), ("f64", "0.0"), ("i32", "0"), ("i64", "0")):
+        t = Ty.scalar(name)
+        zero = Ex.literal(number, t)
+        yield rewrite(total(xs, ys)).to(
+            total(pad_constant(0, k - n % k, zero, xs), pad_constant(0, k - n % k, zero, ys)), *with_rest(xs, t, n, k)
+        )
+
+
+@rule(
+    "zip (pad l r c xs) ys = let v = pad l r c xs in zip v ys,  v fresh;  the same for zip ys (pad l r c xs)",
+    source="new: a view by its name",
+)
+def name_padded(e: Ex, xs: Ex, ys: Ex, c: Ex, l: i64, r: i64, n: i64, t: Ty):  # noqa: E741
+    padded = pad_constant(l, r, c, xs)
+    for tag, beside in (("$padded", lambda one, other: (one, other)), ("$beside", lambda one, other: (other, one))):
+        v = V(tag, Ty.arr(l + n + r, t))
+        left, array = zip_(*beside(padded, ys)), eq(Ty.arr(n, t)).to(ty(xs))
+        yield egglog.rule(eq(e).to(left), array).then(v)  # the condition needs it to exist
+        yield rewrite(left).to(app(Fn.lam(P.var(v), zip_(*beside(Ex(v), ys))), padded), array, fresh(v, ys))
+
+
 remainder_rules = (
     map_with_rest,
     reduce_with_rest,
@@ -223,5 +264,5 @@ remainder_rules = (
     slice_of_transpose,
     slice_of_slice,
 )
-padding_rules = (map_of_padded, reduce_of_padded)
+padding_rules = (map_of_padded, reduce_of_padded, products_of_padded, name_padded)
 first_rest_rules = (fold_with_rest,)

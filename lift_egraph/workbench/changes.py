@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lift_egraph.codegen.devices import Device
 from lift_egraph.egraph.locate import locate
@@ -19,6 +20,7 @@ from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.bounded import with_bounds
 from lift_egraph.workbench.cascades import cascade_steps
 from lift_egraph.workbench.long_rows import LongRows, Rows
+from lift_egraph.workbench.padding import Padding
 from lift_egraph.workbench.phases import Leg, PhaseSummary, summarise
 from lift_egraph.workbench.placed import with_atomics, with_distinct_places
 from lift_egraph.workbench.plan import planned_phase
@@ -69,13 +71,20 @@ class Changes:
             lambda term: ((step.phase, step.tiling, step.term) for step in cascade_steps(term, rows)),
             _once("algebra", lambda term: with_actions(term, rows)),
             lambda term: (("siblings", {}, made) for made in siblings_together(term)),
-            _once("products_apart", with_products_apart),
+            _once("products_apart", partial(with_products_apart, in_tiles=self.device.has_groups)),
+            self._padding,
             _once("rows_apart", LongRows(rows).apart),
             self._long_rows,
         )
 
     def _atomic_places(self, term: ir.Expr) -> ir.Expr | None:
         return with_atomics(term, self.device.compute_units) if self.device.emission.atomics else None
+
+    def _padding(self, term: ir.Expr) -> Iterator[Goal]:
+        plan = Padding()
+        made = plan.term(term) if self.device.has_groups else term
+        if plan.tiling:
+            yield "padding", plan.tiling, made
 
     def _long_rows(self, term: ir.Expr) -> Iterator[Goal]:
         plan = LongRows(Rows(self.device))

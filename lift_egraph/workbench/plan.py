@@ -29,6 +29,7 @@ PLANNED = {
     "atomic_places": book.atomic_places,
     "siblings": book.siblings,
     "products_apart": book.products_apart,
+    "padding": book.padding,
     "rows_apart": book.rows_apart,
     "long_rows": book.long_rows,
     "scans": book.chunked_scan_rules,
@@ -236,7 +237,7 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
 def _repeats(last: ir.Binder, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[ir.Var], ...], array: ir.Expr) -> bool:
     """Whether what an array reads of the last map is the same for all elements of another map."""
     read = ir.free_variables(array)
-    for variables, part in _zipped(last, maps[-1]):
+    for variables, part in zipped(last, maps[-1]):
         needed = ir.free_variables(part)
         for outer, of_outer in zip(maps[-2::-1], bound[-2::-1], strict=True):
             if variables & read and needed.isdisjoint(of_outer):
@@ -245,11 +246,11 @@ def _repeats(last: ir.Binder, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[
     return False
 
 
-def _zipped(binder: ir.Binder, array: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
+def zipped(binder: ir.Binder, array: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
     """The arrays of which a map takes elements, with the variables that these are bound to."""
     if isinstance(binder, ir.PairBinder) and isinstance(array, ir.Zip):
-        yield from _zipped(binder.first, array.first)
-        yield from _zipped(binder.second, array.second)
+        yield from zipped(binder.first, array.first)
+        yield from zipped(binder.second, array.second)
     else:
         yield frozenset(ir.bound_variables(binder)), array
 

@@ -18,7 +18,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.workbench.long_rows import in_maps
-from lift_egraph.workbench.plan import length_of
+from lift_egraph.workbench.plan import length_of, zipped
 
 LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside another one's
 FEW = 8  # elements of a row or a column, and products of a row, that are computed as they stand
@@ -26,9 +26,10 @@ Variables = frozenset[ir.Var]
 Mapped = Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]  # a map, or what is made of it, by parameter, body and array
 
 
-def with_products_apart(term: ir.Expr, large: int = LARGE) -> ir.Expr:
+def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = False) -> ir.Expr:
     """The term with a map for each product of matrices in a function of rows that names it, or what it needs, and for
-    each `large` one whose elements are combined with those of another.
+    each `large` one whose elements are combined with those of another, or with elements of what is not the same for all
+    rows; where products are computed `in_tiles`, with those of any array.
     """
     numbers = count()
 
@@ -74,7 +75,10 @@ def with_products_apart(term: ir.Expr, large: int = LARGE) -> ir.Expr:
             case ir.Map(function=ir.Lambda(binder=r, body=b)):
                 name = f"$product{next(numbers)}"
                 is_large = rows * _work(body, _bound(p)) >= large
-                match _first_named(b, _bound(p), _bound(r), name) if is_large else b:
+                is_beside = isinstance(body.array, ir.Zip) and (in_tiles or ir.free_variables(body.array) & _bound(p))
+                most = 0 if is_beside else 1
+                of_row, of_column = _elements(r, body.array, _bound(p))
+                match _first_named(b, _bound(p) | of_row, of_column, name, most) if is_large else b:
                     case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):
                         products = _map(*_one_side(r, c, body.array))
                         if _has_product(products, _bound(p)):
@@ -90,19 +94,19 @@ def with_products_apart(term: ir.Expr, large: int = LARGE) -> ir.Expr:
     return in_maps(term, apart)
 
 
-def _first_named(body: ir.Expr, rows: Variables, columns: Variables, name: str) -> ir.Expr:
+def _first_named(body: ir.Expr, rows: Variables, columns: Variables, name: str, most: int) -> ir.Expr:
     """What a function of columns computes, with its first product in a let of its own, if a let or an operation has
-    more of them.
+    more than `most` of them.
     """
 
-    def several(*terms: ir.Expr) -> bool:
-        return sum(1 for term in terms for _ in _products(term, rows, columns)) > 1
+    def too_many(*terms: ir.Expr) -> bool:
+        return sum(1 for term in terms for _ in _products(term, rows, columns)) > most
 
     match body:
         case ir.Apply(function=ir.Lambda(binder=ir.PairBinder(first=q, second=r), body=b), argument=ir.MakePair() as c):
-            if several(c.first, c.second):
+            if too_many(c.first, c.second):
                 return ir.Apply(ir.Lambda(q, ir.Apply(ir.Lambda(r, b), c.second)), c.first)
-        case (ir.Call() as call) | ir.Apply(function=ir.Lambda(), argument=ir.Call() as call) if several(call):
+        case (ir.Call() as call) | ir.Apply(function=ir.Lambda(), argument=ir.Call() as call) if too_many(call):
             total = _first_total(call)
             if total is not None:
                 v = ir.Var(name, type_of(total))
@@ -155,13 +159,17 @@ def _products(term: ir.Part, rows: Variables, columns: Variables) -> Iterator[ir
             return
         case ir.Map(function=ir.Lambda(binder=q, body=b), array=ys):
             yield from _products(ys, rows, columns)
-            if ir.free_variables(ys) & rows:
-                yield from _products(b, rows | _bound(q), columns)
-            elif length_of(ys) >= FEW:
-                yield from _products(b, rows, columns | _bound(q))
+            of_rows, of_columns = _elements(q, ys, rows)
+            yield from _products(b, rows | of_rows, columns | (of_columns if length_of(ys) >= FEW else frozenset()))
             return
     for part in ir.parts(term):
         yield from _products(part, rows, columns)
+
+
+def _elements(q: ir.Binder, ys: ir.Expr, rows: Variables) -> tuple[Variables, Variables]:
+    """What a map binds to elements of arrays that depend on a row, and of those that do not."""
+    of_rows = [own for own, part in zipped(q, ys) if ir.free_variables(part) & rows]
+    return frozenset[ir.Var]().union(*of_rows), _bound(q).difference(*of_rows)
 
 
 def _is_view(xs: ir.Part) -> bool:

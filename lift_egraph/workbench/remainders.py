@@ -186,9 +186,9 @@ class WithRests:
         if isinstance(body, ir.Generate) and computes(body.function):
             body = self.generated(body, nested=True)
             if not isinstance(body, ir.Generate):
-                return self.lifted(term, function.binder, body)
+                return lifted(function.binder, body, term.array)
         if isinstance(body, ir.Map) and is_pure(body.array) and computes(body.function):
-            return self.lifted(term, function.binder, self.map(body, nested=True))
+            return lifted(function.binder, self.map(body, nested=True), term.array)
         if nested or isinstance(term.array, ir.Transpose):
             return term
         return ir.Map(ir.Lambda(function.binder, self.inside(body)), term.array)
@@ -216,17 +216,6 @@ class WithRests:
         mapped = ir.Map(term.function, ir.Generate(term.size, ir.Lambda(index, index)))
         apart = self.map(mapped, nested)
         return term if apart == mapped else apart
-
-    def lifted(self, term: ir.Map, binder: ir.Binder, body: ir.Expr) -> ir.Expr:
-        match body:
-            case ir.Concat(first=first, second=second):
-                sides = (turned(self.lifted(term, binder, side)) for side in (first, second))
-                return turned(ir.Concat(*sides))
-            case ir.Slice(start=start, length=length, array=array):
-                return turned(ir.Slice(start, length, turned(self.lifted(term, binder, array))))
-            case ir.Transpose(array=array):
-                return rows_turned(self.lifted(term, binder, array))
-        return ir.Map(ir.Lambda(binder, body), term.array)
 
     def reduce(self, term: ir.Reduce) -> ir.Expr:
         array = term.array
@@ -281,6 +270,19 @@ def part(start: int, length: int, array: ir.Expr) -> ir.Expr:
         case ir.Slice(start=before, array=inner):
             return ir.Slice(before + start, nat(length), inner)
     return ir.Slice(nat(start), nat(length), array)
+
+
+def lifted(binder: ir.Binder, body: ir.Expr, array: ir.Expr) -> ir.Expr:
+    """A map of a function whose body has parts of arrays, with these outside of it."""
+    match body:
+        case ir.Concat(first=first, second=second):
+            sides = (turned(lifted(binder, side, array)) for side in (first, second))
+            return turned(ir.Concat(*sides))
+        case ir.Slice(start=start, length=length, array=inner):
+            return turned(ir.Slice(start, length, turned(lifted(binder, inner, array))))
+        case ir.Transpose(array=inner):
+            return rows_turned(lifted(binder, inner, array))
+    return ir.Map(ir.Lambda(binder, body), array)
 
 
 def rows_turned(term: ir.Expr) -> ir.Expr:
