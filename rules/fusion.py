@@ -413,13 +413,13 @@ def map_of_reduction(e: Ex, op: Op, z: Ex, xss: Ex, n: i64, t: Ty):
 
 @rule("g (reduce ⊕ z xs) a … = let x = reduce ⊕ z xs in g x a …,  g an operation, x fresh", source="new")
 def let_reduction(e: Ex, name: String, op: Op, z: Ex, xs: Ex, a: Ex, t: Ty):
-    total, x = reduce_(op, z, xs), V("$total", t)
+    total, x, second = reduce_(op, z, xs), V("$total", t), V("$second", t)
     forms = (
-        (lambda r: call1(name, r), ()),
-        (lambda r: call2(name, r, a), (fresh(x, a),)),
-        (lambda r: call2(name, a, r), (fresh(x, a),)),
+        (x, lambda r: call1(name, r), ()),
+        (x, lambda r: call2(name, r, a), (fresh(x, a),)),
+        (second, lambda r: call2(name, a, r), (fresh(second, a),)),  # the first operand may have been a reduction too
     )
-    for form, conditions in forms:
+    for x, form, conditions in forms:
         yield egglog.rule(eq(e).to(form(total)), eq(t).to(ty(total))).then(x)
         yield rewrite(form(total)).to(app(Fn.lam(P.var(x), form(Ex(x))), total), eq(t).to(ty(total)), *conditions)
 

@@ -53,6 +53,8 @@ PADDING_BEFORE = "what is neutral may stand before the elements as well"
 _OTHER_PADDING = {
     f"k - (n % k) becomes {size}": ANY_PADDING for size in ("k", "(k - (n % k)) + 1", "(k - (n % k)) + -1")
 }
+COMMUTE = "products commute"
+_WITH_Z = "pad_constant(0, k - (n % k), z"
 
 
 def with_rest(xs: Ex, t: Ty, n: i64, k: i64) -> tuple[FactLike, ...]:
@@ -211,29 +213,27 @@ def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
 
 
 @rule(
-    "reduce (+) z (map (·) (zip xs ys)) = reduce (+) z (map (·) (zip (pad 0 r 0 xs) (pad 0 r 0 ys))),  "
-    "r = k - n mod k",
-    signed_zero=True,
+    "reduce (+) z (map (·) (zip xs ys)) = reduce (+) z (map (·) (zip (pad 0 r z xs) (pad 0 r z ys))),  "
+    "r = k - n mod k, z neutral, a scalar",
     notes={
+        "Ty.arr(n, t) = ty(xs)": ANY_PADDING,
         "(n % k) > 0": "what k divides needs no padding",
-        "n % k": ANY_PADDING,
-        "k - (n % k) becomes n": ANY_PADDING,
-        **_OTHER_PADDING,
-        **{f"0 becomes {size}": PADDING_BEFORE for size in ("1", "k", "k - (n % k)")},
+        "P.pair(P.var(a), P.var(b)) becomes P.pair(P.var(b), P.var(a))": COMMUTE,
+        f"zip_({_WITH_Z}, xs), {_WITH_Z}, ys)) becomes zip_({_WITH_Z}, ys), {_WITH_Z}, xs))": COMMUTE,
     },
 )
-def products_of_padded(z: Ex, xs: Ex, ys: Ex, a: V, b: V, n: i64, k: i64):
-    products = Fn.lam(P.pair(P.var(a), P.var(b)), call2("mul", Ex(a), Ex(b)))
+def products_of_padded(z: Ex, xs: Ex, ys: Ex, a: V, b: V, n: i64, k: i64, t: Ty, s: String):
+    plus, products = Op.scalar("add"), Fn.lam(P.pair(P.var(a), P.var(b)), call2("mul", Ex(a), Ex(b)))
 
     def total(first: Ex, second: Ex) -> Ex:
-        return reduce_(Op.scalar("add"), z, map_(products, zip_(first, second)))
+        return reduce_(plus, z, map_(products, zip_(first, second)))
 
-    for name, number in (("f32", "0.0"), ("f64", "0.0"), ("i32", "0"), ("i64", "0")):
-        t = Ty.scalar(name)
-        zero = Ex.literal(number, t)
-        yield rewrite(total(xs, ys)).to(
-            total(pad_constant(0, k - n % k, zero, xs), pad_constant(0, k - n % k, zero, ys)), *with_rest(xs, t, n, k)
-        )
+    yield rewrite(total(xs, ys)).to(
+        total(pad_constant(0, k - n % k, z, xs), pad_constant(0, k - n % k, z, ys)),
+        *with_rest(xs, t, n, k),
+        eq(Ty.scalar(s)).to(ty(z)),
+        neutral(plus, z),
+    )
 
 
 @rule(

@@ -60,6 +60,10 @@ class Changes:
                 yield found
                 start = found[1]
 
+    def of_products(self, term: ir.Expr) -> bool:
+        """Whether products have plans only when they are apart, or padded."""
+        return any(next(change(term), None) for change in (self._products_apart, self._padding))
+
     def _all(self) -> tuple[Callable[[ir.Expr], Iterator[Goal]], ...]:
         """One after the other; each is a way of single steps."""
         rows = Rows(self.device)
@@ -71,7 +75,7 @@ class Changes:
             lambda term: ((step.phase, step.tiling, step.term) for step in cascade_steps(term, rows)),
             _once("algebra", lambda term: with_actions(term, rows)),
             lambda term: (("siblings", {}, made) for made in siblings_together(term)),
-            _once("products_apart", partial(with_products_apart, in_tiles=self.device.has_groups)),
+            self._products_apart,
             self._padding,
             _once("rows_apart", LongRows(rows).apart),
             self._long_rows,
@@ -79,6 +83,10 @@ class Changes:
 
     def _atomic_places(self, term: ir.Expr) -> ir.Expr | None:
         return with_atomics(term, self.device.compute_units) if self.device.emission.atomics else None
+
+    def _products_apart(self, term: ir.Expr) -> Iterator[Goal]:
+        in_tiles = self.device.has_groups
+        yield from _once("products_apart", partial(with_products_apart, in_tiles=in_tiles))(term)
 
     def _padding(self, term: ir.Expr) -> Iterator[Goal]:
         plan = Padding()

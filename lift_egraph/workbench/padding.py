@@ -20,13 +20,13 @@ from lift_egraph.language.types import Array, Scalar
 from lift_egraph.workbench.long_rows import in_maps
 from lift_egraph.workbench.plan import length_of
 from lift_egraph.workbench.products import ELEMENTS
-from lift_egraph.workbench.remainders import lifted, turned
+from lift_egraph.workbench.remainders import lifted
 
 FEWEST = 32  # rows and columns of a product that has tiles
 LEAST_WORK = 1 << 20  # multiplications of a product that is worth a guarded tile
 LEAST_ROWS = 1 << 16  # and of rows with one array, for groups that share a row
 DEPTH = 16  # what is added up in a tile is a multiple of it
-DEPTHS = ((DEPTH, 4),)
+DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
 ROW_WASTES = ((128, 8), (32, 8))
 
@@ -48,37 +48,32 @@ class Padding:
         """The term with its products of matrices, outside of all other loops, and those of batches, padded."""
         return in_maps(term, self.map)
 
-    def map(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        """A map, by its parameter, body and array."""
-        if isinstance(body, ir.Map) and isinstance(body.function, ir.Lambda) and is_pure(body.array):
-            q, inner, ys = body.function.binder, body.function.body, body.array
-            if ir.free_variables(ys).isdisjoint(ir.bound_variables(p)):
-                return self.product(p, q, inner, ys, xs)
-            return lifted(p, self.map(q, inner, ys), xs)
+    def map(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, times: int = 1) -> ir.Expr:
+        """A map, by its parameter, body and array; how many there are."""
+        match body:
+            case ir.Map(function=ir.Lambda(binder=q, body=inner), array=ys) if is_pure(ys):
+                if ir.free_variables(ys).isdisjoint(ir.bound_variables(p)):
+                    return self.product(p, q, inner, ys, xs, times)
+                return lifted(p, self.map(q, inner, ys, times * length_of(xs)), xs)
         return self.of_rows(p, body, xs)
 
-    def product(self, p: ir.Binder, q: ir.Binder, body: ir.Expr, ys: ir.Expr, xs: ir.Expr) -> ir.Expr:
+    def product(self, p: ir.Binder, q: ir.Binder, body: ir.Expr, ys: ir.Expr, xs: ir.Expr, times: int) -> ir.Expr:
         """Rows times columns, and what is made of each product."""
         as_it_is = ir.Map(ir.Lambda(p, ir.Map(ir.Lambda(q, body), ys)), xs)
         total = _only_total(body)
-        if total is None:
+        if total is None or not isinstance(p, ir.Var) or not isinstance(q, ir.Var) or set(_sides(total)) != {p, q}:
             return as_it_is
-        sides = [side for side in _sides(total) if isinstance(side, ir.Var)]
-        rows, columns = (next((s for s in sides if s in ir.bound_variables(b)), None) for b in (p, q))
         lengths = length_of(xs), length_of(ys), length_of(total.array)
-        if not rows or not columns or min(lengths[:2]) < FEWEST or prod(lengths) < LEAST_WORK:
+        is_read_once = all(sum(t == side for t in ir.subterms(body)) == 1 for side in (p, q))
+        if not is_read_once or min(lengths[:2]) < FEWEST or times * prod(lengths) < LEAST_WORK:
             return as_it_is
         depth = padded_length(lengths[2], DEPTHS)
-        if depth != lengths[2]:
-            wide = {side: _wider(side, depth) for side in (rows, columns)}
-            views = _with_rows_padded(p, xs, rows, depth), _with_rows_padded(q, ys, columns, depth)
-            is_read_once = all(sum(t == side for t in ir.subterms(body)) == 1 for side in wide)
-            if None in views or not is_read_once:
-                return as_it_is
-            self.note(lengths[2], depth)
-            (p, xs), (q, ys) = (view for view in views if view)
-            body = substitute(body, dict(wide))
-        return self.kept(p, self.kept(q, body, ys), xs)
+        if depth == lengths[2]:
+            return self.kept(p, self.kept(q, body, ys), xs)
+        self.note(lengths[2], depth)
+        row, column = _wider(p, depth), _wider(q, depth)
+        columns = self.kept(column, substitute(body, {p: row, q: column}), ir.Map(ir.Lambda(q, _padded(q, depth)), ys))
+        return self.kept(row, columns, ir.Map(ir.Lambda(p, _padded(p, depth)), xs))
 
     def kept(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         """A map over an array that is padded, if it has to be, of which the first elements are kept."""
@@ -107,18 +102,16 @@ class Padding:
 
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""
-        k = next(k for k in (128, 64, 32, DEPTH) if n + -n % k == padded)
+        k = next(k for k in (DEPTH, 32, 64, 128) if n + -n % k == padded and k < n)
         self.tiling[n] = tuple(dict.fromkeys((*self.tiling.get(n, ()), k)))
 
 
 def _only_total(body: ir.Expr) -> ir.Reduce | None:
-    """The sum of products of scalars that is the only fold of a function."""
-    folds = [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]
-    match folds:
-        case [ir.Reduce(operator=ir.Lambda() as plus, array=ir.Map(function=ir.Lambda() as times, array=ir.Zip()))]:
-            (total,) = folds
-            if _calls(plus) == "add" and _calls(times) == "mul" and type_of(total) in ELEMENTS:
-                return total if all(is_pure(side) for side in _sides(total)) else None  # pyright: ignore[reportReturnType, reportArgumentType]
+    """The sum of products of scalars that is the only fold of a function, and begins with 0."""
+    match [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]:
+        case [ir.Reduce(ir.Lambda() as plus, ir.Literal(value=0), ir.Map(ir.Lambda() as times, ir.Zip())) as total]:
+            is_product = _calls(plus) == "add" and _calls(times) == "mul" and type_of(total) in ELEMENTS
+            return total if is_product and all(map(is_pure, _sides(total))) else None
     return None
 
 
@@ -162,15 +155,3 @@ def _wider(row: ir.Var, length: int) -> ir.Var:
     assert isinstance(row.type, Array)
     return ir.Var(row.name, Array(nat(length), row.type.element))
 
-
-def _with_rows_padded(p: ir.Binder, xs: ir.Expr, row: ir.Var, length: int) -> tuple[ir.Binder, ir.Expr] | None:
-    """The parameter and array of a map with what one variable is bound to padded; None if it is no array of its own."""
-    if p == row:
-        return _wider(row, length), ir.Map(ir.Lambda(row, _padded(row, length)), xs)
-    if not isinstance(p, ir.PairBinder) or not isinstance(xs, ir.Zip):
-        return None
-    if row in ir.bound_variables(p.first):
-        found = _with_rows_padded(p.first, xs.first, row, length)
-        return found and (ir.PairBinder(found[0], p.second), ir.Zip(found[1], xs.second))
-    found = _with_rows_padded(p.second, xs.second, row, length)
-    return found and (ir.PairBinder(p.first, found[0]), ir.Zip(xs.first, found[1]))

@@ -71,7 +71,7 @@ def product_of(nest: Nest) -> Product | None:
     assert isinstance(element, Scalar)
     rows, columns = nest.rows, nest.maps[-1]
     if len(nest.maps) < 4 and _is_stored(rows, element) and _is_stored(columns, element):
-        across = isinstance(rows, ir.Transpose), isinstance(columns, ir.Transpose)
+        across = isinstance(_unpadded(rows), ir.Transpose), isinstance(_unpadded(columns), ir.Transpose)
         products = prod(map(length_of, nest.maps)) // (length_of(rows) * length_of(columns))
         return Product(length_of(rows), length_of(columns), nest.length, element, products, across)
     return _of_views(nest, element)
@@ -116,4 +116,15 @@ def _is_stored(matrix: ir.Expr, element: Scalar) -> bool:
     """Whether an array is a matrix of these elements that stands in memory, by rows or by columns."""
     t = type_of(matrix)
     is_matrix = isinstance(t, Array) and isinstance(t.element, Array) and t.element.element == element
-    return is_matrix and isinstance(matrix.array if isinstance(matrix, ir.Transpose) else matrix, ir.Input | ir.Var)
+    inner = _unpadded(matrix)
+    return is_matrix and isinstance(inner.array if isinstance(inner, ir.Transpose) else inner, ir.Input | ir.Var)
+
+
+def _unpadded(matrix: ir.Expr) -> ir.Expr:
+    """A matrix without what is added behind its rows, and behind the elements of each."""
+    match matrix:
+        case ir.Pad(array=inner):
+            return _unpadded(inner)
+        case ir.Map(function=ir.Lambda(binder=row, body=ir.Pad(array=array)), array=inner) if array == row:
+            return _unpadded(inner)
+    return matrix

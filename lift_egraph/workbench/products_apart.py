@@ -29,7 +29,7 @@ Mapped = Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]  # a map, or what is m
 def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = False) -> ir.Expr:
     """The term with a map for each product of matrices in a function of rows that names it, or what it needs, and for
     each `large` one whose elements are combined with those of another, or with elements of what is not the same for all
-    rows; where products are computed `in_tiles`, with those of any array.
+    rows; where products are computed `in_tiles`, each of which anything is made.
     """
     numbers = count()
 
@@ -75,8 +75,9 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
             case ir.Map(function=ir.Lambda(binder=r, body=b)):
                 name = f"$product{next(numbers)}"
                 is_large = rows * _work(body, _bound(p)) >= large
-                is_beside = isinstance(body.array, ir.Zip) and (in_tiles or ir.free_variables(body.array) & _bound(p))
-                most = 0 if is_beside else 1
+                is_alone = isinstance(b, ir.Reduce) and not isinstance(body.array, ir.Zip)
+                is_beside = isinstance(body.array, ir.Zip) and ir.free_variables(body.array) & _bound(p)
+                most = 0 if is_beside or (in_tiles and not is_alone) else 1
                 of_row, of_column = _elements(r, body.array, _bound(p))
                 match _first_named(b, _bound(p) | of_row, of_column, name, most) if is_large else b:
                     case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):

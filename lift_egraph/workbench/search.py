@@ -96,13 +96,16 @@ def search(
     changes = Changes(device, replace(budget.phase_limits, iterations=MOST_STEPS), look.taking)
     changed: dict[ir.Expr, Start] = {}
     rested: dict[ir.Expr, tuple[PhaseSummary, Start] | None] = {}
-    begun = look.begun(program, starts[0]) if is_staged else None
+    changes_first = is_staged and changes.of_products(program.body)
+    begun = look.begun(program, starts[0]) if is_staged and not changes_first else None
     if is_staged and begun is None:
         yield from look.changed(starts[0], changes, changed)
-        if _has_products_apart(start := changed[program.body]):
+        if _has_changed_products(start := changed[program.body]):
             taken = rested[start[0]] = look.with_rests(start)
             yield from (taken[0],) if taken else ()
             begun = look.begun(program, taken[1] if taken else start)
+        elif changes_first:
+            begun = look.begun(program, starts[0])
     yield from begun.round(0) if begun else ()  # the phase takes seconds where there are many stages
     yield from begun.round(1) if begun and begun.start[1] else ()  # it adds little to products that are apart
     if is_staged or has_invariants(program.body):
@@ -124,7 +127,7 @@ def search(
     for start in starts:
         if start[0] not in changed:
             yield from look.changed(start, changes, changed)
-    starts = sorted((changed[start[0]] for start in starts), key=lambda start: not _has_products_apart(start))
+    starts = sorted((changed[start[0]] for start in starts), key=lambda start: not _has_changed_products(start))
     parallel = replace(program, body=starts[0][0])  # it may have lengths for vectors that the program has not
     look = replace(look, widths=vector_widths(parallel, device, budget.widths))
     for start in starts:
@@ -483,9 +486,9 @@ class _Search:
                 yield Found(copy.cost, copy.term, (*way, leg))
 
 
-def _has_products_apart(start: Start) -> bool:
-    """Whether products are stages of their own, for which there are plans."""
-    return any(leg.name == "products_apart" for leg in start[1])
+def _has_changed_products(start: Start) -> bool:
+    """Whether products are stages of their own, or padded: so there are plans for them."""
+    return any(leg.name in ("products_apart", "padding") for leg in start[1])
 
 
 def _terms(

@@ -427,6 +427,10 @@ TWINS = (
     twin("slice_of_slice", "the first start is forgotten", "slice_(a + s, r, xs) → slice_(s, r, xs)"),
     twin("map_of_padded", "the padding is kept", "slice_(0, n, map_ → slice_(k - n % k, n, map_"),
     twin("reduce_of_padded", "any number will do", "neutral(op, z), →"),
+    twin("products_of_padded", "what is added to the second is copied from its end",
+         "pad_constant(0, k - n % k, z, ys) → pad(0, k - n % k, \"clamp\", ys)",
+         "pad_constant(0, k - n % k, z, xs) → pad(0, k - n % k, \"clamp\", xs)"),
+    twin("name_padded", "v may be free in what stands beside", ", fresh(v, ys) →"),
     # --- simplification
     twin("join_of_split", "a transposition between them is ignored", ".to(xs) → .to(join(transpose(split(n, xs))))"),
     twin("split_of_join", "the rows may have any length", ", eq(Ty.arr(m, Ty.arr(n, t))).to(ty(xs)) →"),

@@ -29,7 +29,7 @@ BODIES = {
     ),
     "two in a sum": (
         f"map(fun (b, c) => let v = {PRODUCT.format('a', 'b')} + {PRODUCT.format('a', 'c')} in v * v, zip(B, C))",
-        1,  # the other one reads it
+        2,
     ),
     "two in a pair": (
         f"map(fun (b, c) => let (x, y) = ({PRODUCT.format('a', 'b')}, {PRODUCT.format('a', 'c')}) in x * y, zip(B, C))",
@@ -42,7 +42,7 @@ BODIES = {
     "two of which each row has the largest": (
         f"reduce(max, 0.0, map(fun (b, c) => let x = {PRODUCT.format('a', 'b')} in "
         f"x * x + {PRODUCT.format('a', 'c')}, zip(B, C)))",
-        1,  # the other one reads it
+        2,
     ),
     "one before a sum of a row": (
         f"let s = map(fun b => {PRODUCT.format('a', 'b')}, B) in let t = reduce(add, 0.0, s) in map(fun v => v * t, s)",
