@@ -34,7 +34,7 @@ from lift_egraph.meaning.samples import Meaning, Place, Samples, at_place, evalu
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.differences import Difference, differences
-from lift_egraph.workbench.small_sizes import Twin, twin
+from lift_egraph.workbench.small_sizes import FEWEST, LEAST, Twin, twin
 
 KINDS = ("integers", "floats")
 MOST_SAMPLES = 256
@@ -95,6 +95,8 @@ class Sampled:
 
     Attributes
     ----------
+    least
+        Of the small sizes.
     looked
         The seconds in which elements were interpreted where results differ.
     slower
@@ -113,6 +115,7 @@ class Sampled:
     places: list[tuple[ir.Expr, Place]] = field(init=False)
     small: dict[tuple[tuple[str, int], ...], References] = field(default_factory=dict)
     loaded: set[tuple[int, str]] = field(default_factory=set)
+    least: int = field(default=LEAST, init=False)
     looked: float = field(default=0.0, init=False)
     slower: float = field(default=1.0, init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -192,7 +195,7 @@ class Sampled:
 
     def _small(self, lowered: ir.Program, runner: Runner) -> Verdict:
         """The verdict on the plan at small sizes; a valid one of nothing where there is none."""
-        found = twin(self.source, dict(self.program.sizes), lowered)
+        found = self._twin(lowered)
         plan = found and self._twins_plan(found)
         if not found or not plan:
             return Verdict(True, 0.0, 0.0, True, "no small sizes of this plan were found", 0)
@@ -208,14 +211,34 @@ class Sampled:
         is_right = verdict.valid or not verdict.compared  # where nothing has a bound, the wanted sizes decide
         return replace(verdict, valid=is_right, message=f"the same plan at {shown}: {verdict.message}")
 
+    def _twin(self, lowered: ir.Program) -> Twin | None:
+        """The program and the term at small sizes: at the smallest, if errors at others have no finite bound."""
+        found = twin(self.source, dict(self.program.sizes), lowered, self.least)
+        if found and self.least > FEWEST and not self._is_bounded(found.program):
+            fewer = twin(self.source, dict(self.program.sizes), lowered, FEWEST)
+            if fewer and self._is_bounded(fewer.program):
+                self.least = FEWEST
+                return fewer
+        return found
+
+    def _is_bounded(self, program: ir.Program) -> bool:
+        """Whether the errors of all results at small sizes have bounds."""
+        try:
+            return self._at_small(program).bounded
+        except LiftError:  # not for these sizes, which nobody asked for
+            return False
+
+    def _at_small(self, program: ir.Program) -> References:
+        """What the interpreter makes of the program at small sizes."""
+        with self.lock:
+            if program.sizes not in self.small:
+                self.small[program.sizes] = references(program, self.seed, exact=self.exact)
+            return self.small[program.sizes]
+
     def _twins_plan(self, found: Twin) -> Plan | None:
         """The plan at small sizes, if the interpreter says that its term means what the program means there."""
-        sizes = found.program.sizes
         try:
-            with self.lock:
-                reference = self.small[sizes] = self.small.get(sizes) or references(
-                    found.program, self.seed, exact=self.exact
-                )
+            reference = self._at_small(found.program)
             value = evaluate(found.lowered.body, reference.integers.inputs)
             if compare(reference.type, reference.integers, value).wrong:
                 return None

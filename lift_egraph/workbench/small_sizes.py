@@ -18,7 +18,8 @@ from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.chunked import EVEN
 
 MOST_EFFORT = 6e6  # of the small program: 0.15 seconds
-LEAST = 12  # of a small size
+LEAST = 12  # of a small size …
+FEWEST = 2  # … and of one at which errors do not grow until no bound of them is finite
 LARGE = 10_000  # what is no small size of a loop
 TURNS = 3  # of each loop over tiles, if that is not too much
 NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")  # a whole one: 90.0 is no size
@@ -34,7 +35,9 @@ class Twin:
     lowered: ir.Program
 
 
-def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> Twin | None:
+def twin(
+    source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program, least: int = LEAST
+) -> Twin | None:
     """A low-level term that differs from another in its sizes only, and those small, but with all its numbers.
 
     The numbers of the term (tiles, vector widths, windows) say which sizes it has; those that are a size of the program
@@ -47,6 +50,8 @@ def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> T
         The program with open sizes.
     sizes
         Of the program that `lowered` comes from.
+    least
+        Of a small size.
 
     Returns
     -------
@@ -67,7 +72,7 @@ def twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program) -> T
         names = [name for name, v in sizes.items() if v == value]
         others = sum({v for v in chosen.values() if v < min(value, LARGE)})
         working: list[tuple[int, Twin]] = []
-        for small, _ in zip(_candidates(value, numbers, others), tries, strict=False):
+        for small, _ in zip(_candidates(value, numbers, others, least), tries, strict=False):
             at_small = {**chosen, **dict.fromkeys(names, small)}
             made = _at(source, at_small, sizes, lowered, numbers)
             if made is not None:
@@ -93,7 +98,7 @@ def _numbers(body: ir.Expr) -> set[int]:
     return {n for n in found if n is not None and n > 1}
 
 
-def _candidates(value: int, numbers: set[int], others: int) -> Iterator[int]:
+def _candidates(value: int, numbers: set[int], others: int, least: int) -> Iterator[int]:
     """Sizes below one, smallest first: its divisors, and what leaves the same rests; or any, where none is small.
 
     There are some above what all the `others` are together: a length is not below that of its windows.
@@ -105,9 +110,9 @@ def _candidates(value: int, numbers: set[int], others: int) -> Iterator[int]:
     chunks, rest = _long_chunks(value, numbers)
     turns = [t * even for even in (1, EVEN, EVEN**2) for t in range(1, 2 * TURNS) if t * even > 1]
     found |= {rest + t * math.lcm(*(value // c for c in chunks)) for t in turns if chunks}
-    found = {n for n in found if LEAST <= n < value}
+    found = {n for n in found if least <= n < value}
     if min(found, default=LARGE) >= LARGE:
-        found |= {above + turns * LEAST for above in (0, others) for turns in range(1, 2 * TURNS)}
+        found |= {above + turns * least for above in (0, others) for turns in range(1, 2 * TURNS)}
     yield from sorted(n for n in found if n < value)
 
 
