@@ -164,6 +164,7 @@ from lift_egraph.rules.stencil_steps import (
     step_rest_rules,
     step_rules,
 )
+from lift_egraph.rules.tables import table_rules
 from lift_egraph.rules.trees import (
     let_of_one,
     map_of_one,
@@ -206,6 +207,10 @@ products_apart: tuple[Rule, ...] = (
 padding: tuple[Rule, ...] = (
     *(*padding_rules, slice_outwards, transpose_outwards, let_out_of_array, let_out_of_map),
     *(*let_rules, *epilogue_rules),
+)
+tables: tuple[Rule, ...] = (
+    *(*table_rules, *named_rules, map_of_one_side, *generate_rules),
+    *(let_outwards, let_out_of_pair, let_out_of_array, let_out_of_map),
 )
 rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, *named_rules)
 long_rows: tuple[Rule, ...] = (
@@ -366,7 +371,7 @@ guided: tuple[Rule, ...] = (
     *(*look_back_rules, *chunk_staging_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),
-    *(*apart_rules, *second_side_rules),
+    *(*apart_rules, *second_side_rules, *table_rules),
     *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainder_rules + guided

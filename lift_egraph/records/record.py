@@ -49,7 +49,7 @@ PHASES = (
     *("item_vectors", "vector_tile", "group_folds", "group_fold_levels", "item_folds", "distinct_places", "siblings"),
     *("atomic_places", "look_back", "look_back_levels", "chunk_staging", "vector_levels"),
     *("rows_of_steps", "stencil_steps", "step_tiles", "tiles_of_steps", "step_levels", "padding"),
-    *("products_apart", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing", "memory", "streams"),
+    *("tables", "products_apart", "rows_apart", "long_rows", "algorithmic", "lowering", "sharing", "memory", "streams"),
 )
 """What a phase of a way may be called; those of plans are in `lift_egraph.workbench.plan.PLANNED`, too."""
 

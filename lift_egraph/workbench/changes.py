@@ -28,6 +28,7 @@ from lift_egraph.workbench.products_apart import with_products_apart
 from lift_egraph.workbench.recalled import with_recalled
 from lift_egraph.workbench.siblings import siblings_together
 from lift_egraph.workbench.stages import Start
+from lift_egraph.workbench.tabled import with_tables
 
 MOST_STEPS = 16  # iterations until lengths are in parts
 
@@ -74,6 +75,7 @@ class Changes:
             _once("algebra", with_recalled),
             lambda term: ((step.phase, step.tiling, step.term) for step in cascade_steps(term, rows)),
             _once("algebra", lambda term: with_actions(term, rows)),
+            lambda term: (("tables", {}, made) for made in with_tables(term)),
             lambda term: (("siblings", {}, made) for made in siblings_together(term)),
             self._products_apart,
             self._padding,

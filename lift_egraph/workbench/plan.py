@@ -28,6 +28,7 @@ PLANNED = {
     "distinct_places": book.distinct_places,
     "atomic_places": book.atomic_places,
     "siblings": book.siblings,
+    "tables": book.tables,
     "products_apart": book.products_apart,
     "padding": book.padding,
     "rows_apart": book.rows_apart,

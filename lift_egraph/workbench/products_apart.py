@@ -41,9 +41,9 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                 length_of(xs) * _work(side, _bound(p)) >= large for side in (first, second)
             ):
                 one, other = (ir.Var(f"$side{next(numbers)}", type_of(side)) for side in (first, second))
-                sides = [apart(*_one_side(p, side, xs)) for side in (first, second)]
+                sides = [apart(*one_side(p, side, xs)) for side in (first, second)]
                 q, array = ir.PairBinder(other, ir.PairBinder(one, p)), ir.Zip(sides[1], ir.Zip(sides[0], xs))
-                return _map(*_one_side(q, ir.Map(body.function, ir.Zip(one, other)), array))
+                return _map(*one_side(q, ir.Map(body.function, ir.Zip(one, other)), array))
         named = of_columns(p, body, length_of(xs))
         return of_batch(p, body, xs) if named is None else apart(p, named, xs)
 
@@ -64,10 +64,10 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
     def first_named(p: ir.Binder, body: ir.Apply, xs: ir.Expr, named: Mapped, then: Mapped) -> ir.Apply:
         """What a function of rows names first, of all rows, and what is made of the rest."""
         assert isinstance(body.function, ir.Lambda)
-        of_rows = named(*_one_side(p, body.argument, xs))
+        of_rows = named(*one_side(p, body.argument, xs))
         s = ir.Var(f"$matrix{next(numbers)}", type_of(of_rows))
         rest = ir.PairBinder(body.function.binder, p), body.function.body, ir.Zip(s, xs)
-        return ir.Apply(ir.Lambda(s, then(*_one_side(*rest))), of_rows)
+        return ir.Apply(ir.Lambda(s, then(*one_side(*rest))), of_rows)
 
     def of_columns(p: ir.Binder, body: ir.Expr, rows: int) -> ir.Expr | None:
         """The first product of each row named, if a function of columns has several, or names it."""
@@ -81,10 +81,10 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                 of_row, of_column = _elements(r, body.array, _bound(p))
                 match _first_named(b, _bound(p) | of_row, of_column, name, most) if is_large else b:
                     case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):
-                        products = _map(*_one_side(r, c, body.array))
+                        products = _map(*one_side(r, c, body.array))
                         if _has_product(products, _bound(p)):
                             s = ir.Var(f"$products{next(numbers)}", type_of(products))
-                            rest = _map(*_one_side(ir.PairBinder(q, r), b, ir.Zip(s, body.array)))
+                            rest = _map(*one_side(ir.PairBinder(q, r), b, ir.Zip(s, body.array)))
                             return ir.Apply(ir.Lambda(s, rest), products)
             case ir.Reduce(array=ir.Map() as array) if rows * _work(array, _bound(p)) >= large:
                 match of_columns(p, array, rows):
@@ -178,7 +178,7 @@ def _is_view(xs: ir.Part) -> bool:
     return isinstance(xs, ir.Var | ir.Input) or (isinstance(xs, LAYOUT) and all(map(_is_view, ir.parts(xs))))
 
 
-def _one_side(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> tuple[ir.Binder, ir.Expr, ir.Expr]:
+def one_side(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> tuple[ir.Binder, ir.Expr, ir.Expr]:
     """A map by its parameter, body and array: one of a function of pairs without the sides that it does not read."""
     free = ir.free_variables(body)
     while isinstance(p, ir.PairBinder) and isinstance(xs, ir.Zip):

@@ -1,0 +1,139 @@
+"""Functions such as sines out of loops that do not change what they are computed of: a table of them is a stage.
+
+In ``map (λx. map (λk. reduce + 0 (map (λj. x_j · cos (k · j)) js)) ks) xs`` the cosines are the same for each x. What is
+computed so is named where it stands, its name is moved outwards, through each map that changes it as the array of all
+that the map computes, and out of the first map that does not. The terms are built here as the rules of
+`lift_egraph.rules` build them; that they do is what the phase ``tables`` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+
+from lift_egraph.language import ir
+from lift_egraph.language.check import type_of
+from lift_egraph.language.layout import is_pure
+from lift_egraph.language.nat import Nat
+from lift_egraph.language.types import Array, Scalar, bytes_of
+from lift_egraph.rules.tables import NAMED
+from lift_egraph.workbench.plan import length_of
+from lift_egraph.workbench.products_apart import one_side
+
+FEW = 4  # times that a table is read
+LARGEST = 1 << 24  # bytes of a table
+MOST = 8  # tables of a program
+Named = tuple[ir.Binder, ir.Expr, ir.Expr]  # a name, what it stands for, and the term that has it: a let
+
+
+def with_tables(term: ir.Expr) -> Iterator[ir.Expr]:
+    """The term with a table of what a map computes again and again, then with another one, until there are no more."""
+    plan = Tables()
+    for made in islice(iter(lambda: plan.with_table(term), None), MOST):
+        yield made
+        term = made
+
+
+_SCALARS = (ir.Call, ir.Var, ir.Input, ir.Literal, ir.SizeLiteral)
+
+
+@dataclass
+class Tables:
+    """Tables out of a term, one at a time."""
+
+    numbers: Iterator[int] = field(default_factory=count)
+
+    def with_table(self, term: ir.Expr) -> ir.Expr | None:
+        """The term with its first table before the map that does not change it; None if there is none."""
+        match term:
+            case ir.Map(function=ir.Lambda(binder=p, body=body) as function, array=xs):
+                for s, made, rest in self._named(body) if length_of(xs) >= FEW else ():
+                    kind = type_of(made)
+                    is_table = isinstance(kind, Array) and bytes_of(kind) <= LARGEST
+                    if is_table and not _bound(p) & ir.free_variables(made):
+                        return _let(s, made, ir.Map(ir.Lambda(p, rest), xs))
+                inner = self.with_table(body)
+                if inner is not None:
+                    return replace(term, function=replace(function, body=inner))
+            case ir.Apply(function=ir.Lambda(body=body) as function):
+                inner = self.with_table(body)
+                if inner is not None:
+                    return replace(term, function=replace(function, body=inner))
+        for name in term.__dataclass_fields__:
+            part = getattr(term, name)
+            if isinstance(part, ir.Expr) and (made := self.with_table(part)) is not None:
+                return replace(term, **{name: made})
+        return None
+
+    def _named(self, term: ir.Expr) -> Iterator[Named]:
+        """The lets that a term can be: of what takes long to compute, moved outwards as far as the term goes."""
+        match term:
+            case ir.Call(op=op, arguments=operands) if len(operands) < 3:
+                for i, operand in enumerate(operands):
+                    before, after = operands[:i], operands[i + 1 :]
+                    if isinstance(operand, ir.Call) and operand.op in NAMED:
+                        x = ir.Var(f"$called{next(self.numbers)}", type_of(operand))
+                        yield x, operand, ir.Call(op, (*before, x, *after))
+                    for s, made, rest in self._named(operand):
+                        yield s, made, ir.Call(op, (*before, rest, *after))
+            case ir.MakePair(first=a, second=b):
+                yield from ((s, made, ir.MakePair(rest, b)) for s, made, rest in self._named(a))
+                yield from ((s, made, ir.MakePair(a, rest)) for s, made, rest in self._named(b))
+            case ir.Apply(function=ir.Lambda(binder=q, body=body), argument=c):
+                if _is_used(q, c, body):
+                    yield q, c, body
+                yield from ((s, made, _let(q, rest, body)) for s, made, rest in self._named(c))
+                for s, made, rest in self._named(body):
+                    if not _bound(q) & ir.free_variables(made):
+                        yield s, made, _let(q, c, rest)
+            case ir.Reduce(array=xs):
+                yield from ((s, made, replace(term, array=rest)) for s, made, rest in self._named(xs))
+            case ir.Map(function=ir.Lambda(binder=p, body=body), array=xs):
+                yield from ((s, made, replace(term, array=rest)) for s, made, rest in self._named(xs))
+                for s, made, rest in self._named(body):
+                    if not _bound(p) & ir.free_variables(made):
+                        yield s, made, ir.Map(ir.Lambda(p, rest), xs)
+                        continue
+                    q, value, ys = one_side(p, made, xs)
+                    if is_pure(ys):
+                        of_all = ir.Map(ir.Lambda(q, value), ys)
+                        column = ir.Var(f"$table{next(self.numbers)}", type_of(of_all))
+                        yield column, of_all, ir.Map(*_sides(s, p, rest, column, xs))
+            case ir.Generate(size=n, function=ir.Lambda(binder=i, body=body)) if body != i:
+                yield from self._named(ir.Map(ir.Lambda(i, body), _places(n)))
+            case _:
+                pass
+
+
+def _is_used(q: ir.Binder, c: ir.Expr, body: ir.Expr) -> bool:
+    """Whether a let binds a number by operations, for what takes long to compute, or by that."""
+    if not isinstance(c, ir.Call) or not all(isinstance(t, _SCALARS) for t in ir.subterms(c) if isinstance(t, ir.Expr)):
+        return False
+    calls = (t for part in (c, body) for t in ir.subterms(part) if isinstance(t, ir.Call) and t.op in NAMED)
+    return any(_bound(q) & ir.free_variables(call) for call in calls) or any(
+        isinstance(t, ir.Call) and t.op in NAMED for t in ir.subterms(c)
+    )
+
+
+def _sides(s: ir.Binder, p: ir.Binder, body: ir.Expr, column: ir.Var, xs: ir.Expr) -> tuple[ir.Lambda, ir.Expr]:
+    """The function and the array of a map of what is named beside the elements, without what it does not read."""
+    q, body, array = one_side(ir.PairBinder(s, p), body, ir.Zip(column, xs))
+    match q, array:
+        case ir.PairBinder(second=ir.PairBinder()), ir.Zip(first=first, second=ir.Zip() as others):
+            r, _, ys = one_side(q.second, body, others)
+            return ir.Lambda(ir.PairBinder(q.first, r), body), ir.Zip(first, ys)
+    return ir.Lambda(q, body), array
+
+
+def _places(n: Nat) -> ir.Expr:
+    i = ir.Var("$i", Scalar("i32"))
+    return ir.Generate(n, ir.Lambda(i, i))
+
+
+def _let(p: ir.Binder, argument: ir.Expr, body: ir.Expr) -> ir.Apply:
+    return ir.Apply(ir.Lambda(p, body), argument)
+
+
+def _bound(p: ir.Binder) -> frozenset[ir.Var]:
+    return frozenset(ir.bound_variables(p))

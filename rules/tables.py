@@ -1,0 +1,72 @@
+"""What takes long to compute, by its name, and the name moved outwards: so that it is computed once for all.
+
+It is named where it stands, past other names and out of arrays to a map; `map_of_let_named` makes an array of it where
+the map changes it, and `let_out_of_map` moves it out where it does not.
+"""
+
+from __future__ import annotations
+
+import egglog
+
+from lift_egraph.dsl import (
+    Ex,
+    Fn,
+    P,
+    String,
+    Ty,
+    V,
+    absent,
+    app,
+    call1,
+    call2,
+    disjoint,
+    eq,
+    fresh,
+    map_,
+    rewrite,
+    rule,
+    ty,
+    zip_,
+)
+
+NAMED = ("sin", "cos", "tan", "exp", "log", "pow", "tanh")
+
+
+@rule(
+    "g (h a …) b … = let x = h a … in g x b …,  g an operation, h one of sin, cos, tan, exp, log, pow and tanh, x fresh",
+    source="new: what takes long by its name",
+)
+def name_call(e: Ex, name: String, a: Ex, b: Ex, c: Ex, t: Ty):
+    x = V("$called", t)
+    for h in NAMED:
+        called = call2(h, a, b) if h == "pow" else call1(h, a)
+        for form, unused in (
+            (lambda r: call1(name, r), ()),
+            (lambda r: call2(name, r, c), (fresh(x, c),)),
+            (lambda r: call2(name, c, r), (fresh(x, c),)),
+        ):
+            yield egglog.rule(eq(e).to(form(called)), eq(t).to(ty(called))).then(x)
+            yield rewrite(form(called)).to(app(Fn.lam(P.var(x), form(Ex(x))), called), eq(t).to(ty(called)), *unused)
+
+
+@rule(
+    "let p = c in let q = d in b = let q = d in let p = c in b,  p not free in d, q not free in c, p and q disjoint",
+    source="new",
+)
+def let_past_let(p: P, q: P, b: Ex, c: Ex, d: Ex):
+    yield rewrite(app(Fn.lam(p, app(Fn.lam(q, b), d)), c)).to(
+        app(Fn.lam(q, app(Fn.lam(p, b), c)), d), absent(p, d), absent(q, c), disjoint(p, q)
+    )
+
+
+@rule(
+    "map (λ(p, q, r). b) (zip xs (zip ys zs)) = map (λ(p, r). b) (zip xs zs),  q not free in b;  the same for r and zs",
+    source="new: map_of_one_side, of a side that is a zip",
+)
+def map_of_side_in_zip(p: P, q: P, r: P, b: Ex, xs: Ex, ys: Ex, zs: Ex):
+    left = map_(Fn.lam(P.pair(p, P.pair(q, r)), b), zip_(xs, zip_(ys, zs)))
+    yield rewrite(left).to(map_(Fn.lam(P.pair(p, r), b), zip_(xs, zs)), absent(q, b))
+    yield rewrite(left).to(map_(Fn.lam(P.pair(p, q), b), zip_(xs, ys)), absent(r, b))
+
+
+table_rules = (name_call, let_past_let, map_of_side_in_zip)
