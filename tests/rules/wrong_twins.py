@@ -89,6 +89,12 @@ TWINS = (
     twin("reduction_outwards", "q may be free in c", "absent(q, c), →"),
     twin("maps_of_siblings", "the second is read backwards",
          'zip_(first, second)), *where → zip_(first, gather("n - 1 - i", second))), *where'),
+    # --- tables
+    twin("name_call", "x is what the function is applied to", "form(Ex(x))), called) → form(Ex(x))), a)"),
+    twin("let_past_let", "p may be free in d", "absent(p, d), →"),
+    twin("let_past_let", "q may be free in c", "absent(q, c), →"),
+    twin("map_of_side_in_zip", "q may be free in b", ", absent(q, b) →"),
+    twin("map_of_side_in_zip", "r may be free in b", ", absent(r, b) →"),
     # --- stages
     twin("let_unused", "p may be free in b", ", absent(p, b) →"),
     twin("let_inwards", "the second part is left as it is", "to(g(let(a), let(b)) → to(g(let(a), b)"),
