@@ -34,6 +34,8 @@ class _Work:
     ----------
     made
         Elements of all arrays that are made.
+    spared
+        Of these, those that are gone before others are made: of a step of a fold before the next.
     products
         Of matrix products.
     walked
@@ -45,6 +47,7 @@ class _Work:
     """
 
     made: int = 0
+    spared: int = 0
     products: int = 0
     walked: int = 0
     slow: float = 0.0
@@ -60,6 +63,7 @@ class _Work:
             copied[variables] += count
         return _Work(
             self.made + other.made,
+            self.spared + other.spared,
             self.products + other.products,
             self.walked + other.walked,
             self.slow + other.slow,
@@ -76,14 +80,16 @@ class _Work:
             copied[outside] += elements * (count if variables & sources.keys() else 1)
         turns = min(count, SIDE_BY_SIDE) if side_by_side else count
         slow = self.slow * (1 if side_by_side else count)
-        return _Work(self.made * count, self.products * count, self.walked * turns, slow, tuple(copied.items()))
+        made, spared, products = self.made * count, self.spared * count, self.products * count
+        return _Work(made, spared, products, self.walked * turns, slow, tuple(copied.items()))
 
 
 _NOTHING = _Work()
 
 
 def workload(term: ir.Part) -> int:
-    """The number of elements of all arrays made for one evaluation of a term or a function body.
+    """The number of elements of all arrays made for one evaluation of a term or a function body, of a short fold in one
+    of its steps.
 
     Nodes that only change the view of an array (transpose, split, slide, …) make none, and of a sum of products only
     the sum is made.
@@ -95,7 +101,8 @@ def workload(term: ir.Part) -> int:
     >>> workload(ir.Map(ir.Lambda(x, ir.Call("mul", (x, x))), xs))
     8
     """
-    return _work(term).made
+    work = _work(term)
+    return work.made - work.spared
 
 
 def effort(term: ir.Part) -> float:
@@ -138,6 +145,9 @@ def _work(term: ir.Part) -> _Work:
             ):
                 slow = count * _slow(part) if count >= LONG else 0.0
                 total += _Work(walked=count * _components(type_of(term.initial)) ** 2, slow=slow)
+                if count < LONG and isinstance(term, ir.Reduce | ir.ReduceSeq):
+                    step = _inside(part, 1, sources)
+                    total += _Work(spared=(count - 1) * (step.made - step.spared))
             total += _inside(part, count, sources, not isinstance(term, ir.FOLDS))
         else:
             total += _work(part)

@@ -10,9 +10,9 @@ from lift_egraph.meaning import shortcuts
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.bounds_recurrences import _in_blocks, _known, _one_by_one
 from lift_egraph.meaning.interp import evaluate
-from lift_egraph.meaning.recurrences import Steps
+from lift_egraph.meaning.recurrences import LONG, Steps
 from lift_egraph.meaning.values import leaves_of, map_leaves
-from lift_egraph.meaning.workload import effort
+from lift_egraph.meaning.workload import effort, workload
 from tests.lift_egraph.meaning.terms import parsed
 
 WELFORD = """
@@ -160,3 +160,13 @@ def test_errors_without_bounds_grow_in_blocks_as_one_by_one():
     for first in (np.zeros(2), np.array([0.0, np.inf])):
         expected = _known(_one_by_one(first, base, factors))
         np.testing.assert_allclose(_known(_in_blocks(first, base, factors)), expected, rtol=1e-6)
+
+
+def test_what_a_step_of_a_short_fold_makes_is_gone_before_the_next():
+    """So few slices do: each of many steps of a loop over time was evaluated slice by slice."""
+    body = "reduceSeq(fun (s, i) => sin(s) * x + s, x, generate({}, id))"
+    short, shorter, long = (
+        workload(parse_program(f"program p(x: f32) = {body.format(n)}").body) for n in (LONG - 1, 2, LONG)
+    )
+    assert short == shorter == 3
+    assert long == 3 * LONG
