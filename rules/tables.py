@@ -33,7 +33,7 @@ NAMED = ("sin", "cos", "tan", "exp", "log", "pow", "tanh")
 
 
 @rule(
-    "g (h a …) b … = let x = h a … in g x b …,  g an operation, h one of sin, cos, tan, exp, log, pow and tanh, x fresh",
+    "g (h a …) b … = let x = h a … in g x b …,  g an operation, h sin, cos, tan, exp, log, pow or tanh, x fresh",
     source="new: what takes long by its name",
 )
 def name_call(e: Ex, name: String, a: Ex, b: Ex, c: Ex, t: Ty):

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
+from lift_egraph.algebra.laws import associative
 from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.codegen.running.run import Runner
 from lift_egraph.codegen.running.validate import References, Verdict, judge, references_for
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain
+from lift_egraph.language.nat import nat
+from lift_egraph.meaning.folds import fold_form
+from lift_egraph.workbench.plan import length_of
 
 T = TypeVar("T", bound=ir.Part)
 STEPS = (4, 3, 2)  # the first, the last, and one in each direction between the temporaries; or as many as have bounds
@@ -93,3 +97,27 @@ def with_few_steps(term: T, most: int) -> T:
     """
     made = ir.map_parts(term, lambda part: with_few_steps(part, most))
     return replace(made, times=min(made.times, most)) if isinstance(made, ir.Iterate) and _keeps(made) else made
+
+
+def turns_of(term: ir.Part) -> tuple[int, ...]:
+    """How many turns the loops of a term have: the folds by operators that are neither built in nor associative."""
+    return tuple(length_of(t.array) for t in ir.subterms(term) if _is_loop(t))
+
+
+def with_few_turns(term: T, most: int) -> T:
+    """The term with so many turns at most of its loops.
+
+    >>> from lift_egraph.language.syntax import parse_program
+    >>> program = parse_program("program p(x: f32) = reduceSeq(fun (s, i) => sin(s), x, generate(99, id))")
+    >>> turns_of(program.body), turns_of(with_few_turns(program.body, 4))
+    ((99,), (4,))
+    """
+    made = ir.map_parts(term, lambda part: with_few_turns(part, most))
+    if not _is_loop(made) or length_of(made.array) <= most:
+        return made
+    return replace(made, array=ir.Slice(nat(0), nat(most), made.array))
+
+
+def _is_loop(term: ir.Part) -> TypeGuard[ir.Reduce | ir.ReduceSeq]:
+    is_fold = isinstance(term, ir.Reduce | ir.ReduceSeq)
+    return is_fold and fold_form(term.operator) is None and not associative(term.operator)

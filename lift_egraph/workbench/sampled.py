@@ -34,7 +34,8 @@ from lift_egraph.meaning.samples import Meaning, Place, Samples, at_place, evalu
 from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.meaning.workload import effort, repetitions
 from lift_egraph.workbench.differences import Difference, differences
-from lift_egraph.workbench.small_sizes import FEWEST, LEAST, Twin, twin
+from lift_egraph.workbench.few_steps import STEPS, turns_of, with_few_turns
+from lift_egraph.workbench.small_sizes import FEWEST, LEAST, MOST_EFFORT, Twin, twin
 
 KINDS = ("integers", "floats")
 MOST_SAMPLES = 256
@@ -113,7 +114,7 @@ class Sampled:
     exact: bool = False
     sets: dict[str, _Set] = field(init=False)
     places: list[tuple[ir.Expr, Place]] = field(init=False)
-    small: dict[tuple[tuple[str, int], ...], References] = field(default_factory=dict)
+    small: dict[ir.Program, References] = field(default_factory=dict)
     loaded: set[tuple[int, str]] = field(default_factory=set)
     least: int = field(default=LEAST, init=False)
     looked: float = field(default=0.0, init=False)
@@ -199,8 +200,7 @@ class Sampled:
         plan = found and self._twins_plan(found)
         if not found or not plan:
             return Verdict(True, 0.0, 0.0, True, "no small sizes of this plan were found", 0)
-        reference = self.small[found.program.sizes]
-        shown = ", ".join(f"{name} = {size}" for name, size in found.program.sizes)
+        reference, shown = self.small[found.program], found.where
         results = []
         for kind, inputs in reference.inputs.items():
             if (id(runner), name := f"{kind} at {shown}") not in self.loaded:
@@ -212,14 +212,29 @@ class Sampled:
         return replace(verdict, valid=is_right, message=f"the same plan at {shown}: {verdict.message}")
 
     def _twin(self, lowered: ir.Program) -> Twin | None:
-        """The program and the term at small sizes: at the smallest, if errors at others have no finite bound."""
+        """The program and the term at small sizes: if errors have no finite bound there, at the smallest, or with few
+        turns of their loops.
+        """
         found = twin(self.source, dict(self.program.sizes), lowered, self.least)
-        if found and self.least > FEWEST and not self._is_bounded(found.program):
+        if self.least > FEWEST and not (found and self._is_bounded(found.program)):
             fewer = twin(self.source, dict(self.program.sizes), lowered, FEWEST)
             if fewer and self._is_bounded(fewer.program):
                 self.least = FEWEST
                 return fewer
+            return self._with_few_turns(found or Twin(self.program, lowered)) or found
         return found
+
+    def _with_few_turns(self, found: Twin) -> Twin | None:
+        """Both with as many turns of their loops as errors have bounds after, if their loops are the same."""
+        turns = turns_of(found.program.body)
+        if not turns or sorted(turns) != sorted(turns_of(found.lowered.body)):
+            return None
+        for most in STEPS:
+            program, lowered = (replace(p, body=with_few_turns(p.body, most)) for p in (found.program, found.lowered))
+            is_short = program != found.program and effort(program.body) <= MOST_EFFORT
+            if is_short and self._is_bounded(program):
+                return Twin(program, lowered, most)
+        return None
 
     def _is_bounded(self, program: ir.Program) -> bool:
         """Whether the errors of all results at small sizes have bounds."""
@@ -231,9 +246,9 @@ class Sampled:
     def _at_small(self, program: ir.Program) -> References:
         """What the interpreter makes of the program at small sizes."""
         with self.lock:
-            if program.sizes not in self.small:
-                self.small[program.sizes] = references(program, self.seed, exact=self.exact)
-            return self.small[program.sizes]
+            if program not in self.small:
+                self.small[program] = references(program, self.seed, exact=self.exact)
+            return self.small[program]
 
     def _twins_plan(self, found: Twin) -> Plan | None:
         """The plan at small sizes, if the interpreter says that its term means what the program means there."""

@@ -29,10 +29,17 @@ LONG = 64  # elements of a chunk that may be shorter at small sizes: no vector o
 
 @dataclass(frozen=True)
 class Twin:
-    """A program and a low-level term of it, both at small sizes."""
+    """A program and a low-level term of it, both at small sizes, or with so many turns of their loops at most."""
 
     program: ir.Program
     lowered: ir.Program
+    turns: int | None = None
+
+    @property
+    def where(self) -> str:
+        """Its sizes and turns, in words."""
+        sizes = [f"{name} = {size}" for name, size in self.program.sizes]
+        return ", ".join([*sizes, *([f"{self.turns} turns of each loop"] if self.turns else [])])
 
 
 def twin(

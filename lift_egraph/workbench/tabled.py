@@ -1,16 +1,16 @@
 """Functions such as sines out of loops that do not change what they are computed of: a table of them is a stage.
 
-In ``map (λx. map (λk. reduce + 0 (map (λj. x_j · cos (k · j)) js)) ks) xs`` the cosines are the same for each x. What is
-computed so is named where it stands, its name is moved outwards, through each map that changes it as the array of all
-that the map computes, and out of the first map that does not. The terms are built here as the rules of
-`lift_egraph.rules` build them; that they do is what the phase ``tables`` shows.
+In ``map (λx. map (λk. reduce + 0 (map (λj. x_j · cos (k · j)) js)) ks) xs`` the cosines are the same for each x. They
+are named where they stand, and the name is moved outwards: through each map that changes it, as an array of all that
+the map computes, and out of the first map that does not. The terms are built here as the rules of `lift_egraph.rules`
+build them; that they do is what the phase ``tables`` shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from itertools import count
 
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
@@ -29,10 +29,12 @@ Named = tuple[ir.Binder, ir.Expr, ir.Expr]  # a name, what it stands for, and th
 
 def with_tables(term: ir.Expr) -> Iterator[ir.Expr]:
     """The term with a table of what a map computes again and again, then with another one, until there are no more."""
-    plan = Tables()
-    for made in islice(iter(lambda: plan.with_table(term), None), MOST):
+    plan, made = Tables(), term
+    for _ in range(MOST):
+        made = plan.with_table(made)
+        if made is None:
+            return
         yield made
-        term = made
 
 
 _SCALARS = (ir.Call, ir.Var, ir.Input, ir.Literal, ir.SizeLiteral)
@@ -60,11 +62,16 @@ class Tables:
                 inner = self.with_table(body)
                 if inner is not None:
                     return replace(term, function=replace(function, body=inner))
-        for name in term.__dataclass_fields__:
-            part = getattr(term, name)
-            if isinstance(part, ir.Expr) and (made := self.with_table(part)) is not None:
-                return replace(term, **{name: made})
-        return None
+        found: list[ir.Expr] = []
+
+        def first(part: ir.Part) -> ir.Part:
+            if found or not isinstance(part, ir.Expr) or (made := self.with_table(part)) is None:
+                return part
+            found.append(made)
+            return made
+
+        whole = ir.map_parts(term, first)
+        return whole if found else None
 
     def _named(self, term: ir.Expr) -> Iterator[Named]:
         """The lets that a term can be: of what takes long to compute, moved outwards as far as the term goes."""
