@@ -22,7 +22,11 @@ from lift_egraph.dsl import (
     disjoint,
     eq,
     fresh,
+    fv,
+    i64,
     map_,
+    pty,
+    reduce_seq,
     rewrite,
     rule,
     ty,
@@ -69,4 +73,22 @@ def map_of_side_in_zip(p: P, q: P, r: P, b: Ex, xs: Ex, ys: Ex, zs: Ex):
     yield rewrite(left).to(map_(Fn.lam(P.pair(p, q), b), zip_(xs, ys)), absent(r, b))
 
 
-table_rules = (name_call, let_past_let, map_of_side_in_zip)
+@rule(
+    "reduceSeq (λ(s, p). let q = c in b) z xs = let r = map (λp. c) xs in reduceSeq (λ(s, q, p). b) z (zip r xs),  s "
+    "not free in c, p and q disjoint, r fresh",
+    source="new: map_of_let_named, in a loop",
+)
+def loop_of_let_named(e: Ex, s: P, p: P, q: P, b: Ex, c: Ex, z: Ex, xs: Ex, n: i64, t: Ty, u: Ty):
+    left = reduce_seq(Fn.lam(P.pair(s, p), app(Fn.lam(q, b), c)), z, xs)
+    where = eq(t).to(pty(q)), eq(Ty.arr(n, u)).to(ty(xs))
+    r = V.of("column", q, n)
+    yield egglog.rule(eq(e).to(left), *where).then(r)  # the conditions need it to exist
+    loop = reduce_seq(Fn.lam(P.pair(s, P.pair(q, p)), b), z, zip_(Ex(r), xs))
+    yield rewrite(left).to(
+        app(Fn.lam(P.var(r), loop), map_(Fn.lam(p, c), xs)),
+        *(*where, absent(s, c), disjoint(p, q), disjoint(s, q)),
+        *(fv(b).not_contains(r), fv(xs).not_contains(r), fv(z).not_contains(r)),
+    )
+
+
+table_rules = (name_call, let_past_let, map_of_side_in_zip, loop_of_let_named)

@@ -1,9 +1,9 @@
 """Functions such as sines out of loops that do not change what they are computed of: a table of them is a stage.
 
 In ``map (λx. map (λk. reduce + 0 (map (λj. x_j · cos (k · j)) js)) ks) xs`` the cosines are the same for each x. They
-are named where they stand, and the name is moved outwards: through each map that changes it, as an array of all that
-the map computes, and out of the first map that does not. The terms are built here as the rules of `lift_egraph.rules`
-build them; that they do is what the phase ``tables`` shows.
+are named where they stand, and the name is moved outwards: through each map or loop that changes it, as an array of
+all that it computes, and out of the first map that does not. The terms are built here as the rules of
+`lift_egraph.rules` build them; that they do is what the phase ``tables`` shows.
 """
 
 from __future__ import annotations
@@ -96,6 +96,14 @@ class Tables:
                         yield s, made, _let(q, c, rest)
             case ir.Reduce(array=xs):
                 yield from ((s, made, replace(term, array=rest)) for s, made, rest in self._named(xs))
+            case ir.ReduceSeq(operator=ir.Lambda(binder=ir.PairBinder(first=a, second=p), body=body), array=xs):
+                for s, made, rest in self._named(body):
+                    q, value, ys = one_side(p, made, xs)
+                    if _bound(p) & ir.free_variables(made) and not _bound(a) & ir.free_variables(made) and is_pure(ys):
+                        of_all = ir.Map(ir.Lambda(q, value), ys)
+                        column = ir.Var(f"$table{next(self.numbers)}", type_of(of_all))
+                        step = ir.Lambda(ir.PairBinder(a, ir.PairBinder(s, p)), rest)
+                        yield column, of_all, replace(term, operator=step, array=ir.Zip(column, xs))
             case ir.Map(function=ir.Lambda(binder=p, body=body), array=xs):
                 yield from ((s, made, replace(term, array=rest)) for s, made, rest in self._named(xs))
                 for s, made, rest in self._named(body):

@@ -95,6 +95,8 @@ TWINS = (
     twin("let_past_let", "q may be free in c", "absent(q, c), →"),
     twin("map_of_side_in_zip", "q may be free in b", ", absent(q, b) →"),
     twin("map_of_side_in_zip", "r may be free in b", ", absent(r, b) →"),
+    twin("loop_of_let_named", "the pairs are in the other order", "P.pair(q, p) → P.pair(p, q)"),
+    twin("loop_of_let_named", "s may be free in c", "absent(s, c), →"),
     # --- stages
     twin("let_unused", "p may be free in b", ", absent(p, b) →"),
     twin("let_inwards", "the second part is left as it is", "to(g(let(a), let(b)) → to(g(let(a), b)"),

@@ -36,6 +36,11 @@ TABLES = {
     ),
     "of what is generated": ("map(fun a => generate(7, fun k => a[0] * exp(to_f32(k) * s)), A)", 1),
     "in a pair": ("map(fun a => map(fun (v, w) => (v * exp(w), w), zip(a, B[0])), A)", 1),
+    "in a loop": (
+        """map(fun a => map(fun k => reduceSeq(fun ((re, im), (v, n)) => let t = s * to_f32(k * n) in
+          (re + v * cos(t), im - v * sin(t)), (0.0, 0.0), zip(a, generate(6, id))), generate(4, id)), A)""",
+        3,
+    ),
     "that the loop changes": ("map(fun a => map(fun (v, w) => v * exp(v + w), zip(a, B[0])), A)", 0),
     "that is one number": ("map(fun a => map(fun v => v * exp(s), a), A)", 0),
 }
