@@ -98,8 +98,12 @@ def search(
     rested: dict[ir.Expr, tuple[PhaseSummary, Start] | None] = {}
     changes_first = is_staged and changes.of_products(program.body)
     begun = look.begun(program, starts[0]) if is_staged and not changes_first else None
+    soon: list[Start] = []  # what is worth looking at before all plans
     if is_staged and begun is None:
         yield from look.changed(starts[0], changes, changed)
+        if _has_tables(start := changed[program.body]):
+            soon.append(start)
+            yield from look.as_it_is(start)
         if _has_changed_products(start := changed[program.body]):
             taken = rested[start[0]] = look.with_rests(start)
             yield from (taken[0],) if taken else ()
@@ -115,9 +119,9 @@ def search(
         reached = _last(run_phase(program.body, phase))
         starts = look.starts(program.body, reached)
         yield summarise(reached, time.perf_counter() - began)
-    soon = [start for start in starts[:1] if start[1] and look.own("stages")]  # the user waits for it
-    for start in soon:
-        yield from look.as_it_is(start)
+    if starts[0][1] and look.own("stages"):  # the user waits for it
+        soon.append(starts[0])
+        yield from look.as_it_is(starts[0])
     yield from look.spectrum(program)
     if is_staged:
         yield from look.in_steps((program.body, ()))
@@ -128,6 +132,9 @@ def search(
         if start[0] not in changed:
             yield from look.changed(start, changes, changed)
     starts = sorted((changed[start[0]] for start in starts), key=lambda start: not _has_changed_products(start))
+    if _has_tables(starts[0]) and starts[0] not in soon:
+        soon.append(starts[0])
+        yield from look.as_it_is(starts[0])
     parallel = replace(program, body=starts[0][0])  # it may have lengths for vectors that the program has not
     look = replace(look, widths=vector_widths(parallel, device, budget.widths))
     for start in starts:
@@ -484,6 +491,11 @@ class _Search:
                 steps = len(reached.iterations)
                 leg = Leg("memory", copy.term, steps, device.mapping, spaces=spaces, rules=self.own("memory"))
                 yield Found(copy.cost, copy.term, (*way, leg))
+
+
+def _has_tables(start: Start) -> bool:
+    """Whether a start has tables: much is won at once."""
+    return any(leg.name == "tables" for leg in start[1])
 
 
 def _has_changed_products(start: Start) -> bool:
