@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view as windows
 
 from .fields import FIELDS
+from .inner_loops import INNER_LOOPS
 from .motions import MOTIONS
 from .pipelines import PIPELINES
 from .studies import STUDIES
@@ -365,6 +366,7 @@ def _resonator(x: A, c: Any) -> A:
 
 PEERS: dict[str, Callable[..., Any]] = {
     **FIELDS,
+    **INNER_LOOPS,
     **PIPELINES,
     **MOTIONS,
     **STUDIES,
