@@ -79,7 +79,7 @@ class Tables:
             case ir.Call(op=op, arguments=operands) if len(operands) < 3:
                 for i, operand in enumerate(operands):
                     before, after = operands[:i], operands[i + 1 :]
-                    if isinstance(operand, ir.Call) and operand.op in NAMED:
+                    if _takes_long(operand):
                         x = ir.Var(f"$called{next(self.numbers)}", type_of(operand))
                         yield x, operand, ir.Call(op, (*before, x, *after))
                     for s, made, rest in self._named(operand):
@@ -122,13 +122,16 @@ class Tables:
 
 
 def _is_used(q: ir.Binder, c: ir.Expr, body: ir.Expr) -> bool:
-    """Whether a let binds a number by operations, for what takes long to compute, or by that."""
+    """Whether a let binds a number by operations that take long, or for such that need no more than that."""
     if not isinstance(c, ir.Call) or not all(isinstance(t, _SCALARS) for t in ir.subterms(c) if isinstance(t, ir.Expr)):
         return False
-    calls = (t for part in (c, body) for t in ir.subterms(part) if isinstance(t, ir.Call) and t.op in NAMED)
-    return any(_bound(q) & ir.free_variables(call) for call in calls) or any(
-        isinstance(t, ir.Call) and t.op in NAMED for t in ir.subterms(c)
-    )
+    inside = (ir.free_variables(t) for t in ir.subterms(body) if _takes_long(t))
+    known = ir.free_variables(c) | _bound(q)
+    return any(map(_takes_long, ir.subterms(c))) or any(free & _bound(q) and free <= known for free in inside)
+
+
+def _takes_long(term: ir.Part) -> bool:
+    return isinstance(term, ir.Call) and term.op in NAMED
 
 
 def _sides(s: ir.Binder, p: ir.Binder, body: ir.Expr, column: ir.Var, xs: ir.Expr) -> tuple[ir.Lambda, ir.Expr]:

@@ -42,6 +42,10 @@ TABLES = {
         3,
     ),
     "that the loop changes": ("map(fun a => map(fun (v, w) => v * exp(v + w), zip(a, B[0])), A)", 0),
+    "of a number that has a name, which the loop changes": (
+        "map(fun a => map(fun n => let k = s * to_f32(n) in a[0] * pow(a[1], k), generate(6, id)), A)",
+        0,
+    ),
     "that is one number": ("map(fun a => map(fun v => v * exp(s), a), A)", 0),
 }
 
