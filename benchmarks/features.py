@@ -15,7 +15,8 @@ import gc
 import sys
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from lift_egraph.extract.cache_lines import warp_and_line
 from lift_egraph.extract.features import feature_table
 from lift_egraph.language import ir
 from lift_egraph.language.nat import NatVar
+from lift_egraph.tuning.space import Point
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.search import search
@@ -143,19 +145,23 @@ def points_rates(
     if not tunables:
         return None, None, None, None
     tunable = max(tunables, key=lambda t: t.space(device).count)
-    points, plans = tunable.space(device).sample(MOST_POINTS), list[Plan]()
+    points = tunable.space(device).sample(MOST_POINTS)
     began = _begin()
-    for point in points:
-        try:
-            plans.append(compile_program(tunable.term(point), device, with_text=False))
-        except LiftError:  # what the space does not know
-            continue
-    compiling = time.process_time() - began
+    table = feature_table(plans_at(points, tunable, device), device)
+    both = time.process_time() - began
+    plans = list(plans_at(points, tunable, device))
     began = _begin()
-    table = feature_table(plans, device)
+    feature_table(plans, device)
     describing = time.process_time() - began
     trees = {tuple(tree(kernel.body) for kernel in plan.kernels) for plan in plans}
-    return len(table), len(trees), len(table) / (compiling + describing), len(table) / describing
+    return len(table), len(trees), len(table) / both, len(table) / describing
+
+
+def plans_at(points: Iterable[Point], tunable: Tunable, device: Device) -> Iterator[Plan]:
+    """The plans at points, each made when it is asked for: a table of their features keeps none of them."""
+    for point in points:
+        with suppress(LiftError):  # what the space does not know
+            yield compile_program(tunable.term(point), device, with_text=False)
 
 
 def tree(part: Any) -> Hashable:
