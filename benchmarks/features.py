@@ -147,9 +147,9 @@ def points_rates(
     tunable = max(tunables, key=lambda t: t.space(device).count)
     points = tunable.space(device).sample(MOST_POINTS)
     began = _begin()
-    table = feature_table(plans_at(points, tunable, device), device)
+    table = feature_table(plans_of(terms_at(points, tunable), device), device)
     both = time.process_time() - began
-    plans = list(plans_at(points, tunable, device))
+    plans = list(plans_of(terms_at(points, tunable), device))
     began = _begin()
     feature_table(plans, device)
     describing = time.process_time() - began
@@ -157,11 +157,11 @@ def points_rates(
     return len(table), len(trees), len(table) / both, len(table) / describing
 
 
-def plans_at(points: Iterable[Point], tunable: Tunable, device: Device) -> Iterator[Plan]:
-    """The plans at points, each made when it is asked for: a table of their features keeps none of them."""
+def terms_at(points: Iterable[Point], tunable: Tunable) -> Iterator[ir.Program]:
+    """The terms at points, but for those of which the space does not know that there is none."""
     for point in points:
-        with suppress(LiftError):  # what the space does not know
-            yield compile_program(tunable.term(point), device, with_text=False)
+        with suppress(LiftError):
+            yield tunable.term(point)
 
 
 def tree(part: Any) -> Hashable:
@@ -176,21 +176,27 @@ def tree(part: Any) -> Hashable:
 
 
 def rates(terms: list[ir.Program], device: Device) -> tuple[int, float, float, float]:
-    """How many terms there are, and how many are compiled, described by features and estimated in a second."""
-    plans: list[Plan] = []
+    """How many terms there are, and how many are compiled, described by features and estimated in a second.
+
+    What is found out about a plan is kept with it, so features and estimates have plans of their own.
+    """
     began = _begin()
-    for term in terms:
-        try:
-            plans.append(compile_program(term, device, with_text=False))
-        except LiftError:  # as in a search, some fit no device
-            continue
+    plans = list(plans_of(terms, device))
     times = [(time.process_time() - began) * len(plans) / len(terms)]
-    for work in (lambda: feature_table(plans, device), lambda: [predict(plan, device) for plan in plans]):
+    again = list(plans_of(terms, device))
+    for work in (lambda: feature_table(plans, device), lambda: [predict(plan, device) for plan in again]):
         began = _begin()
         work()
         times.append(time.process_time() - began)
     compiled, described, estimated = (len(plans) / seconds for seconds in times)
     return len(plans), compiled, described, estimated
+
+
+def plans_of(terms: Iterable[ir.Program], device: Device) -> Iterator[Plan]:
+    """The plans of terms, each made when it is asked for: a table of their features keeps none of them."""
+    for term in terms:
+        with suppress(LiftError):  # as in a search, some fit no device
+            yield compile_program(term, device, with_text=False)
 
 
 def _begin() -> float:
