@@ -15,7 +15,8 @@ import gc
 import sys
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from lift_egraph.extract.cache_lines import warp_and_line
 from lift_egraph.extract.features import feature_table
 from lift_egraph.language import ir
 from lift_egraph.language.nat import NatVar
+from lift_egraph.tuning.space import Point
 from lift_egraph.workbench import Budget
 from lift_egraph.workbench.phases import Found
 from lift_egraph.workbench.search import search
@@ -143,19 +145,23 @@ def points_rates(
     if not tunables:
         return None, None, None, None
     tunable = max(tunables, key=lambda t: t.space(device).count)
-    points, plans = tunable.space(device).sample(MOST_POINTS), list[Plan]()
+    points = tunable.space(device).sample(MOST_POINTS)
     began = _begin()
-    for point in points:
-        try:
-            plans.append(compile_program(tunable.term(point), device, with_text=False))
-        except LiftError:  # what the space does not know
-            continue
-    compiling = time.process_time() - began
+    table = feature_table(plans_of(terms_at(points, tunable), device), device)
+    both = time.process_time() - began
+    plans = list(plans_of(terms_at(points, tunable), device))
     began = _begin()
-    table = feature_table(plans, device)
+    feature_table(plans, device)
     describing = time.process_time() - began
     trees = {tuple(tree(kernel.body) for kernel in plan.kernels) for plan in plans}
-    return len(table), len(trees), len(table) / (compiling + describing), len(table) / describing
+    return len(table), len(trees), len(table) / both, len(table) / describing
+
+
+def terms_at(points: Iterable[Point], tunable: Tunable) -> Iterator[ir.Program]:
+    """The terms at points, but for those of which the space does not know that there is none."""
+    for point in points:
+        with suppress(LiftError):
+            yield tunable.term(point)
 
 
 def tree(part: Any) -> Hashable:
@@ -170,21 +176,27 @@ def tree(part: Any) -> Hashable:
 
 
 def rates(terms: list[ir.Program], device: Device) -> tuple[int, float, float, float]:
-    """How many terms there are, and how many are compiled, described by features and estimated in a second."""
-    plans: list[Plan] = []
+    """How many terms there are, and how many are compiled, described by features and estimated in a second.
+
+    What is found out about a plan is kept with it, so features and estimates have plans of their own.
+    """
     began = _begin()
-    for term in terms:
-        try:
-            plans.append(compile_program(term, device, with_text=False))
-        except LiftError:  # as in a search, some fit no device
-            continue
+    plans = list(plans_of(terms, device))
     times = [(time.process_time() - began) * len(plans) / len(terms)]
-    for work in (lambda: feature_table(plans, device), lambda: [predict(plan, device) for plan in plans]):
+    again = list(plans_of(terms, device))
+    for work in (lambda: feature_table(plans, device), lambda: [predict(plan, device) for plan in again]):
         began = _begin()
         work()
         times.append(time.process_time() - began)
     compiled, described, estimated = (len(plans) / seconds for seconds in times)
     return len(plans), compiled, described, estimated
+
+
+def plans_of(terms: Iterable[ir.Program], device: Device) -> Iterator[Plan]:
+    """The plans of terms, each made when it is asked for: a table of their features keeps none of them."""
+    for term in terms:
+        with suppress(LiftError):  # as in a search, some fit no device
+            yield compile_program(term, device, with_text=False)
 
 
 def _begin() -> float:

@@ -24,7 +24,8 @@ FEW_SEEN = 8  # states of groups that one work-item combines
 MOST_VARIABLES = 64  # elements of a private array that a CPU keeps in registers at the most
 
 
-_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_names", "_buffers")  # by `lift_egraph.codegen.c_walk`
+# by `lift_egraph.codegen.c_walk`
+_FOUND = ("_children", "_mentioned", "_walk", "_loads", "_stores", "_names", "_buffers")
 
 
 class _Node:

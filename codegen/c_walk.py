@@ -159,13 +159,22 @@ def buffers(item: Any) -> frozenset[str]:
     return known
 
 
-def stores(item: Any) -> Iterator[Load]:
-    """The places that running a node writes, as loads."""
-    for statement in statements(item):
-        if isinstance(statement, Store):
-            place = statement.place.vector if isinstance(statement.place, Lane) else statement.place
-            assert isinstance(place, Load)
-            yield place
+def stores(item: Any) -> Sequence[Load]:
+    """The places that running a node writes, as loads (found once per statement)."""
+    if isinstance(item, tuple):
+        return [place for part in item for place in stores(part)]
+    if not isinstance(item, For | If | Block):
+        return (_place(item),) if isinstance(item, Store) else ()
+    known = vars(item).get("_stores")
+    if known is None:
+        known = vars(item)["_stores"] = tuple(stores(item.body))
+    return known
+
+
+def _place(store: Store) -> Load:
+    place = store.place.vector if isinstance(store.place, Lane) else store.place
+    assert isinstance(place, Load)
+    return place
 
 
 def depends(item: Any, variable: NatVar) -> bool:

@@ -183,8 +183,10 @@ def _compiled(
     for kernel, made in zip(finished, texts, strict=True):
         shared.setdefault(kernel.name, made)
     by_lowered = dict(zip(distinct, finished, strict=True))
-    kernels = [by_lowered[id(lowered)] for lowered in host.kernels]
-    lines = [line for made in shared.values() for line in (*made, Line(""))]
+    every = [by_lowered[id(lowered)] for lowered in host.kernels]
+    kernels = [kernel for kernel in every if kernel.body] or every  # what nobody reads is left out of them
+    named_in = {kernel.name for kernel in kernels}
+    lines = [line for name, made in shared.items() if name in named_in for line in (*made, Line(""))]
     plan = OpenPlan(
         program.name,
         device.name,

@@ -76,8 +76,11 @@ def feature_table(plans: Iterable[Plan], device: Device) -> np.ndarray:
 
     For the points of a plan with parameters let a generator compile the term of each ``with_text=False``: its numbers
     decide what is unrolled, padded and mapped, so nearly each point of a tiled kernel has a tree of its own, and few
-    features are expressions of the parameters (`benchmarks/features.py` counts them). Nor do lowered terms share trees
-    before that: 500 points of a product of matrices for a GPU have 54 shapes of them, and 185 with their indices.
+    features are expressions of the parameters (`benchmarks/features.py` counts them). For a product of matrices on a
+    GPU, 250, 500, 1,000 and 1,500 points of 12,247 have 233, 452, 817 and 1,123 kinds of trees, numbers aside; as they
+    are lowered, before anything is unrolled, 177, 283, 424 and 527. What is found out about a whole kernel serves few
+    points, then; its innermost loops alone are of few kinds: of those of 250, 500 and 1,000 points, 152, 168 and 187 as
+    lowered.
 
     Raises
     ------

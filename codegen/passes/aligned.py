@@ -36,7 +36,18 @@ from lift_egraph.codegen.c_ast import (
     SetIndex,
     Statement,
 )
-from lift_egraph.codegen.c_walk import copies, data_in, depends, mentioned, rewrite, statements, stores, walk, with_body
+from lift_egraph.codegen.c_walk import (
+    buffers,
+    copies,
+    data_in,
+    depends,
+    mentioned,
+    rewrite,
+    statements,
+    stores,
+    walk,
+    with_body,
+)
 from lift_egraph.codegen.names import c_name
 from lift_egraph.codegen.passes.unrolling import declares
 from lift_egraph.language.nat import Nat, NatVar, is_at_least, nat, operations
@@ -113,7 +124,7 @@ def _written_out(body: Body, memory: _Memory) -> Body:
     """A body without the loops whose vectors lie where only the step says: each step stands for itself."""
     made: list[Statement] = []
     for statement in body:
-        if not isinstance(statement, For | If | Block):
+        if not isinstance(statement, For | If | Block) or buffers(statement) <= memory.written:
             made.append(statement)
             continue
         statement = with_body(statement, _written_out(statement.body, memory))
@@ -186,7 +197,9 @@ class _Scope:
     def of(self, body: Body) -> Body:
         """A body whose vectors are put together of aligned ones."""
         for statement in body:
-            if isinstance(statement, For | If | Block):
+            if not isinstance(statement, SetIndex) and buffers(statement) <= self.memory.written:
+                self.made.append(statement)
+            elif isinstance(statement, For | If | Block):
                 self.made.append(with_body(statement, _Scope(self.memory, self.taken).of(statement.body)))
             else:
                 statement = rewrite(statement, self.vector)

@@ -60,8 +60,16 @@ class _Placing:
         self.extent = extent  # one more than the greatest index of any mapLcl, by dimension
         self.single: frozenset[int] = frozenset()  # dimensions of which a single work-item runs
         self.known: dict[tuple[frozenset[int], frozenset[tuple[Nat, int]]], bool] = {}  # by `own_elements`
+        self.read: dict[tuple[int, bool, frozenset[int]], tuple[Statement, _Accesses]] = {}  # what has a number lives
 
     def accesses(self, item: Statement, through_pointers: bool) -> _Accesses:
+        """What a statement accesses: asked for in each round of the loops around it, and found once."""
+        key = id(item), through_pointers, self.single
+        if key not in self.read:
+            self.read[key] = item, self.accesses_of(item, through_pointers)
+        return self.read[key][1]
+
+    def accesses_of(self, item: Statement, through_pointers: bool) -> _Accesses:
         found = _Accesses()
         for target, places in ((found.reads, loads(item)), (found.writes, stores(item))):
             for place in places:

@@ -29,7 +29,7 @@ from lift_egraph.codegen.c_ast import (
     Statement,
     Store,
 )
-from lift_egraph.codegen.c_walk import loads, rewrite, with_body
+from lift_egraph.codegen.c_walk import loads, rewrite, stores, with_body
 from lift_egraph.codegen.devices import registers_of
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.types import Scalar, scalar_of
@@ -40,6 +40,8 @@ BY_LANES = frozenset(("add", "sub", "mul", "min", "max"))  # operations whose la
 
 def to_and_fro(body: Body) -> Body:
     """A kernel's body in which rows of many updates of private scalars have every second row backwards."""
+    if sum(registers_of(p.type) for p in stores(body) if p.buffer.space == "private") < LEAST:
+        return body
     made: list[Statement] = []
     rows: list[tuple[Block, list[Store]]] = []
 

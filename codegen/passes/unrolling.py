@@ -195,9 +195,8 @@ def _copies(statement: c_ast.For, ways: _Ways, budget: list[int]) -> list[c_ast.
     own = nat(NatVar(f"get_local_id({statement.level.dimension})", 0, threads - 1)) if threads > 1 else nat(0)
     result: list[c_ast.Statement] = []
     for index, step in _steps(statement, own):
-        guard = count - 1 - index
         copy: c_ast.Body = tuple([s for b in step for s in _unroll(b, ways, budget)])
-        if statement.is_parallel and not is_at_least(guard, 0):
+        if statement.is_parallel and not is_at_least(guard := count - 1 - index, 0):
             result.append(c_ast.If((guard,), copy, origin=statement.origin))
         elif declares(copy):
             result.append(c_ast.Block(copy, origin=statement.origin))
@@ -230,13 +229,25 @@ def mark_short_loops(body: c_ast.Body) -> c_ast.Body:
     the way (the partial dot product of Listing 2.4 is 2.5 times slower on PoCL, a convolution 2 times). What makes a
     long text is not unrolled.
     """
-    marked = tuple([_marked(s) if isinstance(s, c_ast.For | c_ast.If | c_ast.Block) else s for s in body])
-    return marked if _unrolled(marked) <= LONG_TEXT else body
+    return _marked_body(body)[0]
 
 
-def _unrolled(body: c_ast.Body) -> int:
-    """The statements of a body with the loops unrolled that ask for it."""
-    return _counted(body, lambda loop: loop.most if loop.pragma else 1)
+def _marked_body(body: c_ast.Body) -> tuple[c_ast.Body, int]:
+    """A body with its short loops marked, and its statements with the loops unrolled that ask for it."""
+    marked, total = list[c_ast.Statement](), 0
+    for statement in body:
+        length = 1
+        if isinstance(statement, c_ast.For | c_ast.If | c_ast.Block):
+            inside, length = _marked_body(statement.body)
+            statement = _marked(c_walk.with_body(statement, inside))
+            length *= _times_asked(statement) if isinstance(statement, c_ast.For) else 1
+        marked.append(statement)
+        total += length
+    return (tuple(marked), total) if total <= LONG_TEXT else (body, _counted(body, _times_asked))
+
+
+def _times_asked(loop: c_ast.For) -> int:
+    return loop.most if loop.pragma else 1
 
 
 def as_asked(body: c_ast.Body, dialect: Dialect) -> int:
@@ -273,7 +284,6 @@ def _functions(statement: c_ast.Statement) -> int:
 
 
 def _marked(statement: c_ast.For | c_ast.If | c_ast.Block) -> c_ast.Statement:
-    statement = c_walk.with_body(statement, mark_short_loops(statement.body))
     if not isinstance(statement, c_ast.For) or statement.is_parallel or statement.count.constant is None:
         return statement
     count, length = statement.count.constant, _length(statement.body)

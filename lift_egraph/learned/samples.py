@@ -17,6 +17,7 @@ from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.errors import LiftError, ModelProblem
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.features import NAMES, features
+from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language.syntax import parse_program
 from lift_egraph.learned.strategies import family_of
 from lift_egraph.records.known import same_device, same_versions
@@ -186,6 +187,7 @@ def chosen_of(records: Sequence[Record], device: str | None = None) -> Chosen:
     return Chosen(tuple(least.values()), last, _noted(left_out))
 
 
+@no_search_for_garbage()
 def samples_of(records: Sequence[Record], device: str | None = None) -> Samples:
     """The right kernels of records, on one device, as the last record's versions made them.
 

@@ -13,6 +13,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.errors import LiftError
 from lift_egraph.extract.analytical import predict
 from lift_egraph.extract.baseline import naive_term
+from lift_egraph.garbage import no_search_for_garbage
 from lift_egraph.language import ir
 from lift_egraph.workbench.phases import LOW_LEVEL, Found
 from lift_egraph.workbench.spectrum import Version, kind_of, versions
@@ -29,6 +30,7 @@ def predicted_ms(low_level: ir.Program, device: Device) -> float:
         return inf
 
 
+@no_search_for_garbage()
 def ranked(program: ir.Program, found: Sequence[Found], device: Device) -> list[Found]:
     """Different low-level terms of a program, the best first."""
     terms = {f.term: f for f in found if f.way[-1].name in LOW_LEVEL}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lift_egraph.codegen.c_ast import Body, For, Name
+from lift_egraph.codegen.c_ast import Body, CExpr, For, Lane, Name, Store
 from lift_egraph.codegen.c_walk import buffers, copies, loads, names, statements, stores, substitute, walk, with_body
 from lift_egraph.codegen.devices import DEVICES
 from lift_egraph.codegen.lowering.host import lower_program
@@ -15,6 +15,10 @@ from tests.codegen.corpus.programs import numbered
 
 OWN = nat(NatVar("get_local_id(0)", 0, 3))
 VALUES: tuple[tuple[Nat, ...], ...] = (tuple(map(nat, range(4))), tuple(OWN + 4 * k for k in range(3)), (OWN, nat(0)))
+
+
+def place(store: Store) -> CExpr:
+    return store.place.vector if isinstance(store.place, Lane) else store.place
 
 
 def bodies(optimise: Optimisations) -> list[Body]:
@@ -39,8 +43,14 @@ def test_copies_are_what_is_substituted(optimise: Optimisations) -> None:
         assert repr(together) == repr(alone)
         for one, other in zip(together, alone, strict=True):
             assert [*names(one)] == [part.name for part in walk(other) if isinstance(part, Name)]
+            assert [*stores(one)] == [*map(place, (s for s in statements(other) if isinstance(s, Store)))]
             places = (*loads(other), *stores(other))
             assert buffers(one) == {place.buffer.name for place in places if place.buffer.space == "global"}
+
+
+def test_what_a_statement_stores_is_found_once() -> None:
+    loop = next(s for body in bodies(ALL) for s in statements(body) if isinstance(s, For) and stores(s))
+    assert stores(loop) is stores(loop)
 
 
 def test_a_statement_with_its_own_body_is_the_same() -> None:

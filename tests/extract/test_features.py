@@ -153,6 +153,15 @@ def test_a_plan_without_statements_has_no_features() -> None:
         features(read, POCL)
 
 
+def test_what_nothing_is_computed_in_is_no_kernel_beside_others() -> None:
+    """Its estimate was refused, as that of a plan that was read from a file, and with it the features of the plan."""
+    text = "program p(A: [[f32]9]0) = reduceSeq(add, 2.0, mapGlb(0, reduceSeq(add, 0.0), A))"
+    plan = compile_program(parse_program(text), POCL)
+    assert [len(kernel.body) > 0 for kernel in plan.kernels] == [True]
+    assert plan.source.count("kernel void") == 1
+    assert features(plan, POCL)["launches"] == 1
+
+
 def of(program: ir.Program | str, device: Device = POCL, **sizes: int) -> dict[str, float]:
     return features(low.plan_of(program, device, **sizes), device)
 

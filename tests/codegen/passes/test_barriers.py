@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from lift_egraph.codegen.c_ast import Statement
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC
+from lift_egraph.codegen.passes.barriers import _Accesses, _Placing  # pyright: ignore[reportPrivateUsage]
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
@@ -104,6 +106,25 @@ def test_nested_maps_have_no_barrier_inside() -> None:
     depth = source[: source.index(barrier)].count("{") - source[: source.index(barrier)].count("}")
     groups = len(re.findall(r"for \(int wrg_", source))
     assert depth == 1 + groups, "the barrier stands in the loops over groups, and in no other"
+
+
+def test_what_a_statement_accesses_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not again in each round of each loop around it, which are gone through twice."""
+    asked, found_of = list[Statement](), _Placing.accesses_of
+
+    def counted(placing: _Placing, item: Statement, through_pointers: bool) -> _Accesses:
+        asked.append(item)
+        return found_of(placing, item, through_pointers)
+
+    monkeypatch.setattr(_Placing, "accesses_of", counted)
+    numbers, group = list[int](), REVERSED
+    for length in (2, 4, 8):
+        group = f"join(mapSeq(fun c => {group}, split({length}, c)))"
+        asked.clear()
+        compile_program(in_groups(group), GENERIC)
+        numbers.append(len(asked))
+    one, two, three = numbers
+    assert three - two <= two - one
 
 
 def test_none_in_divergent_control_flow() -> None:
