@@ -62,7 +62,7 @@ def odd(a: Ex):
     yield rewrite(call1("abs", a)).to(a)
 """
 PRODUCTS = """
-program products(x: [f32]512, y: [f32]512) =
+program products(x: [f32]4096, y: [f32]4096) =
   reduce(add, 0.0, map(fun a => reduce(add, 0.0, map(fun b => a * b, y)), x))
 """
 LARGEST = specialise(parse_program("program largest(x: [f32]64) = map(fun a => max(a, -a), x)"))
