@@ -28,15 +28,25 @@ Schedule = Any  # what `Scratch.compiled` makes of an ``egglog.Schedule``
 
 
 class _Recorder:
-    """Stands for a compiled e-graph, and keeps the commands that it is given."""
+    """Stands for a compiled e-graph, keeps the commands that it is given, and names no facts.
+
+    egglog's Python layer binds each fact to a name. Each name is a table, and every push copies all tables.
+    """
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
         self.commands: list[Any] = []
 
     def run_program(self, *commands: Any, **trace: Any) -> list[Any]:
-        self.commands += commands
-        return self._graph.run_program(*commands, **trace)
+        nameless = [*map(_nameless, commands)]
+        self.commands += nameless
+        return self._graph.run_program(*nameless, **trace)
+
+
+def _nameless(command: Any) -> Any:
+    if isinstance(command, bindings.ActionCommand) and isinstance(command.action, bindings.Let):
+        return bindings.ActionCommand(bindings.Expr_(NOWHERE, command.action.rhs))
+    return command
 
 
 @cache
@@ -51,8 +61,11 @@ def _told() -> tuple[Any, tuple[Any, ...], list[egglog.EGraph]]:
     schedule = settled()
     graph._add_decls(schedule)
     graph._state.run_schedule_to_egg(schedule.schedule)
-    graph._state.egraph = raw
-    return graph._state.copy(), tuple(recorder.commands), [graph]
+    state = graph._state
+    state.egraph = raw
+    known = state.expr_to_egg_cache
+    state.expr_to_egg_cache = {e: made for e, made in known.items() if not isinstance(made, bindings.Var)}
+    return state.copy(), tuple(recorder.commands), [graph]
 
 
 def _knowing_graph() -> egglog.EGraph:
@@ -102,7 +115,7 @@ class Scratch:
         self._nodes: dict[Node, Any] = {}  # terms that differ in one place have most parts in common
         self._holding = False
         if told := tuple(facts):
-            self._graph.register(*told)
+            self._graph._egraph.run_program(*(bindings.ActionCommand(self._action(fact)) for fact in told))
 
     def compiled(self, schedule: egglog.Schedule) -> Schedule:
         """A schedule in the form that `Held.run` takes; while a term is held, its rules would be forgotten with it."""

@@ -43,6 +43,13 @@ def scratch() -> Scratch:
     return Scratch()
 
 
+def test_facts_have_no_names():
+    """Each would be a table, which every push copies."""
+    tables = Scratch(TILES)._graph._egraph.freeze().functions.values()
+    assert tables
+    assert not any(table.is_let_binding for table in tables)
+
+
 def test_terms_held_one_after_the_other_are_as_in_an_e_graph_each(scratch: Scratch):
     compiled = [(schedule, scratch.compiled(schedule)) for schedule in (CLEANING, EXPLORING)]
     for term in TERMS:
