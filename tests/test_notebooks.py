@@ -23,11 +23,11 @@ warm = warm_children()
 warm.__enter__()
 atexit.register(warm.__exit__, None, None, None)
 """
-# Models that are worse than users' take a quarter of the time to learn, and what cells assert of them holds as well.
+# Models that are worse than users' take a part of the time to learn, and what cells assert of them holds as well.
 FEW_TREES = """
 from lift_egraph.learned import methods
 
-methods.TREES = 16
+methods.TREES = 4
 """
 RESET = """
 import sys

@@ -57,13 +57,14 @@ def replayed(strategy: Strategy, points: Sequence[Point], seconds: Floats) -> Re
     >>> found.seconds.tolist(), found.reached.tolist(), found.runs(0.5)
     ([4.0, 2.0, 1.0], [0.25, 0.5, 1.0], 2)
     """
-    waiting, order = list(range(len(points))), list[int]()
+    waiting, left, order = list(range(len(points))), list(points), list[int]()
     best = int(np.argmin(seconds))
-    while best not in order:
-        expected = strategy.expected([points[i] for i in waiting])
-        chosen = waiting.pop(int(np.argmin(expected)))
+    while best not in order[-1:]:
+        expected = strategy.expected(left)
+        place = expected.index(min(expected))
+        chosen, point = waiting.pop(place), left.pop(place)
         order.append(chosen)
-        strategy.learn(points[chosen], seconds[chosen])
+        strategy.learn(point, seconds[chosen])
     return Replayed(seconds[order], float(seconds[best]))
 
 
