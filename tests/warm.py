@@ -109,6 +109,7 @@ def serve(number: int, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     inherited = {*os.environ}
     import_lazily()
+    declare_rules()
     with socket.socket(fileno=number) as requests:
         while True:
             message, received, *_ = socket.recv_fds(requests, _MOST_BYTES, 3)
@@ -123,19 +124,29 @@ def serve(number: int, parent: int) -> None:
 
 
 def import_lazily() -> None:
-    """Import what most children need, but egglog's native module, and have egglog call the functions of all rules."""
+    """Import what most children need, but egglog's native module."""
     gc.disable()
     later = sys.modules[_BINDINGS] = _Later(_BINDINGS)
     import lift_egraph.codegen.running.worker
     import lift_egraph.derivation.derive
     import lift_egraph.soundness.many_rules
     import lift_egraph.workbench.search  # noqa: F401
+
+    assert sys.modules[_BINDINGS] is later
+    gc.enable()
+    gc.freeze()
+
+
+def declare_rules() -> None:
+    """Have egglog call the functions of all rules: a search would begin with it, for a third of a second."""
     from lift_egraph.egraph.analyses import settled
     from lift_egraph.egraph.encoding import operation_results, operator_laws
     from lift_egraph.rules import all_rules
 
+    later = sys.modules[_BINDINGS]
+    gc.disable()
     for declared in (settled(), *(rule.ruleset for rule in all_rules), *operation_results(), *operator_laws()):
-        _ = declared.__egg_decls__  # a search would begin with it, for a third of a second
+        _ = declared.__egg_decls__
     assert sys.modules[_BINDINGS] is later
     gc.enable()
     gc.freeze()
