@@ -232,7 +232,7 @@ class Runner:
         cut_off_ms: float = inf,
         pause: float = 0.0,
     ) -> Timing:
-        """The time of the plan's kernels, after a run to warm up; it raises what `run` does.
+        """The time of the plan's kernels, after a run to warm up, which counts if it is long; it raises as `run`.
 
         The times are the device's own (profiling events), summed over the kernels: launches, transfers
         and the host are not in them.

@@ -42,6 +42,7 @@ _PROGRAMS = 32
 _MAX_RUNS = 10_000
 _TURN_MS, _LONG_MS, _LEAST_MS = 2.0, 20.0, 0.02  # in turns: of one turn, of a run that is one, counted for a run
 _AT_ONCE, _BATCH_MS = 16, 1.0  # short runs of a GPU that follow each other, and how long all of them take
+_COUNTS_MS = 500.0  # of a first run, from which it counts: caches and new pages make little of it
 _HOPELESS = 4  # times the time from which a kernel is run no more: one such run may be an accident
 _TOO_LARGE = (
     cl.status_code.INVALID_WORK_GROUP_SIZE, cl.status_code.INVALID_WORK_ITEM_SIZE, cl.status_code.OUT_OF_RESOURCES,
@@ -218,18 +219,19 @@ class _Worker:
         self, plan: Plan, name: str, repeats: int, min_time: float, max_time: float, cut_off_ms: float, pause: float
     ) -> Timing:
         kernels, buffers = self._prepare(plan, name)
-        self._launch(kernels)  # warm up: PoCL compiles for the work-group size, pages are touched
-        self.queue.finish()
-        times: list[float] = []
-        started = time.perf_counter()
-        while True:
-            time.sleep(pause)
-            times += self._timed(kernels, times)
+        first = self._timed(kernels, [])  # warm up: PoCL compiles for the work-group size, pages are touched
+        times = [ms for ms in first if ms >= _COUNTS_MS]
+        started = time.perf_counter() - 1e-3 * sum(times)
+
+        def is_done() -> bool:
             spent = time.perf_counter() - started
             enough = len(times) >= repeats and spent >= min_time
             slow = times[0] > _HOPELESS * cut_off_ms or (len(times) > 1 and min(times) > cut_off_ms)
-            if enough or spent >= max_time or slow or len(times) >= _MAX_RUNS:
-                break
+            return enough or spent >= max_time or slow or len(times) >= _MAX_RUNS
+
+        while not times or not is_done():
+            time.sleep(pause)
+            times += self._timed(kernels, times)
         buffers.check_guards()
         low, median, high = (float(t) for t in np.quantile(times, (0.25, 0.5, 0.75)))
         return Timing(median, min(times), len(times), (low, high), tuple(times))

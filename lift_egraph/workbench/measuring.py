@@ -345,7 +345,8 @@ def evaluate(
     candidate.limit = runner.left
     with noting_failures(candidate):
         if isfinite(cut_off_ms):  # large results take seconds to compare
-            tried = {"repeats": _TRIALS, "min_time": 0.0, "cut_off_ms": cut_off_ms}
+            most = budget.seconds * budget.timing_share
+            tried = {"repeats": _TRIALS, "min_time": 0.0, "max_time": most, "cut_off_ms": cut_off_ms}
             candidate.tried_ms = runner.measure(candidate.plan, reference.timed, **tried).min_ms
             if candidate.tried_ms > cut_off_ms:
                 with alone or nullcontext():

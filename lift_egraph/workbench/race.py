@@ -31,7 +31,8 @@ from lift_egraph.workbench.recording import Recording
 from lift_egraph.workbench.report import NOT_RUN, Candidate, Event, Listener, Refusal
 from lift_egraph.workbench.tuned import Tunable, Tuning
 
-LONG = 0.25  # the part of what a kernel may take from which one is long, and of the budget in which it waits for others
+LONG = 0.25  # the part of what a kernel may take from which its runs are long, and of the budget in which it waits
+ALIKE = 1.25  # times the least that is expected of long ones, up to which the first that was found goes first
 LENGTHY = 2  # times what is expected of it that the others may take before a kernel goes that takes long to build
 TOGETHER = 4  # terms of one family that are compiled before one of another
 WORSE = 1.25  # times the best time, above which another point of a plan is not expected to be of use
@@ -246,8 +247,11 @@ class Race:
                 return late
         if not open_to:
             return None
-        chosen = self._ready[min(open_to)[-1]]
+        least, first = min(open_to)
         are_long = all(self._ready[at].is_long for _, at in open_to)
+        if are_long and least > 0 and self._best_ms == float("inf"):  # plans come in the order of what they promise
+            first = min(at for expected, at in open_to if expected <= ALIKE * least)
+        chosen = self._ready[first]
         if are_long and self._searching and clock.spent < LONG * clock.seconds:
             return None
         self._ready = [r for r in self._ready if r is not chosen]
@@ -337,7 +341,8 @@ class Race:
         self._texts.add(text)
         if is_new and not (self._records and self._records.knows(candidate, 1e-3 * self._limit_ms)):
             self.candidates.append(candidate)
-            is_long = text_length(candidate) > budget.long_source or candidate.predicted_ms > LONG * self._limit_ms
+            takes_long = RUNS * candidate.predicted_ms > LONG * self._limit_ms
+            is_long = takes_long or text_length(candidate) > budget.long_source
             is_tuned = self._terms[canonical(found.term)]
             self._ready.append(_Ready(candidate, self._point(candidate), is_long, is_tuned))
         listen(Event("compile", f"{len(self._texts)} distinct kernels"))

@@ -6,11 +6,13 @@ Points of a space are both, however slow they are.
 from __future__ import annotations
 
 import time
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.running import worker
 from lift_egraph.codegen.running.run import Runner, find_device
 from lift_egraph.codegen.running.validate import references
 from lift_egraph.errors import RunProblem
@@ -70,3 +72,21 @@ def test_a_slow_point_of_a_space_counts_and_is_run_once(cut_off_ms: float, runs:
     assert candidate.valid
     assert candidate.measured_ms is not None
     assert len(candidate.times_ms) in runs
+
+
+@pytest.mark.parametrize(("counts_ms", "runs"), [(0.0, 1), (1e9, 2)])
+def test_a_first_run_counts_if_it_is_long(monkeypatch: pytest.MonkeyPatch, counts_ms: float, runs: int):
+    launched: list[None] = []
+    monkeypatch.setattr(worker, "_COUNTS_MS", counts_ms)
+    fake: Any = SimpleNamespace(_prepare=lambda *_: ([], SimpleNamespace(check_guards=lambda: None)))
+    fake._timed = lambda *_: launched.append(None) or [700.0]
+    timing = worker._Worker.measure(fake, cast(Any, None), "", 1, 0.0, 1.0, float("inf"), 0.0)
+    assert (timing.runs, len(launched)) == (1, runs)
+
+
+def test_the_runs_before_a_kernel_is_validated_take_no_longer_than_those_for_its_time():
+    asked: list[dict[str, Any]] = []
+    candidate = make_candidate(naive_term(PROGRAM), 0.0, find_device("Portable"), POCL, (), predict)
+    runner: Any = SimpleNamespace(left=1.0, measure=lambda *_, **how: asked.append(how) or SimpleNamespace(min_ms=9.0))
+    evaluate(candidate, runner, cast(Any, SimpleNamespace(timed="")), Budget(10, timing_share=0.5), cut_off_ms=1.0)
+    assert (candidate.failure, [how["max_time"] for how in asked]) == ("too slow", [5.0])

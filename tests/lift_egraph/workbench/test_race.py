@@ -23,7 +23,7 @@ from lift_egraph.workbench.candidates import make_candidate
 from lift_egraph.workbench.confirmation import ROUNDS
 from lift_egraph.workbench.measuring import Clock, SearchEnd
 from lift_egraph.workbench.phases import Found, Leg
-from lift_egraph.workbench.race import Race
+from lift_egraph.workbench.race import Race, _Ready  # pyright: ignore[reportPrivateUsage]
 from lift_egraph.workbench.report import Candidate, Report
 from lift_egraph.workbench.tuned import Tuning
 from tests.codegen.devices.test_devices import INFO
@@ -244,3 +244,23 @@ def test_without_time_for_the_last_turns_what_was_measured_stands():
     race.candidates.extend(made)
     times_in_turns(race, turns)
     assert [(c.measured_ms, c.turns_ms) for c in made] == [(1 + n / 100, ()) for n in range(6)]
+
+
+@pytest.mark.parametrize(("predicted", "is_long"), [(100.0, False), (200.0, True)])
+def test_a_kernel_is_long_if_all_its_runs_take_long(predicted: float, is_long: bool):
+    race = Race([], lambda item: replace(NAIVE, predicted_ms=predicted), 5e3)
+    race._take(found("x"))
+    race._compile(Budget(10), lambda event: None)
+    assert [r.is_long for r in race._ready] == [is_long]
+
+
+@pytest.mark.parametrize(("is_known", "chosen"), [(False, 1), (True, 2)])
+def test_of_long_kernels_that_promise_as_much_the_first_that_was_found_goes_before_any_is_right(
+    is_known: bool, chosen: int
+):
+    clock: Any = SimpleNamespace(spent=9.0, seconds=10.0, left=1.0)
+    made = [replace(NAIVE, predicted_ms=ms) for ms in (900.0, 500.0, 450.0, 470.0)]
+    race = Race([], cast(Any, None))
+    race._ready.extend(_Ready(candidate, race._point(candidate), True, False) for candidate in made)
+    race._best_ms = 800.0 if is_known else float("inf")
+    assert race._next(clock, 0.0, enough=False) is made[chosen]
