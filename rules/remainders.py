@@ -53,6 +53,14 @@ PADDING_BEFORE = "what is neutral may stand before the elements as well"
 _OTHER_PADDING = {
     f"k - (n % k) becomes {size}": ANY_PADDING for size in ("k", "(k - (n % k)) + 1", "(k - (n % k)) + -1")
 }
+_ANY_PADDING_OF_FOLDED = {
+    "Ty.arr(n, t) = ty(xs)": "z may be counted any number of times",
+    "(n % k) > 0": "what k divides needs no padding",
+    "n % k": ANY_PADDING,
+    "k - (n % k) becomes n % k": ANY_PADDING,
+    **_OTHER_PADDING,
+    **{f"0 becomes {size}": PADDING_BEFORE for size in ("1", "k", "k - (n % k)")},
+}
 COMMUTE = "products commute"
 _WITH_Z = "pad_constant(0, k - (n % k), z"
 
@@ -193,14 +201,7 @@ def map_of_padded(f: Fn, xs: Ex, n: i64, k: i64, t: Ty):
 
 @rule(
     "reduce ⊕ z xs = reduce ⊕ z (pad 0 r (constant z) xs),  r = k - n mod k, ⊕ associative, z neutral, a scalar",
-    notes={
-        "Ty.arr(n, t) = ty(xs)": "z may be counted any number of times",
-        "(n % k) > 0": "what k divides needs no padding",
-        "n % k": ANY_PADDING,
-        "k - (n % k) becomes n % k": ANY_PADDING,
-        **_OTHER_PADDING,
-        **{f"0 becomes {size}": PADDING_BEFORE for size in ("1", "k", "k - (n % k)")},
-    },
+    notes=_ANY_PADDING_OF_FOLDED,
 )
 def reduce_of_padded(op: Op, z: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
     yield rewrite(reduce_(op, z, xs)).to(
@@ -237,6 +238,21 @@ def products_of_padded(z: Ex, xs: Ex, ys: Ex, a: V, b: V, n: i64, k: i64, t: Ty,
 
 
 @rule(
+    "reduce (+) z (map (λa. a · a) xs) = reduce (+) z (map (λa. a · a) (pad 0 r z xs)),  r = k - n mod k, z neutral, a "
+    "scalar",
+    notes=_ANY_PADDING_OF_FOLDED,
+)
+def squares_of_padded(z: Ex, xs: Ex, a: V, n: i64, k: i64, t: Ty, s: String):
+    plus, squares = Op.scalar("add"), Fn.lam(P.var(a), call2("mul", Ex(a), Ex(a)))
+    yield rewrite(reduce_(plus, z, map_(squares, xs))).to(
+        reduce_(plus, z, map_(squares, pad_constant(0, k - n % k, z, xs))),
+        *with_rest(xs, t, n, k),
+        eq(Ty.scalar(s)).to(ty(z)),
+        neutral(plus, z),
+    )
+
+
+@rule(
     "zip (pad l r c xs) ys = let v = pad l r c xs in zip v ys,  v fresh;  the same for zip ys (pad l r c xs)",
     source="new: a view by its name",
 )
@@ -264,5 +280,5 @@ remainder_rules = (
     slice_of_transpose,
     slice_of_slice,
 )
-padding_rules = (map_of_padded, reduce_of_padded, products_of_padded, name_padded)
+padding_rules = (map_of_padded, reduce_of_padded, products_of_padded, squares_of_padded, name_padded)
 first_rest_rules = (fold_with_rest,)

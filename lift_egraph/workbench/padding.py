@@ -7,9 +7,10 @@ zeros. Nothing of that is in memory: it is a view, read where a tile is copied. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
+from lift_egraph.algebra.laws import associative, neutral
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
@@ -24,7 +25,7 @@ from lift_egraph.workbench.remainders import lifted
 
 FEWEST = 32  # rows and columns of a product that has tiles
 LEAST_WORK = 1 << 20  # multiplications of a product that is worth a guarded tile
-LEAST_ROWS = 1 << 16  # and of rows with one array, for groups that share a row
+LEAST_ROWS = 1 << 16  # elements of rows that are folded, for groups that share a row
 DEPTH = 16  # what is added up in a tile is a multiple of it
 DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
@@ -86,19 +87,19 @@ class Padding:
         return ir.Slice(nat(0), nat(n), lifted(p, body, view))
 
     def of_rows(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        """Rows times one array, and what is made of each product: what is added up is padded."""
-        has_maps = sum(isinstance(t, ir.Map) for t in ir.subterms(body)) > 1
-        total, n = None if has_maps else _only_total(body), length_of(xs)
-        length = 0 if total is None else length_of(total.array)
+        """Rows with one fold each, and what is made of it: what is folded is padded with what changes nothing."""
+        as_it_is = ir.Map(ir.Lambda(p, body), xs)
+        match [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]:
+            case [ir.Reduce() as fold] if not isinstance(xs, ir.Transpose):
+                length = length_of(fold.array)
+            case _:
+                return as_it_is
         depth = padded_length(length, ROW_WASTES)
-        if total is not None and depth != length and n * length >= LEAST_ROWS and not isinstance(xs, ir.Transpose):
-            self.note(length, depth)
-            first, second = (_padded(side, depth) for side in _sides(total))
-            assert isinstance(total.array, ir.Map)
-            array = ir.Map(total.array.function, ir.Zip(first, second))
-            wide = ir.Reduce(total.operator, total.initial, array)
-            body = _with_total(body, total, wide)
-        return ir.Map(ir.Lambda(p, body), xs)
+        wide = _padded_fold(fold, depth) if depth != length and length_of(xs) * length >= LEAST_ROWS else None
+        if wide is None:
+            return as_it_is
+        self.note(length, depth)
+        return ir.Map(ir.Lambda(p, _with_total(body, fold, wide)), xs)
 
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""
@@ -113,6 +114,31 @@ def _only_total(body: ir.Expr) -> ir.Reduce | None:
             is_product = _calls(plus) == "add" and _calls(times) == "mul" and type_of(total) in ELEMENTS
             return total if is_product and all(map(is_pure, _sides(total))) else None
     return None
+
+
+def _padded_fold(fold: ir.Reduce, length: int) -> ir.Reduce | None:
+    """A fold of more elements, of which those behind the others change nothing, if that is known."""
+    if not isinstance(fold.initial, ir.Literal) or not isinstance(type_of(fold), Scalar):
+        return None
+    match fold.array:
+        case ir.Map(function=ir.Lambda() as f, array=array) if is_pure(array):
+            views = [array.first, array.second] if isinstance(array, ir.Zip) and _calls(f) == "mul" else [array]
+            is_kept = len(views) > 1 or _is_square(f)
+            is_sum = isinstance(fold.operator, ir.Lambda) and _calls(fold.operator) == "add" and not fold.initial.value
+            if not is_kept or not is_sum:
+                return None
+            padded = [_padded(view, length) for view in views]
+            return replace(fold, array=ir.Map(f, ir.Zip(*padded) if len(padded) > 1 else padded[0]))
+        case array if is_pure(array) and associative(fold.operator) and neutral(fold.operator, fold.initial):
+            return replace(fold, array=_padded(array, length, fold.initial))
+    return None
+
+
+def _is_square(f: ir.Lambda) -> bool:
+    match f:
+        case ir.Lambda(binder=ir.Var() as v, body=ir.Call(op="mul") as call):
+            return call.arguments == (v, v)
+    return False
 
 
 def _calls(f: ir.Lambda) -> str | None:
@@ -142,13 +168,13 @@ def _with_total(body: ir.Expr, total: ir.Expr, other: ir.Expr) -> ir.Expr:
     return ir.map_parts(body, inside)
 
 
-def _padded(array: ir.Expr, length: int) -> ir.Expr:
-    """An array with zeros behind its scalars."""
+def _padded(array: ir.Expr, length: int, value: ir.Literal | None = None) -> ir.Expr:
+    """An array with a value behind its scalars, or zeros."""
     t = type_of(array)
     assert isinstance(t, Array)
     assert isinstance(t.element, Scalar)
-    zero = ir.Boundary("constant", ir.Literal(0.0 if t.element.is_float else 0, t.element))
-    return ir.Pad(nat(0), nat(length - length_of(array)), zero, array)
+    value = value or ir.Literal(0.0 if t.element.is_float else 0, t.element)
+    return ir.Pad(nat(0), nat(length - length_of(array)), ir.Boundary("constant", value), array)
 
 
 def _wider(row: ir.Var, length: int) -> ir.Var:

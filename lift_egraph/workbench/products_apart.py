@@ -72,6 +72,10 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
     def of_columns(p: ir.Binder, body: ir.Expr, rows: int) -> ir.Expr | None:
         """The first product of each row named, if a function of columns has several, or names it."""
         match body:
+            case ir.Map(function=ir.Lambda(binder=r, body=ir.Map(array=ys) as of_column)) if in_tiles and is_pure(ys):
+                match of_columns(p, of_column, rows * length_of(body)):
+                    case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=products):
+                        return named_columns(q, r, b, products, body.array)
             case ir.Map(function=ir.Lambda(binder=r, body=b)):
                 name = f"$product{next(numbers)}"
                 is_large = rows * _work(body, _bound(p)) >= large
@@ -81,16 +85,19 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                 of_row, of_column = _elements(r, body.array, _bound(p))
                 match _first_named(b, _bound(p) | of_row, of_column, name, most) if is_large else b:
                     case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):
-                        products = _map(*one_side(r, c, body.array))
-                        if _has_product(products, _bound(p)):
-                            s = ir.Var(f"$products{next(numbers)}", type_of(products))
-                            rest = _map(*one_side(ir.PairBinder(q, r), b, ir.Zip(s, body.array)))
-                            return ir.Apply(ir.Lambda(s, rest), products)
+                        if _has_product(_map(*one_side(r, c, body.array)), _bound(p)):
+                            return named_columns(q, r, b, c, body.array)
             case ir.Reduce(array=ir.Map() as array) if rows * _work(array, _bound(p)) >= large:
                 match of_columns(p, array, rows):
                     case ir.Apply(function=ir.Lambda(binder=s, body=rest), argument=products):
                         return ir.Apply(ir.Lambda(s, replace(body, array=rest)), products)
         return None
+
+    def named_columns(q: ir.Binder, r: ir.Binder, body: ir.Expr, named: ir.Expr, ys: ir.Expr) -> ir.Apply:
+        """A map over columns whose function names something, which another map names for all of them."""
+        products = _map(*one_side(r, named, ys))
+        s = ir.Var(f"$products{next(numbers)}", type_of(products))
+        return ir.Apply(ir.Lambda(s, _map(*one_side(ir.PairBinder(q, r), body, ir.Zip(s, ys)))), products)
 
     return in_maps(term, apart)
 

@@ -18,13 +18,14 @@ from lift_egraph.language.check import codomain, domain, size_of, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.language.types import I32, Scalar, leaves
-from lift_egraph.workbench.plan import LONG
+from lift_egraph.workbench.plan import LONG, length_of
 
 SHORTEST = 4  # chunks that are worth a rest
 LEAST = 16  # elements of a chunk: what every block and vector divides
 BLOCKS = (4, 5, 6)  # of rows: a length that one of them divides will do
 FEWEST_LANES = 8  # for which few rows are in blocks
 FEW_RESULTS = 8  # elements for each result of a reduction by index that chunks may have for themselves
+SHARED = 256  # elements of a row from which the items of a group share it
 TRIED = 32  # lengths for which groups' chunks are looked for
 LARGEST_REST = 1 / 32  # of the elements, where a smaller chunk leaves less
 
@@ -148,6 +149,7 @@ class WithRests:
         inside = [type(t) for t in ir.subterms(term.function)]
         # rows of uneven length are neither in the lanes of vectors nor in blocks
         in_blocks = ir.ReduceRange not in inside and (is_element or any(issubclass(t, ir.FOLDS) for t in inside))
+        in_blocks &= not (is_element and self.shares_rows(term))
         of_folds = (nested or isinstance(term.array, ir.Transpose)) and any(issubclass(t, ir.FOLDS) for t in inside)
         of_blocks = not is_element and self.is_product(term.function)
         cut = self.left(term.array, is_element, is_element and of_folds, of_blocks) if in_blocks else None
@@ -165,6 +167,13 @@ class WithRests:
             last = self.rows(ir.Map(term.function, part(m + r - self.width, self.width, term.array)), nested)
             return ir.Concat(first, ir.Slice(nat(self.width - r), nat(r), last))
         return ir.Concat(first, self.map(ir.Map(term.function, part(m, r, term.array)), nested))
+
+    def shares_rows(self, term: ir.Map) -> bool:
+        """Whether groups share each of the rows that are folded: then there may be any number of them."""
+        if self.in_lanes or isinstance(term.array, ir.Transpose):
+            return False
+        folded = [ir.array_of_loop(t) for t in ir.subterms(term.function) if isinstance(t, ir.FOLDS)]
+        return bool(folded) and all(array and length_of(array) >= SHARED for array in folded)
 
     def is_product(self, function: ir.Function) -> bool:
         """Whether a row is one of a product, of folds that fill vectors: blocks of rows share what these read."""

@@ -310,10 +310,19 @@ class _Search:
         return replace(self, widths=widths, source=None), program
 
     def at_once(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
-        """What the first plan finds for one stage as a program of its own; without plans, the stage as it is."""
+        """What the first plan that leads anywhere finds for one stage as a program of its own; without such a plan, the
+        stage as it is.
+        """
         itself: Start = (alone.body, ())
         yield self.naive(alone)
-        yield from self.planned(itself, end, slice(1)) if self.has_plans(alone) else self.as_it_is(itself)
+        for number in range(sum(1 for _ in self.plans(alone.body))):
+            leads = False
+            for item in self.planned(itself, end, slice(number, number + 1)):
+                leads |= isinstance(item, Found)
+                yield item
+            if leads or time.perf_counter() > end:
+                return
+        yield from self.as_it_is(itself)
 
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
         """What is found without restructuring, and by other plans, for one stage that has plans."""

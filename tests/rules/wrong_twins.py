@@ -438,6 +438,8 @@ TWINS = (
     twin("products_of_padded", "what is added to the second is copied from its end",
          "pad_constant(0, k - n % k, z, ys) → pad(0, k - n % k, \"clamp\", ys)",
          "pad_constant(0, k - n % k, z, xs) → pad(0, k - n % k, \"clamp\", xs)"),
+    twin("squares_of_padded", "what is added is the last element",
+         "pad_constant(0, k - n % k, z, xs) → pad(0, k - n % k, \"clamp\", xs)"),
     twin("name_padded", "v may be free in what stands beside", ", fresh(v, ys) →"),
     # --- simplification
     twin("join_of_split", "a transposition between them is ignored", ".to(xs) → .to(join(transpose(split(n, xs))))"),

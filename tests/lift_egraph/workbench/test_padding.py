@@ -47,6 +47,10 @@ PRODUCTS = {  # and the numbers of rows, of columns, and of what is added up, wh
         f"map(fun (a, v, c) => map(fun (b, w) => v * {DOT} + w, zip(B, c)), zip(A, u, C))", (224, 128, 256)),
     "a matrix and a vector": (
         f"program p(A: [[f32]301]231, b: [f32]301, u: [f32]231) = map(fun (a, v) => {DOT} + v, zip(A, u))", None),
+    "squares of rows": (
+        "program p(A: [[f32]301]231) = map(fun a => sqrt(reduce(add, 0.0, map(fun v => v * v, a))), A)", None),
+    "largest elements of rows": (
+        "program p(A: [[f32]301]231) = map(fun a => 2.0 * reduce(max, -9.0, a), A)", None),
 }  # fmt: skip
 AS_IT_IS = {
     "lengths that tiles divide": (
@@ -64,6 +68,10 @@ AS_IT_IS = {
     "a sum that begins elsewhere": (
         "program p(A: [[i32]112]111, B: [[i32]112]112) = "
         "map(fun a => map(fun b => reduce(add, 7, map(mul, zip(b, a))), B), A)"),
+    "rows of which more is computed": (
+        "program p(A: [[f32]301]231) = map(fun a => reduce(add, 0.0, map(fun v => v + 1.0, a)), A)"),
+    "two folds of a row": (
+        "program p(A: [[f32]301]231) = map(fun a => reduce(add, 0.0, a) - reduce(max, 0.0, a), A)"),
     "a total that is no sum": (
         "program p(A: [[f32]301]64, B: [[f32]301]64) = "
         "map(fun a => map(fun b => reduce(max, 0.0, map(mul, zip(a, b))), B), A)"),

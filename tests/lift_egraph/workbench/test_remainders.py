@@ -198,3 +198,11 @@ def test_a_search_from_parts_is_explained() -> None:
     assert explanation.complete
     assert explanation.sound
     assert {"map_with_rest", "rest_in_vector"} <= {checked.step.rule.name for checked in explanation.steps}
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(255, True), (256, False)])
+def test_rows_that_a_group_shares_may_be_any_number(length: int, is_cut: bool) -> None:
+    program = parse_program(f"program p(A: [[f32]{length}]1021) = map(fun a => reduce(max, 0.0, a), A)")
+    plan = WithRests(chunk_for(NVIDIA, LONG, 8), vector_of(NVIDIA), in_lanes=False)
+    plan.term(program.body)
+    assert (1021 in plan.tiling) == is_cut
