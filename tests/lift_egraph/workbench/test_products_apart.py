@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lift_egraph.codegen.devices import POCL
+from lift_egraph.codegen.devices import NVIDIA, POCL
 from lift_egraph.egraph.locate import locate
 from lift_egraph.egraph.saturate import run_phase
 from lift_egraph.language import ir
@@ -112,3 +112,28 @@ def test_columns_that_depend_on_the_row_are_none():
     product = PRODUCT.format("a", "map(fun v => v * b[0], a)")
     program = parse_program(HEAD.format(f"let s = map(fun b => {product}, split(4, a)) in map(fun v => v * s[0], s)"))
     assert isinstance(with_products_apart(program.body), ir.Map)
+
+
+IN_TILES = {
+    "with a bias": f"program p(A: [[f32]16]9, B: [[f32]16]8, u: [f32]8) = "
+    f"map(fun a => map(fun (b, v) => max({PRODUCT.format('a', 'b')} + v, 0.0), zip(B, u)), A)",
+    "of which something is made": f"program p(A: [[f32]16]9, B: [[f32]16]8) = "
+    f"map(fun a => map(fun b => sqrt({PRODUCT.format('b', 'a')}), B), A)",
+    "a convolution with a bias": """program p(X: [[[f32]12]12]3, F: [[[[f32]3]3]3]4, u: [f32]4) =
+      map(fun (f, v) => map2d(fun w =>
+          max(reduce(add, 0.0, map(mul, zip(join(join(w)), join(join(f))))) + v, 0.0),
+        map(transpose, transpose(map(fun channel => slide2d(3, 1, channel), X)))), zip(F, u))""",
+}
+
+
+@pytest.mark.parametrize("what", IN_TILES)
+def test_what_is_made_of_a_product_in_tiles_is_another_stage(what: str):
+    program = parse_program(IN_TILES[what])
+    assert alpha_equal(with_products_apart(program.body, large=1), program.body)
+    term = with_products_apart(program.body, large=1, in_tiles=True)
+    assert sum(product_of(nest) is not None for nest in nests(term)) == 1
+    assert isinstance(term, ir.Apply)
+    *_, reached = run_phase(program.body, Leg("products_apart", term, MOST_STEPS, NVIDIA.mapping).phase)
+    assert locate(reached.graph, reached.root, term) is not None
+    inputs = random_inputs(program, 0, "integer")
+    assert equal_values(evaluate(program.body, inputs), evaluate(term, inputs))
