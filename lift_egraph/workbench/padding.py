@@ -33,10 +33,10 @@ ROW_WASTES = ((128, 8), (32, 8))
 
 
 def padded_length(n: int, wastes: tuple[tuple[int, int], ...] = WASTES) -> int:
-    """The length that an array of a length is padded to: itself, if the least multiple divides it."""
+    """The length that an array of a length is padded to: itself, if the least multiple divides it, or is longer."""
     if n % min(multiple for multiple, _ in wastes) == 0:
         return n
-    return next((n + -n % k for k, part in wastes if (-n % k) * part <= n), n)
+    return next((n + -n % k for k, part in wastes if k < n and (-n % k) * part <= n), n)
 
 
 @dataclass

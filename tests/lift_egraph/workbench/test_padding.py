@@ -17,7 +17,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.changes import MOST_STEPS, Changes
-from lift_egraph.workbench.padding import Padding, padded_length
+from lift_egraph.workbench.padding import DEPTHS, ROW_WASTES, WASTES, Padding, padded_length
 from lift_egraph.workbench.plan import nests, planned_phase
 from lift_egraph.workbench.products import product_of
 from tests.lift_egraph.workbench.test_plans import reached
@@ -62,6 +62,8 @@ AS_IT_IS = {
         f"map(fun a => map(fun (b, c) => c * {DOT}, zip(B, a)), A)"),
     "rows that are read again": (
         f"program p(A: [[f32]301]64, B: [[f32]301]64) = map(fun a => map(fun b => {DOT} * a[0], B), A)"),
+    "little to add up": (
+        f"program p(A: [[f32]13]320, B: [[f32]13]320) = map(fun a => map(fun b => {DOT}, B), A)"),
     "no products": (
         "program p(A: [[f32]301]64, B: [[f32]301]64) = "
         "map(fun a => map(fun b => reduce(add, 0.0, map(fun (x, y) => abs(x - y), zip(a, b))), B), A)"),
@@ -107,9 +109,15 @@ def test_a_device_without_groups_pads_nothing() -> None:
 
 
 def test_padded_lengths_are_near_and_have_large_divisors() -> None:
-    lengths = {997: 1024, 1000: 1024, 1024: 1024, 96: 96, 700: 704, 100: 128, 36: 36, 33: 33}
+    lengths = {997: 1024, 1000: 1024, 1024: 1024, 96: 96, 700: 704, 100: 128, 36: 36, 33: 33, 31: 31, 1: 1, 0: 0}
     assert {n: padded_length(n) for n in lengths} == lengths
-    assert all(padded_length(n) <= n * 4 / 3 for n in range(32, 2000))
+    assert all(padded_length(n) <= n * 4 / 3 for n in range(2000))
+    for n in range(2000):
+        for wastes in (WASTES, ROW_WASTES, DEPTHS):
+            if (length := padded_length(n, wastes)) != n:
+                plan = Padding()
+                plan.note(n, length)
+                assert all(k < n and n + -n % k == length for k in plan.tiling[n])
 
 
 def test_tiles_are_guarded() -> None:
