@@ -87,19 +87,27 @@ class Padding:
         return ir.Slice(nat(0), nat(n), lifted(p, body, view))
 
     def of_rows(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
-        """Rows with one fold each, and what is made of it: what is folded is padded with what changes nothing."""
+        """Rows that are folded, and what is made of that: what is folded is padded with what changes nothing, if
+        that is known of each fold.
+        """
         as_it_is = ir.Map(ir.Lambda(p, body), xs)
-        match [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]:
-            case [ir.Reduce() as fold] if not isinstance(xs, ir.Transpose):
-                length = length_of(fold.array)
-            case _:
-                return as_it_is
-        depth = padded_length(length, ROW_WASTES)
-        wide = _padded_fold(fold, depth) if depth != length and length_of(xs) * length >= LEAST_ROWS else None
-        if wide is None:
+        folds = [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]
+        are_nested = any(sum(isinstance(t, ir.FOLDS) for t in ir.subterms(fold)) > 1 for fold in folds)
+        if are_nested or isinstance(xs, ir.Transpose):
             return as_it_is
-        self.note(length, depth)
-        return ir.Map(ir.Lambda(p, _with_total(body, fold, wide)), xs)
+        wide, lengths = dict[ir.Expr, ir.Expr](), dict[int, int]()
+        for fold in folds:
+            length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
+            depth = padded_length(length, ROW_WASTES)
+            if depth != length:
+                assert isinstance(fold, ir.Reduce)
+                padded = _padded_fold(fold, depth) if length_of(xs) * length >= LEAST_ROWS else None
+                if padded is None:
+                    return as_it_is
+                wide[fold], lengths[length] = padded, depth
+        for length, depth in lengths.items():
+            self.note(length, depth)
+        return ir.Map(ir.Lambda(p, _with_folds(body, wide)), xs) if wide else as_it_is
 
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""
@@ -155,15 +163,15 @@ def _sides(total: ir.Reduce) -> tuple[ir.Expr, ir.Expr]:
     return total.array.array.first, total.array.array.second
 
 
-def _with_total(body: ir.Expr, total: ir.Expr, other: ir.Expr) -> ir.Expr:
-    """A body with another term for its only fold."""
-    if body is total:
-        return other
+def _with_folds(body: ir.Expr, others: dict[ir.Expr, ir.Expr]) -> ir.Expr:
+    """A body with other terms for some folds."""
+    if body in others:
+        return others[body]
 
     def inside(part: ir.Part) -> ir.Part:
         if isinstance(part, ir.Lambda):
-            return ir.Lambda(part.binder, _with_total(part.body, total, other))
-        return _with_total(part, total, other) if isinstance(part, ir.Expr) else part
+            return ir.Lambda(part.binder, _with_folds(part.body, others))
+        return _with_folds(part, others) if isinstance(part, ir.Expr) else part
 
     return ir.map_parts(body, inside)
 

@@ -51,6 +51,9 @@ PRODUCTS = {  # and the numbers of rows, of columns, and of what is added up, wh
         "program p(A: [[f32]301]231) = map(fun a => sqrt(reduce(add, 0.0, map(fun v => v * v, a))), A)", None),
     "largest elements of rows": (
         "program p(A: [[f32]301]231) = map(fun a => 2.0 * reduce(max, -9.0, a), A)", None),
+    "two folds of a row": (
+        """program p(A: [[f32]301]231) = map(fun a => let m = reduce(max, -9.0, a) in
+             let e = map(fun v => abs(v - m), a) in let t = reduce(add, 0.0, e) in map(fun v => v + t, e), A)""", None),
 }  # fmt: skip
 AS_IT_IS = {
     "lengths that tiles divide": (
@@ -72,8 +75,12 @@ AS_IT_IS = {
         "map(fun a => map(fun b => reduce(add, 7, map(mul, zip(b, a))), B), A)"),
     "rows of which more is computed": (
         "program p(A: [[f32]301]231) = map(fun a => reduce(add, 0.0, map(fun v => v + 1.0, a)), A)"),
-    "two folds of a row": (
-        "program p(A: [[f32]301]231) = map(fun a => reduce(add, 0.0, a) - reduce(max, 0.0, a), A)"),
+    "two folds of a row, of which one may not be padded": (
+        "program p(A: [[f32]301]231) = map(fun a => let m = reduce(max, 0.0, a) in "
+        "reduce(add, 0.0, map(fun v => exp(v - m), a)), A)"),
+    "folds of folded rows": (
+        "program p(A: [[[f32]301]9]231) = map(fun a => reduce(add, 0.0, map(fun r => reduce(max, 0.0, r), a)), A)"),
+    "loops": "program p(A: [[f32]301]231) = map(fun a => reduceSeq(fun (s, v) => s * 0.5 + v, 0.0, a), A)",
     "a total that is no sum": (
         "program p(A: [[f32]301]64, B: [[f32]301]64) = "
         "map(fun a => map(fun b => reduce(max, 0.0, map(mul, zip(a, b))), B), A)"),
