@@ -21,7 +21,7 @@ from lift_egraph.codegen.plans.kernel import Plan
 from lift_egraph.process.child_process import resident_bytes
 
 RESULTS = Path(__file__).parent / "results"
-__all__ = ["SPIN", "PeakMemory", "Row", "interleaved", "naive_plan", "options", "report", "show"]
+__all__ = ["SPIN", "PeakMemory", "Row", "interleaved", "naive_plan", "options", "options_of_searches", "report", "show"]
 
 
 def options(name: str, description: str, *, has_device: bool = True) -> argparse.ArgumentParser:
@@ -32,6 +32,15 @@ def options(name: str, description: str, *, has_device: bool = True) -> argparse
     if has_device:
         parser.add_argument("--device", help="an index or a part of a device's name, as for lift-egraph")
     return parser
+
+
+def options_of_searches(name: str, description: str, *, budget: float, rounds: int) -> argparse.Namespace:
+    """What the command line of a benchmark says that optimises programs by name and times what it finds, in rounds."""
+    parser = options(name, description)
+    parser.add_argument("names", nargs="*", help="of programs; all by default")
+    parser.add_argument("--budget", type=float, default=budget, help="seconds for each search (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=rounds, help="of timing (default: %(default)s)")
+    return parser.parse_args()
 
 
 def report(

@@ -101,11 +101,7 @@ def peers() -> dict[str, Callable[..., Any]]:
 
 
 def main() -> None:
-    parser = harness.options("layers", __doc__ or "")
-    parser.add_argument("names", nargs="*", help="of programs; all by default")
-    parser.add_argument("--budget", type=float, default=30.0, help="seconds for each (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=9, help="of timing (default: %(default)s)")
-    arguments = parser.parse_args()
+    arguments = harness.options_of_searches("layers", __doc__ or "", budget=30.0, rounds=9)
     device, calls = find_device(arguments.device), peers()
     rows = []
     for name in arguments.names or PROGRAMS:

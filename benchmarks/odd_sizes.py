@@ -57,11 +57,7 @@ CASES = {
 
 
 def main() -> None:
-    parser = harness.options("odd_sizes", __doc__ or "")
-    parser.add_argument("names", nargs="*", help="of programs; all by default")
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds for each size (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, help="of timing (default: %(default)s)")
-    arguments = parser.parse_args()
+    arguments = harness.options_of_searches("odd_sizes", __doc__ or "", budget=60.0, rounds=5)
     device = find_device(arguments.device)
     rows = []
     for name in arguments.names or CASES:

@@ -33,11 +33,7 @@ HEADINGS = ("program", "naive ms", "best ms", "NumPy ms", "x naive", "x NumPy", 
 
 
 def main() -> None:
-    parser = harness.options("user_programs", __doc__ or "")
-    parser.add_argument("names", nargs="*", help="of programs; all by default")
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds for each (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="of timing (default: %(default)s)")
-    arguments = parser.parse_args()
+    arguments = harness.options_of_searches("user_programs", __doc__ or "", budget=60.0, rounds=3)
     device = find_device(arguments.device)
     journal = arguments.out.with_suffix(".jsonl")
     known = dict(_journal(journal, str(device), arguments.budget))
