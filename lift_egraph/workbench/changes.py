@@ -87,8 +87,7 @@ class Changes:
         return with_atomics(term, self.device.compute_units) if self.device.emission.atomics else None
 
     def _products_apart(self, term: ir.Expr) -> Iterator[Goal]:
-        in_tiles = self.device.has_groups
-        yield from _once("products_apart", partial(with_products_apart, in_tiles=in_tiles))(term)
+        return _once("products_apart", partial(with_products_apart, in_tiles=self.device.has_groups))(term)
 
     def _padding(self, term: ir.Expr) -> Iterator[Goal]:
         plan = Padding()

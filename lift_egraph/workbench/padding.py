@@ -7,10 +7,13 @@ zeros. Nothing of that is in memory: it is a view, read where a tile is copied. 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 from lift_egraph.algebra.laws import associative, neutral
+from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute
@@ -62,7 +65,7 @@ class Padding:
         """Rows times columns, and what is made of each product."""
         as_it_is = ir.Map(ir.Lambda(p, ir.Map(ir.Lambda(q, body), ys)), xs)
         total = _only_total(body)
-        if total is None or not isinstance(p, ir.Var) or not isinstance(q, ir.Var) or set(_sides(total)) != {p, q}:
+        if total is None or not isinstance(p, ir.Var) or not isinstance(q, ir.Var) or set(_factors(total)) != {p, q}:
             return as_it_is
         lengths = length_of(xs), length_of(ys), length_of(total.array)
         is_read_once = all(sum(t == side for t in ir.subterms(body)) == 1 for side in (p, q))
@@ -95,7 +98,7 @@ class Padding:
         are_nested = any(sum(isinstance(t, ir.FOLDS) for t in ir.subterms(fold)) > 1 for fold in folds)
         if are_nested or isinstance(xs, ir.Transpose):
             return as_it_is
-        wide, lengths = dict[ir.Expr, ir.Expr](), dict[int, int]()
+        wide, lengths = dict[ir.Part, ir.Expr](), dict[int, int]()
         for fold in folds:
             length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
             depth = padded_length(length, ROW_WASTES)
@@ -118,62 +121,42 @@ class Padding:
 def _only_total(body: ir.Expr) -> ir.Reduce | None:
     """The sum of products of scalars that is the only fold of a function, and begins with 0."""
     match [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]:
-        case [ir.Reduce(ir.Lambda() as plus, ir.Literal(value=0), ir.Map(ir.Lambda() as times, ir.Zip())) as total]:
-            is_product = _calls(plus) == "add" and _calls(times) == "mul" and type_of(total) in ELEMENTS
-            return total if is_product and all(map(is_pure, _sides(total))) else None
+        case [ir.Reduce() as total] if _factors(total) and type_of(total) in ELEMENTS:
+            return total
     return None
+
+
+def _factors(fold: ir.Reduce) -> tuple[ir.Expr, ...]:
+    """The arrays whose products a fold adds up from 0: two, or one whose squares it adds up; none of another fold."""
+    if known_operator(fold.operator) != ("add", 0) or not isinstance(fold.initial, ir.Literal) or fold.initial.value:
+        return ()
+    match fold.array:
+        case ir.Map(function=f, array=ir.Zip(first=first, second=second) as both) if is_pure(both):
+            return (first, second) if known_operator(f) == ("mul", 0) else ()
+        case ir.Map(function=ir.Lambda(binder=v, body=ir.Call(op="mul", arguments=(a, b))), array=array):
+            return (array,) if a == b == v and is_pure(array) else ()
+    return ()
 
 
 def _padded_fold(fold: ir.Reduce, length: int) -> ir.Reduce | None:
     """A fold of more elements, of which those behind the others change nothing, if that is known."""
     if not isinstance(fold.initial, ir.Literal) or not isinstance(type_of(fold), Scalar):
         return None
-    match fold.array:
-        case ir.Map(function=ir.Lambda() as f, array=array) if is_pure(array):
-            views = [array.first, array.second] if isinstance(array, ir.Zip) and _calls(f) == "mul" else [array]
-            is_kept = len(views) > 1 or _is_square(f)
-            is_sum = isinstance(fold.operator, ir.Lambda) and _calls(fold.operator) == "add" and not fold.initial.value
-            if not is_kept or not is_sum:
-                return None
-            padded = [_padded(view, length) for view in views]
-            return replace(fold, array=ir.Map(f, ir.Zip(*padded) if len(padded) > 1 else padded[0]))
-        case array if is_pure(array) and associative(fold.operator) and neutral(fold.operator, fold.initial):
-            return replace(fold, array=_padded(array, length, fold.initial))
+    match fold.array, [_padded(array, length) for array in _factors(fold)]:
+        case ir.Map(function=f), [first, second]:
+            return replace(fold, array=ir.Map(f, ir.Zip(first, second)))
+        case ir.Map(function=f), [only]:
+            return replace(fold, array=ir.Map(f, only))
+        case ir.Map(), _:
+            return None
+    if is_pure(fold.array) and associative(fold.operator) and neutral(fold.operator, fold.initial):
+        return replace(fold, array=_padded(fold.array, length, fold.initial))
     return None
 
 
-def _is_square(f: ir.Lambda) -> bool:
-    match f:
-        case ir.Lambda(binder=ir.Var() as v, body=ir.Call(op="mul") as call):
-            return call.arguments == (v, v)
-    return False
-
-
-def _calls(f: ir.Lambda) -> str | None:
-    """The operation that a function of two is."""
-    match f:
-        case ir.Lambda(binder=ir.PairBinder(first=ir.Var() as a, second=ir.Var() as b), body=ir.Call(op=op) as call):
-            return op if call.arguments == (a, b) else None
-    return None
-
-
-def _sides(total: ir.Reduce) -> tuple[ir.Expr, ir.Expr]:
-    assert isinstance(total.array, ir.Map)
-    assert isinstance(total.array.array, ir.Zip)
-    return total.array.array.first, total.array.array.second
-
-
-def _with_folds(body: ir.Expr, others: dict[ir.Expr, ir.Expr]) -> ir.Expr:
-    """A body with other terms for some folds."""
-    if body in others:
-        return others[body]
-
-    def inside(part: ir.Part) -> ir.Part:
-        if isinstance(part, ir.Lambda):
-            return ir.Lambda(part.binder, _with_folds(part.body, others))
-        return _with_folds(part, others) if isinstance(part, ir.Expr) else part
-
-    return ir.map_parts(body, inside)
+def _with_folds(part: Any, others: Mapping[ir.Part, ir.Expr]) -> Any:
+    """A part of a term with other terms for some folds, also in functions."""
+    return others.get(part) or ir.map_parts(part, lambda p: _with_folds(p, others))
 
 
 def _padded(array: ir.Expr, length: int, value: ir.Literal | None = None) -> ir.Expr:
