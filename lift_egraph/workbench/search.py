@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
 
@@ -56,6 +56,7 @@ from lift_egraph.workbench.why_not import why_not_reached
 PLAN_NODES = 15_000  # a plan that needs more is no plan for the term
 VERSIONS_SHARE = 0.05  # of the seconds of the search, for choosing among the versions by alternatives
 REST_SHARE = 0.02  # of the seconds of the search, for the plans of one rest
+PRODUCTS = ("products_apart", "padding")  # the phases after which there are plans for products that had none
 
 
 def search(
@@ -101,10 +102,11 @@ def search(
     soon: list[Start] = []  # what is worth looking at before all plans
     if is_staged and begun is None:
         yield from look.changed(starts[0], changes, changed)
-        if _has_tables(start := changed[program.body]):
+        start = changed[program.body]
+        if _has(start, "tables"):
             soon.append(start)
             yield from look.as_it_is(start)
-        if _has_changed_products(start := changed[program.body]):
+        if _has(start, *PRODUCTS):
             taken = rested[start[0]] = look.with_rests(start)
             yield from (taken[0],) if taken else ()
             begun = look.begun(program, taken[1] if taken else start)
@@ -131,8 +133,8 @@ def search(
     for start in starts:
         if start[0] not in changed:
             yield from look.changed(start, changes, changed)
-    starts = sorted((changed[start[0]] for start in starts), key=lambda start: not _has_changed_products(start))
-    if _has_tables(starts[0]) and starts[0] not in soon:
+    starts = sorted((changed[start[0]] for start in starts), key=lambda start: not _has(start, *PRODUCTS))
+    if _has(starts[0], "tables") and starts[0] not in soon:
         soon.append(starts[0])
         yield from look.as_it_is(starts[0])
     parallel = replace(program, body=starts[0][0])  # it may have lengths for vectors that the program has not
@@ -163,7 +165,7 @@ def search(
 
 @dataclass(frozen=True)
 class _Search:
-    """The phases of `search`, one after the other."""
+    """The phases of `search`, one after the other; of stages that are not done with, the plans that are `left`."""
 
     device: Device
     budget: Budget
@@ -174,6 +176,7 @@ class _Search:
     source: ir.Program | None = None
     sizes: tuple[tuple[str, int], ...] = ()
     exact: bool = False
+    left: dict[ir.Expr, list[tuple[Plan, bool]]] = field(default_factory=dict, compare=False)
 
     def own(self, phase: str) -> tuple[OwnRule, ...]:
         """The user's rules that take part in a phase."""
@@ -315,25 +318,26 @@ class _Search:
         """
         itself: Start = (alone.body, ())
         yield self.naive(alone)
-        for number in range(sum(1 for _ in self.plans(alone.body))):
+        others = list(self.plans(alone.body))
+        while others:
             leads = False
-            for item in self.planned(itself, end, slice(number, number + 1)):
+            for item in self.planned(itself, end, [others.pop(0)]):
                 leads |= isinstance(item, Found)
                 yield item
             if leads or time.perf_counter() > end:
+                self.left[alone.body] = others
                 return
+        self.left.pop(alone.body, None)
         yield from self.as_it_is(itself)
 
     def shallow(self, alone: ir.Program, end: float) -> Iterator[PhaseSummary | Found]:
-        """What is found without restructuring, and by other plans, for one stage that has plans."""
-        if self.has_plans(alone):
+        """What is found without restructuring, and by the plans that were left at once, for one stage where not all was
+        tried then.
+        """
+        if alone.body in self.left:
             itself: Start = (alone.body, ())
             yield from self.as_it_is(itself)
-            yield from self.planned(itself, end, slice(1, None))
-
-    def has_plans(self, alone: ir.Program) -> bool:
-        """Whether there are plans for a stage as a program of its own."""
-        return next(self.plans(alone.body), None) is not None
+            yield from self.planned(itself, end, self.left[alone.body])
 
     def plans(self, term: ir.Expr) -> Iterator[tuple[Plan, bool]]:
         """The plans for a stage, the user's first, and whether they are the user's."""
@@ -358,14 +362,14 @@ class _Search:
         self,
         start: Start,
         end: float = inf,
-        chosen: slice = slice(None),
+        chosen: Sequence[tuple[Plan, bool]] | None = None,
         followed: list[tuple[Recipe, list[Found]]] | None = None,
     ) -> Iterator[PhaseSummary | Found]:
-        """What the plans for the loops of a term, or some of them, lead to; none is begun after the end.
+        """What the plans for the loops of a term, or those that are chosen, lead to; none is begun after the end.
 
         Also by the recipe of each plan, in `followed`.
         """
-        for plan, is_own in list(self.plans(start[0]))[chosen]:
+        for plan, is_own in list(self.plans(start[0])) if chosen is None else chosen:
             if time.perf_counter() > end:
                 return
             found: list[Found] = []
@@ -502,14 +506,9 @@ class _Search:
                 yield Found(copy.cost, copy.term, (*way, leg))
 
 
-def _has_tables(start: Start) -> bool:
-    """Whether a start has tables: much is won at once."""
-    return any(leg.name == "tables" for leg in start[1])
-
-
-def _has_changed_products(start: Start) -> bool:
-    """Whether products are stages of their own, or padded: so there are plans for them."""
-    return any(leg.name in ("products_apart", "padding") for leg in start[1])
+def _has(start: Start, *phases: str) -> bool:
+    """Whether one of these phases is on the way to a start."""
+    return any(leg.name in phases for leg in start[1])
 
 
 def _terms(

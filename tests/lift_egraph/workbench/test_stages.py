@@ -17,7 +17,10 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.meaning.values import leaves_of
 from lift_egraph.soundness.counterexamples import equal_values
+from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.phases import Found, Leg, invariants_phase, stages_phase
+from lift_egraph.workbench.plan import Plan
+from lift_egraph.workbench.search import _Search  # pyright: ignore[reportPrivateUsage]
 from lift_egraph.workbench.stage_cut import cut
 from lift_egraph.workbench.stages import has_invariants, has_stages, joined, of_others, rests, twins
 
@@ -231,3 +234,29 @@ def test_lets_in_what_a_fold_begins_with_are_no_stages():
     parts = cut(parse_program(text).body)
     assert parts is not None
     assert len(parts.stages) == 2
+
+
+@pytest.mark.parametrize(
+    ("leads", "at_once", "later"),
+    [(0, [0], ["as it is", 1, 2]), (1, [0, 1], ["as it is", 2]), (None, [0, 1, 2, "as it is"], [])],
+    ids=["the first", "the second", "none"],
+)
+def test_no_plan_of_a_stage_is_followed_twice(
+    monkeypatch: pytest.MonkeyPatch, leads: int | None, at_once: list[object], later: list[object]
+):
+    tried: list[object] = []
+    stage = parse_program("program p(x: [f32]8) = map(abs, x)")
+    found, plans = Found(0.0, stage.body, ()), [Plan((), (n,)) for n in range(3)]
+
+    def follow(_: object, plan: Plan, *rest: object):
+        tried.append(plan.widths[0])
+        yield from [found] if plan.widths[0] == leads else []
+
+    monkeypatch.setattr(_Search, "plans", lambda *_: ((plan, False) for plan in plans))
+    monkeypatch.setattr(_Search, "followed", follow)
+    monkeypatch.setattr(_Search, "as_it_is", lambda *_: tried.append("as it is") or iter(()))
+    look = _Search(POCL, Budget(10), StructuralCost(), ())
+    for found_by, expected in (look.at_once, at_once), (look.sparing.shallow, later):
+        list(found_by(stage, float("inf")))
+        assert tried == expected
+        tried.clear()
