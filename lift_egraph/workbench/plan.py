@@ -226,7 +226,7 @@ def nests(term: ir.Expr) -> Iterator[Nest]:
         for inner in ir.parts(part):
             if isinstance(part, ir.Map) and inner is part.function:
                 binder = part.function.binder if isinstance(part.function, ir.Lambda) else None
-                own = frozenset(ir.bound_variables(binder)) if binder else frozenset[ir.Var]()
+                own = variables_of(binder) if binder else frozenset[ir.Var]()
                 yield from walk(inner, (*maps, part.array), (*bound, own), binder)
             else:
                 yield from walk(inner, maps, bound, last)
@@ -247,13 +247,31 @@ def _repeats(last: ir.Binder, maps: tuple[ir.Expr, ...], bound: tuple[frozenset[
     return False
 
 
+def one_side(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> tuple[ir.Binder, ir.Expr, ir.Expr]:
+    """A map by its parameter, body and array: one of a function of pairs without the sides that it does not read."""
+    free = ir.free_variables(body)
+    while isinstance(p, ir.PairBinder) and isinstance(xs, ir.Zip):
+        if not free & variables_of(p.first):
+            p, xs = p.second, xs.second
+        elif not free & variables_of(p.second):
+            p, xs = p.first, xs.first
+        else:
+            break
+    return p, body, xs
+
+
+def variables_of(binder: ir.Binder) -> frozenset[ir.Var]:
+    """What a binder binds."""
+    return frozenset(ir.bound_variables(binder))
+
+
 def zipped(binder: ir.Binder, array: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
     """The arrays of which a map takes elements, with the variables that these are bound to."""
     if isinstance(binder, ir.PairBinder) and isinstance(array, ir.Zip):
         yield from zipped(binder.first, array.first)
         yield from zipped(binder.second, array.second)
     else:
-        yield frozenset(ir.bound_variables(binder)), array
+        yield variables_of(binder), array
 
 
 def length_of(array: ir.Expr) -> int:

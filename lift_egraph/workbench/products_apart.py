@@ -18,7 +18,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.workbench.long_rows import in_maps
-from lift_egraph.workbench.plan import length_of, zipped
+from lift_egraph.workbench.plan import length_of, one_side, variables_of, zipped
 
 LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside another one's
 FEW = 8  # elements of a row or a column, and products of a row, that are computed as they stand
@@ -35,10 +35,10 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
 
     def apart(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         match body:
-            case ir.Apply(function=ir.Lambda()) if _has_product(body, _bound(p)):
+            case ir.Apply(function=ir.Lambda()) if _has_product(body, variables_of(p)):
                 return first_named(p, body, xs, apart, apart)
             case ir.Map(array=ir.Zip(first=ir.Map() as first, second=ir.Map() as second)) if all(
-                length_of(xs) * _work(side, _bound(p)) >= large for side in (first, second)
+                length_of(xs) * _work(side, variables_of(p)) >= large for side in (first, second)
             ):
                 one, other = (ir.Var(f"$side{next(numbers)}", type_of(side)) for side in (first, second))
                 sides = [apart(*one_side(p, side, xs)) for side in (first, second)]
@@ -78,16 +78,16 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                         return named_columns(q, r, b, products, body.array)
             case ir.Map(function=ir.Lambda(binder=r, body=b)):
                 name = f"$product{next(numbers)}"
-                is_large = rows * _work(body, _bound(p)) >= large
+                is_large = rows * _work(body, variables_of(p)) >= large
                 is_alone = isinstance(b, ir.Reduce) and not isinstance(body.array, ir.Zip)
-                is_beside = isinstance(body.array, ir.Zip) and ir.free_variables(body.array) & _bound(p)
+                is_beside = isinstance(body.array, ir.Zip) and ir.free_variables(body.array) & variables_of(p)
                 most = 0 if is_beside or (in_tiles and not is_alone) else 1
-                of_row, of_column = _elements(r, body.array, _bound(p))
-                match _first_named(b, _bound(p) | of_row, of_column, name, most) if is_large else b:
+                of_row, of_column = _elements(r, body.array, variables_of(p))
+                match _first_named(b, variables_of(p) | of_row, of_column, name, most) if is_large else b:
                     case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):
-                        if _has_product(_map(*one_side(r, c, body.array)), _bound(p)):
+                        if _has_product(_map(*one_side(r, c, body.array)), variables_of(p)):
                             return named_columns(q, r, b, c, body.array)
-            case ir.Reduce(array=ir.Map() as array) if rows * _work(array, _bound(p)) >= large:
+            case ir.Reduce(array=ir.Map() as array) if rows * _work(array, variables_of(p)) >= large:
                 match of_columns(p, array, rows):
                     case ir.Apply(function=ir.Lambda(binder=s, body=rest), argument=products):
                         return ir.Apply(ir.Lambda(s, replace(body, array=rest)), products)
@@ -162,7 +162,7 @@ def _products(term: ir.Part, rows: Variables, columns: Variables) -> Iterator[ir
             return
         case ir.Apply(function=ir.Lambda(binder=q, body=b), argument=c):
             yield from _products(c, rows, columns)
-            inside = (rows | _bound(q), columns) if ir.free_variables(c) & rows else (rows, columns)
+            inside = (rows | variables_of(q), columns) if ir.free_variables(c) & rows else (rows, columns)
             yield from _products(b, *inside)
             return
         case ir.Map(function=ir.Lambda(binder=q, body=b), array=ys):
@@ -177,7 +177,7 @@ def _products(term: ir.Part, rows: Variables, columns: Variables) -> Iterator[ir
 def _elements(q: ir.Binder, ys: ir.Expr, rows: Variables) -> tuple[Variables, Variables]:
     """What a map binds to elements of arrays that depend on a row, and of those that do not."""
     of_rows = [own for own, part in zipped(q, ys) if ir.free_variables(part) & rows]
-    return frozenset[ir.Var]().union(*of_rows), _bound(q).difference(*of_rows)
+    return frozenset[ir.Var]().union(*of_rows), variables_of(q).difference(*of_rows)
 
 
 def _is_view(xs: ir.Part) -> bool:
@@ -185,22 +185,5 @@ def _is_view(xs: ir.Part) -> bool:
     return isinstance(xs, ir.Var | ir.Input) or (isinstance(xs, LAYOUT) and all(map(_is_view, ir.parts(xs))))
 
 
-def one_side(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> tuple[ir.Binder, ir.Expr, ir.Expr]:
-    """A map by its parameter, body and array: one of a function of pairs without the sides that it does not read."""
-    free = ir.free_variables(body)
-    while isinstance(p, ir.PairBinder) and isinstance(xs, ir.Zip):
-        if not free & _bound(p.first):
-            p, xs = p.second, xs.second
-        elif not free & _bound(p.second):
-            p, xs = p.first, xs.first
-        else:
-            break
-    return p, body, xs
-
-
 def _map(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
     return ir.Map(ir.Lambda(p, body), xs)
-
-
-def _bound(p: ir.Binder) -> Variables:
-    return frozenset(ir.bound_variables(p))

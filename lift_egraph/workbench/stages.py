@@ -16,7 +16,7 @@ from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.phases import Found, Leg
-from lift_egraph.workbench.plan import length_of
+from lift_egraph.workbench.plan import length_of, variables_of
 from lift_egraph.workbench.rates import operations
 from lift_egraph.workbench.stage_cut import Cut
 
@@ -47,7 +47,7 @@ def _maps(term: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:
     """What each map in a term binds, and what it computes."""
     for t in ir.subterms(term):
         if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda):
-            yield frozenset(ir.bound_variables(t.function.binder)), t.function.body
+            yield variables_of(t.function.binder), t.function.body
 
 
 def rests(parts: Cut, device: Device) -> list[ir.Input]:

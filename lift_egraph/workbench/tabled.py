@@ -18,8 +18,7 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.types import Array, Scalar, bytes_of
 from lift_egraph.rules.tables import NAMED
-from lift_egraph.workbench.plan import length_of
-from lift_egraph.workbench.products_apart import one_side
+from lift_egraph.workbench.plan import length_of, one_side, variables_of
 
 FEW = 4  # times that a table is read
 LARGEST = 1 << 24  # bytes of a table
@@ -53,7 +52,7 @@ class Tables:
                 for s, made, rest in self._named(body) if length_of(xs) >= FEW else ():
                     kind = type_of(made)
                     is_table = isinstance(kind, Array) and bytes_of(kind) <= LARGEST
-                    if is_table and not _bound(p) & ir.free_variables(made):
+                    if is_table and not variables_of(p) & ir.free_variables(made):
                         return _let(s, made, ir.Map(ir.Lambda(p, rest), xs))
                 inner = self.with_table(body)
                 if inner is not None:
@@ -92,33 +91,38 @@ class Tables:
                     yield q, c, body
                 yield from ((s, made, _let(q, rest, body)) for s, made, rest in self._named(c))
                 for s, made, rest in self._named(body):
-                    if not _bound(q) & ir.free_variables(made):
+                    if not variables_of(q) & ir.free_variables(made):
                         yield s, made, _let(q, c, rest)
             case ir.Reduce(array=xs):
                 yield from ((s, made, replace(term, array=rest)) for s, made, rest in self._named(xs))
             case ir.ReduceSeq(operator=ir.Lambda(binder=ir.PairBinder(first=a, second=p), body=body), array=xs):
                 for s, made, rest in self._named(body):
-                    q, value, ys = one_side(p, made, xs)
-                    if _bound(p) & ir.free_variables(made) and not _bound(a) & ir.free_variables(made) and is_pure(ys):
-                        of_all = ir.Map(ir.Lambda(q, value), ys)
-                        column = ir.Var(f"$table{next(self.numbers)}", type_of(of_all))
+                    read = ir.free_variables(made)
+                    if variables_of(p) & read and not variables_of(a) & read and (table := self._table(p, made, xs)):
+                        column, of_all = table
                         step = ir.Lambda(ir.PairBinder(a, ir.PairBinder(s, p)), rest)
                         yield column, of_all, replace(term, operator=step, array=ir.Zip(column, xs))
             case ir.Map(function=ir.Lambda(binder=p, body=body), array=xs):
                 yield from ((s, made, replace(term, array=rest)) for s, made, rest in self._named(xs))
                 for s, made, rest in self._named(body):
-                    if not _bound(p) & ir.free_variables(made):
+                    if not variables_of(p) & ir.free_variables(made):
                         yield s, made, ir.Map(ir.Lambda(p, rest), xs)
                         continue
-                    q, value, ys = one_side(p, made, xs)
-                    if is_pure(ys):
-                        of_all = ir.Map(ir.Lambda(q, value), ys)
-                        column = ir.Var(f"$table{next(self.numbers)}", type_of(of_all))
+                    if table := self._table(p, made, xs):
+                        column, of_all = table
                         yield column, of_all, ir.Map(*_sides(s, p, rest, column, xs))
             case ir.Generate(size=n, function=ir.Lambda(binder=i, body=body)) if body != i:
                 yield from self._named(ir.Map(ir.Lambda(i, body), _places(n)))
             case _:
                 pass
+
+    def _table(self, p: ir.Binder, made: ir.Expr, xs: ir.Expr) -> tuple[ir.Var, ir.Expr] | None:
+        """A name for what is made of all elements of an array, and the map that makes it, if the array is only read."""
+        q, value, ys = one_side(p, made, xs)
+        if not is_pure(ys):
+            return None
+        of_all = ir.Map(ir.Lambda(q, value), ys)
+        return ir.Var(f"$table{next(self.numbers)}", type_of(of_all)), of_all
 
 
 def _is_used(q: ir.Binder, c: ir.Expr, body: ir.Expr) -> bool:
@@ -126,8 +130,8 @@ def _is_used(q: ir.Binder, c: ir.Expr, body: ir.Expr) -> bool:
     if not isinstance(c, ir.Call) or not all(isinstance(t, _SCALARS) for t in ir.subterms(c) if isinstance(t, ir.Expr)):
         return False
     inside = (ir.free_variables(t) for t in ir.subterms(body) if _takes_long(t))
-    known = ir.free_variables(c) | _bound(q)
-    return any(map(_takes_long, ir.subterms(c))) or any(free & _bound(q) and free <= known for free in inside)
+    known = ir.free_variables(c) | variables_of(q)
+    return any(map(_takes_long, ir.subterms(c))) or any(free & variables_of(q) and free <= known for free in inside)
 
 
 def _takes_long(term: ir.Part) -> bool:
@@ -151,7 +155,3 @@ def _places(n: Nat) -> ir.Expr:
 
 def _let(p: ir.Binder, argument: ir.Expr, body: ir.Expr) -> ir.Apply:
     return ir.Apply(ir.Lambda(p, body), argument)
-
-
-def _bound(p: ir.Binder) -> frozenset[ir.Var]:
-    return frozenset(ir.bound_variables(p))
