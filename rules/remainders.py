@@ -19,13 +19,17 @@ from lift_egraph.dsl import (
     String,
     Ty,
     V,
+    absent,
     app,
     associative,
+    bvs,
     call2,
+    call3,
     concat,
     eq,
     fresh,
     fvf,
+    generate,
     i64,
     lane_width,
     map_,
@@ -61,6 +65,7 @@ _ANY_PADDING_OF_FOLDED = {
     **_OTHER_PADDING,
     **{f"0 becomes {size}": PADDING_BEFORE for size in ("1", "k", "k - (n % k)")},
 }
+I32 = Ty.scalar("i32")
 COMMUTE = "products commute"
 _WITH_Z = "pad_constant(0, k - (n % k), z"
 
@@ -253,6 +258,30 @@ def squares_of_padded(z: Ex, xs: Ex, a: V, n: i64, k: i64, t: Ty, s: String):
 
 
 @rule(
+    "reduce ⊕ z (map (λp. b) xs) = reduce ⊕ z (map (λ(p, i). select (i < n) b z) (zip (pad 0 r clamp xs) (generate "
+    "(n + r) (λi. i)))),  r = k - n mod k, i fresh, ⊕ associative, z neutral, a scalar",
+    source="new: of what stands behind the elements nothing is folded",
+    notes={"(n % k) > 0": "what k divides needs no padding"},
+)
+def mapped_of_padded(e: Ex, op: Op, z: Ex, p: P, b: Ex, xs: Ex, n: i64, k: i64, t: Ty, s: String):
+    i, r = V("$place", I32), k - n % k
+    left, where = reduce_(op, z, map_(Fn.lam(p, b), xs)), (*with_rest(xs, t, n, k), eq(Ty.scalar(s)).to(ty(z)))
+    yield egglog.rule(eq(e).to(left), *where).then(i)  # the conditions need it to exist
+    within = call3("select", call2("lt", Ex(i), Ex.literal(n.to_string(), I32)), b, z)
+    places = generate(n + r, Fn.lam(P.var(i), Ex(i)))
+    yield rewrite(left).to(
+        reduce_(op, z, map_(Fn.lam(P.pair(p, P.var(i)), within), zip_(pad(0, r, "clamp", xs), places))),
+        *where,
+        associative(op),
+        neutral(op, z),
+        fresh(i, b),
+        fresh(i, z),
+        absent(p, z),
+        bvs(p).not_contains(i),
+    )
+
+
+@rule(
     "zip (pad l r c xs) ys = let v = pad l r c xs in zip v ys,  v fresh;  the same for zip ys (pad l r c xs)",
     source="new: a view by its name",
 )
@@ -280,5 +309,12 @@ remainder_rules = (
     slice_of_transpose,
     slice_of_slice,
 )
-padding_rules = (map_of_padded, reduce_of_padded, products_of_padded, squares_of_padded, name_padded)
+padding_rules = (
+    map_of_padded,
+    reduce_of_padded,
+    products_of_padded,
+    squares_of_padded,
+    mapped_of_padded,
+    name_padded,
+)
 first_rest_rules = (fold_with_rest,)

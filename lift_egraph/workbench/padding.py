@@ -20,7 +20,7 @@ from lift_egraph.language.binders import substitute
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
-from lift_egraph.language.types import Array, Scalar
+from lift_egraph.language.types import I32, Array, Scalar
 from lift_egraph.workbench.long_rows import in_maps
 from lift_egraph.workbench.plan import length_of
 from lift_egraph.workbench.products import ELEMENTS
@@ -147,11 +147,25 @@ def _padded_fold(fold: ir.Reduce, length: int) -> ir.Reduce | None:
             return replace(fold, array=ir.Map(f, ir.Zip(first, second)))
         case ir.Map(function=f), [only]:
             return replace(fold, array=ir.Map(f, only))
-        case ir.Map(), _:
-            return None
-    if is_pure(fold.array) and associative(fold.operator) and neutral(fold.operator, fold.initial):
-        return replace(fold, array=_padded(fold.array, length, fold.initial))
+        case _:
+            pass
+    if not associative(fold.operator) or not neutral(fold.operator, fold.initial):
+        return None
+    match fold.array:
+        case ir.Map(function=ir.Lambda(binder=p, body=body), array=xs) if is_pure(xs):
+            return replace(fold, array=_within(p, body, xs, length, fold.initial))
+        case array if is_pure(array):
+            return replace(fold, array=_padded(array, length, fold.initial))
     return None
+
+
+def _within(p: ir.Binder, body: ir.Expr, xs: ir.Expr, length: int, other: ir.Literal) -> ir.Map:
+    """A map over an array, and another value for what stands behind its elements."""
+    place, n = ir.Var("$place", I32), length_of(xs)
+    inside = ir.Call("lt", (place, ir.Literal(n, I32)))
+    view = ir.Pad(nat(0), nat(length - n), ir.Boundary("clamp"), xs)
+    places = ir.Generate(nat(length), ir.Lambda(place, place))
+    return ir.Map(ir.Lambda(ir.PairBinder(p, place), ir.Call("select", (inside, body, other))), ir.Zip(view, places))
 
 
 def _with_folds(part: Any, others: Mapping[ir.Part, ir.Expr]) -> Any:

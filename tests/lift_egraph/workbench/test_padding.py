@@ -54,6 +54,14 @@ PRODUCTS = {  # and the numbers of rows, of columns, and of what is added up, wh
     "two folds of a row": (
         """program p(A: [[f32]301]231) = map(fun a => let m = reduce(max, -9.0, a) in
              let e = map(fun v => abs(v - m), a) in let t = reduce(add, 0.0, e) in map(fun v => v + t, e), A)""", None),
+    "what is made of rows": (
+        "program p(A: [[f32]301]231) = map(fun a => reduce(add, 0.0, map(fun v => v + 1.0, a)), A)", None),
+    "folds of what is made of a row": (
+        """program p(A: [[f32]301]231) = map(fun a => let m = reduce(add, 0.0, a) in
+             let s = reduce(add, 0.0, map(fun v => (v - m) * (v - m), a)) in map(fun v => (v - m) * s, a), A)""", None),
+    "distances of rows to a vector": (
+        """program p(A: [[f32]301]231, b: [f32]301) =
+             map(fun a => reduce(max, 0.0, map(fun (u, v) => abs(u - v), zip(a, b))), A)""", None),
 }  # fmt: skip
 AS_IT_IS = {
     "lengths that tiles divide": (
@@ -73,11 +81,11 @@ AS_IT_IS = {
     "a sum that begins elsewhere": (
         "program p(A: [[i32]112]111, B: [[i32]112]112) = "
         "map(fun a => map(fun b => reduce(add, 7, map(mul, zip(b, a))), B), A)"),
-    "rows of which more is computed": (
-        "program p(A: [[f32]301]231) = map(fun a => reduce(add, 0.0, map(fun v => v + 1.0, a)), A)"),
+    "a sum of what is made of a row that begins elsewhere": (
+        "program p(A: [[f32]301]231) = map(fun a => reduce(add, 1.0, map(fun v => v + 1.0, a)), A)"),
     "two folds of a row, of which one may not be padded": (
         "program p(A: [[f32]301]231) = map(fun a => let m = reduce(max, 0.0, a) in "
-        "reduce(add, 0.0, map(fun v => exp(v - m), a)), A)"),
+        "reduce(add, m, map(fun v => exp(v - m), a)), A)"),
     "folds of folded rows": (
         "program p(A: [[[f32]301]9]231) = map(fun a => reduce(add, 0.0, map(fun r => reduce(max, 0.0, r), a)), A)"),
     "loops": "program p(A: [[f32]301]231) = map(fun a => reduceSeq(fun (s, v) => s * 0.5 + v, 0.0, a), A)",
