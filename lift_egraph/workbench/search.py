@@ -48,7 +48,7 @@ from lift_egraph.workbench.plans import plans
 from lift_egraph.workbench.remainders import WithRests, chunk_for, vector_of
 from lift_egraph.workbench.stage_cut import Cut, cut
 from lift_egraph.workbench.stage_rounds import StageRounds
-from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, rests
+from lift_egraph.workbench.stages import Start, has_invariants, has_stages, joined, kept_bytes, rests
 from lift_egraph.workbench.stencil_steps import stencil_steps
 from lift_egraph.workbench.tuned import Tunable, tunables
 from lift_egraph.workbench.why_not import why_not_reached
@@ -294,7 +294,12 @@ class _Search:
             yield from self.as_whole(whole)
 
     def as_whole(self, starts: Sequence[Start]) -> Iterator[PhaseSummary | Found | Tunable]:
-        """What plans lead to, for the cheapest version of the program and for the one that was written."""
+        """What plans lead to, for the cheapest version of the program and for the one that was written.
+
+        Groups keep what they compute once for each: a version that computes again what is too much for that is cheaper.
+        """
+        if self.device.has_groups:
+            starts = sorted(starts, key=lambda start: kept_bytes(start[0]) > self.device.local_memory)
         written = next((s for s in starts if not any(leg.name == "stages" for leg in s[1])), starts[0])
         followed: list[tuple[Recipe, list[Found]]] = []
         for start in (starts[0], written) if written is not starts[0] else (written,):

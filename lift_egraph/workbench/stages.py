@@ -13,7 +13,7 @@ from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
-from lift_egraph.language.types import Array
+from lift_egraph.language.types import Array, bytes_of
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.phases import Found, Leg
 from lift_egraph.workbench.plan import length_of, variables_of
@@ -41,6 +41,13 @@ def has_invariants(term: ir.Expr) -> bool:
             if any(own & free and not changing & free for free in read):
                 return True
     return False
+
+
+def kept_bytes(term: ir.Expr) -> int:
+    """The most bytes of an array that a map computes for one element, and binds: a group keeps it in local memory."""
+    lets = (t for _, body in _maps(term) for t in ir.subterms(body) if isinstance(t, ir.Apply))
+    types = (type_of(let.argument) for let in lets if not is_pure(let.argument))
+    return max((bytes_of(t) for t in types if isinstance(t, Array)), default=0)
 
 
 def _maps(term: ir.Expr) -> Iterator[tuple[frozenset[ir.Var], ir.Expr]]:

@@ -20,9 +20,9 @@ from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench.budget import Budget
 from lift_egraph.workbench.phases import Found, Leg, invariants_phase, stages_phase
 from lift_egraph.workbench.plan import Plan
-from lift_egraph.workbench.search import _Search  # pyright: ignore[reportPrivateUsage]
+from lift_egraph.workbench.search import _Search, search  # pyright: ignore[reportPrivateUsage]
 from lift_egraph.workbench.stage_cut import cut
-from lift_egraph.workbench.stages import has_invariants, has_stages, joined, of_others, rests, twins
+from lift_egraph.workbench.stages import has_invariants, has_stages, joined, kept_bytes, of_others, rests, twins
 
 # a program, and how many maps that compute are in its cheapest version
 STAGES = {
@@ -260,3 +260,14 @@ def test_no_plan_of_a_stage_is_followed_twice(
         list(found_by(stage, float("inf")))
         assert tried == expected
         tried.clear()
+
+
+def test_groups_compute_again_what_they_cannot_keep():
+    text = """program p(X: [[f32]{0}]256) = map(fun x => let m = reduce(max, -9.0, x) in
+      let e = map(fun v => exp(v - m), x) in let t = reduce(add, 0.0, e) in map(fun v => v / t, e), X)"""
+    kept = [kept_bytes(parse_program(text.format(n)).body) for n in (1024, 50257)]
+    assert kept == [4 * 1024, 4 * 50257]
+    assert kept[0] <= NVIDIA.local_memory < kept[1]
+    found = search(parse_program(text.format(50257)), NVIDIA, Budget(10), StructuralCost())
+    ways = ([leg.name for leg in item.way] for item in found if isinstance(item, Found))
+    assert next(way for way in ways if "groups" in way) == ["stages", "padding", "groups", "sharing"]
