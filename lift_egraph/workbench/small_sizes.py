@@ -6,14 +6,16 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
+from lift_egraph.language.binders import alpha_equal
 from lift_egraph.language.check import specialise, type_of
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.pretty import print_program
 from lift_egraph.language.syntax import parse_program
-from lift_egraph.language.types import Array, DataType, Pair
+from lift_egraph.language.types import Array, DataType, Pair, leaves
 from lift_egraph.meaning.workload import effort
 from lift_egraph.workbench.chunked import EVEN
 
@@ -72,6 +74,43 @@ def twin(
     >>> dict(twin(source, {"N": 1000000}, lowered).program.sizes)
     {'N': 48}
     """
+    found = _twin(source, sizes, lowered, least)
+    if found is None and (opened := with_open_lengths(source)) is not None:
+        return _twin(opened, {**dict(opened.sizes), **sizes}, lowered, least)
+    return found
+
+
+@lru_cache(64)
+def with_open_lengths(program: ir.Program) -> ir.Program | None:
+    """A program with names, whose values it gives, for the lengths of inputs that it says in numbers, from `LEAST` on,
+    but for those that it needs to be these very numbers; None where no length is open then.
+
+    Examples
+    --------
+    >>> with_open_lengths(parse_program("program f(x: [f32]1000) = map(abs, x)")).sizes
+    (('length1000', 1000),)
+    """
+    lengths = {n for i in program.inputs for _, sizes, _ in leaves(i.type) for s in sizes if (n := s.constant)}
+    opened = None
+    for n in sorted((n for n in lengths if n >= LEAST), reverse=True):
+        opened = _with_open_length(opened or program, n) or opened
+    return opened
+
+
+def _with_open_length(program: ir.Program, length: int) -> ir.Program | None:
+    name, size = f"length{length}", re.compile(rf"(?<![\w.]){length}(?![\w.])")
+    head, equals, body = print_program(replace(program, sizes=(), laws=())).partition("=\n")
+    for text in (size.sub(name, head) + equals + size.sub(name, body), size.sub(name, head) + equals + body):
+        try:
+            made = replace(parse_program(text), sizes=(*program.sizes, (name, length)), laws=program.laws)
+            if name not in head + body and alpha_equal(specialise(made, {}).body, specialise(program, {}).body):
+                return made
+        except LiftError:
+            continue
+    return None
+
+
+def _twin(source: ir.Program, sizes: Mapping[str, int], lowered: ir.Program, least: int) -> Twin | None:
     chosen, tries = dict(sizes), iter(range(TRIES))
     numbers = _numbers(lowered.body)
     best: Twin | None = None

@@ -25,7 +25,7 @@ from lift_egraph.meaning.values import Value, leaves_of
 from lift_egraph.soundness.counterexamples import equal_values
 from lift_egraph.workbench import validation
 from lift_egraph.workbench.sampled import Sampled
-from lift_egraph.workbench.small_sizes import twin
+from lift_egraph.workbench.small_sizes import twin, with_open_lengths
 from lift_egraph.workbench.validation import reference_of, room_for
 from tests.codegen.devices.test_devices import INFO
 
@@ -149,6 +149,26 @@ def test_a_plan_is_shrunk_with_the_numbers_that_are_parts_of_its_sizes():
     assert dict(found.program.sizes) == dict.fromkeys("KMN", 96)  # 3 * 32, as 128 is 4 * 32
     inputs = random_inputs(found.program, 0, "integer")
     assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
+
+
+def test_lengths_in_numbers_become_small_too():
+    text = """program far(A: [f32]8000, B: [f32]6000, w: [f32]3) =
+      reduce(max, 0.0, map(fun a => reduce(min, 9.0, map(fun b => abs(a - b), B)), A)) + w[2]"""
+    low = """program far(A: [f32]8000, B: [f32]6000, w: [f32]3) = reduceSeq(max, 0.0, join(mapGlb(0,
+      mapSeq(fun a => reduceSeq(min, 9.0, mapSeq(fun b => abs(a - b), B))), split(16, A)))) + w[2]"""
+    found = twin(parse_program(text), {}, parse_program(low))
+    assert found is not None
+    assert dict(found.program.sizes) == {"length8000": 48, "length6000": 16}
+    inputs = random_inputs(found.program, 0, "integer")
+    assert np.array_equal(run(found.lowered, inputs), run(found.program, inputs))
+
+
+def test_lengths_that_must_be_their_numbers_stay():
+    text = "program f(x: [f32]100, y: [f32]64, z: [f32]36, u: [f32]50) = (map(add, zip(x, concat(y, z))), map(abs, u))"
+    opened = with_open_lengths(parse_program(text))
+    assert opened is not None
+    assert dict(opened.sizes) == {"length50": 50}
+    assert with_open_lengths(parse_program("program f(x: [f32]N, y: [f32]3) where N = 99 = (x, map(abs, y))")) is None
 
 
 @pytest.mark.parametrize(
