@@ -25,6 +25,7 @@ from lift_egraph.rules.fusion import (
     map_fusion_of_pattern,
     map_fusion_of_side,
     map_of_one_side,
+    name_mapped,
     named_rules,
     pattern_fusion_rules,
     reduced_rules,
@@ -202,7 +203,7 @@ siblings: tuple[Rule, ...] = (
 )  # fmt: skip
 products_apart: tuple[Rule, ...] = (
     *(*named_rules, map_of_one_side, map_fission_of_side, *second_side_rules, *apart_rules),
-    *(let_reduction, let_outwards, let_out_of_pair, let_out_of_array),
+    *(let_reduction, let_outwards, let_out_of_pair, let_out_of_array, name_mapped),
 )  # fmt: skip
 padding: tuple[Rule, ...] = (
     *(*padding_rules, slice_outwards, transpose_outwards, let_out_of_array, let_out_of_map),
@@ -212,7 +213,7 @@ tables: tuple[Rule, ...] = (
     *(*table_rules, *named_rules, map_of_one_side, *generate_rules),
     *(let_outwards, let_out_of_pair, let_out_of_array, let_out_of_map),
 )
-rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, *named_rules)
+rows_apart: tuple[Rule, ...] = (map_of_pair, map_of_operands, let_out_of_array, let_outwards, *named_rules)
 long_rows: tuple[Rule, ...] = (
     *(name_reduction, let_out_of_pair, let_out_of_array, let_reduction, let_outwards, map_fission, *reduced_rules),
     *(map_fission_of_side, partial_reduce, reduce_with_rest, slice_of_map, slice_of_zip, slice_of_slice, split_of_map),
@@ -371,7 +372,7 @@ guided: tuple[Rule, ...] = (
     *(*look_back_rules, *chunk_staging_rules),
     *(*chunked_index_rules, *distinct_index_rules, *atomic_index_rules),
     *(*algebra_rules, *chunked_action_rules, *cascade_rules, *chunked_cascade_rules, *row_rules, *sibling_rules),
-    *(*apart_rules, *second_side_rules, *table_rules),
+    *(*apart_rules, *second_side_rules, name_mapped, *table_rules),
     *(*side_fusion_rules, *step_rules, *step_rest_rules, *side_rules, *boundary_rules),
 )
 all_rules: tuple[Rule, ...] = algorithmic + lowering + simplification + remainder_rules + guided

@@ -381,7 +381,11 @@ def in_maps(
             return change(binder, body, array)
     if is_pure(term):
         return term
-    if isinstance(term, ir.Map) and not isinstance(term.array, ir.Apply):
+    if isinstance(term, ir.Map | ir.Reduce) and not isinstance(term.array, ir.Apply):
         lets, array = out_of_lets(in_maps(term.array, change, outside))
         return in_lets(lets, replace(term, array=array))
+    if isinstance(term, ir.Call) and not any(isinstance(operand, ir.Apply) for operand in term.arguments):
+        made = [out_of_lets(in_maps(operand, change, outside)) for operand in term.arguments]
+        lets = tuple(let for of_operand, _ in made for let in of_operand)
+        return in_lets(lets, replace(term, arguments=tuple(operand for _, operand in made)))
     return ir.map_parts(term, lambda p: in_maps(p, change, outside) if isinstance(p, ir.Expr) else p)

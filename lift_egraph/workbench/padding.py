@@ -1,8 +1,9 @@
 """Products of matrices whose lengths no tile divides, padded to lengths that tiles do: for groups, which guard a tile.
 
-Rows and columns are padded with copies of the last one, of which nothing is kept; what is added up is padded with
-zeros. Nothing of that is in memory: it is a view, read where a tile is copied. The term is built here as the rules
-`lift_egraph.rules.remainders.padding_rules` build it; that they do is what the phase ``padding`` shows.
+Rows and columns, also of distances, are padded with copies of the last one, of which nothing is kept; products that are
+added up are padded with zeros. Nothing of that is in memory: it is a view, read where a tile is copied. The term is
+built here as the rules `lift_egraph.rules.remainders.padding_rules` build it; that they do is what the phase
+``padding`` shows.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ LEAST_ROWS = 1 << 16  # elements of rows that are folded, for groups that share 
 DEPTH = 16  # what is added up in a tile is a multiple of it
 DEPTHS = ((DEPTH, 3),)
 WASTES = ((128, 16), (64, 16), (64, 8), (32, 3))  # multiples of a length, and which part of it they may add at most
-ROW_WASTES = ((128, 8), (32, 8))
+ROW_WASTES = ((512, 32), (128, 8), (64, 8), (32, 8))
+SMALLEST_GROUP = 64  # work-items that share a row whose length they divide
 
 
-def padded_length(n: int, wastes: tuple[tuple[int, int], ...] = WASTES) -> int:
-    """The length that an array of a length is padded to: itself, if the least multiple divides it, or is longer."""
-    if n % min(multiple for multiple, _ in wastes) == 0:
+def padded_length(n: int, wastes: tuple[tuple[int, int], ...] = WASTES, enough: int | None = None) -> int:
+    """The length that an array of a length is padded to: itself, if the least multiple, or `enough`, divides it, or the
+    least is longer.
+    """
+    if n % (enough or min(multiple for multiple, _ in wastes)) == 0:
         return n
     return next((n + -n % k for k, part in wastes if k < n and (-n % k) * part <= n), n)
 
@@ -65,13 +69,13 @@ class Padding:
         """Rows times columns, and what is made of each product."""
         as_it_is = ir.Map(ir.Lambda(p, ir.Map(ir.Lambda(q, body), ys)), xs)
         total = _only_total(body)
-        if total is None or not isinstance(p, ir.Var) or not isinstance(q, ir.Var) or set(_factors(total)) != {p, q}:
+        if total is None or not isinstance(p, ir.Var) or not isinstance(q, ir.Var) or set(_sides(total)) != {p, q}:
             return as_it_is
         lengths = length_of(xs), length_of(ys), length_of(total.array)
         is_read_once = all(sum(t == side for t in ir.subterms(body)) == 1 for side in (p, q))
         if not is_read_once or min(lengths[:2]) < FEWEST or times * prod(lengths) < LEAST_WORK:
             return as_it_is
-        depth = padded_length(lengths[2], DEPTHS)
+        depth = padded_length(lengths[2], DEPTHS) if _factors(total) else lengths[2]
         if depth == lengths[2]:
             return self.kept(p, self.kept(q, body, ys), xs)
         self.note(lengths[2], depth)
@@ -101,7 +105,7 @@ class Padding:
         wide, lengths = dict[ir.Part, ir.Expr](), dict[int, int]()
         for fold in folds:
             length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
-            depth = padded_length(length, ROW_WASTES)
+            depth = padded_length(length, ROW_WASTES, SMALLEST_GROUP)
             if depth != length:
                 assert isinstance(fold, ir.Reduce)
                 padded = _padded_fold(fold, depth) if length_of(xs) * length >= LEAST_ROWS else None
@@ -114,16 +118,24 @@ class Padding:
 
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""
-        k = next(k for k in (DEPTH, 32, 64, 128) if n + -n % k == padded and k < n)
+        k = next(k for k in (DEPTH, 32, 64, 128, 512) if n + -n % k == padded and k < n)
         self.tiling[n] = tuple(dict.fromkeys((*self.tiling.get(n, ()), k)))
 
 
 def _only_total(body: ir.Expr) -> ir.Reduce | None:
-    """The sum of products of scalars that is the only fold of a function, and begins with 0."""
+    """The reduction of what is made of two arrays to a scalar that is the only fold of a function."""
     match [t for t in ir.subterms(body) if isinstance(t, ir.FOLDS)]:
-        case [ir.Reduce() as total] if _factors(total) and type_of(total) in ELEMENTS:
+        case [ir.Reduce() as total] if type_of(total) in ELEMENTS:
             return total
     return None
+
+
+def _sides(fold: ir.Reduce) -> tuple[ir.Expr, ...]:
+    """The two arrays whose elements a fold has functions of, if it has."""
+    match fold.array:
+        case ir.Map(array=ir.Zip(first=first, second=second)):
+            return first, second
+    return ()
 
 
 def _factors(fold: ir.Reduce) -> tuple[ir.Expr, ...]:

@@ -47,6 +47,7 @@ from lift_egraph.workbench.window_tiles import window_tiles
 from lift_egraph.workbench.windows import bands_of_rows, rows_of_windows
 
 ACCUMULATORS = 12  # vectors of partial results that hide the latency of sums
+LONG_RUN = 32  # elements of each work-item of a largest group that is worth it for one row
 FEW, GROUP_PLANS = 16, 2  # last results of a group's work-items; how many plans are tried
 MORE_GROUPS = 2  # times the groups, of half as many items: as fast for one array, and faster for two, H100
 FAR, NEAR, ELEMENT = 4, 2, 4  # the parts of the last cache, and of a unit's own, for what is read again; bytes of f32
@@ -380,7 +381,7 @@ def _groups(nest: Nest, device: Device, lets: bool) -> Iterator[Plan]:
     for items, chunk in [
         (n, c)
         for n, c in cuts
-        if (long or n < largest)
+        if (long or n < largest or nest.length >= n * LONG_RUN)
         and nest.length % c == c % n == 0
         and c // n not in (1, n)  # sketches tell chunks, and what is in them, by their lengths
         and nest.length // c not in (n, c)

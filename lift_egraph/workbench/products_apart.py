@@ -2,8 +2,8 @@
 
 In ``map(λx. let s = map(λy. x · y) ys in b) xs`` the rows s are a matrix, which a map of its own computes. What stands
 before a product, such as the row that it multiplies, is named as well; so is the first of two products whose elements
-are combined, as in a sum of them, for the second can read it. What is named of each x of a batch,
-``map (λx. map (λy. b) x) xs``, is named of all. The terms are built here as the rules of `lift_egraph.rules` name what
+are combined, as in a sum of them, for the second can read it, and what rows of products are folded to, such as the
+smallest of distances. What is named of each x of a batch, ``map (λx. map (λy. b) x) xs``, is named of all. The terms are built here as the rules of `lift_egraph.rules` name what
 maps compute; that they do is what the phase ``products_apart`` shows.
 """
 
@@ -21,6 +21,7 @@ from lift_egraph.workbench.long_rows import in_maps
 from lift_egraph.workbench.plan import length_of, one_side, variables_of, zipped
 
 LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside another one's
+MOST = 1 << 28  # products that are kept for the folds of their rows
 FEW = 8  # elements of a row or a column, and products of a row, that are computed as they stand
 Variables = frozenset[ir.Var]
 Mapped = Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]  # a map, or what is made of it, by parameter, body and array
@@ -29,7 +30,7 @@ Mapped = Callable[[ir.Binder, ir.Expr, ir.Expr], ir.Expr]  # a map, or what is m
 def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = False) -> ir.Expr:
     """The term with a map for each product of matrices in a function of rows that names it, or what it needs, and for
     each `large` one whose elements are combined with those of another, or with elements of what is not the same for all
-    rows; where products are computed `in_tiles`, each of which anything is made.
+    rows; where products are computed `in_tiles`, each of which anything is made, or of which rows are folded.
     """
     numbers = count()
 
@@ -91,6 +92,14 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                 match of_columns(p, array, rows):
                     case ir.Apply(function=ir.Lambda(binder=s, body=rest), argument=products):
                         return ir.Apply(ir.Lambda(s, replace(body, array=rest)), products)
+                is_alone = isinstance(array.function, ir.Lambda) and isinstance(array.function.body, ir.Reduce)
+                if in_tiles and is_alone and rows * length_of(array) <= MOST:
+                    s = ir.Var(f"$folded{next(numbers)}", type_of(array))
+                    return ir.Apply(ir.Lambda(s, replace(body, array=s)), array)
+            case ir.Call() if (fold := _first_total(body)) is not None:
+                match of_columns(p, fold, rows):
+                    case ir.Apply(function=ir.Lambda(binder=s, body=folded), argument=products):
+                        return ir.Apply(ir.Lambda(s, _with(body, fold, folded)), products)
         return None
 
     def named_columns(q: ir.Binder, r: ir.Binder, body: ir.Expr, named: ir.Expr, ys: ir.Expr) -> ir.Apply:
@@ -132,13 +141,13 @@ def _first_total(term: ir.Expr) -> ir.Expr | None:
     return next((found for operand in operands if (found := _first_total(operand)) is not None), None)
 
 
-def _with(term: ir.Expr, total: ir.Expr, v: ir.Var) -> ir.Expr:
-    """The term with a variable for a reduction among its operands."""
+def _with(term: ir.Expr, total: ir.Expr, other: ir.Expr) -> ir.Expr:
+    """The term with another one for a reduction among its operands."""
     if term is total:
-        return v
+        return other
     if not isinstance(term, ir.Call):
         return term
-    return replace(term, arguments=tuple(_with(operand, total, v) for operand in term.arguments))
+    return replace(term, arguments=tuple(_with(operand, total, other) for operand in term.arguments))
 
 
 def _has_product(body: ir.Expr, rows: Variables) -> bool:

@@ -35,6 +35,11 @@ PRODUCTS = {  # and the numbers of rows, of columns, and of what is added up, wh
     "whole numbers": (
         "program p(A: [[i32]112]111, B: [[i32]112]112) = "
         "map(fun a => map(fun b => reduce(add, 0, map(mul, zip(b, a))), B), A)", (128, 128, 112)),
+    "rows of a length that only half of a warp's items divide": (
+        "program p(A: [[f32]352]300) = map(fun a => reduce(max, 0.0, a), A)", None),
+    "distances": (
+        "program p(A: [[f32]24]313, B: [[f32]24]217) = map(fun a => map(fun b => "
+        "sqrt(reduce(add, 0.0, map(fun (x, y) => (x - y) * (x - y), zip(b, a)))), B), A)", (320, 224, 24)),
     "a batch": (
         f"""program p(A: [[[f32]50]60]9, B: [[[f32]61]50]9) =
               map(fun (x, y) => map(fun a => map(fun b => {DOT}, transpose(y)), x), zip(A, B))""", (64, 64, 64)),
@@ -75,11 +80,11 @@ AS_IT_IS = {
         f"program p(A: [[f32]301]64, B: [[f32]301]64) = map(fun a => map(fun b => {DOT} * a[0], B), A)"),
     "little to add up": (
         f"program p(A: [[f32]13]320, B: [[f32]13]320) = map(fun a => map(fun b => {DOT}, B), A)"),
-    "no products": (
+    "no products, of which only the sums have a length that nothing divides": (
         "program p(A: [[f32]301]64, B: [[f32]301]64) = "
         "map(fun a => map(fun b => reduce(add, 0.0, map(fun (x, y) => abs(x - y), zip(a, b))), B), A)"),
     "a sum that begins elsewhere": (
-        "program p(A: [[i32]112]111, B: [[i32]112]112) = "
+        "program p(A: [[i32]109]128, B: [[i32]109]128) = "
         "map(fun a => map(fun b => reduce(add, 7, map(mul, zip(b, a))), B), A)"),
     "a sum of what is made of a row that begins elsewhere": (
         "program p(A: [[f32]301]231) = map(fun a => reduce(add, 1.0, map(fun v => v + 1.0, a)), A)"),

@@ -114,6 +114,7 @@ def test_columns_that_depend_on_the_row_are_none():
     assert isinstance(with_products_apart(program.body), ir.Map)
 
 
+DISTANCE = "reduce(add, 0.0, map(fun (x, y) => (x - y) * (x - y), zip(a, b)))"
 IN_TILES = {
     "with a bias": f"program p(A: [[f32]16]9, B: [[f32]16]8, u: [f32]8) = "
     f"map(fun a => map(fun (b, v) => max({PRODUCT.format('a', 'b')} + v, 0.0), zip(B, u)), A)",
@@ -123,6 +124,10 @@ IN_TILES = {
       map(fun (f, v) => map2d(fun w =>
           max(reduce(add, 0.0, map(mul, zip(join(join(w)), join(join(f))))) + v, 0.0),
         map(transpose, transpose(map(fun channel => slide2d(3, 1, channel), X)))), zip(F, u))""",
+    "of which each row has the smallest": f"program p(A: [[f32]16]9, B: [[f32]16]8) = "
+    f"map(fun a => sqrt(reduce(min, 99.0, map(fun b => {DISTANCE}, B))) * a[0], A)",
+    "of whose smallest the largest is wanted": f"program p(A: [[f32]16]9, B: [[f32]16]8) = "
+    f"sqrt(reduce(max, 0.0, map(fun a => reduce(min, 99.0, map(fun b => {DISTANCE}, B)), A)))",
 }
 
 
