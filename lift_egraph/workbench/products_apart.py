@@ -3,8 +3,9 @@
 In ``map(λx. let s = map(λy. x · y) ys in b) xs`` the rows s are a matrix, which a map of its own computes. What stands
 before a product, such as the row that it multiplies, is named as well; so is the first of two products whose elements
 are combined, as in a sum of them, for the second can read it, and what rows of products are folded to, such as the
-smallest of distances. What is named of each x of a batch, ``map (λx. map (λy. b) x) xs``, is named of all. The terms are built here as the rules of `lift_egraph.rules` name what
-maps compute; that they do is what the phase ``products_apart`` shows.
+smallest of distances. What is named of each x of a batch, ``map (λx. map (λy. b) x) xs``, is named of all. The terms
+are built here as the rules of `lift_egraph.rules` name what maps compute; that they do is what the phase
+``products_apart`` shows.
 """
 
 from __future__ import annotations
