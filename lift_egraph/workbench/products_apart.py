@@ -22,6 +22,7 @@ from lift_egraph.workbench.long_rows import in_maps
 from lift_egraph.workbench.plan import length_of, one_side, variables_of, zipped
 
 LARGE = 1 << 22  # multiplications of a product that is worth a kernel beside another one's
+FEW_ELEMENTS = 128  # of a matrix in a batch that is computed as it stands
 MOST = 1 << 28  # products that are kept for the folds of their rows
 FEW = 8  # elements of a row or a column, and products of a row, that are computed as they stand
 Variables = frozenset[ir.Var]
@@ -58,6 +59,8 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
                 made = first_named(p, body, xs, _map, of_batch)
                 if isinstance(made.function.body, ir.Apply):  # pyright: ignore[reportAttributeAccessIssue]
                     return made
+            case ir.Apply(function=ir.Lambda()) if _has_matrix(body):
+                return first_named(p, body, xs, of_batch, of_batch)
         return _map(p, body, xs)
 
     def of_all(p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
@@ -154,6 +157,16 @@ def _with(term: ir.Expr, total: ir.Expr, other: ir.Expr) -> ir.Expr:
 def _has_product(body: ir.Expr, rows: Variables) -> bool:
     """Whether a function's body has a reduction of what it is given with the elements of another array."""
     return next(_products(body, rows, frozenset()), None) is not None
+
+
+def _has_matrix(body: ir.Expr) -> bool:
+    """Whether what is computed of each matrix of a batch has a product of matrices that is worth a kernel's part."""
+    for t in ir.subterms(body):
+        if isinstance(t, ir.Map) and isinstance(t.function, ir.Lambda):
+            total = next(_products(t.function.body, variables_of(t.function.binder), frozenset()), None)
+            if total is not None and length_of(t.array) * length_of(total.array) >= FEW_ELEMENTS:
+                return True
+    return False
 
 
 def _work(of_columns: ir.Map, rows: Variables) -> int:

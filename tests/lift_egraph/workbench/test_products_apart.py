@@ -59,6 +59,12 @@ BATCHES = {
         f"map(fun c => {PRODUCT.format('s', 'c')}, ct), as)",
         2,
     ),
+    "matrices of a batch by name": (
+        f"let s = map(fun a => map(fun b => {PRODUCT.format('a', 'b')} * 0.5, bs), as) in "
+        f"let e = map(fun r => let t = reduce(max, 0.0, r) in map(fun v => v - t, r), s) in "
+        f"map(fun r => map(fun c => {PRODUCT.format('r', 'c')}, ct), e)",
+        2,
+    ),
     "one in a batch before a sum of each row": (
         f"map(fun a => let s = map(fun b => {PRODUCT.format('a', 'b')}, bs) in let t = reduce(add, 0.0, s) in "
         "map(fun v => v * t * ct[0][0], s), as)",
