@@ -19,6 +19,7 @@ from lift_egraph.algebra.expressions import Binary
 from lift_egraph.algebra.linear import NotLinear
 from lift_egraph.algebra.residues import as_type
 from lift_egraph.language import ir
+from lift_egraph.language.binders import with_parts
 from lift_egraph.language.types import BOOL, I64, U32, Scalar
 
 WORDS = {U32: 3, I64: 4}  # bits of a field: a word has as many fields as one may say
@@ -79,7 +80,7 @@ def automaton(t: Scalar, component: int, term: ir.Expr, variable: ir.Var) -> Aut
         raise NotLinear("it has more than a few states")
     fields: list[ir.Expr] = []
     for state in range(low, high + 1):
-        entry = decided(_replaced(term, moved, ir.Literal(state, t)), {})
+        entry = decided(with_parts(term, {moved: ir.Literal(state, t)}), {})
         if not within(bounds(entry), (low, high)):
             raise NotLinear("it becomes another number than those of its states")
         field = as_type(ir.Call("sub", (entry, ir.Literal(low, t))) if low else entry, word)
@@ -106,10 +107,6 @@ def _uses(term: ir.Part, variable: ir.Var) -> Iterator[ir.Expr]:
         case _:
             for part in ir.parts(term):
                 yield from _uses(part, variable)
-
-
-def _replaced(term: ir.Expr, part: ir.Expr, by: ir.Expr) -> ir.Expr:
-    return by if term == part else ir.map_parts(term, lambda p: _replaced(p, part, by) if isinstance(p, ir.Expr) else p)
 
 
 def _field(word: Scalar, data: ir.Expr, state: ir.Expr) -> ir.Expr:

@@ -6,7 +6,7 @@ such parts are g, and the operator with variables for them is ⊕, if it is asso
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
@@ -26,6 +26,7 @@ from lift_egraph.algebra.expressions import (
     shaped_binder,
 )
 from lift_egraph.language import ir
+from lift_egraph.language.binders import with_parts
 from lift_egraph.language.check import type_of
 
 
@@ -114,7 +115,7 @@ def combined_group(op: Binary, group: Sequence[int], given: Sequence[ir.Var]) ->
     for order in permutations(parts):
         if [type_of(p) for p in order] == types:
             named = dict(zip(order, given, strict=True))
-            found = tuple(_with(op.results[i], named) for i in group)
+            found = tuple(with_parts(op.results[i], named) for i in group)
             of = ir.PairBinder(binder_of([op.first[i] for i in group]), binder_of(given))
             if why := laws.associative(ir.Lambda(of, right_nested(found))):
                 return Combined(order, found, why)
@@ -129,10 +130,3 @@ def _elements(term: ir.Expr, state: frozenset[ir.Var]) -> Iterator[ir.Expr]:
     elif isinstance(term, ir.Call):
         for a in term.arguments:
             yield from _elements(a, state)
-
-
-def _with(term: ir.Expr, named: Mapping[ir.Expr, ir.Expr]) -> ir.Expr:
-    """The expression with variables for its parts."""
-    if term in named:
-        return named[term]
-    return ir.Call(term.op, tuple(_with(a, named) for a in term.arguments)) if isinstance(term, ir.Call) else term

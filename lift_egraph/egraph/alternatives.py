@@ -25,8 +25,8 @@ from lift_egraph.egraph.rule import Rule, own_name
 from lift_egraph.egraph.sorts import Ex, Fn, Op, P, V, fv, ty, vty
 from lift_egraph.errors import RuleProblem
 from lift_egraph.language import ir
-from lift_egraph.language.binders import unique_names
-from lift_egraph.language.definitions import at_sizes, filled
+from lift_egraph.language.binders import unique_names, with_parts
+from lift_egraph.language.definitions import at_sizes
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.signature import Parameter
 
@@ -111,7 +111,7 @@ def _rules(of: ir.Program, other: ir.Expr) -> Iterator[egglog.RewriteOrRule]:
     where = [eq(type_to_egg(i.type)).to(ty(hole)) for i, hole in holes.items() if i in mentioned]
     where += [eq(type_to_egg(v.type)).to(vty(name)) for v, name in pattern.names.items()]
     outside = [(pattern.names[v], holes[i]) for v, i in _above(named) if i in holes]
-    right = to_egg(filled(other, {i: encoded(i, hole) for i, hole in holes.items()}))
+    right = to_egg(with_parts(other, {i: encoded(i, hole) for i, hole in holes.items()}))
     above = [(V(v.name, type_to_egg(v.type)), hole) for v, i in _above(other) if (hole := holes.get(i)) is not None]
     if above:
         whole = egglog.var("whole", Ex)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -123,10 +123,19 @@ def out_of_lets(term: ir.Expr) -> tuple[tuple[Let, ...], ir.Expr]:
 
 
 def with_part(term: ir.Expr, part: ir.Expr, instead: ir.Expr) -> ir.Expr:
-    """The term with another for a part of it, where that very part stands."""
+    """The term with another for a part of it, such as its name, where that very part stands outside of functions."""
     if term is part:
         return instead
     return ir.map_parts(term, lambda p: with_part(p, part, instead) if isinstance(p, ir.Expr) else p)
+
+
+def with_parts(term: Any, others: Mapping[ir.Expr, ir.Expr]) -> Any:
+    """The term with others for all that equals some parts, also in functions.
+
+    Nothing is renamed: what a binder binds in a part, it binds in the other.
+    """
+    made = others.get(term)
+    return ir.map_parts(term, lambda part: with_parts(part, others)) if made is None else made
 
 
 def alpha_equal(left: Any, right: Any) -> bool:

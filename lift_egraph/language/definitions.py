@@ -12,7 +12,7 @@ from typing import Any
 
 from lift_egraph.errors import LiftError, SizeProblem, TypeProblem
 from lift_egraph.language import functions, ir
-from lift_egraph.language.binders import alpha_equal, fresh_name, substitute, unique_names
+from lift_egraph.language.binders import alpha_equal, fresh_name, substitute, unique_names, with_parts
 from lift_egraph.language.check import check_program, domain, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, NatLike, nat
@@ -35,7 +35,7 @@ class Definition(functions.Typed):
         given = self._body(argument, where)
         taken = set(functions.scope().names | functions.RESERVED)
         variables = [ir.Var(fresh_name(i.name, taken), i.type) for i in given.inputs]
-        body = unique_names(filled(given.body, dict(zip(given.inputs, variables, strict=True))), taken)
+        body = unique_names(with_parts(given.body, dict(zip(given.inputs, variables, strict=True))), taken)
         return ir.Lambda(_nested(variables, ir.PairBinder), body)
 
     def applied(self, argument: ir.Expr) -> ir.Expr:
@@ -234,13 +234,6 @@ def _without_sizes(t: DataType) -> object:
     if isinstance(t, Array):
         return "array", _without_sizes(t.element)
     return (_without_sizes(t.first), _without_sizes(t.second)) if isinstance(t, Pair) else t
-
-
-def filled(term: Any, values: Mapping[ir.Expr, ir.Expr]) -> Any:
-    """A term with inputs replaced by what no binder in it binds."""
-    if isinstance(term, ir.Input):
-        return values.get(term, term)
-    return ir.map_parts(term, lambda part: filled(part, values))
 
 
 def _nested(leaves: list[Any], pair: Callable[[Any, Any], Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard, TypeVar, Union
 
@@ -16,7 +16,7 @@ from lift_egraph.algebra.steady import steady_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.egraph.operators import making
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal
+from lift_egraph.language.binders import alpha_equal, with_parts
 from lift_egraph.language.check import type_of
 from lift_egraph.language.pretty import print_term
 from lift_egraph.language.scalar import LAWS
@@ -109,15 +109,8 @@ def _acted_in(term: ir.Map, rows: Rows, around: int) -> ir.Expr:
                 for f in loops
                 if rows.chunks(count, length_of(f.array), in_lanes=True) and not LongRows(rows).steadily(f, count)
             ]
-            return ir.Map(ir.Lambda(binder, _replaced(body, {id(f): _action(f) for f in long})), term.array)
+            return ir.Map(ir.Lambda(binder, with_parts(body, {f: _action(f) for f in long})), term.array)
     return term
-
-
-def _replaced(body: ir.Expr, known: Mapping[int, ir.Expr]) -> ir.Expr:
-    """The body of a function with others for some of its folds."""
-    if id(body) in known:
-        return known[id(body)]
-    return ir.map_parts(body, lambda p: _replaced(p, known) if isinstance(p, ir.Expr) else p)
 
 
 def _action(fold: ir.Expr) -> ir.Expr:

@@ -16,14 +16,14 @@ from lift_egraph.algebra.cascades import Cascade, acts_associatively, parts_of
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
-from lift_egraph.language.binders import fresh_name, names_in
+from lift_egraph.language.binders import fresh_name, names_in, with_parts
 from lift_egraph.language.check import element_type, type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
 from lift_egraph.workbench.actions import with_actions
 from lift_egraph.workbench.chunked import FOLDS
 from lift_egraph.workbench.long_rows import LongRows, Rows, chunk_of
-from lift_egraph.workbench.outside import map_outside, parts_outside
+from lift_egraph.workbench.outside import parts_outside
 from lift_egraph.workbench.plan import LONG, length_of
 from lift_egraph.workbench.remainders import part
 
@@ -61,7 +61,7 @@ def _step(term: ir.Expr, rows: Rows, least: int) -> CascadeStep | None:
         if found is None or not is_pure(fold.array) or length_of(fold.array) < least:
             continue
         tiling, made = _in_chunks(fold, found, rows) or ({}, _in_parts(fold, found))
-        return CascadeStep("long_rows" if tiling else "algebra", tiling, _replaced(term, fold, made))
+        return CascadeStep("long_rows" if tiling else "algebra", tiling, with_parts(term, {fold: made}))
     return None
 
 
@@ -73,12 +73,6 @@ def _folds(term: ir.Expr) -> Iterator[Fold]:
         return
     for inner in parts_outside(term):
         yield from _folds(inner)
-
-
-def _replaced(term: ir.Expr, fold: ir.Expr, instead: ir.Expr) -> ir.Expr:
-    if term is fold:
-        return instead
-    return map_outside(term, lambda inner: _replaced(inner, fold, instead))
 
 
 def _in_parts(fold: Fold, found: Cascade) -> ir.Expr:

@@ -8,16 +8,14 @@ built here as the rules `lift_egraph.rules.remainders.padding_rules` build it; t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
 
 from lift_egraph.algebra.laws import associative, neutral
 from lift_egraph.egraph.encoding import known_operator
 from lift_egraph.extract.tiling import Tiling
 from lift_egraph.language import ir
-from lift_egraph.language.binders import substitute
+from lift_egraph.language.binders import substitute, with_parts
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import nat
@@ -102,7 +100,7 @@ class Padding:
         are_nested = any(sum(isinstance(t, ir.FOLDS) for t in ir.subterms(fold)) > 1 for fold in folds)
         if are_nested or isinstance(xs, ir.Transpose):
             return as_it_is
-        wide, lengths = dict[ir.Part, ir.Expr](), dict[int, int]()
+        wide, lengths = dict[ir.Expr, ir.Expr](), dict[int, int]()
         for fold in folds:
             length = length_of(fold.array) if isinstance(fold, ir.Reduce) else 0
             depth = padded_length(length, ROW_WASTES, SMALLEST_GROUP)
@@ -114,7 +112,7 @@ class Padding:
                 wide[fold], lengths[length] = padded, depth
         for length, depth in lengths.items():
             self.note(length, depth)
-        return ir.Map(ir.Lambda(p, _with_folds(body, wide)), xs) if wide else as_it_is
+        return ir.Map(ir.Lambda(p, with_parts(body, wide)), xs) if wide else as_it_is
 
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""
@@ -178,11 +176,6 @@ def _within(p: ir.Binder, body: ir.Expr, xs: ir.Expr, length: int, other: ir.Lit
     view = ir.Pad(nat(0), nat(length - n), ir.Boundary("clamp"), xs)
     places = ir.Generate(nat(length), ir.Lambda(place, place))
     return ir.Map(ir.Lambda(ir.PairBinder(p, place), ir.Call("select", (inside, body, other))), ir.Zip(view, places))
-
-
-def _with_folds(part: Any, others: Mapping[ir.Part, ir.Expr]) -> Any:
-    """A part of a term with other terms for some folds, also in functions."""
-    return others.get(part) or ir.map_parts(part, lambda p: _with_folds(p, others))
 
 
 def _padded(array: ir.Expr, length: int, value: ir.Literal | None = None) -> ir.Expr:

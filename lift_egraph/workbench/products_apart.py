@@ -16,6 +16,7 @@ from itertools import count
 
 from lift_egraph.algebra.laws import associative
 from lift_egraph.language import ir
+from lift_egraph.language.binders import with_part
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.workbench.long_rows import in_maps
@@ -103,7 +104,7 @@ def with_products_apart(term: ir.Expr, large: int = LARGE, in_tiles: bool = Fals
             case ir.Call() if (fold := _first_total(body)) is not None:
                 match of_columns(p, fold, rows):
                     case ir.Apply(function=ir.Lambda(binder=s, body=folded), argument=products):
-                        return ir.Apply(ir.Lambda(s, _with(body, fold, folded)), products)
+                        return ir.Apply(ir.Lambda(s, with_part(body, fold, folded)), products)
         return None
 
     def named_columns(q: ir.Binder, r: ir.Binder, body: ir.Expr, named: ir.Expr, ys: ir.Expr) -> ir.Apply:
@@ -131,7 +132,7 @@ def _first_named(body: ir.Expr, rows: Variables, columns: Variables, name: str, 
             total = _first_total(call)
             if total is not None:
                 v = ir.Var(name, type_of(total))
-                named = _with(call, total, v)
+                named = with_part(call, total, v)
                 rest = named if body is call else replace(body, argument=named)
                 return ir.Apply(ir.Lambda(v, rest), total)
     return body
@@ -143,15 +144,6 @@ def _first_total(term: ir.Expr) -> ir.Expr | None:
         return term
     operands = term.arguments if isinstance(term, ir.Call) and len(term.arguments) < 3 else ()
     return next((found for operand in operands if (found := _first_total(operand)) is not None), None)
-
-
-def _with(term: ir.Expr, total: ir.Expr, other: ir.Expr) -> ir.Expr:
-    """The term with another one for a reduction among its operands."""
-    if term is total:
-        return other
-    if not isinstance(term, ir.Call):
-        return term
-    return replace(term, arguments=tuple(_with(operand, total, other) for operand in term.arguments))
 
 
 def _has_product(body: ir.Expr, rows: Variables) -> bool:

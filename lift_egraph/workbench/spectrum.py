@@ -16,9 +16,9 @@ from lift_egraph.egraph.alternatives import Sizes, rule_at
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal, canonical, names_in, unique_names
+from lift_egraph.language.binders import alpha_equal, canonical, names_in, unique_names, with_parts
 from lift_egraph.language.check import type_of
-from lift_egraph.language.definitions import at_sizes, filled, name_of, sizes_in_types
+from lift_egraph.language.definitions import at_sizes, name_of, sizes_in_types
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.sizes import substitute_nats
 
@@ -91,7 +91,7 @@ def _changed(term: Any, alternative: ir.Alternative, at: Sizes, sizes: Sizes) ->
         assert holes is not None
         assert both is not None
         body = unique_names(both[1].body, names_in(term))
-        return filled(body, {ir.Input(i.name, type_of(holes[i.name])): holes[i.name] for i in both[1].inputs})
+        return with_parts(body, {ir.Input(i.name, type_of(holes[i.name])): holes[i.name] for i in both[1].inputs})
     return ir.map_parts(term, lambda part: _changed(part, alternative, at, sizes))
 
 
@@ -125,7 +125,8 @@ class _Match:
             body = substitute_nats(self.of.body, dict(self.sizes))
             inputs = substitute_nats(self.of.inputs, dict(self.sizes))
             given = {i: self.holes[i.name] for i in inputs if i.name in self.holes}
-            same = all(type_of(hole) == i.type for i, hole in given.items()) and alpha_equal(filled(body, given), term)
+            fits = all(type_of(hole) == i.type for i, hole in given.items())
+            same = fits and alpha_equal(with_parts(body, given), term)
         except LiftError:
             return None
         return tuple(sorted(self.sizes.items())) if same else None

@@ -10,7 +10,7 @@ from math import inf
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.tiling import merged
 from lift_egraph.language import ir
-from lift_egraph.language.binders import canonical
+from lift_egraph.language.binders import canonical, with_parts
 from lift_egraph.language.check import type_of
 from lift_egraph.language.layout import LAYOUT, is_pure
 from lift_egraph.language.types import Array, bytes_of
@@ -22,7 +22,7 @@ from lift_egraph.workbench.stage_cut import Cut
 
 SERIAL = 1 << 10  # elements of a fold that one work-item of a GPU does not take alone
 LARGEST_REST = 0.1  # of the operations of the largest stage: what computes more is searched like that
-Names = Mapping[ir.Input, ir.Input]  # the arrays that others stand for
+Names = Mapping[ir.Expr, ir.Expr]  # the arrays that others stand for
 Start = tuple[ir.Expr, tuple[Leg, ...]]  # a high-level term, and the phases that led to it
 
 
@@ -79,7 +79,7 @@ def twins(parts: Cut) -> dict[ir.Input, tuple[ir.Input, Names]]:
     made: dict[ir.Input, tuple[ir.Input, Names]] = {}
     for stage, body in parts.stages.items():
         inputs = list(dict.fromkeys(t for t in ir.subterms(body) if isinstance(t, ir.Input)))
-        general = _renamed(body, {t: ir.Input(f"input {i}", t.type) for i, t in enumerate(inputs)})
+        general = with_parts(body, {t: ir.Input(f"input {i}", t.type) for i, t in enumerate(inputs)})
         first, others = known.setdefault((canonical(general), parts.times[stage]), (stage, inputs))
         if first != stage:
             made[stage] = first, dict(zip(others, inputs, strict=True))
@@ -88,17 +88,8 @@ def twins(parts: Cut) -> dict[ir.Input, tuple[ir.Input, Names]]:
 
 def of_others(found: Found, names: Names) -> Found:
     """What was found for a stage, for one that is alike."""
-    way = tuple(replace(leg, term=_renamed(leg.term, names)) for leg in found.way)
-    return replace(found, term=_renamed(found.term, names), way=way)
-
-
-def _renamed(term: ir.Expr, names: Names) -> ir.Expr:
-    def replaced(part: ir.Part) -> ir.Part:
-        return names.get(part, part) if isinstance(part, ir.Input) else ir.map_parts(part, replaced)
-
-    made = replaced(term)
-    assert isinstance(made, ir.Expr)
-    return made
+    way = tuple(replace(leg, term=with_parts(leg.term, names)) for leg in found.way)
+    return replace(found, term=with_parts(found.term, names), way=way)
 
 
 def _at_once(ways: Mapping[ir.Input, tuple[Leg, ...]]) -> list[dict[ir.Input, Leg]]:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 
 from lift_egraph.language import ir
-from lift_egraph.language.binders import alpha_equal, canonical, fresh_name, names_in, substitute, unique_names
+from lift_egraph.language.binders import (
+    alpha_equal,
+    canonical,
+    fresh_name,
+    names_in,
+    substitute,
+    unique_names,
+    with_part,
+    with_parts,
+)
 from lift_egraph.language.build import F32, I32, array, index_function
 from lift_egraph.language.check import check_program, type_of
 from lift_egraph.language.syntax import parse_term
@@ -73,6 +82,20 @@ def test_substitution_avoids_capture() -> None:
     result = substitute(inner, {x: y})
     assert alpha_equal(result, expected)
     assert ir.free_variables(result) == {y}
+
+
+def test_a_part_that_stands_somewhere_is_replaced_there_alone() -> None:
+    total, twin = (ir.Reduce(ir.Lambda(ir.PairBinder(x, y), _plus(x, y)), z, XS) for _ in range(2))
+    in_function = ir.Map(ir.Lambda(x, _plus(x, total)), XS)
+    assert with_part(_plus(total, _plus(total, twin)), total, y) == _plus(y, _plus(y, twin))
+    assert with_part(in_function, total, y) is in_function
+
+
+def test_all_parts_that_equal_some_are_replaced_also_in_functions() -> None:
+    both = ir.Map(ir.Lambda(x, _plus(x, _plus(y, z))), ir.Map(ir.Lambda(x, _plus(x, y)), XS))
+    made = with_parts(both, {_plus(x, y): _plus(y, x), _plus(y, z): x})
+    assert made == ir.Map(ir.Lambda(x, _plus(x, x)), ir.Map(ir.Lambda(x, _plus(y, x)), XS))
+    assert with_parts(both, {_plus(z, z): z}) is both
 
 
 def test_substitution_stops_at_binders_and_keeps_what_is_closed() -> None:

@@ -47,6 +47,7 @@ BODIES = {
         f"let (m, i) = reduce({LOUDEST}, (0.0, 0), {INDEXED}) in reduceSeq(fun (s, x) => s * k + x * m, 0.0, row)"
     ),
     "after": f"let a = reduce(max, -inf, row) in let (m, i) = reduce({LOUDEST}, (0.0, 0), {INDEXED}) in (a - m, i)",
+    "in a let": f"let m = k + 1.0 in reduceSeq({SEGMENT.replace('here + x', 'here + x * m')}, (-inf, -inf), row)",
     "array": "let s = reduceSeq(fun (s, x) => s * k + x, 0.0, row) in map(fun x => x - s, row)",
 }
 
