@@ -78,8 +78,8 @@ class _Placing:
                         target.setdefault(name, set()).add((_canonical(place.index), place.width))
         if not self.is_of_first_item(item):
             found.by_others = {*found.reads, *found.writes}
-        alone = (s for s in statements(item) if not (isinstance(s, Store) and s.by))
-        found.plain = {*found.reads, *(name for s in alone for p in stores(s) for name in _names(p, through_pointers))}
+        plain = (place for s in statements(item) if isinstance(s, Store) and not s.by for place in stores(s))
+        found.plain = {*found.reads, *(name for place in plain for name in _names(place, through_pointers))}
         return found
 
     def writes(self, item: Statement) -> bool:

@@ -11,14 +11,17 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from lift_egraph.codegen.c_ast import Statement
+from lift_egraph.codegen.c_ast import Barrier, Buffer, Const, For, Load, Statement, Store
 from lift_egraph.codegen.compiler import compile_program
 from lift_egraph.codegen.devices import GENERIC
-from lift_egraph.codegen.passes.barriers import _Accesses, _Placing  # pyright: ignore[reportPrivateUsage]
+from lift_egraph.codegen.lowering.views import ThreadVar
+from lift_egraph.codegen.passes.barriers import _Accesses, _Placing, place_barriers  # pyright: ignore[reportPrivateUsage]
 from lift_egraph.codegen.plans.kernel import Launch, Plan
 from lift_egraph.errors import NestingProblem
 from lift_egraph.language import ir
+from lift_egraph.language.nat import nat
 from lift_egraph.language.syntax import parse_program
+from lift_egraph.language.types import I32
 from tests.codegen.corpus.harness import Bench, Case
 
 BARRIER = re.compile(r"\n *barrier\([^)]*\);")
@@ -106,6 +109,20 @@ def test_nested_maps_have_no_barrier_inside() -> None:
     depth = source[: source.index(barrier)].count("{") - source[: source.index(barrier)].count("}")
     groups = len(re.findall(r"for \(int wrg_", source))
     assert depth == 1 + groups, "the barrier stands in the loops over groups, and in no other"
+
+
+def test_atomic_operations_do_not_race_with_each_other_in_loops_either() -> None:
+    bins, out = Buffer("bins", "local", I32, (4,)), Buffer("out", "global", I32, (16,))
+
+    def loop(number: int, made: Callable[[Load, Load], Store]) -> For:
+        i = ThreadVar(f"lcl_{number}", 0, 15, dimension=0)
+        return For(i, nat(16), ir.Level("lcl", 0), 16, (made(Load(bins, nat(i) % 4), Load(out, nat(i))),))
+
+    cleared, last = loop(0, lambda b, _: Store(b, Const(0, I32))), loop(3, lambda b, o: Store(o, b))
+    for by, barriers in (("add", 2), ("", 3)):
+        added = [loop(n, lambda b, _, by=by: Store(b, Const(1, I32), by=by)) for n in (1, 2)]
+        body = place_barriers((cleared, *added, last), {0: 16})
+        assert sum(isinstance(s, Barrier) for s in body) == barriers
 
 
 def test_what_a_statement_accesses_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
