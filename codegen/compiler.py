@@ -343,23 +343,24 @@ def _unrolled(body: Body, device: Device, alone: bool, shares: bool) -> tuple[Bo
     named = device.emission.named_arrays
     if not alone and not device.emission.indexed_private:
         return unroll(body, named_arrays=named), nothing_stays
-    is_cpu = not isinstance(device.throughput, Gpu)
-    try:
-        limit = LONG_TEXT if is_cpu else UNROLL_LIMIT
-        foreseen = extent(body, named_arrays=named, stays=_is_long) if is_cpu else None
-        if foreseen and foreseen.least > limit:
-            return unroll(body, named_arrays=named, stays=_has_many), _has_many
-        if foreseen and foreseen.most <= limit and foreseen.by_itself > OWN_LIMIT:
-            return unroll(body, named_arrays=named, stays=_has_some), _has_some
-        made = unroll(body, named_arrays=named, stays=_is_long, limit=limit)
-        if is_cpu and by_itself(made) > OWN_LIMIT:
-            return unroll(body, named_arrays=named, stays=_has_some), _has_some
-        if is_cpu or shares or as_asked(made, device.emission) <= ALONE_LIMIT:
-            return made, _is_long
-    except UnrollingProblem:
-        if not is_cpu:
-            raise
-    return unroll(body, named_arrays=named, stays=_has_many), _has_many
+
+    def unrolled(stays: Stays, limit: int = UNROLL_LIMIT) -> tuple[Body, Stays]:
+        return unroll(body, named_arrays=named, stays=stays, limit=limit), stays
+
+    if isinstance(device.throughput, Gpu):
+        made = unrolled(_is_long)
+        return made if shares or as_asked(made[0], device.emission) <= ALONE_LIMIT else unrolled(_has_many)
+    foreseen = extent(body, named_arrays=named, stays=_is_long)
+    if foreseen and foreseen.least > LONG_TEXT:
+        return unrolled(_has_many)
+    if not foreseen or foreseen.most > LONG_TEXT or foreseen.by_itself <= OWN_LIMIT:
+        try:
+            made = unrolled(_is_long, LONG_TEXT)
+        except UnrollingProblem:
+            return unrolled(_has_many)
+        if by_itself(made[0]) <= OWN_LIMIT:
+            return made
+    return unrolled(_has_some)
 
 
 def _is_long(buffer: Buffer) -> bool:
