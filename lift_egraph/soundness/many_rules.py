@@ -17,6 +17,7 @@ from typing import Any
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_edits import rewrites
 from lift_egraph.errors import InputProblem, LiftError, RuleProblem, RunProblem
+from lift_egraph.garbage import drop_unused_e_graphs
 from lift_egraph.process.child import Server
 from lift_egraph.soundness.batches import BATCH, next_batch
 
@@ -233,6 +234,7 @@ def check_rules(
         except BaseException as problem:  # it belongs to the thread that waits for the verdicts
             done.put(("problem", problem))
 
+    drop_unused_e_graphs()
     for number in range(min(jobs, len(known))):
         threading.Thread(target=work, args=(new_server() if number else first,), daemon=True).start()
     left = len(known)

@@ -24,6 +24,7 @@ from lift_egraph.codegen.devices import Device
 from lift_egraph.codegen.running.run import check_limits
 from lift_egraph.errors import LiftError, SearchProblem
 from lift_egraph.extract.cost import StructuralCost
+from lift_egraph.garbage import drop_unused_e_graphs
 from lift_egraph.language import ir
 from lift_egraph.language.binders import canonical
 from lift_egraph.process.child import Stream
@@ -183,6 +184,7 @@ class _Rounds:
         self._streams: list[Stream[Any]] = []
 
     def __enter__(self) -> Iterator[Any]:
+        drop_unused_e_graphs()
         reading = [self._threads.submit(self._read, number) for number in range(len(self._budgets))]
         return (message for found in reading for message in found.result())
 
