@@ -131,7 +131,7 @@ class Host:
         self.produce(whole.first, acceptor)
         self.produce(whole.second, Shifted(size_of(whole.first), acceptor))
 
-    def reduce_by_index(self, term: ir.ReduceByIndexGlb | ir.ReduceByIndexAtomic, acceptor: View) -> None:
+    def reduce_by_index(self, term: ir.AtOnce, acceptor: View) -> None:
         """What it starts with, in its place, and then a kernel that changes some of it; its places are read there."""
         t = type_of(term)
         view = acceptor if acceptor.space == "global" else self.temporary(t)

@@ -28,7 +28,7 @@ _OPEN_GROUP = {1: 64, 2: 8, 3: 4}  # work-items in each dimension of mapLcl whos
 _SMALL_GROUP, _DEFAULT_GROUP, _LARGE_GROUP = 64, 256, 512
 
 Sizes = tuple[Nat, Nat, Nat]
-Parallel = ir.MapLevel | ir.ReduceByIndexGlb | ir.ReduceByIndexAtomic | ir.LookBack
+Parallel = ir.MapLevel | ir.AtOnce | ir.LookBack
 
 
 @dataclass(frozen=True)

@@ -289,9 +289,7 @@ class Lowering(State):
             if not isinstance(term, ir.ScanSeq):
                 update()
 
-    def reduce_by_index(
-        self, term: ir.ReduceByIndexSeq | ir.ReduceByIndexGlb | ir.ReduceByIndexAtomic, acceptor: View
-    ) -> None:
+    def reduce_by_index(self, term: ir.IndexLoop, acceptor: View) -> None:
         """The results are updated where they are wanted, or in memory of their own: they are read there, too.
 
         Where each element has a work-item, what they start from is there already: a kernel before this one wrote it.

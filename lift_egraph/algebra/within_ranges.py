@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar, Union
+from typing import TypeVar
 
 from lift_egraph.algebra.bounded import Interval
 from lift_egraph.algebra.expressions import looked_up
@@ -22,8 +22,6 @@ from lift_egraph.language.ranges import Range, Values
 from lift_egraph.language.types import Array, DataType, scalar_of
 
 T = TypeVar("T", bound=ir.Part)
-FOLDS = (ir.Reduce, ir.ReduceSeq, *ir.SCANS, *ir.SCAN_LOOPS)
-Fold = Union[ir.Reduce, ir.ReduceSeq, ir.Scan, ir.ScanExclusive, ir.ScanSeq, ir.ScanExclusiveSeq]
 
 
 def with_ranges(program: ir.Program, sizes: Mapping[str, int] | None = None) -> ir.Program:
@@ -84,11 +82,11 @@ class _Ranged:
             hidden = set(ir.bound_variables(term.binder))
             known = {v: own for v, own in known.items() if v not in hidden}
         made = ir.map_parts(term, lambda part: self(part, known))
-        if isinstance(made, FOLDS) and isinstance(made.operator, ir.Lambda):
+        if isinstance(made, ir.WHOLE_FOLDS) and isinstance(made.operator, ir.Lambda):
             return self._fold(made, made.operator, known)  # pyright: ignore
         return made
 
-    def _fold(self, made: Fold, f: ir.Lambda, known: Known) -> Fold:
+    def _fold(self, made: ir.WholeFold, f: ir.Lambda, known: Known) -> ir.WholeFold:
         z, given = made.initial, made.array.function if isinstance(made.array, ir.Map) else None
         given = given if isinstance(given, ir.Lambda) else None
         if keeping_of(f, z) or keeping_of(f, z, given):

@@ -225,10 +225,7 @@ def _reduce_by_index(operator: Any, initial: Any, indices: Any, xs: Any) -> ir.E
     return ir.ReduceByIndex(to_function(operator, Pair(bin_, element), "reduceByIndex"), start, as_expr(indices), xs)
 
 
-IndexLoop = ir.ReduceByIndexSeq | ir.ReduceByIndexGlb | ir.ReduceByIndexAtomic
-
-
-def _loop_by_index(node: type[IndexLoop]) -> Callable[..., ir.Expr]:
+def _loop_by_index(node: type[ir.IndexLoop]) -> Callable[..., ir.Expr]:
     def make(place: Any, operator: Any, initial: Any, xs: Any) -> ir.Expr:
         start, xs, name = as_expr(initial), as_expr(xs), node.signature.name
         bin_, element = (array_type(a, name).element for a in (start, xs))

@@ -534,6 +534,10 @@ FOLDS = (
     *AT_ONCE,
     *FOLD_LOOPS,
 )  # they carry an accumulator from element to element
+WHOLE_FOLDS = (Reduce, *SCANS, ReduceSeq, *SCAN_LOOPS)  # of all elements of an array
+WholeFold = Union[Reduce, Scan, ScanExclusive, ReduceSeq, ScanSeq, ScanExclusiveSeq]
+AtOnce = Union[ReduceByIndexGlb, ReduceByIndexAtomic]
+IndexLoop = Union[ReduceByIndexSeq, AtOnce]
 LOOPS = (*FOLD_LOOPS, Iterate)  # one step after the other: nothing parallel stands in their function
 LOOP_OF: dict[type[Expr], Callable[..., Expr]] = dict(zip(FOLDS[:4], FOLD_LOOPS[:4], strict=True))  # the same as a loop
 

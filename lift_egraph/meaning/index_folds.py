@@ -19,7 +19,7 @@ from lift_egraph.meaning.values import Tree, gathered
 if TYPE_CHECKING:
     from lift_egraph.meaning.domains import Domain
 
-IndexFold = Union[ir.ReduceByIndex, ir.ReduceByIndexSeq, ir.ReduceByIndexGlb, ir.ReduceByIndexAtomic]
+IndexFold = Union[ir.ReduceByIndex, ir.IndexLoop]
 
 
 class Interpreter(Protocol):

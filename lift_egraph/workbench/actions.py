@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeGuard, TypeVar, Union
+from typing import TypeGuard, TypeVar
 
 from lift_egraph.algebra.actions import Action, Refusal, action_of, not_linear
 from lift_egraph.algebra.cascades import parts_of
@@ -29,8 +29,6 @@ T = TypeVar("T", bound=ir.Part)
 REDUCTIONS = (ir.Reduce, *ir.SCANS)
 LEFT_TO_RIGHT = (ir.Reduce, ir.ReduceSeq)
 REDUCTION_OF = {ir.ReduceSeq: ir.Reduce, ir.ScanSeq: ir.Scan, ir.ScanExclusiveSeq: ir.ScanExclusive}
-WHOLE = (ir.Reduce, *ir.SCANS, ir.ReduceSeq, *ir.SCAN_LOOPS)
-Fold = Union[ir.Reduce, ir.Scan, ir.ScanExclusive, ir.ReduceSeq, ir.ScanSeq, ir.ScanExclusiveSeq]
 
 
 def with_actions(term: ir.Expr, rows: Rows | None = None) -> ir.Expr | None:
@@ -129,7 +127,7 @@ def _action(fold: ir.Expr) -> ir.Expr:
     return ir.Map(ir.Lambda(p, ir.Apply(found.act, ir.MakePair(p, fold.initial))), products)
 
 
-def _combined(fold: Fold) -> Fold:
+def _combined(fold: ir.WholeFold) -> ir.WholeFold:
     """A fold that combines the accumulator with a function of each element as the reduction of what that gives."""
     found = combining_of(fold.operator)
     made = REDUCTION_OF.get(type(fold), type(fold))
@@ -176,9 +174,9 @@ def _is_parallel_in_parts(f: ir.Function) -> bool:
     return any(parts_of(g) or (g is not f and isinstance(action_of(g), Action)) for g in steps)
 
 
-def _may_act(term: ir.Part) -> TypeGuard[Fold]:
+def _may_act(term: ir.Part) -> TypeGuard[ir.WholeFold]:
     """Whether a term folds a whole array by an operator that is no reduction's as it stands."""
-    return isinstance(term, WHOLE) and isinstance(term.operator, ir.Lambda) and not _is_reduction(term)
+    return isinstance(term, ir.WHOLE_FOLDS) and isinstance(term.operator, ir.Lambda) and not _is_reduction(term)
 
 
 def _is_reduction(fold: ir.Expr) -> bool:

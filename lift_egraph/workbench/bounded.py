@@ -16,8 +16,6 @@ from lift_egraph.workbench.long_rows import Rows
 from lift_egraph.workbench.outside import map_outside
 from lift_egraph.workbench.plan import length_of
 
-FOLDS = (ir.Reduce, ir.ReduceSeq, *ir.SCANS, *ir.SCAN_LOOPS)
-
 
 def with_bounds(term: ir.Expr, rows: Rows) -> ir.Expr | None:
     """The term with its folds' accumulators moved between the bounds that they stay in anyway, where the folds are then
@@ -28,7 +26,7 @@ def with_bounds(term: ir.Expr, rows: Rows) -> ir.Expr | None:
 
 
 def _bounded(term: ir.Expr, rows: Rows, around: int) -> ir.Expr:
-    if isinstance(term, FOLDS):
+    if isinstance(term, ir.WHOLE_FOLDS):
         if around > 1 and not rows.chunks(around, length_of(term.array), in_lanes=True):
             return term
         f, z = term.operator, term.initial

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Union
 
 from lift_egraph.algebra.actions import Action
 from lift_egraph.algebra.cascades import Cascade, acts_associatively, parts_of
@@ -28,7 +27,6 @@ from lift_egraph.workbench.plan import LONG, length_of
 from lift_egraph.workbench.remainders import part
 
 EXCLUSIVE = (ir.ScanExclusive, ir.ScanExclusiveSeq)
-Fold = Union[ir.Reduce, ir.ReduceSeq, ir.Scan, ir.ScanSeq, ir.ScanExclusive, ir.ScanExclusiveSeq]
 
 
 @dataclass(frozen=True)
@@ -65,17 +63,17 @@ def _step(term: ir.Expr, rows: Rows, least: int) -> CascadeStep | None:
     return None
 
 
-def _folds(term: ir.Expr) -> Iterator[Fold]:
+def _folds(term: ir.Expr) -> Iterator[ir.WholeFold]:
     """The folds outside of all loops."""
-    if isinstance(term, Fold.__args__):  # pyright: ignore
-        yield term  # pyright: ignore
+    if isinstance(term, ir.WHOLE_FOLDS):
+        yield term
     if is_pure(term):
         return
     for inner in parts_outside(term):
         yield from _folds(inner)
 
 
-def _in_parts(fold: Fold, found: Cascade) -> ir.Expr:
+def _in_parts(fold: ir.WholeFold, found: Cascade) -> ir.Expr:
     """The first components scanned, and the others folded beside them."""
     z, xs = fold.initial, fold.array
     start, others = _kept(found.first, z), _kept(found.others, z)
@@ -107,7 +105,7 @@ def _kept(function: ir.Lambda, z: ir.Expr) -> ir.Expr:
     return known.get(function.body) or ir.Apply(function, z)
 
 
-def _in_chunks(fold: Fold, found: Cascade, rows: Rows) -> tuple[Tiling, ir.Expr] | None:
+def _in_chunks(fold: ir.WholeFold, found: Cascade, rows: Rows) -> tuple[Tiling, ir.Expr] | None:
     """A long fold in chunks, each of which starts from where its first components do; what remains stands first."""
     one, other = acts_associatively(found.step), acts_associatively(found.rest)
     n = length_of(fold.array)
