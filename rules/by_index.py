@@ -54,6 +54,7 @@ from lift_egraph.dsl import (
     join,
     make_pair,
     map_,
+    named,
     reduce_,
     reduce_by_index,
     reduce_by_index_atomic,
@@ -287,8 +288,7 @@ def let_reduction_by_index(a: Ex, f: Fn, op: Op, zs: Ex, places: Ex, xs: Ex, ys:
         (lambda r: make_pair(r, ys), one, (fresh(one, ys),)),
         (lambda r: make_pair(ys, r), other, (fresh(other, ys),)),
     ):
-        yield egglog.rule(eq(a).to(form(results)), starts).then(s)
-        yield rewrite(form(results)).to(app(Fn.lam(P.var(s), form(Ex(s))), results), starts, *unused)
+        yield from named(a, s, results, form, (starts,), *unused)
 
 
 @rule(

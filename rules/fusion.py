@@ -54,7 +54,8 @@ Names: a rule substitutes nothing. It uses a body as it stands, under the same b
 ``absent(p, e)`` says that no variable of p is free in the term e; `absent_in_function` and `absent_in_operator` say it
 of functions and operators, ``fresh(v, e)`` of one variable. A condition can only ask about what the e-graph holds, so a
 rule with a condition on a variable of its own first yields a rule that makes the variable wherever `left` is:
-``egglog.rule(eq(e).to(left)).then(v)``, with ``e: Ex`` among the parameters.
+``egglog.rule(eq(e).to(left)).then(v)``, with ``e: Ex`` among the parameters; ``named(e, v, xs, form, ...)`` is all that
+a rule yields that gives a part xs of a form the name v where it stands.
 
 A rule that matches inside its own results goes on for ever: an array read backwards can be read backwards again. So
 such a rule has the condition ``as_it_stands(xs)`` and yields ``seen(xs, ...)`` with the facts where it may rearrange an
@@ -218,6 +219,7 @@ from lift_egraph.dsl import (
     join,
     make_pair,
     map_,
+    named,
     pty,
     reduce_,
     rewrite,
@@ -434,9 +436,8 @@ def let_reduction(e: Ex, name: String, op: Op, z: Ex, xs: Ex, a: Ex, t: Ty):
         (x, lambda r: call2(name, r, a), (fresh(x, a),)),
         (second, lambda r: call2(name, a, r), (fresh(second, a),)),  # the first operand may have been a reduction too
     )
-    for x, form, conditions in forms:
-        yield egglog.rule(eq(e).to(form(total)), eq(t).to(ty(total))).then(x)
-        yield rewrite(form(total)).to(app(Fn.lam(P.var(x), form(Ex(x))), total), eq(t).to(ty(total)), *conditions)
+    for x, form, unused in forms:
+        yield from named(e, x, total, form, (eq(t).to(ty(total)),), *unused)
 
 
 @rule("g (let p = c in b) a … = let p = c in g b a …,  g an operation, p not free in a", source="new")

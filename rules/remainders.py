@@ -20,7 +20,6 @@ from lift_egraph.dsl import (
     Ty,
     V,
     absent,
-    app,
     associative,
     bvs,
     call2,
@@ -33,6 +32,7 @@ from lift_egraph.dsl import (
     i64,
     lane_width,
     map_,
+    named,
     neutral,
     pad,
     pad_constant,
@@ -136,9 +136,8 @@ def scan_with_rest(op: Op, f: Fn, z: Ex, xs: Ex, n: i64, k: i64, t: Ty):
     notes={"(n % k) > 0": "an array needs a name only where a rest will follow"},
 )
 def map_of_named(f: Fn, xs: Ex, n: i64, k: i64, t: Ty, e: Ex):
-    v, left, where = V("$array", Ty.arr(n, t)), map_(f, xs), with_rest(xs, t, n, k)
-    yield egglog.rule(eq(e).to(left), *where).then(v)
-    yield rewrite(left).to(app(Fn.lam(P.var(v), map_(f, Ex(v))), xs), *where, fvf(f).not_contains(v))
+    v = V("$array", Ty.arr(n, t))
+    yield from named(e, v, xs, lambda r: map_(f, r), with_rest(xs, t, n, k), fvf(f).not_contains(v))
 
 
 @rule(
@@ -287,11 +286,9 @@ def mapped_of_padded(e: Ex, op: Op, z: Ex, p: P, b: Ex, xs: Ex, n: i64, k: i64, 
 )
 def name_padded(e: Ex, xs: Ex, ys: Ex, c: Ex, l: i64, r: i64, n: i64, t: Ty):  # noqa: E741
     padded = pad_constant(l, r, c, xs)
-    for tag, beside in (("$padded", lambda one, other: (one, other)), ("$beside", lambda one, other: (other, one))):
+    for tag, form in (("$padded", lambda r: zip_(r, ys)), ("$beside", lambda r: zip_(ys, r))):
         v = V(tag, Ty.arr(l + n + r, t))
-        left, array = zip_(*beside(padded, ys)), eq(Ty.arr(n, t)).to(ty(xs))
-        yield egglog.rule(eq(e).to(left), array).then(v)  # the condition needs it to exist
-        yield rewrite(left).to(app(Fn.lam(P.var(v), zip_(*beside(Ex(v), ys))), padded), array, fresh(v, ys))
+        yield from named(e, v, padded, form, (eq(Ty.arr(n, t)).to(ty(xs)),), fresh(v, ys))
 
 
 remainder_rules = (

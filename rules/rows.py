@@ -32,6 +32,7 @@ from lift_egraph.dsl import (
     made,
     make_pair,
     map_,
+    named,
     reduce_,
     rewrite,
     rule,
@@ -76,10 +77,7 @@ def name_reduction(e: Ex, op: Op, z: Ex, xs: Ex, a: Ex, other: Op, t: Ty):
         (lambda r: make_pair(a, r), ()),
         (lambda r: reduce_(other, r, a), (fvo(other).not_contains(x),)),
     ):
-        yield egglog.rule(eq(e).to(form(total)), eq(t).to(ty(total))).then(x)
-        yield rewrite(form(total)).to(
-            app(Fn.lam(P.var(x), form(Ex(x))), total), eq(t).to(ty(total)), fresh(x, a), *unused
-        )
+        yield from named(e, x, total, form, (eq(t).to(ty(total)),), fresh(x, a), *unused)
 
 
 @rule(

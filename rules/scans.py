@@ -43,6 +43,7 @@ from lift_egraph.dsl import (
     join,
     map_,
     map_level,
+    named,
     reduce_,
     rewrite,
     rule,
@@ -159,14 +160,8 @@ def scan_in_blocks(a: Ex, op: Op, z: Ex, e: Ex, f: Fn, xs: Ex, n: i64, m: i64, t
 def name_scanned(a: Ex, op: Op, z: Ex, f: Fn, xs: Ex, n: i64, t: Ty):
     scanned = map_(f, xs)
     totals = V(TOTALS, Ty.arr(n, t))
-    where = eq(Ty.arr(n, t)).to(ty(scanned))
-    yield egglog.rule(eq(a).to(scan_exclusive(op, z, scanned)), where).then(totals)  # the conditions need it to exist
-    yield rewrite(scan_exclusive(op, z, scanned)).to(
-        app(Fn.lam(P.var(totals), scan_exclusive(op, z, Ex(totals))), scanned),
-        where,
-        fvo(op).not_contains(totals),
-        fv(z).not_contains(totals),
-    )
+    where, unused = eq(Ty.arr(n, t)).to(ty(scanned)), (fvo(op).not_contains(totals), fv(z).not_contains(totals))
+    yield from named(a, totals, scanned, lambda r: scan_exclusive(op, z, r), (where,), *unused)
 
 
 @rule(

@@ -25,6 +25,7 @@ from lift_egraph.dsl import (
     fv,
     i64,
     map_,
+    named,
     pty,
     reduce_seq,
     rewrite,
@@ -49,8 +50,7 @@ def name_call(e: Ex, name: String, a: Ex, b: Ex, c: Ex, t: Ty):
             (lambda r: call2(name, r, c), (fresh(x, c),)),
             (lambda r: call2(name, c, r), (fresh(x, c),)),
         ):
-            yield egglog.rule(eq(e).to(form(called)), eq(t).to(ty(called))).then(x)
-            yield rewrite(form(called)).to(app(Fn.lam(P.var(x), form(Ex(x))), called), eq(t).to(ty(called)), *unused)
+            yield from named(e, x, called, form, (eq(t).to(ty(called)),), *unused)
 
 
 @rule(

@@ -8,8 +8,6 @@ without the copy, as in cuDNN: Chetlur et al., arXiv 1410.0759.
 
 from __future__ import annotations
 
-import egglog
-
 from lift_egraph.dsl import (
     Ex,
     Fn,
@@ -27,6 +25,7 @@ from lift_egraph.dsl import (
     i64,
     join,
     map_,
+    named,
     reduce_,
     rewrite,
     rule,
@@ -42,11 +41,10 @@ from lift_egraph.dsl import (
     source="new: a view by its name",
 )
 def name_joined(e: Ex, xss: Ex, ys: Ex, n: i64, t: Ty):
-    for tag, beside in (("$view", lambda one, other: (one, other)), ("$beside", lambda one, other: (other, one))):
+    joined = join(xss)
+    for tag, form in (("$view", lambda r: zip_(r, ys)), ("$beside", lambda r: zip_(ys, r))):
         v = V(tag, Ty.arr(n, t))
-        left, array = zip_(*beside(join(xss), ys)), eq(Ty.arr(n, t)).to(ty(join(xss)))
-        yield egglog.rule(eq(e).to(left), array).then(v)  # the condition needs it to exist
-        yield rewrite(left).to(app(Fn.lam(P.var(v), zip_(*beside(Ex(v), ys))), join(xss)), array, fresh(v, ys))
+        yield from named(e, v, joined, form, (eq(Ty.arr(n, t)).to(ty(joined)),), fresh(v, ys))
 
 
 @rule(

@@ -16,10 +16,11 @@ variables, too, 5 and 15 of a hundred: so many classes have cheapest members tha
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Union
 
 import egglog
-from egglog import Set, String, StringLike, eq, function, i64, i64Like, relation, set_
+from egglog import Set, String, StringLike, eq, function, i64, i64Like, relation, rewrite, set_
 from egglog.egraph import FactLike
 
 from lift_egraph.egraph.orders import KnownOrder, order_form, read_order
@@ -312,6 +313,22 @@ def fresh(v: V, e: Ex) -> egglog.Fact:
 def disjoint(p: P, q: P) -> egglog.Fact:
     """The condition that two patterns share no variable, so that they may stand in one."""
     return eq(bvs(p) - bvs(q)).to(bvs(p))
+
+
+def named(
+    e: Ex, v: V, part: Ex, form: Callable[[Ex], Ex], where: Iterable[FactLike], *unused: FactLike
+) -> Iterator[egglog.RewriteOrRule]:
+    """What a rule yields for ``form(part) = let v = part in form(v)``.
+
+    Parameters
+    ----------
+    where
+        The conditions that say what the type of `v` is.
+    unused
+        The capture conditions: that `v` is not free in what is beside it.
+    """
+    yield egglog.rule(eq(e).to(form(part)), *where).then(v)  # the capture conditions need it to exist
+    yield rewrite(form(part)).to(app(Fn.lam(P.var(v), form(Ex(v))), part), *where, *unused)
 
 
 ONE_CHUNK = "one chunk is the whole array, and the rule would match its own result"
