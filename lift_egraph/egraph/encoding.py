@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from functools import lru_cache
 from itertools import repeat
@@ -185,11 +185,10 @@ _LEAVES = {
 }
 
 
-def operator_laws(names: Iterable[str] = tuple(LAWS)) -> list[ActionLike]:
+def operator_laws() -> list[ActionLike]:
     """The facts about scalar operators that rules ask for."""
     facts: list[ActionLike] = []
-    for name in names:
-        laws = LAWS[name]
+    for name, laws in LAWS.items():
         op = Op.scalar(name)
         if laws.associative:
             facts.append(associative(op))

@@ -5,7 +5,7 @@ Source: the planner's free parameters are 001 §7.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
 
@@ -101,37 +101,26 @@ def _terms(structure: Any) -> Iterator[ir.Expr]:
         yield structure
 
 
-def generalise(
-    derive: Callable[[Mapping[str, int]], T],
-    sizes: Sequence[str],
-    parameters: Sequence[str],
-    stand_ins: Sequence[Mapping[str, int]],
+def generalised(
+    found: Sequence[T], sizes: Sequence[str], parameters: Sequence[str], points: Sequence[Mapping[str, int]]
 ) -> Parametric[T]:
-    """What is derived at all points alike, as a term with parameters.
+    """What was derived at some points, as a term with parameters.
 
     Parameters
     ----------
-    derive
-        What there is at a point: a term, or several with numbers beside them in tuples.
-    stand_ins
+    found
+        What there is at each point: a term, or several with numbers beside them in tuples.
+    points
         Values of all sizes and parameters, three points at the least (`lift_egraph.tuning.stand_ins`). The numbers are
         read at the first and must hold at the others.
 
     Raises
     ------
     SearchProblem
-        If the terms that are derived have different shapes, or a number is no expression of sizes and parameters.
+        If the terms that were derived have different shapes, or a number is no expression of sizes and parameters.
     """
-    if len(stand_ins) < 3:
-        raise SearchProblem(f"a term is read at one point and confirmed at two others, not at {len(stand_ins)} in all")
-    found = [derive(point) for point in stand_ins]
-    return generalised(found, sizes, parameters, stand_ins)
-
-
-def generalised(
-    found: Sequence[T], sizes: Sequence[str], parameters: Sequence[str], points: Sequence[Mapping[str, int]]
-) -> Parametric[T]:
-    """What was found at some points, as a term with parameters; else as `generalise`."""
+    if len(points) < 3:
+        raise SearchProblem(f"a term is read at one point and confirmed at two others, not at {len(points)} in all")
     shapes = [shape(structure) for structure in found]
     for own, point in zip(shapes, points, strict=True):
         if own != shapes[0]:

@@ -98,11 +98,11 @@ def _staged(of: Lines) -> Plan:
             return sk.transpose(outer(sk.contains(inner(element, length=lines)), length=windows))
         return outer(sk.contains(inner(element, slide, length=windows)), length=lines)
 
-    def in_rounds(count: int, turned: sk.Sketch = sk.ANY) -> sk.Sketch:
+    def in_rounds(count: int) -> sk.Sketch:
         """So many elements of each line, of which the items of a group take neighbours in each round."""
         if of.turned:
             each = sk.contains(high(sk.contains(wide(length=lines)), length=items))
-            return sk.transpose(sk.join(sk.map_seq(each, sk.split(items, turned), length=count // items)))
+            return sk.transpose(sk.join(sk.map_seq(each, sk.split(items), length=count // items)))
         each = sk.contains(wide(length=items))
         return high(sk.contains(sk.join(sk.map_seq(each, sk.split(items), length=count // items))), length=lines)
 

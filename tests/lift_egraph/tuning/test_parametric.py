@@ -25,7 +25,7 @@ from lift_egraph.meaning.inputs import random_inputs
 from lift_egraph.meaning.interp import evaluate
 from lift_egraph.programs import load
 from lift_egraph.tuning.demands import Demand, demands_of, space_of
-from lift_egraph.tuning.parametric import Parametric, generalise
+from lift_egraph.tuning.parametric import Parametric, generalised
 from lift_egraph.tuning.stand_ins import stand_ins
 from lift_egraph.workbench.phases import lowering_phase
 from lift_egraph.workbench.plan import planned_phase
@@ -59,7 +59,7 @@ def packed(point: tuple[tuple[str, int], ...]) -> ir.Expr:
 
 @cache
 def product() -> Parametric[ir.Expr]:
-    return generalise(lambda point: packed(tuple(point.items())), SIZES, NUMBERS, POINTS)
+    return generalised([packed(tuple(point.items())) for point in POINTS], SIZES, NUMBERS, POINTS)
 
 
 def at(sizes: tuple[int, ...], **numbers: int) -> ir.Expr:
@@ -138,7 +138,7 @@ def test_sums_of_slide_and_pad_are_solved():
     points = [
         {"N": 7 * 11 * k, "tile": t, "size": s} for k, t, s in ((13, 7, 3), (17, 11, 5), (19, 77, 9), (23, 7, 13))
     ]
-    made = generalise(stencil, ("N",), ("tile", "size"), points)
+    made = generalised([*map(stencil, points)], ("N",), ("tile", "size"), points)
     assert {str(form) for form in made.forms} == {"1", "N", "size", "tile", "size + tile - 1", "size / 2 - 1 / 2"}
     for n, tile, size in ((1024, 32, 3), (60, 12, 7), (64, 64, 1)):
         point = {"N": n, "tile": tile, "size": size}
@@ -171,7 +171,7 @@ BLOCK_POINTS = [
 
 @cache
 def in_tiles() -> tuple[Parametric[ir.Expr], tuple[Demand, ...]]:
-    made = generalise(lambda point: blocked(point).body, tuple("MNK"), BLOCKS, BLOCK_POINTS)
+    made = generalised([blocked(point).body for point in BLOCK_POINTS], tuple("MNK"), BLOCKS, BLOCK_POINTS)
     return made, demands_of([blocked(point) for point in BLOCK_POINTS], BLOCK_POINTS, NVIDIA)
 
 
@@ -210,7 +210,7 @@ def test_kernels_are_generated_at_all_points_of_a_space():
 def refused(derive: Any, message: str) -> None:
     points = [{"N": 30 * k, "tile": t} for k, t in ((7, 3), (11, 5), (13, 2))]
     with pytest.raises(SearchProblem, match=message):
-        generalise(derive, ("N",), ("tile",), points)
+        generalised([*map(derive, points)], ("N",), ("tile",), points)
 
 
 def test_terms_of_different_shapes_are_refused():
@@ -230,5 +230,6 @@ def test_numbers_that_follow_no_expression_are_refused():
 
 
 def test_two_points_confirm_nothing():
+    points = [{"N": 77, "tile": 7, "size": 3}] * 2
     with pytest.raises(SearchProblem, match="confirmed at two others, not at 2 in all"):
-        generalise(stencil, ("N",), ("tile", "size"), [{"N": 77, "tile": 7, "size": 3}] * 2)
+        generalised([*map(stencil, points)], ("N",), ("tile", "size"), points)
