@@ -11,6 +11,7 @@ from lift_egraph.errors import LiftError
 from lift_egraph.language import ir
 from lift_egraph.language.binders import in_lets, substitute, unique_names
 from lift_egraph.language.check import type_of
+from lift_egraph.language.tuples import component
 from lift_egraph.language.types import DataType, Pair, Scalar
 
 MOST_LEAVES = 16
@@ -195,7 +196,7 @@ def simplified(term: ir.Expr, allowance: list[int] | None = None) -> ir.Expr:
             value = simplified(argument, left)
             return simplified(substitute(body, dict(_bound(binder, value))), left)
         case ir.Component(index=i, pair=pair):
-            return part(i, simplified(pair, left))
+            return component(i, simplified(pair, left))
         case ir.MakePair(first=a, second=b):
             return ir.MakePair(simplified(a, left), simplified(b, left))
         case ir.Call(op=op, arguments=arguments):
@@ -224,25 +225,18 @@ def _found_in(term: ir.Expr) -> tuple[ir.Expr, tuple[ir.Expr, ...]] | None:
     return None
 
 
-def part(index: int, pair: ir.Expr) -> ir.Expr:
-    """A component of a pair."""
-    if isinstance(pair, ir.MakePair):
-        return pair.second if index else pair.first
-    return ir.Component(index, pair)
-
-
 def _bound(binder: ir.Binder, value: ir.Expr) -> Iterator[tuple[ir.Var, ir.Expr]]:
     if isinstance(binder, ir.Var):
         yield binder, value
     else:
-        yield from _bound(binder.first, part(0, value))
-        yield from _bound(binder.second, part(1, value))
+        yield from _bound(binder.first, component(0, value))
+        yield from _bound(binder.second, component(1, value))
 
 
 def leaves(term: ir.Expr) -> Iterator[ir.Expr]:
     """The scalars of a tuple, from left to right."""
     if isinstance(type_of(term), Pair):
-        yield from leaves(part(0, term))
-        yield from leaves(part(1, term))
+        yield from leaves(component(0, term))
+        yield from leaves(component(1, term))
     else:
         yield term

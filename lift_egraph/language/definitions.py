@@ -18,6 +18,7 @@ from lift_egraph.language.layout import is_pure
 from lift_egraph.language.nat import Nat, NatLike, nat
 from lift_egraph.language.ranges import Values
 from lift_egraph.language.sizes import size_variables, sizes_in, substitute_nats
+from lift_egraph.language.tuples import component
 from lift_egraph.language.types import Array, DataType, Pair, tuple_of
 
 SIGNS: dict[str, Callable[[int, int], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
@@ -246,12 +247,8 @@ def _nested(leaves: list[Any], pair: Callable[[Any, Any], Any]) -> Any:
 def _components(argument: ir.Expr, count: int) -> Iterator[ir.Expr]:
     """A tuple's components."""
     for _ in range(count - 1):
-        if isinstance(argument, ir.MakePair):
-            yield argument.first
-            argument = argument.second
-        else:
-            yield ir.Component(0, argument)
-            argument = ir.Component(1, argument)
+        yield component(0, argument)
+        argument = component(1, argument)
     yield argument
 
 

@@ -26,6 +26,13 @@ def components(value: ir.Expr) -> Iterator[ir.Expr]:
     yield value
 
 
+def component(index: int, pair: ir.Expr) -> ir.Expr:
+    """A component of a pair: the term itself, where it is written out."""
+    if isinstance(pair, ir.MakePair):
+        return pair.second if index else pair.first
+    return ir.Component(index, pair)
+
+
 def on_tuples(op: str, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
     """A selection or a comparison of tuples of one type; what is used twice is bound by a ``let``.
 
@@ -62,21 +69,15 @@ def _is_at_hand(term: ir.Expr) -> bool:
 def _selected(op: str, condition: ir.Expr, first: ir.Expr, second: ir.Expr) -> ir.Expr:
     if not isinstance(type_of(first), Pair):
         return ir.Call(op, (condition, first, second))
-    heads, tails = ((_part(i, first), _part(i, second)) for i in (0, 1))
+    heads, tails = ((component(i, first), component(i, second)) for i in (0, 1))
     return ir.MakePair(_selected(op, condition, *heads), _selected(op, condition, *tails))
 
 
 def _compared(op: str, first: ir.Expr, second: ir.Expr) -> ir.Expr:
     if not isinstance(type_of(first), Pair):
         return ir.Call(op, (first, second))
-    heads, tails = ((_part(i, first), _part(i, second)) for i in (0, 1))
+    heads, tails = ((component(i, first), component(i, second)) for i in (0, 1))
     if op in ("eq", "ne"):
         return ir.Call("and" if op == "eq" else "or", (_compared(op, *heads), _compared(op, *tails)))
     tied = ir.Call("and", (_compared("eq", *heads), _compared(op, *tails)))
     return ir.Call("or", (_compared(_STRICT[op], *heads), tied))
-
-
-def _part(index: int, term: ir.Expr) -> ir.Expr:
-    if isinstance(term, ir.MakePair):
-        return term.second if index else term.first
-    return ir.Component(index, term)

@@ -13,6 +13,7 @@ import numpy as np
 from lift_egraph.language import ir
 from lift_egraph.language.check import type_of
 from lift_egraph.language.index_arrays import number
+from lift_egraph.language.tuples import component
 from lift_egraph.language.types import Array, DataType, Pair
 from lift_egraph.meaning.bounds import evaluate_bounded
 from lift_egraph.meaning.elements import element
@@ -57,10 +58,8 @@ def at_place(
     """A term for one element of a term's value, with an index picked for each array around it, and its place."""
     t = type_of(term) if t is None else t
     if isinstance(t, Pair):
-        sides = (term.first, term.second) if isinstance(term, ir.MakePair) else None
-        first, second = sides or (ir.Component(0, term), ir.Component(1, term))
-        a, left = at_place(first, pick, t.first, indices)
-        b, right = at_place(second, pick, t.second, indices)
+        a, left = at_place(component(0, term), pick, t.first, indices)
+        b, right = at_place(component(1, term), pick, t.second, indices)
         return ir.MakePair(a, b), (left, right)
     if not isinstance(t, Array):
         return term, np.array(indices, np.intp)
@@ -72,8 +71,7 @@ def leaf_at(term: ir.Expr, path: Sequence[int], indices: Sequence[int]) -> ir.Ex
     """A term for one element of a leaf of a term's value: its path through tuples, and the indices of its arrays."""
     t = type_of(term)
     if isinstance(t, Pair):
-        sides = (term.first, term.second) if isinstance(term, ir.MakePair) else None
-        return leaf_at(sides[path[0]] if sides else ir.Component(path[0], term), path[1:], indices)
+        return leaf_at(component(path[0], term), path[1:], indices)
     return leaf_at(element(term, indices[0]), path, indices[1:]) if isinstance(t, Array) else term
 
 
