@@ -12,6 +12,7 @@ from functools import cache
 from operator import is_
 from typing import Any, TypeVar
 
+from lift_egraph.caching import field_names
 from lift_egraph.codegen.c_ast import Block, Body, CExpr, Computed, For, If, Lane, Load, Name, Statement, Store, lane_of
 from lift_egraph.language.nat import Nat, NatVar, nat
 
@@ -25,11 +26,6 @@ _HOLDS_NODES = re.compile(r"\b(CExpr|Nat|Body|Statement)\b")  # the types of fie
 @cache
 def _part_names(node_type: type) -> tuple[str, ...]:
     return tuple(f.name for f in fields(node_type) if _HOLDS_NODES.search(str(f.type)))
-
-
-@cache
-def _field_names(node_type: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(node_type))
 
 
 def children(item: Any) -> tuple[Any, ...]:
@@ -239,7 +235,7 @@ def copies(body: Body, name: str, values: Sequence[Nat]) -> list[Body]:
         if isinstance(part, Lane):
             vectors, lanes = (changed.get(field, [getattr(part, field)] * len(values)) for field in ("vector", "lane"))
             return list(map(lane_of, vectors, lanes))
-        kept = {field: vars(part)[field] for field in _field_names(type(part))}
+        kept = {field: vars(part)[field] for field in field_names(type(part))}
         if uses_same:
             kept |= {"_names": names(part), "_buffers": buffers(part)}
         every = zip(*changed.values(), strict=True)
@@ -311,7 +307,7 @@ def rewrite(item: Any, change: Callable[[Any], Any]) -> Any:
 def _with(item: Any, updates: dict[str, Any]) -> Any:
     """`dataclasses.replace`, without a call of the constructor: no node computes anything there."""
     known = vars(item)
-    return _made(type(item), {**{name: known[name] for name in _field_names(type(item))}, **updates})
+    return _made(type(item), {**{name: known[name] for name in field_names(type(item))}, **updates})
 
 
 def _made(kind: type, known: dict[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import fields
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
@@ -62,6 +62,12 @@ def hashed_once(made: type[T]) -> type[T]:
     made.__hash__ = lambda self: self._hash  # type: ignore[method-assign]
     made.__getstate__ = lambda self: {name: getattr(self, name) for name in names}  # type: ignore[attr-defined]
     return made
+
+
+@cache
+def field_names(kind: type) -> tuple[str, ...]:
+    """The names of the fields of a dataclass."""
+    return tuple(field.name for field in fields(kind))
 
 
 def kept_with(compute: Callable[[K], T]) -> Callable[[K], T]:

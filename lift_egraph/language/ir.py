@@ -11,12 +11,12 @@ Source: 000 §2.4.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from operator import is_not
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, dataclass_transform
 
-from lift_egraph.caching import hashed_once
+from lift_egraph.caching import field_names, hashed_once
 from lift_egraph.language.nat import Nat
 from lift_egraph.language.ranges import Values
 from lift_egraph.language.signature import Signature
@@ -561,14 +561,9 @@ Part = Union[Expr, Lambda, Vectorize]
 
 
 @cache
-def _field_names(node_type: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(node_type))
-
-
-@cache
 def _part_names(node_type: type) -> tuple[str, ...]:
     """The fields of a node that may hold terms or functions: all but binders."""
-    return tuple(name for name in _field_names(node_type) if name != "binder")
+    return tuple(name for name in field_names(node_type) if name != "binder")
 
 
 def parts(term: Part) -> tuple[Part, ...]:
@@ -599,7 +594,7 @@ def subterms(term: Part) -> Iterator[Part]:
 
 def map_parts(term: T, change: Callable[[Any], Any]) -> T:
     """The term with `change` applied to each direct sub-term and function (binders stay)."""
-    values: dict[str, Any] = {name: getattr(term, name) for name in _field_names(type(term))}
+    values: dict[str, Any] = {name: getattr(term, name) for name in field_names(type(term))}
     changed = False
     for name in _part_names(type(term)):
         value = values[name]

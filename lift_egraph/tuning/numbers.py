@@ -7,11 +7,12 @@ iterate, and values of ``i32``. Terms may stand in tuples, and numbers beside th
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
-from functools import cache, partial
+from dataclasses import is_dataclass
+from functools import partial
 from operator import add, is_, mul
 from typing import Any, Generic, TypeVar
 
+from lift_egraph.caching import field_names
 from lift_egraph.errors import SizeProblem
 from lift_egraph.language import ir
 from lift_egraph.language.binders import Let, in_lets
@@ -169,10 +170,10 @@ class Rewritten(Generic[T]):
         if isinstance(value, ir.Literal | Scalar) or not is_dataclass(value):
             return self._constant(value)
         kind = type(value)
-        old = [getattr(value, name) for name in _names(kind)]
+        old = [getattr(value, name) for name in field_names(kind)]
         parts = [
             self._plain(part, places) if (kind, name) in COUNTS else self._part(part, places)
-            for name, part in zip(_names(kind), old, strict=True)
+            for name, part in zip(field_names(kind), old, strict=True)
         ]
         return self._made(value, kind, kind, old, parts)
 
@@ -209,11 +210,6 @@ class Rewritten(Generic[T]):
         return total
 
 
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind))
-
-
 def _read(value: Any, names: dict[str, int], found: list[int]) -> Hashable:
     """The shape of a value, whose numbers are appended to `found`; `names` are those of the binders around it."""
     if isinstance(value, Nat):
@@ -235,7 +231,7 @@ def _read(value: Any, names: dict[str, int], found: list[int]) -> Hashable:
         names = _bound(names, value.size)
     kind = type(value)
     parts: list[Hashable] = [kind.__name__]
-    for name in _names(kind):
+    for name in field_names(kind):
         part = getattr(value, name)
         if (kind, name) in COUNTS:
             part = _read_plain(part, names, found)
