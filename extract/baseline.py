@@ -142,7 +142,7 @@ def _loop(
     assert isinstance(operator, ir.Lambda)
     array = term.array
     if isinstance(array, ir.Map) and isinstance(array.function, ir.Lambda) and computes(array.function):
-        is_short = not any(isinstance(t, ir.FOLDS) for t in ir.subterms(array.function))
+        is_short = not ir.has_folds(array.function)
         if is_short or lower is _in_a_loop:
             inner = unique_names(array.function)
             value = _applied(operator, acc, _lower(inner.body, 0))
@@ -179,7 +179,7 @@ def _loop_by_index(term: ir.ReduceByIndex, lower: Callable[[ir.Expr], ir.Expr]) 
 
 def _is_short(function: ir.Lambda) -> bool:
     """Whether a function computes, but no loops."""
-    return computes(function) and not any(isinstance(t, ir.FOLDS) for t in ir.subterms(function))
+    return computes(function) and not ir.has_folds(function)
 
 
 def _applied(operator: ir.Lambda, acc: ir.Var, value: ir.Expr) -> ir.Expr:

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from math import exp, log
 
 from lift_egraph.codegen.devices import Cpu, Device
-from lift_egraph.codegen.plans.kernel import BufferInfo, Kernel, Plan
+from lift_egraph.codegen.plans.arrays import byte_size
+from lift_egraph.codegen.plans.kernel import Kernel, Plan
 from lift_egraph.extract.accesses import Region, analyse
 from lift_egraph.extract.analytical import Prediction
 from lift_egraph.extract.analytical_cpu import PARTS
-from lift_egraph.language.types import SCALAR_BYTES
 
 ESTIMATED: tuple[str, ...] = (
     "of_bound", *(f"{part}_share" for part in PARTS), "memory_share", "launch_share", "reached_bandwidth",
@@ -77,8 +77,8 @@ def estimated(
         Bytes that the kernels touch, and that come from beyond each cache.
     """
     found, ms = prediction.kernels, max(prediction.predicted_ms, 1e-9)
-    data = max(sum(map(_bytes, (*plan.inputs, *plan.outputs))), 1)
-    temporary = sum(_bytes(b) for b in plan.buffers if b.role == "temporary")
+    data = max(sum(map(byte_size, (*plan.inputs, *plan.outputs))), 1)
+    temporary = sum(byte_size(b) for b in plan.buffers if b.role == "temporary")
     flops = sum(k.flops for k in found)
     lanes = device.lanes if isinstance(device.throughput, Cpu) else device.throughput.lanes
     peak = 2e6 * device.compute_units * lanes * device.clock_mhz / 1000  # operations of a millisecond
@@ -95,10 +95,6 @@ def estimated(
         *(moved / data for moved in beyond),
     )
     return dict(zip(ESTIMATED, values, strict=True))
-
-
-def _bytes(buffer: BufferInfo) -> int:
-    return buffer.length * SCALAR_BYTES[buffer.element]
 
 
 def _of_text(kernels: Sequence[Kernel], device: Device) -> tuple[float, ...]:

@@ -592,6 +592,11 @@ def subterms(term: Part) -> Iterator[Part]:
         ahead.extend(reversed(parts(part)))
 
 
+def has_folds(term: Part) -> bool:
+    """Whether something in a term carries an accumulator from element to element."""
+    return any(isinstance(part, FOLDS) for part in subterms(term))
+
+
 def map_parts(term: T, change: Callable[[Any], Any]) -> T:
     """The term with `change` applied to each direct sub-term and function (binders stay)."""
     values: dict[str, Any] = {name: getattr(term, name) for name in field_names(type(term))}

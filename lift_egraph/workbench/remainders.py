@@ -181,7 +181,7 @@ class WithRests:
             case ir.Lambda(body=ir.Map(function=fold, array=array) as body) if is_pure(array):
                 is_full = FEWEST_LANES <= self.width <= (size_of(array).constant or 0)
                 of_scalars = isinstance(type_of(body).element, Scalar)  # pyright: ignore[reportAttributeAccessIssue]
-                return is_full and of_scalars and any(isinstance(t, ir.FOLDS) for t in ir.subterms(fold))
+                return is_full and of_scalars and ir.has_folds(fold)
         return False
 
     def rows(self, term: ir.Map, nested: bool) -> ir.Expr:
@@ -209,7 +209,7 @@ class WithRests:
             return self.reduce(term) if is_pure(array) else term
         if isinstance(term, ir.Map):
             is_read = self.in_lanes and is_pure(term.array) and computes(term.function)
-            return self.map(term, nested=True) if is_read and not _has_folds(term.function) else term
+            return self.map(term, nested=True) if is_read and not ir.has_folds(term.function) else term
         if not isinstance(term, ir.Call | ir.Apply | ir.MakePair | ir.Concat):
             return term
         return ir.map_parts(term, lambda p: self.inside(p) if isinstance(p, ir.Expr) else self.inside_function(p))
@@ -260,10 +260,6 @@ class WithRests:
         m, r = cut
         first = replace(term, indices=part(0, m, indices), array=part(0, m, array))
         return replace(term, initial=first, indices=part(m, r, indices), array=part(m, r, array))
-
-
-def _has_folds(function: ir.Function) -> bool:
-    return any(isinstance(t, ir.FOLDS) for t in ir.subterms(function))
 
 
 def part(start: int, length: int, array: ir.Expr) -> ir.Expr:

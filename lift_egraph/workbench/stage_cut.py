@@ -98,7 +98,7 @@ def _cut_start(start: ir.Expr, operator: ir.Function, made: Cut, times: int) -> 
 
 def _cut_read(array: ir.Expr, made: Cut, times: int) -> ir.Expr:
     """What a fold reads, which computes it on the fly if no loop does."""
-    if isinstance(array, ir.Map) and not _has_loops(array.function):
+    if isinstance(array, ir.Map) and not ir.has_folds(array.function):
         return replace(array, array=_cut(array.array, made, times))
     return _cut(array, made, times)
 
@@ -126,10 +126,6 @@ def _without_slices(term: T, made: Cut) -> T:
             made.slices[stands] = term
             return stands  # pyright: ignore[reportReturnType]
     return ir.map_parts(term, lambda part: _without_slices(part, made))
-
-
-def _has_loops(function: ir.Function) -> bool:
-    return any(isinstance(t, ir.FOLDS) for t in ir.subterms(function))
 
 
 def _renamed(binder: ir.Binder) -> ir.Binder:
