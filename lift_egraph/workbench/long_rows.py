@@ -253,7 +253,7 @@ class LongRows:
     def offer(self, chunk: int, *lengths: int) -> None:
         """Let arrays of these lengths be cut into chunks of this one."""
         for n in lengths:
-            self.tiling.update(merged(self.tiling, {n: (chunk,)}))
+            self.tiling = merged(self.tiling, {n: (chunk,)})
 
     def _apart(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr) -> ir.Expr:
         several = self._count_in_chunks(body, length_of(xs))

@@ -13,7 +13,7 @@ from math import prod
 
 from lift_egraph.algebra.laws import associative, neutral
 from lift_egraph.egraph.encoding import known_operator
-from lift_egraph.extract.tiling import Tiling
+from lift_egraph.extract.tiling import Tiling, merged
 from lift_egraph.language import ir
 from lift_egraph.language.binders import substitute, with_parts
 from lift_egraph.language.check import type_of
@@ -117,7 +117,7 @@ class Padding:
     def note(self, n: int, padded: int) -> None:
         """Keep that a length is padded to a multiple of some number that leads to no other length."""
         k = next(k for k in (DEPTH, 32, 64, 128, 512) if n + -n % k == padded and k < n)
-        self.tiling[n] = tuple(dict.fromkeys((*self.tiling.get(n, ()), k)))
+        self.tiling = merged(self.tiling, {n: (k,)})
 
 
 def _only_total(body: ir.Expr) -> ir.Reduce | None:

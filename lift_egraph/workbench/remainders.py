@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from lift_egraph.algebra.laws import associative
 from lift_egraph.codegen.devices import Device
 from lift_egraph.extract.baseline import computes
-from lift_egraph.extract.tiling import Tiling, chunk_size
+from lift_egraph.extract.tiling import Tiling, chunk_size, merged
 from lift_egraph.language import ir
 from lift_egraph.language.check import codomain, domain, size_of, type_of
 from lift_egraph.language.layout import is_pure
@@ -140,7 +140,7 @@ class WithRests:
             k = min(BLOCKS, key=lambda block: (n % block, -block))
         if n is None or k is None:
             return None
-        self.tiling[n] = tuple(dict.fromkeys((*self.tiling.get(n, ()), k)))
+        self.tiling = merged(self.tiling, {n: (k,)})
         return n - n % k, n % k
 
     def map(self, term: ir.Map, nested: bool = False) -> ir.Expr:
