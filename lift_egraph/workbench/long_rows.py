@@ -303,6 +303,9 @@ class LongRows:
     def chunked(self, p: ir.Binder, body: ir.Expr, xs: ir.Expr, fold: ir.Reduce, chunks: int) -> ir.Expr:
         """A map of a function with one reduction, in so many chunks and a rest."""
         op, z, array = fold.operator, fold.initial, fold.array
+        x = ir.Var("total", type_of(z))
+        if with_part(body, fold, x) is body:  # in a let inside of the body, it may need what that binds
+            return ir.Map(ir.Lambda(p, body), xs)
         n = length_of(array)
         chunk = self.rows.chunk(n, chunks, _in_lanes(fold))
         whole, rest = chunk * chunks, n - chunk * chunks
@@ -315,7 +318,6 @@ class LongRows:
         s = ir.Var("partial", element_type(partial))
         if body is fold and not rest:
             return ir.Map(ir.Lambda(s, ir.Reduce(op, z, s)), partial)
-        x = ir.Var("total", type_of(z))
         total = ir.Reduce(op, x, part(whole, rest, array)) if rest else x
         let = ir.Apply(ir.Lambda(x, with_part(body, fold, total)), ir.Reduce(op, z, s))
         return ir.Map(ir.Lambda(ir.PairBinder(s, p), let), ir.Zip(partial, xs))

@@ -78,6 +78,15 @@ def test_the_folds_of_few_long_rows_are_taken_apart(name: str):
     check(program, way)
 
 
+def test_a_fold_in_a_let_inside_of_an_operation_stays():
+    """In chunks of its own, it would use what the let binds outside of that."""
+    body = "sqrt(let m = k + 1.0 in reduce(add, 0.0, map(fun x => x * m, row)))"
+    program = parse_program(f"program p(xs: [[f32]{LONG}]2, k: f32) = map(fun row => {body}, xs)")
+    plan = LongRows(ROWS)
+    assert alpha_equal(plan.in_chunks(plan.apart(program.body)), program.body)
+    assert not plan.tiling
+
+
 SHIFTED = "select(bit_and(c, 1u32) == 1u32, bit_xor(shift_right(c, 1u32), 3988292384u32), shift_right(c, 1u32))"
 CRC = f"fun (c, x) => bit_xor({SHIFTED}, x)"
 BIQUAD = """fun ((y, (s, t)), x) =>
