@@ -354,8 +354,7 @@ def name_mapped(e: Ex, f: Fn, g: Fn, op: Op, z: Ex, xs: Ex, n: i64, t: Ty):
         (lambda a: map_(f, a), (fvf(f).not_contains(v),)),
         (lambda a: reduce_(op, z, a), (fresh(v, z), fvo(op).not_contains(v))),
     ):
-        yield egglog.rule(eq(e).to(read(made)), array).then(v)
-        yield rewrite(read(made)).to(app(Fn.lam(P.var(v), read(Ex(v))), made), array, *unused)
+        yield from named(e, v, made, read, (array,), *unused)
 
 
 @rule(
