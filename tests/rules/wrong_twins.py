@@ -186,7 +186,7 @@ TWINS = (
     twin("reduce_by_index_maps_to_seq", "names may be free in the functions",
          "helper:for free in (*functions, fvo(op)) → for free in (fvo(op),)"),
     twin("reduce_by_index_in_chunks", "each chunk starts from where all do", "helper:fill(k, e), → zs,"),
-    twin("reduce_by_index_in_chunks", "any operator", "helper:associative(op), →", "helper:identity(op, e), →"),
+    twin("reduce_by_index_in_chunks", "any operator", "helper:associative(op),\n        identity(op, e), →"),
     twin("reduce_by_index_of_map_in_chunks", "any value for the identity", "helper:identity(op, e), →"),
     twin("reduce_by_index_of_maps_in_chunks", "the first start is left out",
          "helper:Ex(start), Ex(every) → e, Ex(every)"),
