@@ -38,6 +38,7 @@ from lift_egraph.language.types import (
 from lift_egraph.language.unapplied import Met
 
 INFIX = {op.symbol: name for name, op in OPERATIONS.items() if op.symbol}
+UNUSED = "_"  # may be bound several times, and names nothing then
 
 
 @dataclass(frozen=True)
@@ -418,6 +419,8 @@ def abstraction_of(tree: Tree, scope: Scope) -> functions.Abstraction:
     def make(*variables: ir.Expr) -> ir.Expr:
         scope.met.apply(tree)
         values = {**scope.values, **dict(zip(names, variables, strict=True))}
+        if names.count(UNUSED) > 1:
+            del values[UNUSED]
         if new:
             values |= _lengths(binders, variables, inside, new)
         return body_of(body, replace(scope, values=values))
@@ -500,7 +503,7 @@ def _pattern(tree: Tree, scope: Scope, later: frozenset[str] = frozenset()) -> f
 def require_distinct(named: Iterable[Tree]) -> None:
     seen: set[str] = set()
     for tree in named:
-        if tree.items[0] in seen:
+        if tree.items[0] in seen and not (tree.kind == "bind" and tree.items[0] == UNUSED):
             raise Misplaced(f"{tree.items[0]!r} is declared twice", tree.place)
         seen.add(tree.items[0])
 

@@ -85,7 +85,8 @@ def _main(tree: Tree, known: Mapping[str, Any], at: Mapping[str, int]) -> ir.Pro
     declared = _inputs(inputs, known)
     for i in inputs:
         if i.items[0] in {n for d in declared for n in size_names(d.type)} | {s.items[0] for s in sizes}:
-            raise Misplaced(f"{i.items[0]!r} is the name of a size, a value as any other; leave the input out", i.place)
+            hint = "choose another name for one of them, or leave the input out, as sizes are values"
+            raise Misplaced(f"{i.items[0]!r} is the name of a size; {hint}", i.place)
     defaults = {s.items[0]: s.items[1].items[0] for s in sizes if s.items[1] is not None}
     in_types = frozenset(n for i in declared for n in size_names(i.type))
     declared = tuple(ir.Input(i.name, substitute_sizes(i.type, dict(at))) for i in declared)
