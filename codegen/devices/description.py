@@ -61,7 +61,7 @@ class Dialect:
     sincos
         Sine and cosine of one value are computed together (1.4 times as fast on an H100).
     inline_math
-        Sine, cosine, and powers by a fixed number of ``f32``, and exp and log of scalars, are spelled out
+        Sine, cosine, and powers by or of a fixed number of ``f32``, and exp and log of scalars, are spelled out
         (`lift_egraph.codegen.text.inline_math`): PoCL's take 4 times as long in lanes, and 5 to 20 times alone.
     volatile_rereads
         Global memory that a kernel writes and reads again is volatile where work-groups may have several work-items:

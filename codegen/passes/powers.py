@@ -33,7 +33,7 @@ def whole_powers(body: c_ast.Body, known: Mapping[str, CExpr] | None = None) -> 
                 whole = _whole(exponent, found)
                 if whole is not None and (bounds := bounds_of(whole)) and -MOST <= bounds[0] <= bounds[1] <= MOST:
                     exponent = whole
-                return replace(part, arguments=(c_walk.rewrite(base, change), exponent))
+                return replace(part, arguments=(_folded(c_walk.rewrite(base, change)), exponent))
         return None
 
     for statement in body:
@@ -49,7 +49,7 @@ def whole_powers(body: c_ast.Body, known: Mapping[str, CExpr] | None = None) -> 
 
 
 def _folded(value: CExpr) -> CExpr:
-    """The number that an exponent of single precision made of numbers is, as ``1.0 / 2.2``."""
+    """The number that a base or an exponent of single precision made of numbers is, as ``1.0 / 2.2``."""
     match value:
         case Operate(op="add" | "sub" | "mul" | "div" | "neg" as op, arguments=arguments, type=t) if t == F32:
             parts = [_folded(a) for a in arguments]

@@ -16,6 +16,7 @@ from lift_egraph.codegen.c_ast import Const, Operate
 from lift_egraph.language.types import F32, scalar_of, width_of
 
 LARGEST_EXPONENT = 8  # of powers: a larger one makes more of what the logarithm is wrong by
+_BEYOND = 300.0  # powers of 2 by this are infinite, or 0
 _ROUND = 12582912.0  # added and taken away again it leaves a whole number
 _PI = (3.140625, 0.0009670257568359375, 6.2771141529083251953e-07, 1.2154201256553420762e-10)
 _WAVE = """
@@ -55,17 +56,28 @@ _TEXTS = {
   const {f} zero = ({f})(high > 0.0f ? 0.0f : INFINITY), most = ({f})(high > 0.0f ? INFINITY : 0.0f);
   const {f} at_end = a == 0.0f ? zero : a > 0.0f ? most : ({f})(NAN);
   return ((a > 0.0f) & (a <= 3.40282347e+38f)) ? found : at_end;""",
-}  # of powers the product of the binary exponent with the first bits of the other is exact
+    "pow_of": """const {f} b = a < -most ? ({f})(-most) : a, c = b > most ? ({f})(most) : b;
+  const {f} top = as_{f}(as_{i}(c) & ~0xfff), p = high * top;
+  const {f} k = (p + {round}f) - {round}f, q = (p - k) + (high * (c - top) + low * c);
+  const {f} d = (q + {round}f) - {round}f, r = (q - d) * 0.693147181f;
+  const {f} v = 0.166666672f + r * (0.0416664854f + r * (0.00833336078f + r * (0.00139304355f + r * 0.000198527618f)));
+  const {f} made = 1.0f + (r + r * r * (0.5f + r * v)), last = k + d;
+  const {f} n = last < -252.0f ? ({f})(-252.0f) : last > 254.0f ? ({f})(254.0f) : last;
+  const {i} by = {to_int}, half_of_it = by >> 1;
+  return made * as_{f}((half_of_it + 127) << 23) * as_{f}((by - half_of_it + 127) << 23);""",
+}  # of powers the product of the first bits of the binary logarithm and of the exponent is exact
 _LANES = ("sin", "cos", "pow")  # of which lanes are slow, too
+_NUMBERS = {"pow": ("high", "low"), "pow_of": ("high", "low", "most")}  # what is known of powers
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function: its name, the texts of what it needs and its own, and what it is given behind its first argument."""
+    """A function: its name, the texts of what it needs and its own, what it is given behind its argument, and which."""
 
     name: str
     texts: dict[str, str]
     numbers: tuple[str, ...] = ()
+    argument: int = 0
 
 
 def function(item: Operate, widest: int) -> Function | None:
@@ -76,15 +88,22 @@ def function(item: Operate, widest: int) -> Function | None:
         return None
     if op != "pow":
         return Function(_name(op, lanes), _texts(op, lanes, widest))
-    exponent = item.arguments[1]
-    if not isinstance(exponent, Const) or scalar_of(exponent.type) != F32:
+    base, exponent = (np.float32(a.value) if isinstance(a, Const) else None for a in item.arguments)
+    if exponent is not None:
+        if scalar_of(item.arguments[1].type) != F32 or not abs(exponent) <= LARGEST_EXPONENT or exponent.is_integer():
+            return None
+        return Function(_name(op, lanes), _texts(op, lanes, widest), tuple(map(_number, _parts(exponent))))
+    if base is None or not np.finfo(np.float32).tiny <= base < np.inf or base == 1:
         return None
-    number = np.float32(exponent.value)
-    if not abs(number) <= LARGEST_EXPONENT or number == np.rint(number):
-        return None
-    high = (number.view(np.int32) & np.int32(~0xFFF)).view(np.float32)
-    parts = _number(high), _number(number - high)
-    return Function(_name(op, lanes), _texts(op, lanes, widest), parts)
+    power = np.log2(np.float64(base))
+    numbers = (*_parts(power), np.float32(_BEYOND / abs(power)))
+    return Function(_name("pow_of", lanes), _texts("pow_of", lanes, widest), tuple(map(_number, numbers)), 1)
+
+
+def _parts(number: np.floating) -> tuple[np.float32, np.float32]:
+    """The first 12 bits of a number, and what is left of it."""
+    high = (np.float32(number).view(np.int32) & np.int32(~0xFFF)).view(np.float32)
+    return high, np.float32(number - high)
 
 
 def _name(op: str, lanes: int) -> str:
@@ -93,7 +112,7 @@ def _name(op: str, lanes: int) -> str:
 
 def _texts(op: str, lanes: int, widest: int) -> dict[str, str]:
     f, i = _type_name("float", lanes), _type_name("int", lanes)
-    others = (("float", "high"), ("float", "low")) if op == "pow" else ()
+    others = [("float", name) for name in _NUMBERS.get(op, ())]
     head = f"static inline {f} own_{op}_{f}({', '.join(f'{t} {n}' for t, n in ((f, 'a'), *others))}) {{\n"
     if 4 * lanes > widest:
         half = _name(op, lanes // 2)
