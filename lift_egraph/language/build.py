@@ -30,6 +30,7 @@ from ast import literal_eval
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from typing import Any, overload
 
 from lift_egraph.errors import SizeProblem, TypeProblem
@@ -82,7 +83,7 @@ from lift_egraph.language.types import (
 __all__ = [
     "BOOL", "F16", "F32", "F64", "I32", "I64", "U8", "U32", "Input", "abs_", "add", "and_", "array", "as_scalar",
     "as_vector", "at", "bit_and", "bit_not", "bit_or", "bit_xor", "ceil", "clamp", "concat", "constant", "cos", "div",
-    "dot", "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_", "iterate", "join", "le",
+    "dot", "equal", "exp", "fill", "floor", "gather", "ge", "generate", "get", "gt", "id_", "inf", "iterate", "join", "le",
     "let", "literal", "log", "look_back", "lookup", "lt", "map2d", "map3d", "map_", "map_glb", "map_lcl", "map_seq",
     "map_wrg", "max_", "min_", "mirror", "mod", "mul", "neg", "not_", "not_equal", "or_", "pad", "pad2d", "pad3d",
     "pow_", "program", "reduce_", "reduce_by_index", "reduce_by_index_atomic", "reduce_by_index_glb",
@@ -121,7 +122,7 @@ def index_function(function: IndexLike) -> ir.IndexFunction:
     if isinstance(function, ir.IndexFunction):
         return function
     if not callable(function):
-        raise TypeProblem(f"expected an index function, got {function!r}")
+        raise TypeProblem(f"expected an index function, got {function!r}; it is reverse, stride(4), or lambda i, n: …")
     names = parameter_names(function)
     if len(names) not in (1, 2):
         raise TypeProblem("an index function takes the index, or the index and the length of the array")

@@ -42,6 +42,7 @@ OF_ARRAYS = {
     "flatten": "join(xs)",
     "shape": "the sizes of its type: nat('N')",
     "where": "select(c, a, b)",
+    "clip": "min_(max_(x, low), high)",
 }  # what NumPy's arrays have, and terms have not
 DOT = f"{OF_ARRAYS['dot']} of vectors"
 CUT = "x / y, which is cut off on integers, or floor(x / y)"
