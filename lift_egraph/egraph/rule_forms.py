@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from inspect import isgeneratorfunction, signature
 from typing import Any, Union
 
 from egglog import declarations as egg
@@ -15,6 +16,8 @@ from lift_egraph.caching import cached_property
 from lift_egraph.egraph.rule import Rule
 from lift_egraph.egraph.rule_files import line_in
 from lift_egraph.errors import RuleProblem
+
+NO_REWRITE = "it yields no rewrite: yield rewrite(left).to(right)"
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def forms(rule: Rule) -> tuple[Form, ...]:
         raise RuleProblem(rule.name, place, _failure(rule, problem)) from problem
     found = [form for declaration in rule.ruleset.__egg_ruleset__.rules for form in _forms(declaration)]
     if not found:
-        raise RuleProblem(rule.name, rule.place, "it yields no rewrite")
+        raise RuleProblem(rule.name, rule.place, NO_REWRITE)
     for form in found:
         bound = holes(form.left)
         for c in form.conditions:
@@ -145,6 +148,13 @@ def forms(rule: Rule) -> tuple[Form, ...]:
 def _failure(rule: Rule, problem: Exception) -> str:
     if isinstance(problem, NameError) and problem.name in rule.body.__annotations__.values():
         return f"unknown sort {problem.name}; the sorts are {', '.join(SORTS)}"
+    untold = [name for name in signature(rule.body).parameters if name not in rule.body.__annotations__]
+    if untold:
+        return f"the parameter {untold[0]} has no sort: {untold[0]}: Ex; the sorts are {', '.join(SORTS)}"
+    if not isgeneratorfunction(rule.body):
+        return NO_REWRITE
+    if "_RewriteBuilder" in str(problem):
+        return "a rewrite without its right-hand side: it is rewrite(left).to(right)"
     return f"{type(problem).__name__}: {problem}"
 
 

@@ -14,6 +14,12 @@ from lift_egraph.language.binders import fresh_name, stem, unique_names
 from lift_egraph.language.syntax import print_program, print_term
 from lift_egraph.meaning.values import Value, leaves_of
 
+UP_TO = {
+    "signed_zero": "the signs of zeros",
+    "reassociates": "rounding",
+    "nan_unsafe": "what is infinite or not a number",
+}  # by the flags of rules that may change it
+
 
 @dataclass(frozen=True)
 class Counterexample:
@@ -53,7 +59,7 @@ class Counterexample:
         return (
             f"{self.rule.name} is not sound: {self.rule.law}\n"
             f"{print_program(self.program)}becomes\n{indent(print_term(self.rewritten), '  ')}\nfor\n{values}\n"
-            f"expected\n  {shown(self.expected)}\nfound\n  {shown(self.found)}"
+            f"expected\n  {shown(self.expected)}\nfound\n  {shown(self.found)}{_if_allowed(self.expected, self.found)}"
             + (f"\nthe same again\n{indent(self.reproducer, '  ')}" if self.reproducer else "")
         )
 
@@ -103,6 +109,24 @@ def same_bits(left: Any, right: Any) -> bool:
     if isinstance(left, tuple):
         return all(map(same_bits, left, right))
     return left.dtype.kind != "f" or bool((np.isnan(left) | (np.signbit(left) == np.signbit(right))).all())
+
+
+def _if_allowed(expected: Value, found: Value | str) -> str:
+    """What a rule says that gives such results on purpose."""
+    if isinstance(found, str):
+        return ""
+    pairs = [*zip(leaves_of(expected), leaves_of(found), strict=True)]
+    if any(a.dtype.kind != "f" or a.dtype != b.dtype or a.shape != b.shape for a, b in pairs):
+        return ""
+    if equal_values(expected, found):
+        flag = "signed_zero"
+    elif all(np.allclose(a, b, rtol=32 * np.finfo(a.dtype).eps, atol=0, equal_nan=True) for a, b in pairs):
+        flag = "reassociates"
+    elif all(np.all((a == b) | ~np.isfinite(a) | ~np.isfinite(b)) for a, b in pairs):
+        flag = "nan_unsafe"
+    else:
+        return ""
+    return f"\nthey are equal up to {UP_TO[flag]}; a rule that is says so: @rule(…, {flag}=True)"
 
 
 def shown(value: Value | str) -> str:

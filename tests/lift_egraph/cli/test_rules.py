@@ -152,6 +152,12 @@ BROKEN = {
                                   "Ex(V.of(tag, p, 2))), x)).to(x)\n", "mine.py:5: odd: "),
     "no law": ("@rule\ndef odd(xs: Ex):\n    yield rewrite(transpose(transpose(xs))).to(xs)\n",
                "mine.py:5: odd: TypeError: odd: a rule needs its law in mathematics"),
+    "no sort": (RULE + "(xs):\n    yield rewrite(transpose(transpose(xs))).to(xs)\n",
+                "mine.py:5: odd: the parameter xs has no sort: xs: Ex; the sorts are"),
+    "returned": (RULE + "(xs: Ex):\n    return rewrite(transpose(transpose(xs))).to(xs)\n",
+                 "mine.py:5: odd: it yields no rewrite: yield rewrite(left).to(right)"),
+    "half a rewrite": (RULE + "(xs: Ex):\n    yield rewrite(transpose(transpose(xs)))\n",
+                       "mine.py:5: odd: a rewrite without its right-hand side: it is rewrite(left).to(right)"),
     "no rewrite": (RULE + "(xs: Ex):\n    return ()\n", "mine.py:5: odd: it yields no rewrite"),
 }  # fmt: skip
 

@@ -184,7 +184,7 @@ def test_the_size_of_an_iterate_is_new() -> None:
         (lambda: b.map_glb(3, b.abs_, XS), TypeProblem, "dimension 0, 1 or 2, not 3"),
         (lambda: b.as_vector("w", XS), TypeProblem, "takes a number there"),
         (lambda: b.gather(lambda i: 1.5, XS), TypeProblem, "returns an index, got 1.5"),
-        (lambda: b.gather("reverse", XS), TypeProblem, "expected an index function, got 'reverse'; it is reverse, stride"),
+        (lambda: b.gather("reverse", XS), TypeProblem, "expected an index function, got 'reverse'; it is reverse"),
         (lambda: b.pad(1, 1, 7, XS), TypeProblem, "takes a boundary"),
         (lambda: b.split(3, XS), SizeProblem, "does not divide"),
         (lambda: b.zip_(XS, b.transpose(M)), SizeProblem, "zip needs arrays of one length, got 8 and 4"),

@@ -35,6 +35,18 @@ def law(body, **flags: bool) -> Rule:
     return rule(body.__name__.replace("_", " "), **flags)(body)
 
 
+def as_a_sum(x: Ex, y: Ex):
+    yield rewrite(call2("mul", call1("exp", x), call1("exp", y))).to(call1("exp", call2("add", x, y)))
+
+
+@pytest.mark.parametrize(
+    ("body", "flag"), [(plus_zero, "signed_zero"), (minus_itself, "nan_unsafe"), (as_a_sum, "reassociates")]
+)
+def test_a_counterexample_names_the_flag_with_which_it_is_none(body, flag):
+    assert f"@rule(…, {flag}=True)" in str(RuleCheck(law(body)).run(40).counterexample)
+    assert "@rule" not in str(RuleCheck(law(loses_the_sign)).run(40).counterexample)
+
+
 def is_caught(rule: Rule, examples: int) -> bool:
     return RuleCheck(rule).run(examples).counterexample is not None
 
